@@ -1,0 +1,22 @@
+// `[METHOD ]URL`: any helper that ends by an HTTP request.
+
+import { httpTarget } from './http-target.ts';
+import type { TargetKind } from './target.ts';
+
+const ENTRY = /^(?:([A-Za-z]+) +)?([a-z][a-z0-9+.-]*:\/\/.*)$/i;
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD'];
+
+export const urlKind: TargetKind = {
+  usage: '[METHOD ]URL',
+  meaning: 'one request to an `http:` URL, POST by default',
+  read(entry, { version }) {
+    const [, method = 'POST', text = ''] = ENTRY.exec(entry) ?? [];
+    if (text === '') return null;
+    const url = URL.parse(text);
+    if (url === null || url.protocol !== 'http:') {
+      return { problem: 'an http: URL such as "http://localhost:9646/quitquitquit"' };
+    }
+    if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
+    return { value: httpTarget({ method: method.toUpperCase(), url, version }) };
+  },
+};

@@ -1,0 +1,94 @@
+// The words of the law: what a look saw, what is remembered, what is decided.
+// Owns the types that `step` reads and writes; holds no rule, no clock and no I/O.
+// Times are monotonic milliseconds (`…AtMs`), spans are milliseconds (`…Ms`).
+
+/** Limits of a run, from the configuration. Read-only for the whole run. */
+export type Limits = {
+  /** Scrapes by others to wait for; 0 does not hold. */
+  readonly scrapesWantedCount: number;
+  /** Longest hold, from the moment main ended; 0 does not hold. */
+  readonly ttlMs: number;
+  /** How long "done" must hold without a break; 0 still asks for two looks. */
+  readonly settleMs: number;
+  /** How long main may stay unseen; 0 waits for ever. */
+  readonly startTimeoutMs: number;
+  /** How long main may run; 0 sets no limit. */
+  readonly runTimeoutMs: number;
+  /** How long to watch, hold and quit after the first signal. */
+  readonly terminationGraceMs: number;
+  /** From the start of one look to the start of the next while main runs. */
+  readonly pollMs: number;
+  /** For each condition, in the order of DONE_WHEN: is it read from the exporter? */
+  readonly isMetric: readonly boolean[];
+};
+
+/** What one condition showed in one look. `seen` and `why` are short and fit for a log line. */
+export type ConditionLook =
+  | { readonly kind: 'alive'; readonly seen: string }
+  /** `provesWasAlive`: what was seen can only be so if main was alive at some time before. */
+  | { readonly kind: 'done'; readonly seen: string; readonly provesWasAlive: boolean }
+  /** Neither alive nor done: it breaks nothing and proves nothing. */
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/** promhttp's counter of finished scrapes (status 200 only) and its gauge, which includes the response that shows it. */
+export type ScrapeCounters = { readonly finishedCount: number; readonly inFlightCount: number };
+
+/** What is worth reporting of an exposition; null is "not in it". */
+export type Totals = {
+  readonly requests: number | null;
+  readonly failures: number | null;
+  /** Only there while Locust is up. */
+  readonly users: number | null;
+};
+
+/** What became of the request to the exporter in one look. */
+export type ExporterLook =
+  /** No request was made: there was nothing to read it for, or no time. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'answered'; readonly scrapes: ScrapeCounters | null; readonly totals: Totals }
+  | { readonly kind: 'refused' }
+  /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */
+  | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
+
+/** One look at everything: the input of `step`. */
+export type Observation = {
+  /** When the look began; the exporter's counters are of this moment. */
+  readonly startedAtMs: number;
+  /** When the look ended. */
+  readonly atMs: number;
+  /** When the first SIGTERM or SIGINT came; null while none did. */
+  readonly terminatedAtMs: number | null;
+  readonly exporter: ExporterLook;
+  /** One per condition, in the order of DONE_WHEN. */
+  readonly conditions: readonly ConditionLook[];
+};
+
+/** How the run ended, for the report. */
+export type Outcome =
+  | 'scraped'
+  | 'exporterGone'
+  | 'released'
+  | 'expired'
+  | 'terminated'
+  | 'neverStarted'
+  | 'timedOut'
+  | 'misconfigured'
+  | 'bug'
+  | 'unfinished';
+
+/** The outcomes that `step` decides. */
+export type HoldOutcome = Exclude<Outcome, 'misconfigured' | 'bug' | 'unfinished'>;
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** One line to log: `msg` is constant, `fields` vary. */
+export type Note = {
+  readonly level: LogLevel;
+  readonly msg: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+};
+
+/** Fails the type check where a union gained a member, and the run where a value is outside its type. */
+export function assertNever(value: never): never {
+  throw new Error(`Bug: unexpected value ${JSON.stringify(value)}`);
+}

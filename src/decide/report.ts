@@ -1,0 +1,228 @@
+// The report: what a run came to, as one JSON object and one sentence. Pure.
+// It says only what was seen; what is unknown is null.
+
+import { assertNever, type Limits, type Outcome } from './model.ts';
+import type { QuitResult } from './quit.ts';
+import { scrapesWhileRunning, type State } from './step.ts';
+
+/** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
+export const REPORT_MAX_BYTES = 1_024;
+
+/** Exit codes, from sysexits(3) where one fits. */
+export const EXIT = { done: 0, usage: 64, targetRuns: 69, bug: 70, misconfigured: 78, interrupted: 130 } as const;
+
+/** What became of one target; `skipped` in a dry run. */
+export type TargetReport = {
+  readonly target: string;
+  readonly result: QuitResult | 'skipped';
+  /** From the first request until it was known to be gone, or given up. */
+  readonly seconds: number;
+  readonly hint?: string;
+};
+
+/** The report as it is logged and written; the order of the keys is the order of reading. */
+export type Report = {
+  readonly summary: string;
+  readonly outcome: Outcome;
+  readonly hint?: string;
+  readonly problems?: readonly string[];
+  /** Problems that did not fit. */
+  readonly problemsOmitted?: number;
+  readonly scrapesWanted?: number;
+  readonly scrapesSeen?: number | null;
+  readonly scrapesWhileRunning?: number | null;
+  readonly ranSeconds?: number | null;
+  readonly heldSeconds?: number | null;
+  /** RFC 3339, UTC. */
+  readonly mainEndedAt?: string | null;
+  readonly targets?: readonly TargetReport[];
+  /** Targets that did not fit. */
+  readonly targetsOmitted?: number;
+  readonly final?: {
+    readonly requests: number | null;
+    readonly failures: number | null;
+    /** failures / requests, 0 to 1. */
+    readonly failRatio: number | null;
+    readonly users: number | null;
+  };
+  readonly exitCode: number | null;
+  readonly version: string;
+};
+
+export type ReportInput = {
+  readonly state: State;
+  readonly limits: Limits;
+  readonly targets: readonly TargetReport[];
+  /** How many targets there are; more than `targets` where quitting was cut short. */
+  readonly targetCount: number;
+  /** The moment that the report speaks of. */
+  readonly nowMs: number;
+  /** A monotonic moment as RFC 3339, UTC. */
+  readonly toTime: (atMs: number) => string;
+  /** The run is over; false for the report that is rewritten on the way. */
+  readonly isFinished: boolean;
+  readonly version: string;
+};
+
+/** The report of a run, finished or not. */
+export function buildReport(input: ReportInput): Report {
+  const { state, limits, targets, nowMs } = input;
+  const { facts, phase } = state;
+  const mainEndedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
+  const scrapesSeen =
+    phase.kind === 'quitting'
+      ? phase.scrapesSeenCount
+      : phase.kind === 'holding' && phase.count.baseline !== null
+        ? phase.count.seenCount
+        : null;
+  const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
+  const ranUntilMs = mainEndedAtMs ?? heldUntilMs;
+  const outcome: Outcome = !input.isFinished ? 'unfinished' : phase.kind === 'quitting' ? phase.outcome : 'terminated';
+  const hasFailed = targets.some((target) => target.result === 'failed');
+  const numbers = {
+    outcome,
+    scrapesWanted: limits.scrapesWantedCount,
+    scrapesSeen,
+    scrapesWhileRunning: scrapesWhileRunning(facts),
+    ranSeconds: facts.aliveSinceMs === null ? null : toSeconds(ranUntilMs - facts.aliveSinceMs),
+    heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs),
+    mainEndedAt: mainEndedAtMs === null ? null : input.toTime(mainEndedAtMs),
+    targets,
+    final: finalOf(state),
+    exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
+    version: input.version,
+  };
+  const summary = [summaryOf(numbers, state, limits), ...targetsSummary(input)].join('; ');
+  return { summary, ...withHint(state, outcome), ...numbers };
+}
+
+/** The report of a configuration that cannot be used. */
+export function buildMisconfiguredReport(problems: readonly string[], version: string): Report {
+  const summary = `Misconfigured: ${problems.length === 1 ? 'one problem' : `${problems.length} problems`}; nothing was watched or stopped`;
+  return { summary, outcome: 'misconfigured', problems, exitCode: EXIT.misconfigured, version };
+}
+
+/** The report of a bug of lastscrape itself. */
+export function buildBugReport(error: string, version: string): Report {
+  return { summary: cut(`Bug in lastscrape: ${error}`, 400), outcome: 'bug', exitCode: EXIT.bug, version };
+}
+
+/** The report cut to at most `maxBytes` bytes of JSON: hints go first, then whole targets or problems, counted. */
+export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
+  let fitted = report;
+  const fits = () => byteLength(JSON.stringify(fitted)) <= maxBytes;
+  if (!fits()) {
+    const { hint: _, ...rest } = fitted;
+    fitted = rest;
+    if (rest.targets !== undefined) {
+      fitted = { ...rest, targets: rest.targets.map(({ hint: _hint, ...target }) => target) };
+    }
+  }
+  while (!fits() && fitted.targets !== undefined && fitted.targets.length > 0) {
+    fitted = { ...fitted, targets: fitted.targets.slice(0, -1), targetsOmitted: (fitted.targetsOmitted ?? 0) + 1 };
+  }
+  while (!fits() && fitted.problems !== undefined && fitted.problems.length > 1) {
+    fitted = { ...fitted, problems: fitted.problems.slice(0, -1), problemsOmitted: (fitted.problemsOmitted ?? 0) + 1 };
+  }
+  // One problem may quote a long value, and a summary a long error.
+  for (let length = maxBytes; !fits() && length > 16; length = Math.floor(length / 2)) {
+    const problems = fitted.problems?.map((problem) => cut(problem, length));
+    fitted = { ...fitted, summary: cut(fitted.summary, length), ...(problems === undefined ? {} : { problems }) };
+  }
+  return fitted;
+}
+
+function withHint({ facts, phase }: State, outcome: Outcome): { readonly hint?: string } {
+  if (outcome !== 'expired' && outcome !== 'timedOut') return {};
+  if (phase.kind !== 'quitting') return {};
+  if (phase.scrapesSeenCount === null) return { hint: 'the exporter shows no promhttp scrape counter, so none can be seen' };
+  const nobody = facts.warned.find((msg) => msg.startsWith('nobody has scraped'));
+  return nobody === undefined || phase.scrapesSeenCount > 0 ? {} : { hint: nobody };
+}
+
+function finalOf({ facts }: State): NonNullable<Report['final']> {
+  const { requests, failures, users } = facts.totals;
+  const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
+  return { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users };
+}
+
+function summaryOf(
+  report: { readonly outcome: Outcome; readonly scrapesSeen: number | null; readonly heldSeconds: number | null },
+  { facts, phase }: State,
+  { scrapesWantedCount, ttlMs }: Limits,
+): string {
+  const { outcome, scrapesSeen } = report;
+  const held = `${(report.heldSeconds ?? 0).toFixed(1)} s`;
+  const ofWanted =
+    scrapesSeen === null ? 'scrapes not counted' : `${scrapesSeen} of ${scrapesWantedCount} wanted scrapes seen`;
+  switch (outcome) {
+    case 'scraped':
+      return `Scraped ${times(scrapesSeen ?? 0)} ${held} after main ended`;
+    case 'exporterGone':
+      return `The exporter was gone ${held} after main ended, ${ofWanted}`;
+    case 'released':
+      return 'Main ended; no hold was asked for';
+    case 'expired':
+      if (scrapesSeen === null) return `Held for ${held} after main ended, scrapes not countable`;
+      return `${scrapesSeen === 0 ? 'Not scraped' : 'Not scraped often enough'} within ${ttlMs / 1000} s after main ended${scrapesSeen === 0 ? '' : `, ${ofWanted}`}`;
+    case 'terminated':
+      return report.heldSeconds === null
+        ? 'Terminated before main was seen to end'
+        : `Terminated ${held} after main ended, ${ofWanted}`;
+    case 'neverStarted':
+      return facts.terminatedAtMs === null ? 'Main was never seen alive' : 'Terminated before main was ever seen alive';
+    case 'timedOut':
+      return `Main ran longer than LASTSCRAPE_RUN_TIMEOUT; held for ${held}, ${ofWanted}`;
+    case 'unfinished':
+      return `Unfinished: ${phase.kind}`;
+    /* node:coverage ignore next 4 */
+    case 'misconfigured':
+    case 'bug':
+      throw new Error(`Bug: a run cannot end as ${outcome}`);
+    /* node:coverage ignore next 2 */
+    default:
+      return assertNever(outcome);
+  }
+}
+
+const RESULT_WORDS = {
+  stopped: 'stopped',
+  alreadyGone: 'was already gone',
+  failed: 'still runs',
+  skipped: 'left alone (dry run)',
+} as const satisfies Record<TargetReport['result'], string>;
+
+function targetsSummary({ targets, targetCount, isFinished }: ReportInput): string[] {
+  if (!isFinished) return [];
+  const words =
+    targets.length <= 2
+      ? targets.map(({ target, result }) => `${cut(target, 60)} ${RESULT_WORDS[result]}`)
+      : Object.entries(RESULT_WORDS).flatMap(([result, text]) => {
+          const count = targets.filter((target) => target.result === result).length;
+          return count === 0 ? [] : [`${count} targets ${text.replace('was', 'were').replace('runs', 'run')}`];
+        });
+  const missingCount = targetCount - targets.length;
+  return missingCount === 0 ? words : [...words, `${missingCount} of ${targetCount} targets not asked to the end`];
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
+
+function toSeconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}
+
+/** Five decimals, as the report's readers compare it; a smaller ratio keeps one digit, since it is not 0. */
+function roundRatio(ratio: number): number {
+  const rounded = Number(ratio.toFixed(5));
+  return rounded === 0 && ratio > 0 ? Number(ratio.toPrecision(1)) : rounded;
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
+}

@@ -1,0 +1,79 @@
+// The log: one JSON object a line. Stays so short that a pipe nobody reads (64 KiB on Linux) never blocks the run.
+
+import type { LogLevel, Note } from './decide/model.ts';
+
+/** All lines of a run at `info` and above, the report not among them. */
+export const LOG_MAX_BYTES = 28 * 1024;
+/** All `debug` lines of a run. */
+export const DEBUG_MAX_BYTES = 24 * 1024;
+/** A message that comes more often is written at every power of two only, with its count. */
+const REPEATS_WRITTEN_COUNT = 4;
+/** A longer text in a field is cut. */
+const FIELD_MAX_LENGTH = 400;
+
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+export type Log = {
+  readonly note: (note: Note) => void;
+  /** Writes the last line, at every level; whoever calls it keeps it short. */
+  readonly report: (fields: Readonly<Record<string, unknown>>) => void;
+};
+
+export type LogOptions = {
+  readonly level: LogLevel;
+  /** Takes one line with its line feed. */
+  readonly write: (line: string) => void;
+  /** RFC 3339, UTC. */
+  readonly time: () => string;
+};
+
+/** Opens the log of a run. */
+export function openLog({ level, write, time }: LogOptions): Log {
+  const counts = new Map<string, number>();
+  let logBytes = 0;
+  let debugBytes = 0;
+  let isFull = false;
+  let isDebugFull = false;
+
+  function lineOf(note: Note): string {
+    const fields = Object.fromEntries(Object.entries(note.fields).map(([name, value]) => [name, cut(value)]));
+    return `${JSON.stringify({ time: time(), level: note.level, msg: note.msg, ...fields })}\n`;
+  }
+  function writeDebug(note: Note): void {
+    if (isDebugFull) return;
+    const line = lineOf(note);
+    debugBytes += byteLength(line);
+    isDebugFull = debugBytes > DEBUG_MAX_BYTES;
+    write(isDebugFull ? lineOf({ level: 'debug', msg: 'no more debug lines: their bound is reached', fields: {} }) : line);
+  }
+
+  return {
+    note(note) {
+      if (LEVELS.indexOf(note.level) < LEVELS.indexOf(level)) return;
+      if (note.level === 'debug') {
+        writeDebug(note);
+        return;
+      }
+      const count = (counts.get(note.msg) ?? 0) + 1;
+      counts.set(note.msg, count);
+      const isPowerOfTwo = (count & (count - 1)) === 0;
+      if (isFull || (count > REPEATS_WRITTEN_COUNT && !isPowerOfTwo)) return;
+      const line = lineOf(count > REPEATS_WRITTEN_COUNT ? { ...note, fields: { ...note.fields, times: count } } : note);
+      logBytes += byteLength(line);
+      isFull = logBytes > LOG_MAX_BYTES;
+      write(isFull ? lineOf({ level: 'warn', msg: 'no more lines but the report: the log is full', fields: {} }) : line);
+    },
+    report(fields) {
+      write(`${JSON.stringify({ time: time(), level: 'info', msg: 'report', ...fields })}\n`);
+    },
+  };
+}
+
+function cut(value: unknown): unknown {
+  if (typeof value !== 'string' || value.length <= FIELD_MAX_LENGTH) return value;
+  return `${value.slice(0, FIELD_MAX_LENGTH - 1)}…`;
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
+}

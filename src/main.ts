@@ -1,0 +1,209 @@
+// The composition root: holds the tables of kinds, puts the parts together, turns what they came to into output and an
+// exit code. Everything of the process comes in as a parameter.
+
+import { locustExporterKind } from './act/locust-exporter.ts';
+import type { TargetKind } from './act/target.ts';
+import { writeTerminationMessage } from './act/termination-message.ts';
+import { urlKind } from './act/url-target.ts';
+import { type Config, type Environment, type Kinds, readConfig, type TerminationLog } from './config.ts';
+import {
+  buildBugReport,
+  buildMisconfiguredReport,
+  buildReport,
+  EXIT,
+  fitReport,
+  type Report,
+  type TargetReport,
+} from './decide/report.ts';
+import type { State } from './decide/step.ts';
+import { helpText, planText } from './help.ts';
+import { openLog } from './log.ts';
+import { type Clock, runLoop, type Signals } from './loop.ts';
+import type { ConditionKind } from './observe/condition.ts';
+import { NOT_READ, openExporter } from './observe/exporter.ts';
+import { fileKind } from './observe/file.ts';
+import { metricKind } from './observe/metric.ts';
+import { portKind } from './observe/port.ts';
+import { VERSION } from './version.ts';
+
+/** Every kind of condition; a new one is a file in observe/ and a row here. */
+export const CONDITION_KINDS: readonly ConditionKind[] = [metricKind, portKind, fileKind];
+/** Every kind of target; a new one is a file in act/ and a row here. The first that takes an entry has it. */
+export const TARGET_KINDS: readonly TargetKind[] = [locustExporterKind, urlKind];
+
+export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
+
+/** The signals that are heard; the second one decides the exit code. */
+export type SignalName = 'SIGTERM' | 'SIGINT';
+
+/** What main needs of the process. */
+export type Process = {
+  readonly env: Environment;
+  /** Without the program's own name. */
+  readonly argv: readonly string[];
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+  /** Calls back at each signal. */
+  readonly onSignal: (listener: (name: SignalName) => void) => void;
+  /** Calls back at an error that nobody caught; main writes the report, the process ends with the code it returns. */
+  readonly onUncaught: (listener: (error: unknown) => number) => void;
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  /** Since 1970, UTC. */
+  readonly wallMs: () => number;
+};
+
+/** `isUrgent`: end the process at once, whatever is still open. */
+export type Exit = { readonly code: number; readonly isUrgent: boolean };
+
+/** Runs lastscrape; never rejects. */
+export async function main(process: Process): Promise<Exit> {
+  const { argv } = process;
+  if (argv.length > 1 || (argv.length === 1 && !['--check', '--version', '--help'].includes(argv[0] as string))) {
+    process.stderr(`Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be empty, --check, --version or --help\n`);
+    return leave(EXIT.usage);
+  }
+  if (argv[0] === '--version') {
+    process.stdout(`lastscrape ${VERSION}\n`);
+    return leave(EXIT.done);
+  }
+  if (argv[0] === '--help') {
+    process.stdout(helpText(KINDS));
+    return leave(EXIT.done);
+  }
+  const result = readConfig(process.env, KINDS, VERSION);
+  if (!('config' in result)) {
+    process.stderr(`${result.problems.join('\n')}\n`);
+    if (argv[0] === '--check') return leave(EXIT.misconfigured);
+    const report = fitReport(buildMisconfiguredReport(result.problems, VERSION));
+    const problem = writeReport(result.terminationLog, report);
+    if (problem !== null) process.stderr(`${problem}\n`);
+    return leave(result.isExitZero ? EXIT.done : EXIT.misconfigured);
+  }
+  if (argv[0] === '--check') {
+    process.stdout(planText(result.config));
+    return leave(EXIT.done);
+  }
+  return run(process, result.config);
+}
+
+async function run(process: Process, config: Config): Promise<Exit> {
+  const { limits, terminationLog } = config;
+  const time = () => new Date(process.wallMs()).toISOString();
+  const log = openLog({ level: config.logLevel, write: process.stdout, time });
+  const codeOf = (code: number) => (config.isExitZero ? EXIT.done : code);
+  let hasWriteFailed = false;
+  const write = (report: Report) => {
+    const problem = writeReport(terminationLog, report);
+    if (problem === null || hasWriteFailed) return;
+    hasWriteFailed = true;
+    log.note({ level: 'warn', msg: 'the termination message cannot be written', fields: { problem } });
+  };
+  const onBug = (error: unknown): number => {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const report = fitReport(buildBugReport(error instanceof Error ? error.message : text, VERSION));
+    log.note({ level: 'error', msg: 'bug in lastscrape: please report it', fields: { error: text } });
+    write(report);
+    log.report(report);
+    return codeOf(EXIT.bug);
+  };
+  process.onUncaught(onBug);
+  const { signals, secondSignal } = listen(process);
+  const report = (state: State, targets: readonly TargetReport[], isFinished: boolean) =>
+    fitReport(
+      buildReport({
+        state,
+        limits,
+        targets,
+        targetCount: config.targets.length,
+        nowMs: process.nowMs(),
+        toTime: (atMs) => new Date(process.wallMs() - process.nowMs() + atMs).toISOString(),
+        isFinished,
+        version: VERSION,
+      }),
+    );
+
+  log.note({ level: 'info', msg: 'watching', fields: planFields(config) });
+  const metricNames = config.conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
+  const exporter = config.isExporterRead ? openExporter(config.metricsUrl, metricNames, VERSION) : null;
+  try {
+    const { state, targets } = await runLoop({
+      limits,
+      clock: clockOf(process),
+      signals,
+      conditions: config.conditions,
+      readExporter: exporter?.read ?? null,
+      notRead: NOT_READ,
+      targets: config.targets,
+      quitTimeoutMs: config.quitTimeoutMs,
+      isDryRun: config.isDryRun,
+      note: log.note,
+      progress: (now, done) => write(report(now, done, false)),
+    });
+    const second = secondSignal();
+    const built = report(state, targets, true);
+    const code = second === 'SIGINT' ? EXIT.interrupted : second === 'SIGTERM' ? EXIT.done : (built.exitCode ?? EXIT.done);
+    const last = { ...built, exitCode: code };
+    write(last);
+    log.report(last);
+    return { code: codeOf(code), isUrgent: second !== null };
+  } catch (error) {
+    return { code: onBug(error), isUrgent: true };
+  } finally {
+    await exporter?.close();
+  }
+}
+
+/** Turns signals into what the loop reads. */
+function listen(process: Process): { readonly signals: Signals; readonly secondSignal: () => SignalName | null } {
+  const first = new AbortController();
+  const second = new AbortController();
+  let terminatedAtMs: number | null = null;
+  let secondName: SignalName | null = null;
+  process.onSignal((name) => {
+    if (terminatedAtMs === null) {
+      terminatedAtMs = process.nowMs();
+      first.abort('interrupted');
+    } else {
+      secondName ??= name;
+      second.abort('interrupted');
+    }
+  });
+  const signals: Signals = {
+    get terminatedAtMs() {
+      return terminatedAtMs;
+    },
+    first: first.signal,
+    second: second.signal,
+  };
+  return { signals, secondSignal: () => secondName };
+}
+
+function clockOf({ nowMs }: Process): Clock {
+  return {
+    nowMs,
+    after(ms, callback) {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+function writeReport({ path, isChosen }: TerminationLog, report: Report): string | null {
+  return writeTerminationMessage(path, isChosen, JSON.stringify(report));
+}
+
+function planFields({ conditions, targets, limits, isDryRun }: Config): Readonly<Record<string, unknown>> {
+  return {
+    version: VERSION,
+    doneWhen: conditions.map(({ text }) => text).join(','),
+    scrapes: limits.scrapesWantedCount,
+    ttlSeconds: limits.ttlMs / 1000,
+    quit: targets.length === 0 ? 'none' : targets.map(({ name }) => name).join(','),
+    ...(isDryRun ? { dryRun: true } : {}),
+  };
+}
+
+function leave(code: number): Exit {
+  return { code, isUrgent: false };
+}

@@ -1,0 +1,142 @@
+// One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the caller.
+// Follows no redirect, uses no proxy, sends nothing twice: what became of a request is said, never repaired.
+
+import { Client } from 'undici';
+import { dial } from './dial.ts';
+
+export type Request = {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** From the start to the last byte. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called for every piece of a 200's body; answering false ends the exchange as `failed`. */
+  readonly onBody?: (piece: Uint8Array) => boolean;
+};
+
+/** What became of a request. */
+export type Exchanged =
+  /** The whole answer came, as HTTP says where it ends. */
+  | { readonly kind: 'answered'; readonly status: number; readonly contentType: string }
+  | { readonly kind: 'refused' }
+  /** The connection ended after the request was sent and before the answer began. */
+  | { readonly kind: 'dropped' }
+  /** Anything else; `wasSent`: the server may have seen the request. `status` where the answer began. */
+  | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean; readonly status: number | null };
+
+export type Exchange = {
+  /** Sends one request; never rejects. One at a time. */
+  readonly send: (request: Request) => Promise<Exchanged>;
+  readonly close: () => Promise<void>;
+};
+
+/** How long an idle connection is kept; longer than any pause between two looks. */
+const KEEP_ALIVE_MS = 600_000;
+
+class DialError extends Error {
+  readonly isRefused: boolean;
+  constructor(isRefused: boolean, why: string) {
+    super(why);
+    this.isRefused = isRefused;
+  }
+}
+
+/** Opens an exchange with the server at `origin` (scheme `http:`); connects when the first request is sent. */
+export function openExchange(origin: URL): Exchange {
+  const port = Number(origin.port || 80);
+  let timeoutMs = 0;
+  let signal: AbortSignal | undefined;
+  const client = new Client(origin.origin, {
+    allowH2: false,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    // The caller's time limit covers the whole exchange.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (_, callback) => {
+      dial(origin.hostname, port, { timeoutMs, signal }).then((dialled) => {
+        if (dialled.kind === 'open') callback(null, dialled.socket);
+        else callback(new DialError(dialled.kind === 'refused', dialled.kind === 'refused' ? 'refused' : dialled.why), null);
+      });
+    },
+  });
+  return {
+    send: async (request) => {
+      const limit = new AbortController();
+      const timer = setTimeout(() => limit.abort('timed out'), request.timeoutMs);
+      const onAbort = () => limit.abort('interrupted');
+      if (request.signal?.aborted) onAbort();
+      request.signal?.addEventListener('abort', onAbort);
+      timeoutMs = request.timeoutMs;
+      signal = limit.signal;
+      try {
+        return await dispatch(client, request, limit.signal);
+      } finally {
+        clearTimeout(timer);
+        request.signal?.removeEventListener('abort', onAbort);
+      }
+    },
+    close: () => client.destroy(),
+  };
+}
+
+/** `signal` is aborted with the reason as a string. */
+function dispatch(client: Client, request: Request, signal: AbortSignal): Promise<Exchanged> {
+  return new Promise((resolve) => {
+    let status: number | null = null;
+    let contentType = '';
+    let wasSent = false;
+    const fail = (why: string) => resolve({ kind: 'failed', why, wasSent, status });
+    if (signal.aborted) {
+      fail(String(signal.reason));
+      return;
+    }
+    client.dispatch(
+      { method: request.method as 'GET', path: request.path, headers: request.headers, idempotent: false },
+      {
+        onRequestStart(controller) {
+          wasSent = true;
+          const onAbort = () => controller.abort(new Error(String(signal.reason)));
+          if (signal.aborted) onAbort();
+          else signal.addEventListener('abort', onAbort);
+        },
+        onResponseStart(_, statusCode, headers) {
+          status = statusCode;
+          contentType = String(headers['content-type'] ?? '');
+        },
+        onResponseData(controller, piece) {
+          if (status === 200 && request.onBody?.(piece) === false) controller.abort(new Error('the body is too long'));
+        },
+        onResponseEnd() {
+          resolve({ kind: 'answered', status: status ?? 0, contentType });
+        },
+        onResponseError(_, error) {
+          if (error instanceof DialError) {
+            if (error.isRefused) resolve({ kind: 'refused' });
+            else fail(error.message);
+          } else if (wasSent && status === null && isDrop(error)) {
+            resolve({ kind: 'dropped' });
+          } else {
+            fail(whyOf(error));
+          }
+        },
+      },
+    );
+  });
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error ? String(error.code) : '';
+}
+/** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
+function isDrop(error: Error): boolean {
+  return ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
+}
+
+function whyOf(error: Error): string {
+  const code = codeOf(error);
+  return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
+}

@@ -1,0 +1,69 @@
+// Reads the exporter: one GET at a time over one connection, the body streamed through the filter of wire/.
+// Says what it saw; decides nothing.
+
+import type { ExporterLook } from '../decide/model.ts';
+import { openExchange } from '../net/exchange.ts';
+import { openExposition } from '../wire/exposition.ts';
+import type { ExporterReading } from './condition.ts';
+
+/** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
+export const READ_TIMEOUT_MS = 15_000;
+/** A longer body is not read to its end. Locust exporters were seen at 0.9 MB. */
+export const BODY_MAX_BYTES = 64 * 1024 * 1024;
+
+export type Exporter = {
+  /** Reads the exposition once; never rejects. */
+  readonly read: (signal: AbortSignal) => Promise<ExporterReading>;
+  readonly close: () => Promise<void>;
+};
+
+/** What a look says that did not ask the exporter. */
+export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter was not read');
+
+/** Opens the exporter at `url`; `metricNames` are the conditions' metrics. Connects at the first look. */
+export function openExporter(url: URL, metricNames: readonly string[], version: string): Exporter {
+  const exchange = openExchange(url);
+  const headers = { accept: 'text/plain;version=0.0.4', 'user-agent': `lastscrape/${version}` };
+  return {
+    close: exchange.close,
+    async read(signal) {
+      const exposition = openExposition(metricNames);
+      const exchanged = await exchange.send({
+        method: 'GET',
+        path: url.pathname + url.search,
+        headers,
+        timeoutMs: READ_TIMEOUT_MS,
+        signal,
+        onBody(piece) {
+          exposition.write(piece);
+          return exposition.sizeBytes <= BODY_MAX_BYTES;
+        },
+      });
+      switch (exchanged.kind) {
+        case 'refused':
+          return unread({ kind: 'refused' }, 'the exporter refuses connections');
+        case 'dropped':
+          return failed('the connection was closed', true);
+        case 'failed':
+          return failed(exchanged.why, exchanged.wasSent && (exchanged.status ?? 200) === 200);
+        case 'answered': {
+          if (exchanged.status !== 200) return failed(`HTTP ${exchanged.status}`, false);
+          const { metrics, hasRequests, scrapes, requests, failures, users } = exposition.end();
+          return {
+            look: { kind: 'answered', scrapes, totals: { requests, failures, users } },
+            metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
+            hasRequests,
+          };
+        }
+      }
+    },
+  };
+}
+
+function failed(why: string, mayCount: boolean): ExporterReading {
+  return unread({ kind: 'failed', why, mayCount }, why);
+}
+
+function unread(look: ExporterLook, why: string): ExporterReading {
+  return { look, metric: () => ({ kind: 'unknown', why }), hasRequests: false };
+}

@@ -1,0 +1,30 @@
+// `metric:NAME`: main is done when the exporter's one sample NAME, without labels, is 0.
+// Non-zero proves that main is alive. 0 beside Locust's request rows proves that it was: the exporter has those only after
+// it once reached Locust, and keeps them (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+
+import type { ConditionKind } from './condition.ts';
+
+/** The exposition format's names (Prometheus documentation, "Metric names and labels"), without quoting. */
+const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+
+export const metricKind: ConditionKind = {
+  name: 'metric',
+  usage: 'metric:NAME',
+  meaning: 'the one sample of NAME, without labels, is 0',
+  read(name) {
+    if (!METRIC_NAME.test(name)) return { problem: 'a metric name such as "locust_up"' };
+    return {
+      value: {
+        text: `metric:${name}`,
+        metricName: name,
+        async look({ exporter }) {
+          const reading = exporter.metric(name);
+          if (reading.kind === 'unknown') return { kind: 'unknown', why: `${name} unknown: ${reading.why}` };
+          const seen = `${name} ${reading.value}`;
+          if (reading.value !== 0) return { kind: 'alive', seen };
+          return { kind: 'done', seen, provesWasAlive: exporter.hasRequests };
+        },
+      },
+    };
+  },
+};
