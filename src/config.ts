@@ -83,7 +83,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly targets: readonly TargetKind[] };
 
 /** Where the report goes. */
-export type TerminationLog = { readonly path: string; /** Else it is written only where it exists. */ readonly isChosen: boolean };
+export type TerminationLog = {
+  readonly path: string /** Else it is written only where it exists. */;
+  readonly isChosen: boolean;
+};
 
 /** A valid configuration. */
 export type Config = {
@@ -147,9 +150,7 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
   const ttlMs = read('LASTSCRAPE_TTL', (text) => parseDuration(text));
   const context: TargetContext = { metricsUrl: metricsUrl ?? new URL('http://localhost'), version };
   const isNone = textOf(env, 'LASTSCRAPE_QUIT') === 'none';
-  const targets = isNone
-    ? []
-    : readEntries('LASTSCRAPE_QUIT', (entry) => parseTarget(entry, kinds.targets, context));
+  const targets = isNone ? [] : readEntries('LASTSCRAPE_QUIT', (entry) => parseTarget(entry, kinds.targets, context));
   const quitTimeoutMs = read('LASTSCRAPE_QUIT_TIMEOUT', (text) => parseDuration(text, 1));
   const pollMs = read('LASTSCRAPE_POLL', (text) => parseDuration(text, 100));
   const settleMs = read('LASTSCRAPE_SETTLE', (text) => parseDuration(text));
@@ -279,8 +280,11 @@ function parseLogLevel(text: string): Parsed<LogLevel> {
 function parseDuration(text: string, minMs = 0): Parsed<number> {
   const [match, h = 0, m = 0, s = 0, ms = 0] = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text) ?? [];
   const isBare = /^\d+$/.test(text);
-  const valueMs = isBare ? Number(text) * 1_000 : Number(h) * 3_600_000 + Number(m) * 60_000 + Number(s) * 1_000 + Number(ms);
-  if (!isBare && (match === undefined || match === '')) return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
+  const valueMs = isBare
+    ? Number(text) * 1_000
+    : Number(h) * 3_600_000 + Number(m) * 60_000 + Number(s) * 1_000 + Number(ms);
+  if (!isBare && (match === undefined || match === ''))
+    return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
   if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };
   if (valueMs > DURATION_MAX_MS) return { problem: `at most ${formatDuration(DURATION_MAX_MS)}` };
   return { value: valueMs };

@@ -14,7 +14,7 @@ export function helpText({ conditions, targets }: Kinds): string {
   const kinds = (rows: readonly { readonly usage: string; readonly meaning: string }[]) =>
     rows.flatMap(({ usage, meaning }) => wrap(`${usage.padEnd(18)}  ${plain(meaning)}`, '  '));
   return [
-    'lastscrape: holds a Job\'s pod until Prometheus has taken its last scrape, then stops the helper containers',
+    "lastscrape: holds a Job's pod until Prometheus has taken its last scrape, then stops the helper containers",
     '',
     'Usage: lastscrape [--check | --version | --help]',
     '  (no argument)  watch, hold, quit, exit',

@@ -44,7 +44,9 @@ export function openLog({ level, write, time }: LogOptions): Log {
     const line = lineOf(note);
     debugBytes += byteLength(line);
     isDebugFull = debugBytes > DEBUG_MAX_BYTES;
-    write(isDebugFull ? lineOf({ level: 'debug', msg: 'no more debug lines: their bound is reached', fields: {} }) : line);
+    write(
+      isDebugFull ? lineOf({ level: 'debug', msg: 'no more debug lines: their bound is reached', fields: {} }) : line,
+    );
   }
 
   return {
@@ -61,7 +63,9 @@ export function openLog({ level, write, time }: LogOptions): Log {
       const line = lineOf(count > REPEATS_WRITTEN_COUNT ? { ...note, fields: { ...note.fields, times: count } } : note);
       logBytes += byteLength(line);
       isFull = logBytes > LOG_MAX_BYTES;
-      write(isFull ? lineOf({ level: 'warn', msg: 'no more lines but the report: the log is full', fields: {} }) : line);
+      write(
+        isFull ? lineOf({ level: 'warn', msg: 'no more lines but the report: the log is full', fields: {} }) : line,
+      );
     },
     report(fields) {
       write(`${JSON.stringify({ time: time(), level: 'info', msg: 'report', ...fields })}\n`);

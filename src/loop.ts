@@ -2,7 +2,7 @@
 // Holds no rule of its own: `step` and `nextQuitMove` decide, this obeys.
 
 import type { Target } from './act/target.ts';
-import type { ConditionLook, Limits, Note, Observation } from './decide/model.ts';
+import { type ConditionLook, type Limits, NOT_LOOKED, type Note, type Observation } from './decide/model.ts';
 import { beginQuit, nextQuitMove, type QuitEvent, type QuitResult, shareQuit } from './decide/quit.ts';
 import type { TargetReport } from './decide/report.ts';
 import { initialState, quitDeadlineMs, type State, step } from './decide/step.ts';
@@ -77,7 +77,7 @@ export async function runLoop(parts: LoopParts): Promise<{ state: State; targets
 async function observe(parts: LoopParts, deadlineMs: number | null): Promise<Observation> {
   const { clock, signals } = parts;
   const startedAtMs = clock.nowMs();
-  const nothing = parts.conditions.map(() => unknown('not looked'));
+  const nothing: ConditionLook[] = parts.conditions.map(() => ({ kind: 'unknown', why: NOT_LOOKED }));
   if (deadlineMs !== null && startedAtMs >= deadlineMs) {
     const { terminatedAtMs } = signals;
     return { startedAtMs, atMs: startedAtMs, terminatedAtMs, exporter: { kind: 'none' }, conditions: nothing };
@@ -96,7 +96,7 @@ async function observe(parts: LoopParts, deadlineMs: number | null): Promise<Obs
   ];
   try {
     const exporter = parts.readExporter === null ? parts.notRead : await parts.readExporter(reading.signal);
-    const conditions: ConditionLook[] = nothing;
+    const conditions = nothing;
     for (const [index, condition] of inOrder(parts.conditions)) {
       const seen = await condition.look({ exporter, signal: looking.signal });
       conditions[index] = seen;
@@ -124,7 +124,11 @@ async function quitTargets(parts: LoopParts, state: State): Promise<readonly Tar
   for (const [index, target] of targets.entries()) {
     if (signals.second.aborted) break;
     if (isDryRun) {
-      parts.note({ level: 'info', msg: 'dry run: a target is left alone', fields: { target: target.name, request: target.request } });
+      parts.note({
+        level: 'info',
+        msg: 'dry run: a target is left alone',
+        fields: { target: target.name, request: target.request },
+      });
       reports.push({ target: target.name, result: 'skipped', seconds: 0 });
     } else {
       const report = await quitTarget(parts, target, targets.length - index, state);
@@ -146,7 +150,8 @@ async function quitTarget(
   const { clock, signals, limits } = parts;
   const startedAtMs = clock.nowMs();
   let isTerminated = signals.terminatedAtMs !== null;
-  const endMs = () => (state.phase.kind === 'quitting' ? quitDeadlineMs(state.phase.sinceMs, signals.terminatedAtMs, limits) : null);
+  const endMs = () =>
+    state.phase.kind === 'quitting' ? quitDeadlineMs(state.phase.sinceMs, signals.terminatedAtMs, limits) : null;
   let quit = beginQuit(startedAtMs, parts.quitTimeoutMs, endMs(), leftCount);
   let event: QuitEvent = { kind: 'begun' };
   while (!signals.second.aborted) {
@@ -176,7 +181,10 @@ async function quitTarget(
 async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
   const asking = new AbortController();
   const abort = () => asking.abort('interrupted');
-  const cancels = [onAbort(signals.terminatedAtMs === null ? signals.first : null, abort), onAbort(signals.second, abort)];
+  const cancels = [
+    onAbort(signals.terminatedAtMs === null ? signals.first : null, abort),
+    onAbort(signals.second, abort),
+  ];
   const answer = await target.ask(timeoutMs, asking.signal);
   for (const cancel of cancels) cancel();
   return answer;
@@ -228,8 +236,4 @@ function onAbort(signal: AbortSignal | null, callback: () => void): () => void {
   if (signal.aborted) callback();
   else signal.addEventListener('abort', callback);
   return () => signal.removeEventListener('abort', callback);
-}
-
-function unknown(why: string): ConditionLook {
-  return { kind: 'unknown', why };
 }

@@ -60,7 +60,9 @@ export type Exit = { readonly code: number; readonly isUrgent: boolean };
 export async function main(process: Process): Promise<Exit> {
   const { argv } = process;
   if (argv.length > 1 || (argv.length === 1 && !['--check', '--version', '--help'].includes(argv[0] as string))) {
-    process.stderr(`Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be empty, --check, --version or --help\n`);
+    process.stderr(
+      `Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be empty, --check, --version or --help\n`,
+    );
     return leave(EXIT.usage);
   }
   if (argv[0] === '--version') {
@@ -142,7 +144,8 @@ async function run(process: Process, config: Config): Promise<Exit> {
     });
     const second = secondSignal();
     const built = report(state, targets, true);
-    const code = second === 'SIGINT' ? EXIT.interrupted : second === 'SIGTERM' ? EXIT.done : (built.exitCode ?? EXIT.done);
+    const code =
+      second === 'SIGINT' ? EXIT.interrupted : second === 'SIGTERM' ? EXIT.done : (built.exitCode ?? EXIT.done);
     const last = { ...built, exitCode: code };
     write(last);
     log.report(last);

@@ -70,10 +70,12 @@ function commonHint(answer: Answer): string {
       break;
   }
   const said = `it answered ${answer.status}`;
-  if (answer.status === 401 || answer.status === 403) return `${said}: it wants credentials, or quitting is switched off`;
+  if (answer.status === 401 || answer.status === 403)
+    return `${said}: it wants credentials, or quitting is switched off`;
   if (answer.status === 404) return `${said}: no such path, or quitting is switched off`;
   if (answer.status === 405) return `${said}: it wants another method`;
   if (answer.status < 300 && answer.isHtml) return `${said} with a page of HTML: it has no quit endpoint at this path`;
-  if (answer.status < 300) return `${said} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
+  if (answer.status < 300)
+    return `${said} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
   return `${said}: look into its log`;
 }

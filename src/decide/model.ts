@@ -30,6 +30,9 @@ export type ConditionLook =
   /** Neither alive nor done: it breaks nothing and proves nothing. */
   | { readonly kind: 'unknown'; readonly why: string };
 
+/** Why a condition is unknown that was not looked at: another one had shown that main is alive, or the time was up. */
+export const NOT_LOOKED = 'not looked';
+
 /** promhttp's counter of finished scrapes (status 200 only) and its gauge, which includes the response that shows it. */
 export type ScrapeCounters = { readonly finishedCount: number; readonly inFlightCount: number };
 

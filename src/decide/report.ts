@@ -3,7 +3,7 @@
 
 import { assertNever, type Limits, type Outcome } from './model.ts';
 import type { QuitResult } from './quit.ts';
-import { scrapesWhileRunning, type State } from './step.ts';
+import { type State, scrapesWhileRunning } from './step.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
 export const REPORT_MAX_BYTES = 1_024;
@@ -133,11 +133,11 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
 }
 
 function withHint({ facts, phase }: State, outcome: Outcome): { readonly hint?: string } {
-  if (outcome !== 'expired' && outcome !== 'timedOut') return {};
-  if (phase.kind !== 'quitting') return {};
-  if (phase.scrapesSeenCount === null) return { hint: 'the exporter shows no promhttp scrape counter, so none can be seen' };
+  if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return {};
+  if (phase.scrapesSeenCount === null)
+    return { hint: 'the exporter showed no promhttp scrape counter after main ended' };
   const nobody = facts.warned.find((msg) => msg.startsWith('nobody has scraped'));
-  return nobody === undefined || phase.scrapesSeenCount > 0 ? {} : { hint: nobody };
+  return nobody === undefined ? {} : { hint: nobody };
 }
 
 function finalOf({ facts }: State): NonNullable<Report['final']> {

@@ -101,8 +101,6 @@ export function advanceCount(count: Count, look: Observation, trail: Trail): Cou
     seenCount: Math.max(count.seenCount, finishedSinceCount - count.baseline.inFlightCount - count.ownCount),
     ownCount: count.ownCount + 1,
     isNobody:
-      count.isNobody &&
-      counters.inFlightCount <= 1 &&
-      finishedSinceCount <= count.ownCount - count.ownDoubtfulCount,
+      count.isNobody && counters.inFlightCount <= 1 && finishedSinceCount <= count.ownCount - count.ownDoubtfulCount,
   };
 }

@@ -11,6 +11,7 @@ import {
   type HoldOutcome,
   type Limits,
   type LogLevel,
+  NOT_LOOKED,
   type Note,
   type Observation,
   type Totals,
@@ -66,6 +67,8 @@ export type Facts = {
   /** A look proved that main was alive before this watch began. */
   readonly wasAliveBefore: boolean;
   readonly terminatedAtMs: number | null;
+  /** What the newest look saw, for the log; blank before the first. */
+  readonly seenText: string;
   readonly totals: Totals;
   readonly trail: Trail;
   /** The exporter answered at least once. */
@@ -77,6 +80,21 @@ export type Facts = {
   /** Warnings that were given; each is given once. */
   readonly warned: readonly string[];
 };
+
+/** Why main was taken for done, or was not waited for any longer. */
+export type Because =
+  /** Every condition held, in two looks at least, for the settle time. */
+  | 'settled'
+  /** Every condition but the metric held for 60 s, and the metric was unreadable. */
+  | 'settledWithoutMetric'
+  /** The exporter refused for 15 s (after a signal: once) while every other condition held. */
+  | 'exporterGone'
+  | 'startTimeout'
+  | 'runTimeout'
+  /** The grace after a signal was used up. */
+  | 'grace'
+  /** A signal came before main was ever alive. */
+  | 'signalBeforeStart';
 
 export type Phase =
   | { readonly kind: 'waiting'; readonly done: Series | null }
@@ -90,8 +108,8 @@ export type Phase =
   | {
       readonly kind: 'holding';
       readonly mainEndedAtMs: number;
-      /** RUN_TIMEOUT ended the run: main may live, and coming alive again changes nothing. */
-      readonly isTimedOut: boolean;
+      /** After `runTimeout` main may live, and coming alive again changes nothing. */
+      readonly because: Because;
       readonly count: Count;
       readonly isExporterRestarted: boolean;
       readonly goneSinceMs: number | null;
@@ -102,6 +120,7 @@ export type Phase =
       readonly kind: 'quitting';
       readonly sinceMs: number;
       readonly outcome: HoldOutcome;
+      readonly because: Because;
       readonly mainEndedAtMs: number | null;
       /** null where nothing was counted: no hold, or no counter. */
       readonly scrapesSeenCount: number | null;
@@ -125,6 +144,7 @@ export function initialState(startedAtMs: number): State {
       aliveSinceMs: null,
       wasAliveBefore: false,
       terminatedAtMs: null,
+      seenText: '',
       totals: { requests: null, failures: null, users: null },
       trail: EMPTY_TRAIL,
       hasAnswered: false,
@@ -155,11 +175,16 @@ export function scrapesWhileRunning({ running }: Facts): number | null {
  * @throws Error when called in `quitting`: nothing is watched there.
  */
 export function step(state: State, look: Observation, limits: Limits): Decision {
-  const seen = judge(look, limits);
+  const judged = judge(look, limits);
+  // A decision by the clock alone has seen nothing: what the last look saw still stands.
+  const seen = { ...judged, text: judged.text === '' ? state.facts.seenText : judged.text };
   const facts = advanceFacts(state.facts, look, seen, state.phase.kind);
   const turn: Turn = { before: state.facts, facts, look, seen, limits, notes: [] };
   if (state.facts.terminatedAtMs === null && look.terminatedAtMs !== null) {
-    say(turn, 'info', 'asked to terminate', { graceSeconds: limits.terminationGraceMs / 1000, while: state.phase.kind });
+    say(turn, 'info', 'asked to terminate', {
+      graceSeconds: limits.terminationGraceMs / 1000,
+      while: state.phase.kind,
+    });
   }
   const { phase } = state;
   switch (phase.kind) {
@@ -212,7 +237,10 @@ function judge(look: Observation, limits: Limits): Seen {
     areOthersDone: others.length > 0 && others.every(isDone),
     isMetricUnknown: metrics.length > 0 && metrics.every((condition) => condition.kind === 'unknown'),
     provesWasAlive: look.conditions.some((condition) => condition.kind === 'done' && condition.provesWasAlive),
-    text: look.conditions.map((condition) => (condition.kind === 'unknown' ? condition.why : condition.seen)).join(', '),
+    text: look.conditions
+      .map((condition) => (condition.kind === 'unknown' ? condition.why : condition.seen))
+      .filter((text) => text !== NOT_LOOKED)
+      .join(', '),
   };
 }
 
@@ -238,6 +266,7 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen, phase: Phase[
     aliveSinceMs: facts.aliveSinceMs ?? (seen.isAlive ? look.atMs : null),
     wasAliveBefore: facts.wasAliveBefore || (facts.aliveSinceMs === null && !seen.isAlive && seen.provesWasAlive),
     terminatedAtMs: facts.terminatedAtMs ?? look.terminatedAtMs,
+    seenText: seen.text,
     totals,
     trail: advanceTrail(facts.trail, look),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
@@ -256,19 +285,19 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
   if (turn.facts.wasAliveBefore) {
     if (isSettled(done, turn, seen.isDone, limits.settleMs)) {
       say(turn, 'info', 'main had ended before this watch began', {});
-      return hold(turn, done, false);
+      return hold(turn, done, 'settled');
     }
     if (!seen.isDone) {
       turn.facts = { ...turn.facts, aliveSinceMs: look.atMs };
       say(turn, 'info', 'main was alive before this watch began', { seen: seen.text });
       return watch(turn, { kind: 'running', done, others: null, goneSinceMs: null });
     }
-    if (isGraceOver(turn)) return quit(turn, 'terminated', null, null);
+    if (isGraceOver(turn)) return quit(turn, 'terminated', 'grace', null, null);
     return watch(turn, { kind: 'waiting', done });
   }
-  if (turn.facts.terminatedAtMs !== null) return quit(turn, 'neverStarted', null, null);
+  if (turn.facts.terminatedAtMs !== null) return quit(turn, 'neverStarted', 'signalBeforeStart', null, null);
   if (limits.startTimeoutMs > 0 && look.atMs - turn.facts.startedAtMs >= limits.startTimeoutMs) {
-    return quit(turn, 'neverStarted', null, null);
+    return quit(turn, 'neverStarted', 'startTimeout', null, null);
   }
   return watch(turn, { kind: 'waiting', done });
 }
@@ -278,28 +307,28 @@ function afterRunning(turn: Turn, phase: PhaseOf<'running'>): Decision {
   const done = advanceSeries(phase.done, turn, seen.isDone);
   const others = advanceSeries(phase.others, turn, seen.areOthersDone);
   const goneSinceMs = advanceGone(phase.goneSinceMs, turn);
-  if (isSettled(done, turn, seen.isDone, limits.settleMs)) return hold(turn, done, false);
+  if (isSettled(done, turn, seen.isDone, limits.settleMs)) return hold(turn, done, 'settled');
   if (goneSinceMs !== null && isGone(goneSinceMs, turn)) {
-    return quit(turn, 'exporterGone', others?.sinceMs ?? goneSinceMs, null);
+    return quit(turn, 'exporterGone', 'exporterGone', others?.sinceMs ?? goneSinceMs, null);
   }
   if (isSettled(others, turn, seen.areOthersDone && seen.isMetricUnknown, WITHOUT_METRIC_AFTER_MS)) {
     say(turn, 'warn', 'the metric stayed unreadable: the other conditions are believed without it', {
       seconds: (look.atMs - others.sinceMs) / 1000,
       seen: seen.text,
     });
-    return hold(turn, others, false);
+    return hold(turn, others, 'settledWithoutMetric');
   }
   if (limits.runTimeoutMs > 0 && facts.aliveSinceMs !== null && look.atMs - facts.aliveSinceMs >= limits.runTimeoutMs) {
-    return hold(turn, beginSeries(turn), true);
+    return hold(turn, beginSeries(turn), 'runTimeout');
   }
-  if (isGraceOver(turn)) return quit(turn, 'terminated', null, null);
+  if (isGraceOver(turn)) return quit(turn, 'terminated', 'grace', null, null);
   warnWhileRunning(turn);
   return watch(turn, { kind: 'running', done, others, goneSinceMs });
 }
 
 function afterHolding(turn: Turn, before: PhaseOf<'holding'>): Decision {
   const { look, seen, limits, facts } = turn;
-  if (seen.isAlive && !before.isTimedOut) {
+  if (seen.isAlive && before.because !== 'runTimeout') {
     say(turn, 'info', 'main is running again', { seen: seen.text });
     return watch(turn, { kind: 'running', done: null, others: null, goneSinceMs: null });
   }
@@ -316,7 +345,7 @@ function afterHolding(turn: Turn, before: PhaseOf<'holding'>): Decision {
 function holdOn(turn: Turn, before: PhaseOf<'holding'>, facts: Facts, limits: Limits): Decision {
   const { look } = turn;
   const end = (outcome: HoldOutcome) =>
-    quit(turn, before.isTimedOut ? 'timedOut' : outcome, before.mainEndedAtMs, before);
+    quit(turn, before.because === 'runTimeout' ? 'timedOut' : outcome, before.because, before.mainEndedAtMs, before);
   if (limits.scrapesWantedCount === 0 || limits.ttlMs === 0) return end('released');
 
   const isReached = before.count.seenCount >= limits.scrapesWantedCount;
@@ -345,9 +374,9 @@ function holdOn(turn: Turn, before: PhaseOf<'holding'>, facts: Facts, limits: Li
   return watch(turn, { ...before, scrapedAtMs });
 }
 
-function hold(turn: Turn, series: Series, isTimedOut: boolean): Decision {
+function hold(turn: Turn, series: Series, because: Because): Decision {
   const { limits } = turn;
-  say(turn, 'info', isTimedOut ? 'main ran for too long: treated as ended' : 'main ended', {
+  say(turn, 'info', because === 'runTimeout' ? 'main ran for too long: treated as ended' : 'main ended', {
     seen: turn.seen.text,
     secondsAgo: (turn.look.atMs - series.sinceMs) / 1000,
     scrapesWanted: limits.scrapesWantedCount,
@@ -356,7 +385,7 @@ function hold(turn: Turn, series: Series, isTimedOut: boolean): Decision {
   const phase: PhaseOf<'holding'> = {
     kind: 'holding',
     mainEndedAtMs: series.sinceMs,
-    isTimedOut,
+    because,
     count: series.count,
     isExporterRestarted: series.isExporterRestarted,
     goneSinceMs: null,
@@ -368,13 +397,15 @@ function hold(turn: Turn, series: Series, isTimedOut: boolean): Decision {
 function quit(
   turn: Turn,
   outcome: HoldOutcome,
+  because: Because,
   mainEndedAtMs: number | null,
   held: PhaseOf<'holding'> | null,
 ): Decision {
   const { look, facts } = turn;
   const scrapesSeenCount = held === null || held.count.baseline === null ? null : held.count.seenCount;
-  say(turn, 'info', 'the hold is over: quitting', {
+  say(turn, 'info', 'quitting', {
     outcome,
+    because,
     heldSeconds: mainEndedAtMs === null ? null : (look.atMs - mainEndedAtMs) / 1000,
     scrapesSeen: scrapesSeenCount,
     seen: turn.seen.text,
@@ -383,6 +414,7 @@ function quit(
     kind: 'quitting',
     sinceMs: look.atMs,
     outcome,
+    because,
     mainEndedAtMs,
     scrapesSeenCount,
   };

@@ -45,7 +45,10 @@ export async function dial(hostname: string, port: number, options: DialOptions)
     if (options.signal?.aborted) break;
   }
   if (isRefused(codes)) return { kind: 'refused' };
-  return { kind: 'unknown', why: codes.find((code) => code !== 'ECONNREFUSED' && !NO_SUCH_FAMILY.includes(code)) ?? codes.join(' ') };
+  return {
+    kind: 'unknown',
+    why: codes.find((code) => code !== 'ECONNREFUSED' && !NO_SUCH_FAMILY.includes(code)) ?? codes.join(' '),
+  };
 }
 
 /** The connected socket, or the code of what went wrong. */

@@ -59,7 +59,11 @@ export function openExchange(origin: URL): Exchange {
     connect: (_, callback) => {
       dial(origin.hostname, port, { timeoutMs, signal }).then((dialled) => {
         if (dialled.kind === 'open') callback(null, dialled.socket);
-        else callback(new DialError(dialled.kind === 'refused', dialled.kind === 'refused' ? 'refused' : dialled.why), null);
+        else
+          callback(
+            new DialError(dialled.kind === 'refused', dialled.kind === 'refused' ? 'refused' : dialled.why),
+            null,
+          );
       });
     },
   });

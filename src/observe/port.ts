@@ -19,7 +19,8 @@ export const portKind: ConditionKind = {
     const isOctets = host.startsWith('127.') ? host.split('.').every((octet) => Number(octet) <= 255) : true;
     if (digits === undefined || port < 1 || port > 65_535 || !isOctets) {
       return {
-        problem: 'a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"',
+        problem:
+          'a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"',
       };
     }
     return {

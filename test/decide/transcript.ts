@@ -2,7 +2,14 @@
 // The grammar is in fixtures/transcripts/README.md.
 
 import { readConfig } from '../../src/config.ts';
-import type { ConditionLook, ExporterLook, Note, Observation, ScrapeCounters } from '../../src/decide/model.ts';
+import {
+  type ConditionLook,
+  type ExporterLook,
+  NOT_LOOKED,
+  type Note,
+  type Observation,
+  type ScrapeCounters,
+} from '../../src/decide/model.ts';
 import {
   type Answer,
   beginQuit,
@@ -107,7 +114,10 @@ class Player {
     if (leftCount === 0) return [this.#report(atMs)];
     this.#targetStartedAtMs = atMs;
     this.#quit = beginQuit(atMs, this.#quitTimeoutMs, this.#quitEndsMs(), leftCount);
-    return [`${this.#target()} must be gone by ${inSeconds(this.#quit.endsByMs)}`, ...this.#move({ kind: 'begun' }, atMs)];
+    return [
+      `${this.#target()} must be gone by ${inSeconds(this.#quit.endsByMs)}`,
+      ...this.#move({ kind: 'begun' }, atMs),
+    ];
   }
 
   #move(event: QuitEvent, atMs: number): string[] {
@@ -173,7 +183,8 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
   const value = fields.get(kind);
   if (kind === 'metric') {
     const isRead = fields.get('exporter') === undefined;
-    if (!isRead || value === undefined || value === '?') return { kind: 'unknown', why: 'locust_up unknown' };
+    if (!isRead || value === undefined || value === '?')
+      return { kind: 'unknown', why: fields.get('exporter') === 'none' ? NOT_LOOKED : 'locust_up unknown' };
     if (value !== '0') return { kind: 'alive', seen: `locust_up ${value}` };
     return { kind: 'done', seen: 'locust_up 0', provesWasAlive: fields.has('rows') };
   }
@@ -187,7 +198,7 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
       return { kind: 'done', seen: `${kind} exists`, provesWasAlive: true };
     case 'timeout':
     case undefined:
-      return { kind: 'unknown', why: value === undefined ? `${kind} not looked` : `${kind} unknown: timed out` };
+      return { kind: 'unknown', why: value === undefined ? NOT_LOOKED : `${kind} unknown: timed out` };
     default:
       throw new Error(`no such look: ${kind}=${value}`);
   }

@@ -1,0 +1,156 @@
+// Reads the few values of an exposition that lastscrape looks at: the conditions' metrics, Locust's totals, promhttp's counters.
+// A line that cannot be read is counted and skipped; it never costs the other lines. Pure; never throws.
+
+import parsePrometheusTextFormat from 'parse-prometheus-text-format';
+import { openSampleFilter, type Wanted } from './sample-filter.ts';
+
+/** A metric's one value, or why it is not known. */
+export type Reading =
+  | { readonly kind: 'value'; readonly value: number }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/** What one body said; null is "not in it, or unreadable". */
+export type Exposition = {
+  /** One for each metric that was asked for: its one sample without labels. */
+  readonly metrics: ReadonlyMap<string, Reading>;
+  /** There is a `<prefix>_requests_*` sample with labels: Locust was once reached. */
+  readonly hasRequests: boolean;
+  /** The total row (`method=""`, `name="Aggregated"`) of `<prefix>_requests_num_requests`. */
+  readonly requests: number | null;
+  /** The same of `<prefix>_requests_num_failures`. */
+  readonly failures: number | null;
+  /** `<prefix>_users`; there only while Locust is up. */
+  readonly users: number | null;
+  /** promhttp's counter for code 200 and its gauge; null unless both are there. */
+  readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
+  /** Wanted lines that could not be read, or were too long. */
+  readonly unreadableLineCount: number;
+};
+
+export type ExpositionReader = {
+  /** Takes the next piece of the body, of any size. */
+  readonly write: (chunk: Uint8Array) => void;
+  /** Says what was read; the body has ended as HTTP says. */
+  readonly end: () => Exposition;
+  readonly sizeBytes: number;
+};
+
+const AGGREGATED = ['{method="",name="Aggregated"', '{name="Aggregated",method=""'];
+const UP = '_up';
+
+type Sample = { readonly value: number; readonly labels: Readonly<Record<string, string>> };
+
+/**
+ * Opens a reader for one body.
+ *
+ * `<prefix>` is that of the first of `metricNames` that ends in `_up` (LOCUST_METRIC_NAMESPACE changes it), else `locust`.
+ */
+export function openExposition(metricNames: readonly string[]): ExpositionReader {
+  const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
+  const samples = new Map(metricNames.map((name) => [name, [] as (Sample | null)[]]));
+  let hasRequests = false;
+  let unreadableCount = 0;
+  let sizeBytes = 0;
+
+  function read(line: string): Sample | null {
+    const sample = readSample(line);
+    if (sample === null) unreadableCount++;
+    return sample;
+  }
+  /** Keeps the first readable sample with exactly these labels, if it is a number that can be reported. */
+  function wantOne(name: string, labels: readonly string[], isRight: (labels: Sample['labels']) => boolean) {
+    const found: { value: number | null } = { value: null };
+    const wanted: Wanted = {
+      name,
+      isPrefix: false,
+      labels,
+      onLine(line) {
+        const sample = read(line);
+        if (sample === null || !isRight(sample.labels) || !Number.isFinite(sample.value) || sample.value < 0)
+          return true;
+        found.value = sample.value;
+        return false;
+      },
+    };
+    return { found, wanted };
+  }
+  const isAggregated = (labels: Sample['labels']) => labels['method'] === '' && labels['name'] === 'Aggregated';
+  const isBare = (labels: Sample['labels']) => Object.keys(labels).length === 0;
+
+  const requests = wantOne(`${prefix}_requests_num_requests`, AGGREGATED, isAggregated);
+  const failures = wantOne(`${prefix}_requests_num_failures`, AGGREGATED, isAggregated);
+  const users = wantOne(`${prefix}_users`, [], isBare);
+  const finished = wantOne('promhttp_metric_handler_requests_total', ['{code="200"'], ({ code }) => code === '200');
+  const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', [], isBare);
+  const filter = openSampleFilter([
+    ...[...samples].map(([name, found]) => ({
+      name,
+      isPrefix: false,
+      labels: [],
+      onLine: (line: string) => found.push(read(line)) < 2,
+    })),
+    {
+      name: `${prefix}_requests_`,
+      isPrefix: true,
+      labels: ['{'],
+      onLine(line) {
+        const sample = read(line);
+        hasRequests = sample !== null && !isBare(sample.labels);
+        return !hasRequests;
+      },
+    },
+    ...[requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
+  ]);
+
+  return {
+    get sizeBytes() {
+      return sizeBytes;
+    },
+    write(chunk) {
+      sizeBytes += chunk.length;
+      filter.write(chunk);
+    },
+    end() {
+      filter.end();
+      const finishedCount = finished.found.value;
+      const inFlightCount = inFlight.found.value;
+      return {
+        metrics: new Map([...samples].map(([name, found]) => [name, readingOf(found)])),
+        hasRequests,
+        requests: requests.found.value,
+        failures: failures.found.value,
+        users: users.found.value,
+        scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
+        unreadableLineCount: unreadableCount + filter.tooLongCount,
+      };
+    },
+  };
+}
+
+function readingOf(found: readonly (Sample | null)[]): Reading {
+  const [first, second] = found;
+  if (first === undefined) return { kind: 'unknown', why: 'not in the exposition' };
+  if (second !== undefined) return { kind: 'unknown', why: 'there more than once' };
+  if (first === null) return { kind: 'unknown', why: 'unreadable' };
+  if (Object.keys(first.labels).length > 0) return { kind: 'unknown', why: 'it has labels' };
+  if (!Number.isFinite(first.value)) return { kind: 'unknown', why: 'no finite number' };
+  return { kind: 'value', value: first.value };
+}
+
+/** What follows the name and the labels: a decimal number or one of the words for the others, and perhaps a timestamp. */
+const TAIL = /^([+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|Inf|NaN))(?: -?\d+)?$/;
+
+/** Reads one line with normalised blanks; null where it is no sample with a number. */
+function readSample(line: string): Sample | null {
+  let metric: { readonly value?: string; readonly labels?: Sample['labels'] } | undefined;
+  try {
+    metric = parsePrometheusTextFormat(`${line}\n`)[0]?.metrics[0];
+  } catch {
+    return null;
+  }
+  // The parser takes any text for a value, "" for garbage, and Number("") is 0: hold it against the line itself.
+  const tail = line.slice(Math.max(line.lastIndexOf('}'), line.search(/[ {]/)) + 1).trimStart();
+  const digits = TAIL.exec(tail)?.[1];
+  if (metric === undefined || digits === undefined || metric.value !== digits) return null;
+  return { value: Number(digits.replace('Inf', 'Infinity')), labels: metric.labels ?? {} };
+}
