@@ -45,7 +45,7 @@ export function planText(config: Config): string {
     'The configuration is valid. This is what would be done:',
     '',
     `1. Watch    every ${span(limits.pollMs)}${config.isExporterRead ? `, reading ${redactUrl(metricsUrl.href)}` : ', without reading an exporter'}.`,
-    '            Main is done when all of these hold, in two looks and for ' + `${span(limits.settleMs)}:`,
+    `            Main is done when all of these hold, in two looks and for ${span(limits.settleMs)}:`,
     ...conditions.map(({ text }) => `              ${text}`),
     limits.startTimeoutMs === 0
       ? '            A main that is never seen alive is waited for without limit.'

@@ -52,10 +52,9 @@ export function hasRestarted(trail: Trail, look: Observation): boolean {
   return counters !== null && trail.finishedCount !== null && counters.finishedCount < trail.finishedCount;
 }
 
-/** Requests of others that were in flight when the look began; 0 where it does not say. */
-export function othersInFlight(trail: Trail, look: Observation): number {
-  const counters = countersOf(look);
-  return counters === null ? 0 : Math.max(0, counters.inFlightCount - 1 - trail.givenUpCount);
+/** Whether the look shows that nobody else's request is in flight; own ones that were given up count as others' here. */
+export function isQuiet(look: Observation): boolean {
+  return (countersOf(look)?.inFlightCount ?? Number.POSITIVE_INFINITY) <= 1;
 }
 
 /** The trail after one more look. */

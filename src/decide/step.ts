@@ -21,10 +21,9 @@ import {
   advanceTrail,
   beginCount,
   type Count,
-  countersOf,
   EMPTY_TRAIL,
   hasRestarted,
-  othersInFlight,
+  isQuiet,
   type Trail,
 } from './scrape-count.ts';
 
@@ -280,7 +279,7 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
   const done = advanceSeries(phase.done, turn, seen.isDone);
   if (seen.isAlive) {
     say(turn, 'info', 'main is running', { seen: seen.text });
-    return watch(turn, { kind: 'running', done: null, others: null, goneSinceMs: null });
+    return runOn(turn, JUST_RUNNING);
   }
   if (turn.facts.wasAliveBefore) {
     if (isSettled(done, turn, seen.isDone, limits.settleMs)) {
@@ -290,7 +289,7 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
     if (!seen.isDone) {
       turn.facts = { ...turn.facts, aliveSinceMs: look.atMs };
       say(turn, 'info', 'main was alive before this watch began', { seen: seen.text });
-      return watch(turn, { kind: 'running', done, others: null, goneSinceMs: null });
+      return runOn(turn, { ...JUST_RUNNING, done });
     }
     if (isGraceOver(turn)) return quit(turn, 'terminated', 'grace', null, null);
     return watch(turn, { kind: 'waiting', done });
@@ -302,8 +301,10 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
   return watch(turn, { kind: 'waiting', done });
 }
 
+const JUST_RUNNING: PhaseOf<'running'> = { kind: 'running', done: null, others: null, goneSinceMs: null };
+
 function afterRunning(turn: Turn, phase: PhaseOf<'running'>): Decision {
-  const { look, seen, limits, facts } = turn;
+  const { look, seen, limits } = turn;
   const done = advanceSeries(phase.done, turn, seen.isDone);
   const others = advanceSeries(phase.others, turn, seen.areOthersDone);
   const goneSinceMs = advanceGone(phase.goneSinceMs, turn);
@@ -318,19 +319,25 @@ function afterRunning(turn: Turn, phase: PhaseOf<'running'>): Decision {
     });
     return hold(turn, others, 'settledWithoutMetric');
   }
+  return runOn(turn, { kind: 'running', done, others, goneSinceMs });
+}
+
+/** Whether the run goes on, with everything of this look already in `phase`. */
+function runOn(turn: Turn, phase: PhaseOf<'running'>): Decision {
+  const { look, limits, facts } = turn;
   if (limits.runTimeoutMs > 0 && facts.aliveSinceMs !== null && look.atMs - facts.aliveSinceMs >= limits.runTimeoutMs) {
     return hold(turn, beginSeries(turn), 'runTimeout');
   }
   if (isGraceOver(turn)) return quit(turn, 'terminated', 'grace', null, null);
   warnWhileRunning(turn);
-  return watch(turn, { kind: 'running', done, others, goneSinceMs });
+  return watch(turn, phase);
 }
 
 function afterHolding(turn: Turn, before: PhaseOf<'holding'>): Decision {
   const { look, seen, limits, facts } = turn;
   if (seen.isAlive && before.because !== 'runTimeout') {
     say(turn, 'info', 'main is running again', { seen: seen.text });
-    return watch(turn, { kind: 'running', done: null, others: null, goneSinceMs: null });
+    return runOn(turn, JUST_RUNNING);
   }
   const phase: PhaseOf<'holding'> = {
     ...before,
@@ -355,9 +362,8 @@ function holdOn(turn: Turn, before: PhaseOf<'holding'>, facts: Facts, limits: Li
   const isRefused = look.exporter.kind === 'refused';
   if (scrapedAtMs !== null) {
     // A quit cuts an answer off: let the scrape in flight end first.
-    const isQuiet = countersOf(look) !== null && othersInFlight(turn.before.trail, look) === 0;
     const isWaitOver = look.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
-    if (isQuiet || isWaitOver || isTtlOver || isGraceUsedUp || isRefused || before.isExporterRestarted) {
+    if (isQuiet(look) || isWaitOver || isTtlOver || isGraceUsedUp || isRefused || before.isExporterRestarted) {
       return end('scraped');
     }
   } else {
