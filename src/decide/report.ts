@@ -83,7 +83,7 @@ export function buildReport(input: ReportInput): Report {
     outcome,
     scrapesWanted: limits.scrapesWantedCount,
     scrapesSeen,
-    scrapesWhileRunning: scrapesWhileRunning(facts),
+    scrapesWhileRunning: scrapesWhileRunning(state),
     ranSeconds: facts.aliveSinceMs === null ? null : toSeconds(ranUntilMs - facts.aliveSinceMs),
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs),
     mainEndedAt: mainEndedAtMs === null ? null : input.toTime(mainEndedAtMs),

@@ -72,7 +72,7 @@ export type Facts = {
   readonly trail: Trail;
   /** The exporter answered at least once. */
   readonly hasAnswered: boolean;
-  /** Scrapes by others while main ran. */
+  /** Scrapes by others since the first look; those before an exporter's restart apart. */
   readonly running: { readonly count: Count; readonly beforeRestartCount: number };
   /** When every metric condition became unreadable; null while one is readable. */
   readonly metricUnknownSinceMs: number | null;
@@ -162,9 +162,13 @@ export function quitDeadlineMs(sinceMs: number, terminatedAtMs: number | null, l
   return Math.max(terminatedAtMs + limits.terminationGraceMs, beginsMs + QUIT_MIN_MS);
 }
 
-/** Scrapes by others while main ran, a lower bound; null where the exporter shows no counter. */
-export function scrapesWhileRunning({ running }: Facts): number | null {
-  return running.count.baseline === null ? null : running.beforeRestartCount + running.count.seenCount;
+/** Scrapes by others from the first look until main ended, a lower bound; null where the exporter shows no counter. */
+export function scrapesWhileRunning({ facts, phase }: State): number | null {
+  const { count, beforeRestartCount } = facts.running;
+  if (count.baseline === null) return null;
+  const sinceEndCount =
+    phase.kind === 'holding' ? phase.count.seenCount : phase.kind === 'quitting' ? (phase.scrapesSeenCount ?? 0) : 0;
+  return Math.max(0, beforeRestartCount + count.seenCount - sinceEndCount);
 }
 
 /**
@@ -177,7 +181,7 @@ export function step(state: State, look: Observation, limits: Limits): Decision 
   const judged = judge(look, limits);
   // A decision by the clock alone has seen nothing: what the last look saw still stands.
   const seen = { ...judged, text: judged.text === '' ? state.facts.seenText : judged.text };
-  const facts = advanceFacts(state.facts, look, seen, state.phase.kind);
+  const facts = advanceFacts(state.facts, look, seen);
   const turn: Turn = { before: state.facts, facts, look, seen, limits, notes: [] };
   if (state.facts.terminatedAtMs === null && look.terminatedAtMs !== null) {
     say(turn, 'info', 'asked to terminate', {
@@ -243,7 +247,7 @@ function judge(look: Observation, limits: Limits): Seen {
   };
 }
 
-function advanceFacts(facts: Facts, look: Observation, seen: Seen, phase: Phase['kind']): Facts {
+function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
   const { exporter } = look;
   const isRestarted = hasRestarted(facts.trail, look);
   const running = isRestarted
@@ -269,7 +273,7 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen, phase: Phase[
     totals,
     trail: advanceTrail(facts.trail, look),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
-    running: phase === 'holding' ? facts.running : running,
+    running,
     metricUnknownSinceMs: seen.isMetricUnknown ? (facts.metricUnknownSinceMs ?? look.atMs) : null,
   };
 }

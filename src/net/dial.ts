@@ -40,8 +40,8 @@ export async function dial(hostname: string, port: number, options: DialOptions)
   const codes: string[] = [];
   for (const address of addressesOf(hostname)) {
     const attempt = await dialAddress(address, port, options);
-    if (typeof attempt !== 'string') return { kind: 'open', socket: attempt };
-    codes.push(attempt);
+    if ('destroy' in attempt) return { kind: 'open', socket: attempt };
+    codes.push(...attempt);
     if (options.signal?.aborted) break;
   }
   if (isRefused(codes)) return { kind: 'refused' };
@@ -51,29 +51,37 @@ export async function dial(hostname: string, port: number, options: DialOptions)
   };
 }
 
-/** The connected socket, or the code of what went wrong. */
-function dialAddress(host: string, port: number, { timeoutMs, signal }: DialOptions): Promise<Socket | string> {
+/** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
+function dialAddress(
+  host: string,
+  port: number,
+  { timeoutMs, signal }: DialOptions,
+): Promise<Socket | readonly string[]> {
   return new Promise((resolve) => {
     if (signal?.aborted) {
-      resolve(String(signal.reason));
+      resolve([String(signal.reason)]);
       return;
     }
     const socket = connect({ host, port, noDelay: true });
-    const end = (result: Socket | string) => {
+    const end = (result: Socket | readonly string[]) => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
       socket.removeAllListeners();
-      if (typeof result === 'string') {
+      if (result !== socket) {
         // An error may still follow destroy(); nobody waits for it any more.
         socket.on('error', () => {});
         socket.destroy();
       }
       resolve(result);
     };
-    const onAbort = () => end(String(signal?.reason));
-    const timer = setTimeout(() => end('timed out'), timeoutMs);
+    const onAbort = () => end([String(signal?.reason)]);
+    const timer = setTimeout(() => end(['timed out']), timeoutMs);
     signal?.addEventListener('abort', onAbort);
     socket.once('connect', () => end(socket));
-    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+    socket.once('error', (error: Error) => {
+      // An AggregateError's own code is only that of its first attempt (measured on Node 24.21).
+      const errors: readonly NodeJS.ErrnoException[] = error instanceof AggregateError ? error.errors : [error];
+      end(errors.map(({ code, message }) => code ?? message));
+    });
   });
 }

@@ -108,6 +108,8 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
           else signal.addEventListener('abort', onAbort);
         },
         onResponseStart(_, statusCode, headers) {
+          // 1xx: the answer has not begun.
+          if (statusCode < 200) return;
           status = statusCode;
           contentType = String(headers['content-type'] ?? '');
         },

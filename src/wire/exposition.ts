@@ -38,7 +38,11 @@ export type ExpositionReader = {
 const AGGREGATED = ['{method="",name="Aggregated"', '{name="Aggregated",method=""'];
 const UP = '_up';
 
-type Sample = { readonly value: number; readonly labels: Readonly<Record<string, string>> };
+type Sample = {
+  readonly value: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly isBare: boolean;
+};
 
 /**
  * Opens a reader for one body.
@@ -58,7 +62,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
     return sample;
   }
   /** Keeps the first readable sample with exactly these labels, if it is a number that can be reported. */
-  function wantOne(name: string, labels: readonly string[], isRight: (labels: Sample['labels']) => boolean) {
+  function wantOne(name: string, labels: readonly string[], isRight: (sample: Sample) => boolean) {
     const found: { value: number | null } = { value: null };
     const wanted: Wanted = {
       name,
@@ -66,21 +70,24 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
       labels,
       onLine(line) {
         const sample = read(line);
-        if (sample === null || !isRight(sample.labels) || !Number.isFinite(sample.value) || sample.value < 0)
-          return true;
+        if (sample === null || !isRight(sample) || !Number.isFinite(sample.value) || sample.value < 0) return true;
         found.value = sample.value;
         return false;
       },
     };
     return { found, wanted };
   }
-  const isAggregated = (labels: Sample['labels']) => labels['method'] === '' && labels['name'] === 'Aggregated';
-  const isBare = (labels: Sample['labels']) => Object.keys(labels).length === 0;
+  const isAggregated = ({ labels }: Sample) => labels['method'] === '' && labels['name'] === 'Aggregated';
+  const isBare = (sample: Sample) => sample.isBare;
 
   const requests = wantOne(`${prefix}_requests_num_requests`, AGGREGATED, isAggregated);
   const failures = wantOne(`${prefix}_requests_num_failures`, AGGREGATED, isAggregated);
   const users = wantOne(`${prefix}_users`, [], isBare);
-  const finished = wantOne('promhttp_metric_handler_requests_total', ['{code="200"'], ({ code }) => code === '200');
+  const finished = wantOne(
+    'promhttp_metric_handler_requests_total',
+    ['{code="200"'],
+    ({ labels }) => labels['code'] === '200',
+  );
   const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', [], isBare);
   const filter = openSampleFilter([
     ...[...samples].map(([name, found]) => ({
@@ -95,7 +102,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
       labels: ['{'],
       onLine(line) {
         const sample = read(line);
-        hasRequests = sample !== null && !isBare(sample.labels);
+        hasRequests = sample !== null && !sample.isBare;
         return !hasRequests;
       },
     },
@@ -132,25 +139,32 @@ function readingOf(found: readonly (Sample | null)[]): Reading {
   if (first === undefined) return { kind: 'unknown', why: 'not in the exposition' };
   if (second !== undefined) return { kind: 'unknown', why: 'there more than once' };
   if (first === null) return { kind: 'unknown', why: 'unreadable' };
-  if (Object.keys(first.labels).length > 0) return { kind: 'unknown', why: 'it has labels' };
+  if (!first.isBare) return { kind: 'unknown', why: 'it has labels' };
   if (!Number.isFinite(first.value)) return { kind: 'unknown', why: 'no finite number' };
   return { kind: 'value', value: first.value };
 }
 
-/** What follows the name and the labels: a decimal number or one of the words for the others, and perhaps a timestamp. */
-const TAIL = /^([+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|Inf|NaN))(?: -?\d+)?$/;
+const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*';
+const LABEL = String.raw`[a-zA-Z_][a-zA-Z0-9_]*="[^"\\]*(?:\\.[^"\\]*)*"`;
+const NUMBER = String.raw`[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Inf|NaN)`;
+/** A sample line with normalised blanks, a timestamp at its end or none; its groups are the labels and the value. */
+const SAMPLE = new RegExp(`^${NAME}(?: ?{((?:${LABEL},)*(?:${LABEL})?)} ?| )(${NUMBER})(?: -?\\d+)?$`, 's');
 
 /** Reads one line with normalised blanks; null where it is no sample with a number. */
 function readSample(line: string): Sample | null {
+  // The parser takes any text for a value, "" for garbage, and Number("") is 0, and overlooks much: hold it against the line itself.
+  const [, labelsText = '', digits] = SAMPLE.exec(line) ?? [];
+  if (digits === undefined) return null;
   let metric: { readonly value?: string; readonly labels?: Sample['labels'] } | undefined;
   try {
     metric = parsePrometheusTextFormat(`${line}\n`)[0]?.metrics[0];
   } catch {
     return null;
   }
-  // The parser takes any text for a value, "" for garbage, and Number("") is 0: hold it against the line itself.
-  const tail = line.slice(Math.max(line.lastIndexOf('}'), line.search(/[ {]/)) + 1).trimStart();
-  const digits = TAIL.exec(tail)?.[1];
-  if (metric === undefined || digits === undefined || metric.value !== digits) return null;
-  return { value: Number(digits.replace('Inf', 'Infinity')), labels: metric.labels ?? {} };
+  if (metric?.value !== digits) return null;
+  return {
+    value: Number(digits.replace('Inf', 'Infinity')),
+    labels: metric.labels ?? {},
+    isBare: labelsText === '',
+  };
 }

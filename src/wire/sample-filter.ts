@@ -82,9 +82,18 @@ export function openSampleFilter(wanted: readonly Wanted[]): SampleFilter {
       keep(chunk.subarray(at + 1, end), pattern);
     }
   }
+  /** The same where a line begins with blanks, which no known exporter writes: each line in turn, so that their order is kept. */
+  function keepEach(chunk: Buffer, from: number, to: number): void {
+    for (let at = from; at < to; ) {
+      const end = chunk.indexOf(LINE_FEED, at);
+      const line = withoutLeadingBlanks(chunk.subarray(at, end));
+      for (const pattern of patterns) keep(line, pattern);
+      at = end + 1;
+    }
+  }
   function extendPending(piece: Uint8Array): void {
-    if (pending === null) return;
-    const line = joined(pending, piece);
+    if (pending === null || pending.length > LINE_MAX_BYTES) return;
+    const line = joined(pending, pending.length === 0 ? withoutLeadingBlanks(piece) : piece);
     pending = mayBeWanted(line) ? line : null;
   }
   function keepPending(): void {
@@ -104,9 +113,11 @@ export function openSampleFilter(wanted: readonly Wanted[]): SampleFilter {
       }
       extendPending(chunk.subarray(0, first));
       keepPending();
-      for (const pattern of patterns) keepWithin(chunk, pattern);
+      const last = chunk.lastIndexOf(LINE_FEED);
+      if (chunk.includes('\n ') || chunk.includes('\n\t')) keepEach(chunk, first + 1, last + 1);
+      else for (const pattern of patterns) keepWithin(chunk, pattern);
       pending = new Uint8Array(0);
-      extendPending(chunk.subarray(chunk.lastIndexOf(LINE_FEED) + 1));
+      extendPending(chunk.subarray(last + 1));
     },
     end() {
       keepPending();
@@ -134,6 +145,12 @@ function startsWithoutBlanks(line: Uint8Array, from: number, start: Uint8Array):
     if (line[at++] !== byte) return false;
   }
   return true;
+}
+
+function withoutLeadingBlanks(line: Uint8Array): Uint8Array {
+  let at = 0;
+  while (line[at] === SPACE || line[at] === TAB) at++;
+  return line.subarray(at);
 }
 
 /** `[a-zA-Z0-9_:]`, as the text format's metric names go on. */
@@ -170,11 +187,16 @@ function normaliseBlanks(line: string): string {
     } else {
       if (letter === '{') {
         isInBraces = true;
-        text = text.trimEnd();
+        text = withoutLastSpace(text);
       } else if (letter === '}') isInBraces = false;
       else if (letter === '"') isQuoted = isInBraces;
       text += letter;
     }
   }
-  return text.trimEnd();
+  return withoutLastSpace(text);
+}
+
+/** String's own trimEnd() also drops U+2028 and others that are no blanks here. */
+function withoutLastSpace(text: string): string {
+  return text.endsWith(' ') ? text.slice(0, -1) : text;
 }

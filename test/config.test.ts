@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Config, type Environment, formatDuration, readConfig, VARIABLES } from '../src/config.ts';
+import { KINDS } from '../src/main.ts';
+
+function configOf(env: Environment): Config {
+  const result = readConfig(env, KINDS, '0.1.0');
+  if (!('config' in result)) assert.fail(result.problems.join('\n'));
+  return result.config;
+}
+
+function problemsOf(env: Environment): readonly string[] {
+  const result = readConfig(env, KINDS, '0.1.0');
+  return 'config' in result ? [] : result.problems;
+}
+
+test('readConfig() has the defaults of the design where nothing is set', () => {
+  const config = configOf({});
+  assert.equal(config.metricsUrl.href, 'http://localhost:9646/metrics');
+  assert.deepEqual(
+    config.conditions.map(({ text, metricName }) => [text, metricName]),
+    [
+      ['metric:locust_up', 'locust_up'],
+      ['port:5557', null],
+    ],
+  );
+  assert.deepEqual(config.limits, {
+    scrapesWantedCount: 1,
+    ttlMs: 90_000,
+    settleMs: 3_000,
+    startTimeoutMs: 600_000,
+    runTimeoutMs: 0,
+    terminationGraceMs: 25_000,
+    pollMs: 1_000,
+    isMetric: [true, false],
+  });
+  assert.deepEqual(
+    config.targets.map(({ name, request }) => [name, request]),
+    [['locust-exporter', 'POST http://localhost:9646/quitquitquit']],
+  );
+  assert.equal(config.quitTimeoutMs, 30_000);
+  assert.deepEqual(config.terminationLog, { path: '/dev/termination-log', isChosen: false });
+  assert.deepEqual(
+    [config.isExitZero, config.isDryRun, config.logLevel, config.isExporterRead],
+    [false, false, 'info', true],
+  );
+});
+
+test('readConfig() takes an empty or blank value for not set', () => {
+  const blank = Object.fromEntries(VARIABLES.map(({ name }, index) => [name, ' '.repeat(index % 3)]));
+  const { terminationLog } = configOf(blank);
+  assert.deepEqual(terminationLog, { path: '/dev/termination-log', isChosen: false });
+  assert.equal(configOf(blank).limits.ttlMs, 90_000);
+});
+
+const DURATIONS: readonly (readonly [string, number])[] = [
+  ['0', 0],
+  ['90', 90_000],
+  ['500ms', 500],
+  ['90s', 90_000],
+  ['1m30s', 90_000],
+  ['2h', 7_200_000],
+  ['1h2m3s4ms', 3_723_004],
+  ['1m500ms', 60_500],
+  ['0s', 0],
+  [' 5s ', 5_000],
+];
+for (const [text, ms] of DURATIONS) {
+  test(`readConfig() reads the duration "${text}" as ${ms} ms`, () => {
+    assert.equal(configOf({ LASTSCRAPE_TTL: text }).limits.ttlMs, ms);
+  });
+}
+
+/** Variable, wrong value, the whole message. */
+const WRONG: readonly (readonly [string, string, string])[] = [
+  ['TTL', '9O s', 'Cannot read LASTSCRAPE_TTL: it is "9O s"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '-1', 'Cannot read LASTSCRAPE_TTL: it is "-1"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '1.5s', 'Cannot read LASTSCRAPE_TTL: it is "1.5s"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '30s1m', 'Cannot read LASTSCRAPE_TTL: it is "30s1m"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '9999999h', 'Cannot read LASTSCRAPE_TTL: it is "9999999h"; must be at most 8760h'],
+  ['POLL', '99ms', 'Cannot read LASTSCRAPE_POLL: it is "99ms"; must be at least 100ms'],
+  ['QUIT_TIMEOUT', '0', 'Cannot read LASTSCRAPE_QUIT_TIMEOUT: it is "0"; must be at least 1ms'],
+  [
+    'SETTLE',
+    'soon',
+    'Cannot read LASTSCRAPE_SETTLE: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  [
+    'START_TIMEOUT',
+    '1d',
+    'Cannot read LASTSCRAPE_START_TIMEOUT: it is "1d"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  [
+    'RUN_TIMEOUT',
+    'x',
+    'Cannot read LASTSCRAPE_RUN_TIMEOUT: it is "x"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  [
+    'TERMINATION_GRACE',
+    's',
+    'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "s"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  ['SCRAPES', 'one', 'Cannot read LASTSCRAPE_SCRAPES: it is "one"; must be a whole number from 0 to 1000'],
+  ['SCRAPES', '1001', 'Cannot read LASTSCRAPE_SCRAPES: it is "1001"; must be a whole number from 0 to 1000'],
+  ['SCRAPES', '-1', 'Cannot read LASTSCRAPE_SCRAPES: it is "-1"; must be a whole number from 0 to 1000'],
+  ['EXIT_ZERO', 'True', 'Cannot read LASTSCRAPE_EXIT_ZERO: it is "True"; must be "true" or "false"'],
+  ['DRY_RUN', '1', 'Cannot read LASTSCRAPE_DRY_RUN: it is "1"; must be "true" or "false"'],
+  ['LOG_LEVEL', 'INFO', 'Cannot read LASTSCRAPE_LOG_LEVEL: it is "INFO"; must be "debug", "info", "warn" or "error"'],
+  [
+    'METRICS_URL',
+    'https://localhost:9646/metrics',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "https://localhost:9646/metrics"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
+  ],
+  [
+    'METRICS_URL',
+    'http://me:secret@localhost/metrics?token=secret',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "http://***@localhost/metrics?***"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
+  ],
+  [
+    'METRICS_URL',
+    'localhost:9646',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "localhost:9646"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
+  ],
+  [
+    'DONE_WHEN',
+    'prt:9',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "prt:9" must be one of "metric:NAME", "port:[HOST:]PORT", "file:PATH"',
+  ],
+  [
+    'DONE_WHEN',
+    'port',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "port" must be one of "metric:NAME", "port:[HOST:]PORT", "file:PATH"',
+  ],
+  [
+    'DONE_WHEN',
+    'metric:a-b',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "metric:a-b" must be metric:NAME with a metric name such as "locust_up"',
+  ],
+  [
+    'DONE_WHEN',
+    'file:done',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "file:done" must be file:PATH with an absolute path such as "/shared/done"',
+  ],
+  [
+    'DONE_WHEN',
+    'port:example.org:80',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "port:example.org:80" must be port:[HOST:]PORT with a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"',
+  ],
+  [
+    'QUIT',
+    'quitquitquit',
+    'Cannot read LASTSCRAPE_QUIT: "quitquitquit" must be one of "locust-exporter", "[METHOD ]URL", "none"',
+  ],
+  ['QUIT', 'locust-exporter,none', 'Cannot read LASTSCRAPE_QUIT: "none" must be the only entry: "none" stops nothing'],
+  [
+    'QUIT',
+    'https://u:p@localhost/quit?k=v',
+    'Cannot read LASTSCRAPE_QUIT: "https://***@localhost/quit?***" must be an http: URL such as "http://localhost:9646/quitquitquit"',
+  ],
+  [
+    'QUIT',
+    'BREW http://localhost/',
+    'Cannot read LASTSCRAPE_QUIT: "BREW http://localhost/" must be a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL',
+  ],
+];
+for (const [name, value, message] of WRONG) {
+  test(`readConfig() says what ${name}=${value} must be`, () => {
+    assert.deepEqual(problemsOf({ [`LASTSCRAPE_${name}`]: value }), [message]);
+  });
+}
+
+test('readConfig() names all problems at once', () => {
+  const problems = problemsOf({
+    LASTSCRAPE_TTL: 'x',
+    LASTSCRAPE_DONE_WHEN: 'a:1,,b:2',
+    LASTSCRAPE_SCRAPES: '-',
+    LASTSCRAPE_TLL: '1',
+  });
+  assert.equal(problems.length, 6);
+});
+
+test('readConfig() names the nearest variable for an unknown one, also when it is blank', () => {
+  const unknown = (name: string) => problemsOf({ [name]: '' });
+  assert.deepEqual(unknown('LASTSCRAPE_POLLS'), [
+    'Cannot use LASTSCRAPE_POLLS: there is no such variable; did you mean LASTSCRAPE_POLL?',
+  ]);
+  assert.deepEqual(unknown('LASTSCRAPE_METRIC_URL'), [
+    'Cannot use LASTSCRAPE_METRIC_URL: there is no such variable; did you mean LASTSCRAPE_METRICS_URL?',
+  ]);
+  assert.ok((unknown(`LASTSCRAPE_${'X'.repeat(5_000)}`)[0]?.length ?? 999) < 200);
+  assert.deepEqual(unknown('OTHER_VARIABLE'), []);
+});
+
+test('readConfig() overlooks what Kubernetes makes from a Service named lastscrape', () => {
+  for (const name of [
+    'LASTSCRAPE_SERVICE_HOST',
+    'LASTSCRAPE_SERVICE_PORT',
+    'LASTSCRAPE_SERVICE_PORT_HTTP',
+    'LASTSCRAPE_PORT',
+    'LASTSCRAPE_PORT_80_TCP',
+    'LASTSCRAPE_PORT_80_TCP_PROTO',
+    'LASTSCRAPE_PORT_80_UDP_PORT',
+    'LASTSCRAPE_METRICS_PORT_9_SCTP_ADDR',
+    'LASTSCRAPE_METRICS_SERVICE_HOST',
+  ]) {
+    assert.deepEqual(problemsOf({ [name]: 'tcp://10.0.0.1:80' }), [], name);
+    assert.ok(!VARIABLES.some((variable) => variable.name === name));
+  }
+});
+
+test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values are wrong', () => {
+  const result = readConfig(
+    { LASTSCRAPE_TTL: 'x', LASTSCRAPE_EXIT_ZERO: 'true', LASTSCRAPE_TERMINATION_LOG: '/tmp/x' },
+    KINDS,
+    '0.1.0',
+  );
+  assert.ok(!('config' in result));
+  assert.deepEqual([result.isExitZero, result.terminationLog], [true, { path: '/tmp/x', isChosen: true }]);
+});
+
+test('readConfig() ignores blanks around entries, and keeps their order', () => {
+  const config = configOf({
+    LASTSCRAPE_DONE_WHEN: ' port:[::1]:80 , file:/a b , metric:x ',
+    LASTSCRAPE_QUIT: 'get http://localhost:1/a%2Cb , locust-exporter',
+  });
+  assert.deepEqual(
+    config.conditions.map(({ text }) => text),
+    ['port:[::1]:80', 'file:/a b', 'metric:x'],
+  );
+  assert.deepEqual(config.limits.isMetric, [false, false, true]);
+  assert.deepEqual(
+    config.targets.map(({ name }) => name),
+    ['GET http://localhost:1/a%2Cb', 'locust-exporter'],
+  );
+});
+
+test('readConfig() does not read the exporter where there is no metric and nothing to hold for', () => {
+  const read = (env: Environment) => configOf({ LASTSCRAPE_DONE_WHEN: 'port:1', ...env }).isExporterRead;
+  assert.equal(read({}), true);
+  assert.equal(read({ LASTSCRAPE_SCRAPES: '0' }), false);
+  assert.equal(read({ LASTSCRAPE_TTL: '0' }), false);
+  assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_DONE_WHEN: 'metric:a' }), true);
+});
+
+test('readConfig() stops nothing with none', () => {
+  assert.deepEqual(configOf({ LASTSCRAPE_QUIT: ' none ' }).targets, []);
+});
+
+test('formatDuration() writes what readConfig() reads', () => {
+  for (const ms of [0, 1, 100, 1_000, 90_000, 3_723_004, 7_200_000]) {
+    assert.equal(configOf({ LASTSCRAPE_TTL: formatDuration(ms) }).limits.ttlMs, ms);
+  }
+});

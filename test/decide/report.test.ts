@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HoldOutcome, Limits } from '../../src/decide/model.ts';
+import {
+  buildBugReport,
+  buildMisconfiguredReport,
+  buildReport,
+  fitReport,
+  REPORT_MAX_BYTES,
+  type Report,
+  type TargetReport,
+} from '../../src/decide/report.ts';
+import { initialState, type Phase, type State } from '../../src/decide/step.ts';
+
+const LIMITS: Limits = {
+  scrapesWantedCount: 2,
+  ttlMs: 90_000,
+  settleMs: 3_000,
+  startTimeoutMs: 600_000,
+  runTimeoutMs: 0,
+  terminationGraceMs: 25_000,
+  pollMs: 1_000,
+  isMetric: [true, false],
+};
+const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };
+
+function stateWith(phase: Phase, facts: Partial<State['facts']> = {}): State {
+  const state = initialState(0);
+  return { facts: { ...state.facts, ...facts }, phase };
+}
+
+function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCount: number | null): Phase {
+  return { kind: 'quitting', sinceMs: 112_000, outcome, because: 'settled', mainEndedAtMs, scrapesSeenCount };
+}
+
+function reportOf(
+  state: State,
+  targets: readonly TargetReport[] = [STOPPED],
+  isFinished = true,
+  targetCount = targets.length,
+): Report {
+  return buildReport({
+    state,
+    limits: LIMITS,
+    targets,
+    targetCount,
+    nowMs: 120_000,
+    toTime: (atMs) => new Date(Date.UTC(2026, 10, 21) + atMs).toISOString(),
+    isFinished,
+    version: '0.1.0',
+  });
+}
+
+const SUMMARIES: readonly (readonly [HoldOutcome, number | null, number | null, string])[] = [
+  ['scraped', 100_000, 1, 'Scraped once 12.0 s after main ended'],
+  ['scraped', 100_000, 2, 'Scraped 2 times 12.0 s after main ended'],
+  ['exporterGone', 100_000, null, 'The exporter was gone 12.0 s after main ended, scrapes not counted'],
+  ['exporterGone', 100_000, 1, 'The exporter was gone 12.0 s after main ended, 1 of 2 wanted scrapes seen'],
+  ['released', 100_000, 0, 'Main ended; no hold was asked for'],
+  ['expired', 22_000, 0, 'Not scraped within 90 s after main ended'],
+  ['expired', 22_000, 1, 'Not scraped often enough within 90 s after main ended, 1 of 2 wanted scrapes seen'],
+  ['expired', 22_000, null, 'Held for 90.0 s after main ended, scrapes not countable'],
+  ['terminated', null, null, 'Terminated before main was seen to end'],
+  ['terminated', 100_000, 0, 'Terminated 12.0 s after main ended, 0 of 2 wanted scrapes seen'],
+  ['neverStarted', null, null, 'Main was never seen alive'],
+  ['timedOut', 100_000, 2, 'Main ran longer than LASTSCRAPE_RUN_TIMEOUT; held for 12.0 s, 2 of 2 wanted scrapes seen'],
+];
+
+for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
+  test(`buildReport() says of ${outcome}: ${summary}`, () => {
+    const report = reportOf(stateWith(ended(outcome, mainEndedAtMs, scrapesSeen)));
+    assert.equal(report.summary, `${summary}; locust-exporter stopped`);
+    assert.equal(report.outcome, outcome);
+    assert.equal(report.exitCode, 0);
+  });
+}
+
+test('buildReport() has the shape of the design', () => {
+  const facts = { aliveSinceMs: 10_000, totals: { requests: 48_211, failures: 3, users: 50 } };
+  assert.deepEqual(reportOf(stateWith(ended('scraped', 100_000, 1), facts)), {
+    summary: 'Scraped once 12.0 s after main ended; locust-exporter stopped',
+    outcome: 'scraped',
+    scrapesWanted: 2,
+    scrapesSeen: 1,
+    scrapesWhileRunning: null,
+    ranSeconds: 90,
+    heldSeconds: 12,
+    mainEndedAt: '2026-11-21T00:01:40.000Z',
+    targets: [STOPPED],
+    final: { requests: 48_211, failures: 3, failRatio: 0.00006, users: 50 },
+    exitCode: 0,
+    version: '0.1.0',
+  });
+});
+
+test('buildReport() says null for what is unknown', () => {
+  const report = reportOf(stateWith(ended('neverStarted', null, null)));
+  assert.deepEqual(
+    [report.scrapesSeen, report.ranSeconds, report.heldSeconds, report.mainEndedAt, report.final],
+    [null, null, null, null, { requests: null, failures: null, failRatio: null, users: null }],
+  );
+});
+
+test('buildReport() says that a signal came before main was ever alive', () => {
+  const report = reportOf(stateWith(ended('neverStarted', null, null), { terminatedAtMs: 5 }));
+  assert.match(report.summary, /^Terminated before main was ever seen alive/);
+});
+
+test('buildReport() never rounds a ratio above 0 to 0, and makes none of no requests', () => {
+  const ratioOf = (requests: number, failures: number) =>
+    reportOf(stateWith(ended('released', 1, 0), { totals: { requests, failures, users: null } })).final?.failRatio;
+  assert.equal(ratioOf(10_000_000, 1), 1e-7);
+  assert.equal(ratioOf(3, 1), 0.33333);
+  assert.equal(ratioOf(3, 0), 0);
+  assert.equal(ratioOf(0, 0), null);
+});
+
+test('buildReport() exits with 69 when a target still runs', () => {
+  const report = reportOf(stateWith(ended('scraped', 1, 1)), [
+    STOPPED,
+    { target: 'x', result: 'failed', seconds: 30, hint: 'h' },
+  ]);
+  assert.equal(report.exitCode, 69);
+  assert.match(report.summary, /; locust-exporter stopped; x still runs$/);
+});
+
+test('buildReport() names few targets and counts many', () => {
+  const targets: TargetReport[] = [
+    STOPPED,
+    STOPPED,
+    { target: 'a', result: 'alreadyGone', seconds: 0 },
+    { target: 'b', result: 'alreadyGone', seconds: 0 },
+  ];
+  const { summary } = reportOf(stateWith(ended('released', 1, 0)), targets);
+  assert.match(summary, /; 2 targets stopped; 2 targets were already gone$/);
+  assert.match(
+    reportOf(stateWith(ended('released', 1, 0)), [], true, 2).summary,
+    /; 2 of 2 targets not asked to the end$/,
+  );
+});
+
+test('buildReport() speaks of a run that is not over', () => {
+  const waiting = reportOf(initialState(0), [], false, 1);
+  assert.deepEqual([waiting.outcome, waiting.summary, waiting.exitCode], ['unfinished', 'Unfinished: waiting', null]);
+  const holding: Phase = {
+    kind: 'holding',
+    mainEndedAtMs: 100_000,
+    because: 'settled',
+    count: {
+      notBeforeMs: 0,
+      baseline: { finishedCount: 4, inFlightCount: 0 },
+      ownCount: 1,
+      ownDoubtfulCount: 0,
+      seenCount: 1,
+      isNobody: false,
+    },
+    isExporterRestarted: false,
+    goneSinceMs: null,
+    scrapedAtMs: null,
+  };
+  const report = reportOf(stateWith(holding), [], false, 1);
+  assert.deepEqual([report.heldSeconds, report.scrapesSeen], [20, 1]);
+  const uncounted = reportOf(stateWith({ ...holding, count: { ...holding.count, baseline: null } }), [], false, 1);
+  assert.equal(uncounted.scrapesSeen, null);
+});
+
+test('buildReport() says of a run that a second signal ended: terminated', () => {
+  assert.equal(
+    reportOf(stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null })).outcome,
+    'terminated',
+  );
+});
+
+test('buildReport() hints at why nobody scraped, where the hold expired without a scrape', () => {
+  const warned = ['nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?'];
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), { warned })).hint, warned[0]);
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0))).hint, undefined);
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 1), { warned })).hint, undefined);
+  assert.equal(reportOf(stateWith(ended('scraped', 22_000, 2), { warned })).hint, undefined);
+  assert.match(reportOf(stateWith(ended('expired', 22_000, null))).hint ?? '', /no promhttp scrape counter/);
+});
+
+const sizeOf = (report: Report) => Buffer.byteLength(JSON.stringify(report));
+
+test('fitReport() leaves a report that fits as it is', () => {
+  const report = reportOf(stateWith(ended('scraped', 1, 1)));
+  assert.equal(fitReport(report), report);
+});
+
+test('fitReport() drops hints first, then whole targets, and counts them', () => {
+  const hint = 'x'.repeat(300);
+  const few = reportOf(
+    stateWith(ended('expired', 1, null)),
+    Array.from({ length: 3 }, () => ({ ...STOPPED, hint })),
+  );
+  const withoutHints = fitReport(few);
+  assert.ok(sizeOf(few) > REPORT_MAX_BYTES && sizeOf(withoutHints) <= REPORT_MAX_BYTES);
+  assert.equal(withoutHints.hint, undefined);
+  assert.deepEqual(withoutHints.targets, [STOPPED, STOPPED, STOPPED]);
+  const many = fitReport(
+    reportOf(
+      stateWith(ended('expired', 1, null)),
+      Array.from({ length: 40 }, () => ({ ...STOPPED, hint })),
+    ),
+  );
+  assert.ok(sizeOf(many) <= REPORT_MAX_BYTES);
+  assert.ok((many.targets?.length ?? 0) > 3);
+  assert.equal((many.targets?.length ?? 0) + (many.targetsOmitted ?? 0), 40);
+});
+
+test('fitReport() fits any number of problems, any error and any text of many bytes', () => {
+  const problems = Array.from({ length: 30 }, (_, index) => `Cannot read LASTSCRAPE_${index}: ${'ü'.repeat(80)}`);
+  const misconfigured = fitReport(buildMisconfiguredReport(problems, '0.1.0'));
+  assert.ok(sizeOf(misconfigured) <= REPORT_MAX_BYTES);
+  assert.equal((misconfigured.problems?.length ?? 0) + (misconfigured.problemsOmitted ?? 0), 30);
+  const one = fitReport(buildMisconfiguredReport(['ü'.repeat(4_000)], '0.1.0'));
+  assert.ok(sizeOf(one) <= REPORT_MAX_BYTES && (one.problems?.[0]?.length ?? 0) > 100);
+  assert.match(one.summary, /^Misconfigured: one problem/);
+  const bug = fitReport(buildBugReport('\u0000'.repeat(4_000), '0.1.0'));
+  assert.ok(sizeOf(bug) <= REPORT_MAX_BYTES);
+  assert.deepEqual([bug.outcome, bug.exitCode], ['bug', 70]);
+});
