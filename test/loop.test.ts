@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Target } from '../src/act/target.ts';
+import type { ConditionLook, ExporterLook, Limits, Note } from '../src/decide/model.ts';
+import type { Answer, Probe } from '../src/decide/quit.ts';
+import { type LoopParts, runLoop } from '../src/loop.ts';
+import type { Condition, ExporterReading } from '../src/observe/condition.ts';
+
+const LIMITS: Limits = {
+  scrapesWantedCount: 1,
+  ttlMs: 10_000,
+  settleMs: 1_000,
+  startTimeoutMs: 60_000,
+  runTimeoutMs: 0,
+  terminationGraceMs: 5_000,
+  pollMs: 1_000,
+  isMetric: [false],
+};
+const ALIVE: ConditionLook = { kind: 'alive', seen: 'port open' };
+const DONE: ConditionLook = { kind: 'done', seen: 'port refused', provesWasAlive: false };
+
+/** A clock that jumps to its next timer whenever everything waits. */
+class VirtualClock {
+  #nowMs = 0;
+  #timers: { atMs: number; callback: () => void }[] = [];
+  readonly nowMs = () => this.#nowMs;
+  readonly after = (ms: number, callback: () => void) => {
+    const timer = { atMs: this.#nowMs + ms, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  };
+  get timerCount() {
+    return this.#timers.length;
+  }
+  /** Runs until `done` settles. */
+  async run<Value>(done: Promise<Value>): Promise<Value> {
+    let isDone = false;
+    const settled = done.finally(() => {
+      isDone = true;
+    });
+    settled.catch(() => {});
+    for (let turns = 0; !isDone; turns++) {
+      if (turns > 100_000) throw new Error('the loop does not end');
+      // Everything that can go on without time does so within a few turns of the event loop.
+      await new Promise((resolve) => setImmediate(resolve));
+      const next = this.#timers.toSorted((one, other) => one.atMs - other.atMs)[0];
+      if (isDone || next === undefined) continue;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#nowMs = Math.max(this.#nowMs, next.atMs);
+      next.callback();
+    }
+    return settled;
+  }
+}
+
+type Script = {
+  readonly limits?: Partial<Limits>;
+  readonly conditions?: readonly Condition[];
+  readonly read?: LoopParts['readExporter'];
+  readonly targets?: readonly Target[];
+  readonly isDryRun?: boolean;
+};
+
+function world(script: Script) {
+  const clock = new VirtualClock();
+  const first = new AbortController();
+  const second = new AbortController();
+  const notes: Note[] = [];
+  const progress: string[] = [];
+  let terminatedAtMs: number | null = null;
+  const conditions = script.conditions ?? [conditionOf('port', () => DONE)];
+  const parts: LoopParts = {
+    limits: { ...LIMITS, isMetric: conditions.map(({ metricName }) => metricName !== null), ...script.limits },
+    clock,
+    signals: {
+      get terminatedAtMs() {
+        return terminatedAtMs;
+      },
+      first: first.signal,
+      second: second.signal,
+    },
+    conditions,
+    readExporter: script.read ?? null,
+    notRead: reading({ kind: 'none' }),
+    targets: script.targets ?? [],
+    quitTimeoutMs: 30_000,
+    isDryRun: script.isDryRun ?? false,
+    note: (note) => notes.push(note),
+    progress: (state) => progress.push(state.phase.kind),
+  };
+  return {
+    clock,
+    notes,
+    progress,
+    run: () => clock.run(runLoop(parts)),
+    signal() {
+      if (terminatedAtMs === null) {
+        terminatedAtMs = clock.nowMs();
+        first.abort('interrupted');
+      } else second.abort('interrupted');
+    },
+  };
+}
+
+function reading(look: ExporterLook): ExporterReading {
+  return { look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
+}
+
+function conditionOf(text: string, look: () => ConditionLook, metricName: string | null = null): Condition {
+  return { text, metricName, look: async () => look() };
+}
+
+/** A target that answers and shows its port as it is told to; `asked` and `probed` say how often. */
+function targetOf(name: string, answers: readonly Answer[], probes: readonly Probe[], onAsk = () => {}) {
+  const seen = { asked: 0, probed: 0 };
+  const target: Target = {
+    name,
+    request: `POST ${name}`,
+    ask: async () => {
+      onAsk();
+      return answers[Math.min(seen.asked++, answers.length - 1)] as Answer;
+    },
+    probe: async () => probes[Math.min(seen.probed++, probes.length - 1)] as Probe,
+    hint: (answer) => `hint for ${answer?.kind}`,
+  };
+  return { target, seen };
+}
+
+const DROPPED: Answer = { kind: 'dropped' };
+const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
+
+test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', async () => {
+  const { clock, progress, run } = world({
+    conditions: [conditionOf('port', () => (clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    targets: [targetOf('exporter', [DROPPED], ['refused']).target],
+    read: async () =>
+      reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
+  });
+  const { state, targets } = await run();
+  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'quitting']);
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
+  assert.equal(targets[0]?.result, 'stopped');
+  assert.equal(clock.timerCount, 0);
+});
+
+test('runLoop() reads metrics first, and looks at nothing more once one shows that main is alive', async () => {
+  const looked: number[] = [];
+  const { clock, run } = world({
+    limits: { runTimeoutMs: 4_000, scrapesWantedCount: 0 },
+    conditions: [
+      conditionOf('port', () => {
+        looked.push(clock.nowMs());
+        return DONE;
+      }),
+      conditionOf('metric', () => (clock.nowMs() < 1_500 ? ALIVE : DONE), 'locust_up'),
+    ],
+  });
+  await run();
+  assert.ok(looked.length > 0 && looked.every((atMs) => atMs >= 1_500), looked.join(' '));
+});
+
+test('runLoop() never has two looks in flight', async () => {
+  let inFlight = 0;
+  let most = 0;
+  const slow = world({
+    limits: { runTimeoutMs: 30_000 },
+    conditions: [conditionOf('port', () => ALIVE)],
+    read: async () => {
+      inFlight++;
+      most = Math.max(most, inFlight);
+      await new Promise<void>((resolve) => slow.clock.after(2_000, resolve));
+      inFlight--;
+      return reading({ kind: 'refused' });
+    },
+  });
+  await slow.run();
+  assert.equal(most, 1);
+});
+
+test('runLoop() ends a read that hangs at the TTL', async () => {
+  let reads = 0;
+  const hanging = world({
+    conditions: [conditionOf('port', () => (hanging.clock.nowMs() < 500 ? ALIVE : DONE))],
+    read: (signal) => {
+      reads++;
+      if (reads < 6) return Promise.resolve(reading({ kind: 'refused' }));
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      });
+    },
+  });
+  const { state } = await hanging.run();
+  assert.ok(state.phase.kind === 'quitting');
+  assert.equal(state.phase.outcome, 'expired');
+  assert.equal(state.phase.sinceMs - (state.phase.mainEndedAtMs ?? 0), LIMITS.ttlMs);
+});
+
+test('runLoop() looks at once after a signal, with the read interrupted and the port looked at', async () => {
+  const texts: string[] = [];
+  const interrupted = world({
+    conditions: [
+      conditionOf('port', () => {
+        texts.push(`port at ${interrupted.clock.nowMs()}`);
+        return ALIVE;
+      }),
+    ],
+    read: (signal) =>
+      new Promise((resolve) => {
+        if (interrupted.clock.nowMs() > 0) {
+          resolve(reading({ kind: 'refused' }));
+          return;
+        }
+        interrupted.clock.after(700, () => interrupted.signal());
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      }),
+  });
+  const { state } = await interrupted.run();
+  assert.equal(texts[0], 'port at 700');
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 5_700);
+});
+
+test('runLoop() wakes from its pause at a signal', async () => {
+  const { clock, run, signal, notes } = world({
+    limits: { pollMs: 600_000, terminationGraceMs: 0 },
+    conditions: [conditionOf('port', () => ALIVE)],
+  });
+  clock.after(3_000, signal);
+  const { state } = await run();
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 3_000);
+  assert.ok(notes.some(({ msg }) => msg === 'asked to terminate'));
+});
+
+test('runLoop() gives up at once at the second signal, while watching', async () => {
+  const { clock, run, signal } = world({ conditions: [conditionOf('port', () => ALIVE)] });
+  clock.after(3_000, signal);
+  clock.after(3_200, signal);
+  const { state } = await run();
+  assert.equal(state.phase.kind, 'running');
+  assert.equal(clock.nowMs(), 3_200);
+});
+
+test('runLoop() gives up at once at the second signal, while quitting, and says which targets it got to', async () => {
+  const stopped = targetOf('one', [DROPPED], ['refused']);
+  const living = targetOf('two', [OK], ['open']);
+  const quitting = world({
+    limits: { scrapesWantedCount: 0 },
+    conditions: [conditionOf('port', () => (quitting.clock.nowMs() < 500 ? ALIVE : DONE))],
+    targets: [stopped.target, living.target],
+  });
+  quitting.clock.after(6_000, quitting.signal);
+  quitting.clock.after(6_100, quitting.signal);
+  const { targets } = await quitting.run();
+  assert.deepEqual(
+    targets.map(({ target, result }) => [target, result]),
+    [['one', 'stopped']],
+  );
+  assert.equal(quitting.clock.nowMs(), 6_100);
+});
+
+test('runLoop() lets a target that lives on no longer than its share of the grace', async () => {
+  const one = targetOf('one', [OK], ['open']);
+  const two = targetOf('two', [OK], ['open']);
+  const { clock, run, signal } = world({
+    limits: { terminationGraceMs: 0 },
+    conditions: [conditionOf('port', () => ALIVE)],
+    targets: [one.target, two.target],
+  });
+  clock.after(2_000, signal);
+  const { targets } = await run();
+  assert.deepEqual(
+    targets.map(({ result, hint }) => [result, hint]),
+    [
+      ['failed', 'hint for answered'],
+      ['failed', 'hint for answered'],
+    ],
+  );
+  assert.equal(clock.nowMs(), 3_000, 'quitting gets 1 s, and no more');
+});
+
+test('runLoop() shortens what a target has when the signal comes while it is asked', async () => {
+  const living = targetOf('one', [OK], ['open']);
+  const { clock, run, signal } = world({
+    limits: { scrapesWantedCount: 0, terminationGraceMs: 3_000, startTimeoutMs: 1_000 },
+    conditions: [conditionOf('port', () => DONE)],
+    targets: [living.target],
+  });
+  clock.after(5_000, signal);
+  const { targets } = await run();
+  assert.equal(targets[0]?.result, 'failed');
+  assert.equal(clock.nowMs(), 8_000);
+});
+
+test('runLoop() asks nobody in a dry run, and says whom it would have asked', async () => {
+  const target = targetOf('exporter', [OK], ['open']);
+  const { notes, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
+  const { targets } = await run();
+  assert.deepEqual(targets, [{ target: 'exporter', result: 'skipped', seconds: 0 }]);
+  assert.deepEqual(target.seen, { asked: 0, probed: 0 });
+  assert.ok(notes.some(({ msg, fields }) => msg.startsWith('dry run') && fields['request'] === 'POST exporter'));
+});
+
+test('runLoop() asks strictly in order, one after the other is gone', async () => {
+  const order: string[] = [];
+  const one = targetOf('one', [DROPPED], ['open', 'open', 'refused'], () => order.push('ask one'));
+  const two = targetOf('two', [{ kind: 'refused' }], ['open'], () => order.push('ask two'));
+  const { run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [one.target, two.target] });
+  const { targets } = await run();
+  assert.deepEqual(order, ['ask one', 'ask two']);
+  assert.equal(one.seen.probed, 3);
+  assert.deepEqual(
+    targets.map(({ result }) => result),
+    ['stopped', 'alreadyGone'],
+  );
+});
+
+test('runLoop() waits longer than a timer of Node can', async () => {
+  const { clock, run } = world({
+    limits: { pollMs: 40 * 86_400_000, runTimeoutMs: 60 * 86_400_000 },
+    conditions: [conditionOf('port', () => ALIVE)],
+  });
+  const { state } = await run();
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
+  assert.ok(clock.nowMs() >= 60 * 86_400_000);
+});
+
+test('runLoop() rejects when a part throws: a bug', async () => {
+  const { run } = world({
+    read: () => {
+      throw new Error('Bug: never');
+    },
+  });
+  await assert.rejects(run(), /Bug: never/);
+});
