@@ -1,0 +1,675 @@
+// Holds the stand-in exporter against recordings of the real one, and, where a real one is on the machine (a path in
+// LASTSCRAPE_TEST_EXPORTER, or locust_exporter on the PATH), holds that one against the same recordings.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { Agent, Server as HttpServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Server as NetServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { type ExporterVersion, openExporter } from './exporter.ts';
+import { formatGoFloat } from './exposition.ts';
+import { findFreePort } from './locust.ts';
+import { type ExposedSample, readSamples } from './prometheus.ts';
+
+const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings');
+const V050 = 'exporter-0.5.0-locust-2.47.0';
+const V052 = 'exporter-0.5.2-locust-2.47.0';
+const V043 = 'exporter-0.4.3-locust-2.47.0';
+
+type StartOptions = { readonly locustUrl: string; readonly namespace?: string; readonly fetchTimeoutMs?: number };
+
+type Running = AsyncDisposable & {
+  readonly url: string;
+  /** Resolves with how it ended; the stand-in in this process says 0 when it has called its exit. */
+  readonly exited: Promise<number | NodeJS.Signals | null>;
+  readonly pid: number | undefined;
+};
+
+type Subject = {
+  readonly name: string;
+  /** The recordings that it must equal. */
+  readonly folder: string;
+  /** False for a real binary: its Go, and so its go_* families and build labels, may differ. */
+  readonly hasRecordedRuntime: boolean;
+  start(options: StartOptions): Promise<Running>;
+};
+
+const realExporter = findRealExporter();
+const subjects: Subject[] = [
+  embedded('0.5.0', V050),
+  embedded('0.5.2', V052),
+  spawned('stand-in as a process', process.execPath, [join(import.meta.dirname, 'exporter-main.ts')], true),
+  ...(realExporter === undefined ? [] : [spawned(`real exporter ${realExporter}`, realExporter, [], false)]),
+];
+after((t) => {
+  const what = realExporter === undefined ? 'the stand-in only; no real locust_exporter found' : realExporter;
+  if ('diagnostic' in t) t.diagnostic(`conformance ran with ${what}`);
+});
+
+for (const subject of subjects) {
+  describe(`locust_exporter conformance: ${subject.name}`, () => {
+    test('without Locust, answers, headers and counters are the recorded ones, other requests counted as recorded', async () => {
+      await using feed = await openFeed();
+      await feed.closeListener();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      // The order in which the recorder asked: the counters depend on it.
+      const steps: [file: string, method: string, path: string, headers?: Record<string, string>][] = [
+        ['01-before-master.1', 'GET', '/metrics'],
+        ['01-before-master.2', 'GET', '/metrics'],
+        ['01-before-master.3', 'GET', '/metrics'],
+        ['01b-root', 'GET', '/'],
+        ['01c-head', 'HEAD', '/metrics'],
+        ['01d-openmetrics', 'GET', '/metrics', { Accept: 'application/openmetrics-text;version=1.0.0' }],
+        ['01e-post', 'POST', '/metrics'],
+        ['01f-after-other-requests.1', 'GET', '/metrics'],
+      ];
+      for (const [file, method, path, headers] of steps) {
+        const want = readRecording(V050, `${file}.txt`);
+        const got = await ask(exporter.url + path, { method, headers: headers ?? {} });
+        assert.deepEqual(hideDate(got.head), hideDate(want.head), file);
+        assertSameLines(comparable(got.body, subject), comparable(want.body, subject), file);
+      }
+    });
+
+    test('13-odd-names: every locust line equals the recorded one, byte by byte, also after the exit', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      const stopped = readRecording(V050, '13-odd-names-stopped.txt').body;
+      // The states that the worker had had before are no part of the recorded answer, but of the exporter's memory.
+      feed.body = rebuildStats(stopped).workers;
+      await ask(`${exporter.url}/metrics`);
+      feed.body = readBytes(V050, '13-odd-names.stats-requests.json');
+      const running = await ask(`${exporter.url}/metrics`);
+      assertSameLines(locustLines(running.body), locustLines(stopped));
+      await feed.exit();
+      const gone = await ask(`${exporter.url}/metrics`);
+      assertSameLines(locustLines(gone.body), locustLines(readRecording(V050, '13-odd-names-after-exit.txt').body));
+    });
+
+    test('14-nan: a body with NaN leaves up 1, plain gauges 0 and the rows of before, byte by byte', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      const nan = readRecording(V050, '14-nan-running.txt').body;
+      feed.body = rebuildStats(nan).rows;
+      await ask(`${exporter.url}/metrics`);
+      feed.body = readBytes(V050, '14-nan.stats-requests.json');
+      assert.ok(feed.body.includes('NaN'));
+      const running = await ask(`${exporter.url}/metrics`);
+      assertSameLines(locustLines(running.body), locustLines(nan));
+      assertSameLines(locustLines(nan), locustLines(readRecording(V050, '14-nan-stopped.txt').body));
+      await feed.exit();
+      const gone = await ask(`${exporter.url}/metrics`);
+      assertSameLines(locustLines(gone.body), locustLines(readRecording(V050, '14-nan-after-exit.txt').body));
+    });
+
+    test('every recorded exposition comes out again from the answer of Locust that it proves, all lines in order', async () => {
+      const files = readdirSync(join(RECORDINGS, subject.folder)).filter(
+        (file) => /^(0|1[034])/.test(file) && file.endsWith('.txt') && !/^01[b-g]/.test(file),
+      );
+      assert.ok(files.length > 10);
+      for (const file of files) {
+        const want = readRecording(subject.folder, file).body;
+        const stats = rebuildStats(want);
+        await using feed = await openFeed();
+        await using exporter = await subject.start({ locustUrl: feed.url });
+        if (stats.hasRows) {
+          feed.body = stats.rows;
+          await ask(`${exporter.url}/metrics`);
+        }
+        feed.body = stats.last;
+        if (!stats.isUp) await feed.exit();
+        const got = await ask(`${exporter.url}/metrics`);
+        assertSameLines(locustLines(got.body), locustLines(want), file);
+        assertSameLines(withoutValues(got.body, subject), withoutValues(want, subject), file);
+      }
+    });
+
+    test('every recorded answer of Locust gives the values that were recorded beside it', async () => {
+      await using feed = await openFeed();
+      const folder = join(RECORDINGS, 'locust-2.47.0');
+      const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+      const scenarios = Map.groupBy(files, (file) => file.split('.')[0] ?? '');
+      assert.ok(scenarios.size > 10);
+      for (const [scenario, bodies] of scenarios) {
+        await using exporter = await subject.start({ locustUrl: feed.url });
+        const timeline = readFileSync(join(folder, `${scenario}.timeline`), 'utf8');
+        for (const file of bodies.toSorted()) {
+          feed.body = readBytes('locust-2.47.0', file);
+          const summary = summarize((await ask(`${exporter.url}/metrics`)).body);
+          assert.ok(timeline.includes(`exporter ${summary} `), `${file}: not in the timeline: ${summary}`);
+        }
+      }
+    });
+
+    test('a status outside 2xx is down, any body with 2xx is up with zeros', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      const cases: [status: number, body: string, up: number][] = [
+        [500, '{"user_count":3}', 0],
+        [404, '', 0],
+        [200, '<html>Please log in</html>', 1],
+        [204, '', 1],
+        [200, '{"user_count":"three","fail_ratio":1e999,"stats":7,"state":null}', 1],
+      ];
+      for (const [status, body, up] of cases) {
+        feed.status = status;
+        feed.body = Buffer.from(body);
+        const samples = readSamples((await ask(`${exporter.url}/metrics`)).body);
+        assert.equal(samples.find(({ name }) => name === 'locust_up')?.value, up, `${status} ${body}`);
+        assert.equal(samples.find(({ name }) => name === 'locust_users')?.value, up === 1 ? 0 : undefined);
+      }
+    });
+
+    test('up stays 1 on the kept connection after the listener closed, and is 0 when the process is gone (Z1)', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      await ask(`${exporter.url}/metrics`);
+      await feed.closeListener();
+      for (const up of [1, 1, 1]) assert.equal(await readValue(exporter, 'locust_up'), up);
+      assert.equal(feed.connectionCount, 1);
+      await feed.exit();
+      assert.equal(await readValue(exporter, 'locust_up'), 0);
+    });
+
+    test('a fetch that Locust does not answer in time is down, and keeps the rows (05b)', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url, fetchTimeoutMs: 200 });
+      const want = readRecording(V050, '05b-master-stalled.1.txt').body;
+      feed.body = rebuildStats(want).rows;
+      await ask(`${exporter.url}/metrics`);
+      feed.hold();
+      const got = await ask(`${exporter.url}/metrics`);
+      assertSameLines(locustLines(got.body), locustLines(want));
+    });
+
+    test('scrapes queue behind one lock; counters are of the moment of the request, and count those given up', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      feed.hold();
+      const first = ask(`${exporter.url}/metrics`);
+      await feed.waitForRequests(1);
+      const givenUp = [await askAndGiveUp(exporter), await askAndGiveUp(exporter)];
+      const behind = ask(`${exporter.url}/metrics`);
+      await settle(exporter);
+      assert.equal(feed.requestCount, 1);
+      // As recorded in exporter-0.5.0-aborted-scrapes.timeline: 0/1 for the first, then all four in flight; there the
+      // first had ended (1/3). Afterwards the two that were given up are in the counter like the others.
+      feed.release();
+      assert.deepEqual(readCounters((await first).body), { counted: 0, inFlight: 1 });
+      assert.deepEqual(readCounters((await behind).body), { counted: 0, inFlight: 2 + givenUp.length });
+      const last = await ask(`${exporter.url}/metrics`);
+      assert.deepEqual(readCounters(last.body), { counted: 4, inFlight: 1 });
+      assert.equal(feed.requestCount, 5);
+    });
+
+    test('gzip comes when asked for, with the same lines', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      const plain = await ask(`${exporter.url}/metrics`);
+      const zipped = await ask(`${exporter.url}/metrics`, { headers: { 'Accept-Encoding': 'gzip' } });
+      assert.ok(zipped.head.includes('Content-Encoding: gzip'));
+      assertSameLines(
+        withoutValues(gunzipSync(Buffer.from(zipped.body, 'latin1')).toString('latin1'), subject),
+        withoutValues(plain.body, subject),
+      );
+    });
+
+    for (const [file, method, path] of [
+      ['11-quit-get', 'GET', '/quitquitquit'],
+      ['11-quit-head', 'HEAD', '/quitquitquit'],
+      ['11-quit-post', 'POST', '/quitquitquit'],
+      ['12-quit-query', 'POST', '/quitquitquit?x=1'],
+    ] as const) {
+      test(`${method} ${path} ends it inside the handler: not one byte, exit code 0, the port refuses (${file})`, async () => {
+        await using feed = await openFeed();
+        await using exporter = await subject.start({ locustUrl: feed.url });
+        assert.equal(readBytes(subject.folder, `${file}.txt`).byteLength, 0);
+        assert.equal(
+          (await askRaw(exporter.url, `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).byteLength,
+          0,
+        );
+        assert.equal(await exporter.exited, 0);
+        await assert.rejects(ask(`${exporter.url}/metrics`), { code: 'ECONNREFUSED' });
+      });
+    }
+
+    test('a quit cuts a scrape in flight before its first byte', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      feed.hold();
+      const scrape = askRaw(exporter.url, 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      await feed.waitForRequests(1);
+      await askRaw(exporter.url, 'POST /quitquitquit HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      assert.equal((await scrape).byteLength, 0);
+      assert.equal(await exporter.exited, 0);
+    });
+
+    test('/quitquitquit/ is another path: 200, the page, and it lives on (12-quit-trailing-slash)', async () => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      const got = await ask(`${exporter.url}/quitquitquit/`, { method: 'POST' });
+      const want = readRecording(subject.folder, '12-quit-trailing-slash.txt');
+      assert.deepEqual({ ...got, head: hideDate(got.head) }, { ...want, head: hideDate(want.head) });
+      assert.equal(await readValue(exporter, 'locust_up'), 1);
+    });
+
+    if (subject.folder === V052) {
+      test('another namespace renames up and all the rest (01g)', async () => {
+        await using feed = await openFeed();
+        await feed.closeListener();
+        await using exporter = await subject.start({ locustUrl: feed.url, namespace: 'load_test' });
+        const got = await ask(`${exporter.url}/metrics`);
+        const want = readRecording(V052, '01g-namespace-load_test.txt');
+        assertSameLines(withoutValues(got.body, subject), withoutValues(want.body, subject));
+      });
+    }
+
+    test('SIGTERM ends the process with that signal', async (t) => {
+      await using feed = await openFeed();
+      await using exporter = await subject.start({ locustUrl: feed.url });
+      if (exporter.pid === undefined) return t.skip('not a process of its own');
+      process.kill(exporter.pid, 'SIGTERM');
+      assert.equal(await exporter.exited, 'SIGTERM');
+    });
+  });
+}
+
+describe('locust_exporter 0.4.3 (stand-in)', () => {
+  for (const [file, method] of [
+    ['11-quit-get', 'GET'],
+    ['11-quit-head', 'HEAD'],
+    ['11-quit-post', 'POST'],
+  ] as const) {
+    test(`${method} /quitquitquit answers 200 with the page and lives on (${file})`, async () => {
+      await using feed = await openFeed();
+      await using exporter = await openExporter({ locustUrl: feed.url, version: '0.4.3' });
+      const got = await ask(`${exporter.url}/quitquitquit`, { method });
+      const want = readRecording(V043, `${file}.txt`);
+      assert.deepEqual({ ...got, head: hideDate(got.head) }, { ...want, head: hideDate(want.head) });
+      assert.equal(exporter.isOpen, true);
+      assert.equal((await ask(`${exporter.url}/metrics`)).status, 200);
+    });
+  }
+});
+
+test('formatGoFloat() writes numbers as Go does', () => {
+  const cases: [number, string][] = [
+    [0, '0'],
+    [-0, '0'],
+    [1, '1'],
+    [-2.5, '-2.5'],
+    [999_999, '999999'],
+    [1_000_000, '1e+06'],
+    [1_444_086, '1.444086e+06'],
+    [999_999.5, '999999.5'],
+    [0.0001, '0.0001'],
+    [0.000_057_421_489_286_232_59, '5.742148928623259e-05'],
+    [0.18238993710691823, '0.18238993710691823'],
+    [1.8446744073709552e19, '1.8446744073709552e+19'],
+    [1e100, '1e+100'],
+    [Number.NaN, 'NaN'],
+    [Number.POSITIVE_INFINITY, '+Inf'],
+    [Number.NEGATIVE_INFINITY, '-Inf'],
+  ];
+  for (const [value, text] of cases) assert.equal(formatGoFloat(value), text);
+  const recorded = readFileSync(join(RECORDINGS, V050, '05-running.21.txt'), 'latin1');
+  for (const [, text = ''] of recorded.matchAll(/^[a-z][^#\n]* ([^ \n]+)$/gm)) {
+    if (!text.startsWith('HTTP')) assert.equal(formatGoFloat(Number(text)), text);
+  }
+});
+
+function findRealExporter(): string | undefined {
+  const { LASTSCRAPE_TEST_EXPORTER, PATH = '' } = process.env;
+  if (LASTSCRAPE_TEST_EXPORTER) return LASTSCRAPE_TEST_EXPORTER;
+  return PATH.split(delimiter)
+    .map((folder) => join(folder, 'locust_exporter'))
+    .find((file) => existsSync(file));
+}
+
+function embedded(version: ExporterVersion, folder: string): Subject {
+  return {
+    name: `stand-in ${version}`,
+    folder,
+    hasRecordedRuntime: true,
+    async start(options) {
+      const { promise, resolve } = Promise.withResolvers<number>();
+      const exporter = await openExporter({ ...options, version, onQuit: () => resolve(0) });
+      return {
+        url: exporter.url,
+        exited: promise,
+        pid: undefined,
+        [Symbol.asyncDispose]: () => exporter.close(),
+      };
+    },
+  };
+}
+
+function spawned(name: string, command: string, args: readonly string[], hasRecordedRuntime: boolean): Subject {
+  return {
+    name,
+    folder: V052,
+    hasRecordedRuntime,
+    async start({ locustUrl, namespace = 'locust' }) {
+      const address = `127.0.0.1:${await findFreePort()}`;
+      const child = spawn(command, args, {
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: {
+          LOCUST_EXPORTER_URI: locustUrl,
+          LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: address,
+          LOCUST_METRIC_NAMESPACE: namespace,
+        },
+      });
+      let said = '';
+      child.stderr.on('data', (chunk) => {
+        said += chunk;
+      });
+      const exited = new Promise<number | NodeJS.Signals | null>((resolve, reject) => {
+        child.once('error', reject);
+        child.once('exit', (code, signal) => resolve(signal ?? code));
+      });
+      const url = `http://${address}`;
+      while (!(await isOpen(url))) {
+        if (child.exitCode !== null)
+          throw new Error(`Cannot start ${name}: exit code ${child.exitCode}; it said ${said}`);
+        await sleep(10);
+      }
+      return {
+        url,
+        exited,
+        pid: child.pid,
+        async [Symbol.asyncDispose]() {
+          child.kill('SIGKILL');
+          await exited;
+        },
+      };
+    },
+  };
+}
+
+/** Looks with a bare connect, which an exporter does not count. */
+function isOpen(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+type Feed = AsyncDisposable & {
+  readonly url: string;
+  readonly requestCount: number;
+  readonly connectionCount: number;
+  body: Buffer;
+  status: number;
+  /** From now on nothing is answered, until `release`. */
+  hold(): void;
+  release(): void;
+  waitForRequests(count: number): Promise<void>;
+  /** No new connection; those that are open live on, as in the real Locust between the closing of 8089 and its exit. */
+  closeListener(): Promise<void>;
+  exit(): Promise<void>;
+};
+
+/** What plays Locust's page here: it answers /stats/requests with the bytes that it is given. */
+async function openFeed(): Promise<Feed> {
+  const server = new HttpServer({ keepAliveTimeout: 0 });
+  let isHeld = false;
+  let requestCount = 0;
+  let connectionCount = 0;
+  const held: ServerResponse[] = [];
+  const waiting = new Set<() => void>();
+  const answer = (response: ServerResponse) => response.writeHead(feed.status).end(feed.body);
+  server.on('connection', () => {
+    connectionCount += 1;
+  });
+  server.on('request', (incoming, response) => {
+    assert.equal(incoming.url, '/stats/requests');
+    requestCount += 1;
+    for (const check of waiting) check();
+    if (isHeld) held.push(response);
+    else answer(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const feed: Feed = {
+    url: `http://127.0.0.1:${port}`,
+    get requestCount() {
+      return requestCount;
+    },
+    get connectionCount() {
+      return connectionCount;
+    },
+    body: Buffer.from('{}'),
+    status: 200,
+    hold() {
+      isHeld = true;
+    },
+    release() {
+      isHeld = false;
+      for (const response of held.splice(0)) answer(response);
+    },
+    waitForRequests(count) {
+      return new Promise((resolve) => {
+        const check = () => {
+          if (requestCount >= count) resolve();
+        };
+        waiting.add(check);
+        check();
+      });
+    },
+    async closeListener() {
+      NetServer.prototype.close.call(server);
+      await turn();
+    },
+    async exit() {
+      if (server.listening) NetServer.prototype.close.call(server);
+      server.closeAllConnections();
+      await turn();
+    },
+    [Symbol.asyncDispose]: () => feed.exit(),
+  };
+  return feed;
+}
+
+/** An answer as the recordings have it: `head` is the status line and the headers in their order, bytes as latin1. */
+type Answer = { readonly status: number; readonly head: string[]; readonly body: string };
+
+function ask(
+  url: string,
+  { method = 'GET', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  // As curl: it keeps the connection open for the answer, which Go's answer does not mention.
+  const agent = new Agent({ keepAlive: true });
+  return new Promise<Answer>((resolve, reject) => {
+    const asking = request(url, { method, headers, agent }, (response: IncomingMessage) => {
+      const chunks: Buffer[] = [];
+      response.on('error', reject);
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const { rawHeaders, statusCode = 0, statusMessage = '', httpVersion } = response;
+        const head = [`HTTP/${httpVersion} ${statusCode} ${statusMessage}`];
+        for (let i = 0; i < rawHeaders.length; i += 2) head.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`);
+        resolve({ status: statusCode, head, body: Buffer.concat(chunks).toString('latin1') });
+      });
+    });
+    asking.on('error', reject);
+    asking.end();
+  }).finally(() => agent.destroy());
+}
+
+/** Sends bytes and returns all that comes back until the other side ends, by whatever means. */
+function askRaw(url: string, text: string): Promise<Buffer> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(port), hostname, () => socket.write(text));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(Buffer.concat(chunks)));
+  });
+}
+
+/** Asks for a scrape, and closes the connection when the exporter has read the request. */
+async function askAndGiveUp(exporter: Running): Promise<void> {
+  const { hostname, port } = new URL(exporter.url);
+  const socket = connect(Number(port), hostname);
+  socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await settle(exporter);
+  socket.destroy();
+}
+
+/** Waits until the exporter has read what was sent before: it has answered a page, which takes no lock, sent later. */
+async function settle({ url }: Running): Promise<void> {
+  await sleep(50);
+  await ask(`${url}/`);
+}
+
+async function readValue({ url }: Running, name: string): Promise<number | undefined> {
+  const samples = readSamples((await ask(`${url}/metrics`)).body);
+  return samples.find((sample) => sample.name === name)?.value;
+}
+
+function readCounters(body: string): { counted: number | undefined; inFlight: number | undefined } {
+  const samples = readSamples(body);
+  const total = samples.find((sample) => isSample(sample, 'promhttp_metric_handler_requests_total', { code: '200' }));
+  const gauge = samples.find(({ name }) => name === 'promhttp_metric_handler_requests_in_flight');
+  return { counted: total?.value, inFlight: gauge?.value };
+}
+
+function isSample(sample: ExposedSample, name: string, labels: Record<string, string>): boolean {
+  return sample.name === name && isDeepStrictEqual(sample.labels, labels);
+}
+
+function readBytes(folder: string, file: string): Buffer {
+  return readFileSync(join(RECORDINGS, folder, file));
+}
+
+function readRecording(folder: string, file: string): Answer {
+  const text = readBytes(folder, file).toString('latin1');
+  const end = text.indexOf('\r\n\r\n');
+  const head = text.slice(0, end).split('\r\n');
+  return { status: Number(head[0]?.split(' ')[1]), head, body: text.slice(end + 4) };
+}
+
+function hideDate(head: readonly string[]): string[] {
+  return head.map((line) => line.replace(/^Date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/, 'Date: DATE'));
+}
+
+/** Names the first line that differs: a whole diff of an exposition is longer than a terminal. */
+function assertSameLines(got: readonly string[], want: readonly string[], what = ''): void {
+  const at = want.findIndex((line, index) => line !== got[index]);
+  if (at >= 0) assert.equal(got[at], want[at], `${what} line ${at}: ${got[at]} must be ${want[at]}`);
+  assert.equal(got.length, want.length, what);
+}
+
+function locustLines(body: string): string[] {
+  return body.split('\n').filter((line) => /^(# (HELP|TYPE) )?locust_/.test(line));
+}
+
+/** All lines; the values of what depends on the machine and the moment are left out. */
+function comparable(body: string, { hasRecordedRuntime }: Subject): string[] {
+  const lines = body.split('\n').map((line) => line.replace(/^((?:go|process)_\S+) \S+$/, '$1 VALUE'));
+  if (hasRecordedRuntime) return lines;
+  return lines
+    .filter((line) => !/^(# (HELP|TYPE) )?(go|process)_/.test(line))
+    .map((line) => line.replace(/^locustexporter_build_info{.*}/, 'locustexporter_build_info{LABELS}'));
+}
+
+/** The same families, HELP, TYPE, names and labels in the same order, whatever the values. */
+function withoutValues(body: string, subject: Subject): string[] {
+  return comparable(body, subject).map((line) => (line.startsWith('#') ? line : line.replace(/ \S+$/, ' VALUE')));
+}
+
+/** In the words of the recorder's timeline. */
+function summarize(body: string): string {
+  const samples = readSamples(body);
+  const value = (name: string) => samples.find((sample) => sample.name === name)?.value;
+  const total = samples.find((sample) =>
+    isSample(sample, 'locust_requests_num_requests', { method: '', name: 'Aggregated' }),
+  );
+  return (
+    `up=${value('locust_up')} running=${value('locust_running')} users=${value('locust_users')} ` +
+    `workers=${value('locust_workers_count')} missing=${value('locust_workers_missing_count')} ` +
+    `aggregated_requests=${total?.value}`
+  );
+}
+
+type RebuiltStats = {
+  readonly isUp: boolean;
+  readonly hasRows: boolean;
+  /** What Locust must have said at some time before, to leave all these rows; in another order than the exporter writes. */
+  readonly rows: Buffer;
+  /** Only the states that each worker ever had. */
+  readonly workers: Buffer;
+  /** What it said in the fetch of this scrape. */
+  readonly last: Buffer;
+};
+
+/** Turns a recorded exposition back into answers of Locust that lead to it. */
+function rebuildStats(body: string): RebuiltStats {
+  const samples = readSamples(Buffer.from(body, 'latin1').toString());
+  const value = (name: string) => samples.find((sample) => sample.name === name)?.value ?? 0;
+  const rows = new Map<string, Record<string, string | number>>();
+  const errors: object[] = [];
+  const details: { id: string; state: string; user_count: number }[] = [];
+  for (const { name, labels, value: count } of samples) {
+    const { method = '', name: request = '', error = '', id = '', state = '' } = labels;
+    if (name === 'locust_errors') errors.push({ method, name: request, error, occurrences: count });
+    else if (name === 'locust_worker_detail') details.push({ id, state, user_count: count });
+    else if (name.startsWith('locust_requests_') && 'method' in labels) {
+      const key = JSON.stringify(labels);
+      const row = rows.get(key) ?? { method, name: request };
+      rows.set(key, row);
+      row[name.slice('locust_requests_'.length)] = count;
+    }
+  }
+  const stats = [...rows.values()].toReversed();
+  const running = value('locust_running');
+  const last = {
+    stats,
+    errors,
+    workers: chooseWorkers(details, value('locust_workers_count'), {
+      running: value('locust_workers_running_count'),
+      missing: value('locust_workers_missing_count'),
+    }),
+    state: running === 2 ? 'running' : running === 1 ? 'hatching' : 'stopped',
+    user_count: value('locust_users'),
+    fail_ratio: value('locust_requests_fail_ratio'),
+  };
+  return {
+    isUp: value('locust_up') === 1,
+    hasRows: rows.size > 0,
+    rows: Buffer.from(JSON.stringify({ ...last, workers: details.toReversed() })),
+    workers: Buffer.from(JSON.stringify({ workers: details })),
+    last: Buffer.from(JSON.stringify(last)),
+  };
+}
+
+/** The rows of locust_worker_detail stay for ever: which of them are the workers of now follows from the counts. */
+function chooseWorkers<W extends { id: string; state: string }>(
+  details: readonly W[],
+  count: number,
+  counts: { running: number; missing: number },
+): W[] {
+  let choices: W[][] = [[]];
+  for (const states of Map.groupBy(details, ({ id }) => id).values()) {
+    choices = choices.flatMap((chosen) => [chosen, ...states.map((state) => [...chosen, state])]);
+  }
+  const inState = (workers: readonly W[], state: string) => workers.filter((worker) => worker.state === state).length;
+  const found = choices.find(
+    (workers) =>
+      workers.length === count &&
+      inState(workers, 'running') === counts.running &&
+      inState(workers, 'missing') === counts.missing,
+  );
+  assert.ok(found !== undefined, 'the counts fit no choice of the recorded workers');
+  return found;
+}

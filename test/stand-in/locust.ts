@@ -1,0 +1,327 @@
+// A stand-in for a Locust master, made of the recording locust-2.47.0/B-autostart-autoquit5: the same phases, JSON and
+// order of the ports, with times that may be scaled and totals that rise in between. It makes no request of its own.
+
+import { readFileSync } from 'node:fs';
+import { Server as HttpServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What happened, in the order of a run that goes well; `exited` may follow any of the others. */
+export type LocustEventKind =
+  | 'masterPortOpened'
+  | 'webPortOpened'
+  | 'spawning'
+  | 'running'
+  | 'stopped'
+  | 'autoquit'
+  | 'webPortClosed'
+  | 'exited';
+
+export type LocustEvent = {
+  readonly kind: LocustEventKind;
+  /** Requests that the test has really made by now; Locust's page may still show fewer. */
+  readonly requests: number;
+};
+
+/** All times in ms; the defaults are the recording's, multiplied by `scale`. */
+export type LocustOptions = {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default: a free one, chosen before anything listens. */
+  readonly masterPort?: number;
+  readonly webPort?: number;
+  /** Multiplies the defaults below, not what is given explicitly; default 1. */
+  readonly scale?: number;
+  /** From the start of the process to the master port; default 2500. */
+  readonly startMs?: number;
+  /** From the master port to the web port; default 150. */
+  readonly webDelayMs?: number;
+  /** Waiting for the worker; default 4000. */
+  readonly readyMs?: number;
+  /** Default 2000. */
+  readonly spawnMs?: number;
+  /** From all users spawned to the end of the run time; default 6000. */
+  readonly runMs?: number;
+  /** From the stop to the autoquit (Locust waits a second longer than it was told); default 6000. */
+  readonly autoquitMs?: number;
+  /** From the autoquit to the closing of the web port; default 500. */
+  readonly webCloseMs?: number;
+  /** From there to the exit, which closes the master port; default 1700. */
+  readonly exitMs?: number;
+  /** How often the worker reports: between reports the page's totals stand still; default 3000. */
+  readonly reportMs?: number;
+  /** How long /stats/requests is cached; default 2000. */
+  readonly cacheMs?: number;
+  /** Requests of the whole run; default 219, as recorded. */
+  readonly finalRequests?: number;
+  /** The process ends after `startMs` and never opens a port, as with a bad locustfile. */
+  readonly neverStarts?: boolean;
+  /** The web port never opens, as with `--headless`. */
+  readonly headless?: boolean;
+  readonly onEvent?: (event: LocustEvent) => void;
+};
+
+export type Locust = AsyncDisposable & {
+  readonly host: string;
+  readonly masterPort: number;
+  readonly webPort: number;
+  /** The web page's address, without a path: what the exporter is told. */
+  readonly webUrl: string;
+  /** Requests made so far; the final number once `exited` has resolved. */
+  readonly requests: number;
+  /** Resolves when the current run's process has ended. */
+  readonly exited: Promise<void>;
+  /** As SIGSTOP: what is asked is not answered. A stand-in in this process cannot make connects time out: they are accepted. */
+  freeze(): void;
+  /** As SIGCONT: what was asked meanwhile is answered now. The phases have gone on. */
+  thaw(): void;
+  /** Closes the master port and binds it again after `downMs` (default 0), as when Locust resets its connection. */
+  blink(downMs?: number): Promise<void>;
+  /** As SIGKILL: both ports close now. */
+  kill(): Promise<void>;
+  /** As SIGTERM: both ports close together after `exitMs`. */
+  terminate(): Promise<void>;
+  /** Runs again from the beginning on the same ports, as a restarted container; kills what still runs. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+};
+
+const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings/locust-2.47.0');
+
+type Row = { num_requests: number; num_failures: number; name: string };
+type Stats = { state: string; stats: Row[] };
+
+/** Starts a run and returns at once: the ports are known now and open later. */
+export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
+  const { host = '127.0.0.1', scale = 1, finalRequests = 219, onEvent } = options;
+  const times = {
+    startMs: options.startMs ?? 2_500 * scale,
+    webDelayMs: options.webDelayMs ?? 150 * scale,
+    readyMs: options.readyMs ?? 4_000 * scale,
+    spawnMs: options.spawnMs ?? 2_000 * scale,
+    runMs: options.runMs ?? 6_000 * scale,
+    autoquitMs: options.autoquitMs ?? 6_000 * scale,
+    webCloseMs: options.webCloseMs ?? 500 * scale,
+    exitMs: options.exitMs ?? 1_700 * scale,
+    reportMs: options.reportMs ?? 3_000 * scale,
+    cacheMs: options.cacheMs ?? 2_000 * scale,
+  };
+  const masterPort = options.masterPort ?? (await findFreePort(host));
+  const webPort = options.webPort ?? (await findFreePort(host));
+  const recorded = {
+    ready: readStats('01'),
+    spawning: readStats('02'),
+    running: readStats('03'),
+    counting: readStats('04'),
+    stopped: readStats('05'),
+  };
+
+  let phase: 'starting' | 'ready' | 'spawning' | 'running' | 'stopped' = 'starting';
+  let runningSinceMs = 0;
+  let stopsRun = new AbortController();
+  let cached: { body: string; atMs: number } | undefined;
+  let isFrozen = false;
+  let exited = Promise.resolve();
+  const held: ServerResponse[] = [];
+  const sockets = new Set<Socket>();
+  const master = trackSockets(new NetServer(), sockets);
+  const web = trackSockets(new HttpServer({ keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 }), sockets);
+  web.on('request', (request, response) => {
+    if (request.url !== '/stats/requests') response.writeHead(404).end();
+    else if (isFrozen) held.push(response);
+    else answerStats(response);
+  });
+
+  function tell(kind: LocustEventKind): void {
+    onEvent?.({ kind, requests: countRequests() });
+  }
+
+  /** What the test has made by now: evenly over the run. */
+  function countRequests(): number {
+    if (phase === 'stopped') return finalRequests;
+    if (phase !== 'running') return 0;
+    return Math.floor(finalRequests * Math.min(1, (performance.now() - runningSinceMs) / times.runMs));
+  }
+
+  /** What the worker's last report said. */
+  function countReported(): number {
+    if (phase !== 'running') return countRequests();
+    const elapsedMs = performance.now() - runningSinceMs;
+    const reportedMs = Math.floor(elapsedMs / times.reportMs) * times.reportMs;
+    return Math.floor(finalRequests * Math.min(1, reportedMs / times.runMs));
+  }
+
+  function answerStats(response: ServerResponse): void {
+    const nowMs = performance.now();
+    if (cached === undefined || nowMs - cached.atMs >= times.cacheMs) cached = { body: renderStats(), atMs: nowMs };
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(cached.body);
+  }
+
+  function renderStats(): string {
+    const requests = countReported();
+    switch (phase) {
+      case 'starting':
+      case 'ready':
+        return JSON.stringify(recorded.ready);
+      case 'spawning':
+        return JSON.stringify(recorded.spawning);
+      case 'running':
+        return JSON.stringify(
+          requests === 0 ? recorded.running : { ...withTotals(recorded.counting, requests), state: 'running' },
+        );
+      case 'stopped':
+        return JSON.stringify(withTotals(recorded.stopped, requests));
+    }
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    const pause = (ms: number) => sleep(ms, undefined, { signal });
+    await pause(times.startMs);
+    if (options.neverStarts) return;
+    await listen(master, masterPort, host);
+    tell('masterPortOpened');
+    await pause(times.webDelayMs);
+    phase = 'ready';
+    if (!options.headless) {
+      await listen(web, webPort, host);
+      tell('webPortOpened');
+    }
+    await pause(times.readyMs);
+    phase = 'spawning';
+    tell('spawning');
+    await pause(times.spawnMs);
+    runningSinceMs = performance.now();
+    phase = 'running';
+    tell('running');
+    await pause(times.runMs);
+    phase = 'stopped';
+    tell('stopped');
+    await pause(times.autoquitMs);
+    tell('autoquit');
+    await pause(times.webCloseMs);
+    // The listener only: connections that are open are served until the exit (recording Z1).
+    if (!options.headless) {
+      NetServer.prototype.close.call(web);
+      tell('webPortClosed');
+    }
+    await pause(times.exitMs);
+  }
+
+  function start(): void {
+    stopsRun = new AbortController();
+    phase = 'starting';
+    cached = undefined;
+    exited = run(stopsRun.signal)
+      .catch((error: unknown) => {
+        if (!stopsRun.signal.aborted) throw error;
+      })
+      .then(exit);
+  }
+
+  async function exit(): Promise<void> {
+    held.length = 0;
+    await Promise.all([closeServer(master), closeServer(web), ...[...sockets].map(destroySocket)]);
+    tell('exited');
+  }
+
+  function kill(): Promise<void> {
+    stopsRun.abort();
+    return exited;
+  }
+
+  start();
+  return {
+    host,
+    masterPort,
+    webPort,
+    webUrl: `http://${host}:${webPort}`,
+    get requests() {
+      return countRequests();
+    },
+    get exited() {
+      return exited;
+    },
+    freeze() {
+      isFrozen = true;
+    },
+    thaw() {
+      isFrozen = false;
+      for (const response of held.splice(0)) answerStats(response);
+    },
+    async blink(downMs = 0) {
+      await closeServer(master);
+      if (downMs > 0) await sleep(downMs);
+      await listen(master, masterPort, host);
+    },
+    kill,
+    async terminate() {
+      await sleep(times.exitMs);
+      await kill();
+    },
+    async restart() {
+      await kill();
+      start();
+    },
+    close: kill,
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+/** A port of this host that nobody has now; somebody else may take it before it is used. */
+export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+  const server = createServer();
+  await listen(server, 0, host);
+  const { port } = server.address() as AddressInfo;
+  await closeServer(server);
+  return port;
+}
+
+function readStats(number: string): Stats {
+  return JSON.parse(readFileSync(join(RECORDINGS, `B-autostart-autoquit5.stats.${number}.json`), 'utf8'));
+}
+
+/** The recorded rows with other totals, shared out as recorded; the Aggregated row, which is last, has the whole. */
+function withTotals(stats: Stats, requests: number): Stats {
+  const whole = stats.stats.at(-1)?.num_requests ?? 0;
+  let left = requests;
+  const rows = stats.stats.map((row, index) => {
+    const isLastName = index === stats.stats.length - 2;
+    const share = row.name === 'Aggregated' ? requests : Math.round((requests * row.num_requests) / whole);
+    const count = isLastName ? left : share;
+    left -= count;
+    return { ...row, num_requests: count };
+  });
+  return { ...stats, stats: rows };
+}
+
+function trackSockets<S extends NetServer>(server: S, sockets: Set<Socket>): S {
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+  });
+  return server;
+}
+
+function listen(server: NetServer, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+/** Resolves when the port refuses; open connections live on. */
+function closeServer(server: NetServer): Promise<void> {
+  if (!server.listening) return Promise.resolve();
+  NetServer.prototype.close.call(server);
+  // The kernel's socket is closed in this turn of the event loop.
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function destroySocket(socket: Socket): void {
+  socket.destroy();
+}

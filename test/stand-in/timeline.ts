@@ -1,0 +1,139 @@
+// Prints who did what when, for a person: seconds, who in a column, short sentences. Shared by the demo with stand-ins
+// and the one with real programs. It decides nothing, and knows of the watcher only that its log is JSON lines.
+
+/** A colour of the terminal's own palette. */
+export type Tone = 'green' | 'yellow' | 'magenta' | 'cyan' | 'red' | 'bold' | 'dim';
+
+export type TimelineOptions = {
+  /** Takes whole lines, each with its line feed. */
+  readonly write: (text: string) => void;
+  /** Who may speak, in the colours that they speak in; it sets the width of the column. */
+  readonly speakers: Readonly<Record<string, Tone>>;
+  /** Default false: plain text, for a pipe, or where NO_COLOR is set. */
+  readonly hasColor?: boolean;
+  /** Longer lines are wrapped between words; default 110 characters. */
+  readonly width?: number;
+};
+
+export type Timeline = {
+  /** One line now: when, who, what. */
+  say(speaker: string, text: string, tone?: Tone): void;
+  /** One line of the watcher's log, as its entry in the timeline; what is no JSON object is shown as it is. */
+  log(speaker: string, line: string): void;
+  /** Text without a time, between blank lines. */
+  heading(text: string): void;
+  /** Lines without a time, wrapped. */
+  text(text: string, tone?: Tone): void;
+  /** Fields without a time, one a line, the names in a column. */
+  fields(fields: Readonly<Record<string, unknown>>): void;
+};
+
+/** One entry of the watcher's log (design §2): what is said, and the fields that vary. */
+export type LogEntry = {
+  readonly level: string;
+  readonly msg: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+};
+
+/** Reads a line of the watcher's log; `undefined` if it is not one. */
+export function readLogEntry(line: string): LogEntry | undefined {
+  try {
+    const { time: _, level, msg, ...fields } = JSON.parse(line);
+    return typeof level === 'string' && typeof msg === 'string' ? { level, msg, fields } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes fields for a person: `scrapes 1, target locust-exporter`; what is null says nothing and is left out. */
+export function describeFields(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== null && value !== undefined && value !== '')
+    .map(([name, value]) => `${splitWords(name)} ${describeValue(value)}`)
+    .join(', ');
+}
+
+/** Opens a timeline whose seconds count from now. */
+export function openTimeline(options: TimelineOptions): Timeline {
+  const { write, speakers, hasColor = false, width = 110 } = options;
+  const openedMs = performance.now();
+  const columnWidth = Math.max(...Object.keys(speakers).map((speaker) => speaker.length));
+
+  function paint(text: string, tone: Tone | undefined): string {
+    return hasColor && tone !== undefined ? `\u001b[${CODES[tone]}m${text}\u001b[0m` : text;
+  }
+
+  function say(speaker: string, text: string, tone?: Tone): void {
+    const time = `${((performance.now() - openedMs) / 1_000).toFixed(1).padStart(5)} s`;
+    const indent = time.length + columnWidth + 4;
+    const [first = '', ...rest] = wrap(text, Math.max(30, width - indent));
+    write(`${paint(time, 'dim')}  ${paint(speaker.padEnd(columnWidth), speakers[speaker])}  ${paint(first, tone)}\n`);
+    for (const line of rest) write(`${' '.repeat(indent)}${paint(line, tone)}\n`);
+  }
+
+  return {
+    say,
+    log(speaker, line) {
+      const entry = readLogEntry(line);
+      if (entry === undefined) return say(speaker, line, 'red');
+      const fields = describeFields(entry.fields);
+      const isLoud = entry.level === 'warn' || entry.level === 'error';
+      const text = `${isLoud ? `${entry.level}: ` : ''}${entry.msg}${fields === '' ? '' : ` (${fields})`}`;
+      say(speaker, text, isLoud ? 'red' : undefined);
+    },
+    heading(text) {
+      write(`\n${paint(text, 'bold')}\n\n`);
+    },
+    text(text, tone) {
+      for (const line of wrap(text, width)) write(`${paint(line, tone)}\n`);
+    },
+    fields(fields) {
+      const names = Object.keys(fields).map(splitWords);
+      const nameWidth = Math.max(0, ...names.map((name) => name.length));
+      for (const [name, value] of Object.entries(fields)) {
+        write(`  ${paint(splitWords(name).padEnd(nameWidth), 'dim')}  ${describeValue(value)}\n`);
+      }
+    },
+  };
+}
+
+// Select Graphic Rendition, ECMA-48.
+const CODES: Readonly<Record<Tone, number>> = {
+  bold: 1,
+  dim: 2,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  magenta: 35,
+  cyan: 36,
+};
+
+/** `scrapesSeen` becomes `scrapes seen`. */
+function splitWords(name: string): string {
+  return name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
+}
+
+function describeValue(value: unknown): string {
+  if (typeof value === 'number') return String(Math.round(value * 1_000) / 1_000);
+  if (Array.isArray(value)) return value.map(describeValue).join(' + ');
+  if (typeof value === 'object' && value !== null) return describeFields({ ...value });
+  return String(value);
+}
+
+/** Breaks between words; what follows a break is indented as its paragraph. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const paragraph of text.split('\n')) {
+    const indent = /^ */.exec(paragraph)?.[0] ?? '';
+    let line = indent;
+    for (const word of paragraph.trim().split(' ')) {
+      if (line !== indent && line.length + 1 + word.length > width) {
+        lines.push(line);
+        line = indent;
+      }
+      line += line === indent ? word : ` ${word}`;
+    }
+    lines.push(line);
+  }
+  return lines;
+}
