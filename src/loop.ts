@@ -44,6 +44,9 @@ export type LoopParts = {
   readonly progress: (state: State, targets: readonly TargetReport[]) => void;
 };
 
+/** How long the look that tells of a signal may read: one that hangs must not keep the signal waiting. */
+const READ_AFTER_SIGNAL_MS = 1_000;
+
 /** Longest span that a timer of Node takes (2^31 - 1 ms). */
 const TIMER_MAX_MS = 2_147_483_647;
 
@@ -57,14 +60,15 @@ export async function runLoop(parts: LoopParts): Promise<{ state: State; targets
   let deadlineMs: number | null = null;
   parts.progress(state, []);
   while (!signals.second.aborted) {
-    const observation = await observe(parts, deadlineMs);
+    const observation = await observe(parts, deadlineMs, state.facts.terminatedAtMs !== null);
     if (signals.second.aborted) break;
     noteLook(parts, observation);
     const decision = step(state, observation, limits);
     const hasChanged = decision.state.phase.kind !== state.phase.kind;
     state = decision.state;
-    decision.notes.forEach(parts.note);
+    // What the log says is in the message already, should the process be killed in between.
     if (hasChanged) parts.progress(state, []);
+    decision.notes.forEach(parts.note);
     if (decision.next.kind === 'quit') return { state, targets: await quitTargets(parts, state) };
     deadlineMs = decision.next.deadlineMs;
     const untilMs = Math.min(decision.next.atMs, deadlineMs ?? decision.next.atMs);
@@ -74,11 +78,15 @@ export async function runLoop(parts: LoopParts): Promise<{ state: State; targets
 }
 
 /** One look: the exporter first, then the conditions in their order until one shows that main is alive. */
-async function observe(parts: LoopParts, deadlineMs: number | null): Promise<Observation> {
-  const { clock, signals } = parts;
+async function observe(parts: LoopParts, stateDeadlineMs: number | null, isTold: boolean): Promise<Observation> {
+  const { clock, signals, limits } = parts;
   const startedAtMs = clock.nowMs();
+  // A signal that came in the pause before this look, which `step` knows nothing of.
+  const untoldAtMs = isTold ? null : signals.terminatedAtMs;
+  const graceEndMs = untoldAtMs === null ? Number.POSITIVE_INFINITY : untoldAtMs + limits.terminationGraceMs;
+  const deadlineMs = Math.min(stateDeadlineMs ?? Number.POSITIVE_INFINITY, graceEndMs);
   const nothing: ConditionLook[] = parts.conditions.map(() => ({ kind: 'unknown', why: NOT_LOOKED }));
-  if (deadlineMs !== null && startedAtMs >= deadlineMs) {
+  if (startedAtMs >= deadlineMs) {
     const { terminatedAtMs } = signals;
     return { startedAtMs, atMs: startedAtMs, terminatedAtMs, exporter: { kind: 'none' }, conditions: nothing };
   }
@@ -92,7 +100,10 @@ async function observe(parts: LoopParts, deadlineMs: number | null): Promise<Obs
     // A signal ends a read that hangs, not the looks that tell whether main lives.
     onAbort(signals.terminatedAtMs === null ? signals.first : null, () => reading.abort('interrupted')),
     onAbort(signals.second, () => stopAll('interrupted')),
-    deadlineMs === null ? () => {} : after(clock, deadlineMs - startedAtMs, () => stopAll('the time is up')),
+    untoldAtMs === null ? () => {} : after(clock, READ_AFTER_SIGNAL_MS, () => reading.abort('interrupted')),
+    deadlineMs === Number.POSITIVE_INFINITY
+      ? () => {}
+      : after(clock, deadlineMs - startedAtMs, () => stopAll('the time is up')),
   ];
   try {
     const exporter = parts.readExporter === null ? parts.notRead : await parts.readExporter(reading.signal);

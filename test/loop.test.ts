@@ -237,6 +237,28 @@ test('runLoop() wakes from its pause at a signal', async () => {
   assert.ok(notes.some(({ msg }) => msg === 'asked to terminate'));
 });
 
+test('runLoop() reads for 1 s at most in the look that follows a signal in a pause', async () => {
+  let readAtMs = 0;
+  const hanging = world({
+    limits: { pollMs: 10_000 },
+    conditions: [conditionOf('port', () => ALIVE)],
+    read: (signal) => {
+      readAtMs = hanging.clock.nowMs();
+      if (readAtMs === 0) return Promise.resolve(reading({ kind: 'refused' }));
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      });
+    },
+  });
+  hanging.clock.after(3_000, hanging.signal);
+  const { state } = await hanging.run();
+  assert.ok(hanging.notes.some(({ msg }) => msg === 'asked to terminate'));
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 8_000, 'the grace is kept');
+  assert.ok(readAtMs > 3_000, 'and there was another look');
+});
+
 test('runLoop() gives up at once at the second signal, while watching', async () => {
   const { clock, run, signal } = world({ conditions: [conditionOf('port', () => ALIVE)] });
   clock.after(3_000, signal);

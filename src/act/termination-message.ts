@@ -1,7 +1,7 @@
 // Writes the termination message: a file that the kubelet reads when the container ends, mounted into it, so it is
 // rewritten in place and never renamed. Written only into a regular file, and never blocking.
 
-import { closeSync, constants, openSync, statSync, writeSync } from 'node:fs';
+import { closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 
 /** Writes `text` into the file; null, or why it could not. A missing file is no problem unless the user chose the path. */
 export function writeTerminationMessage(path: string, isChosen: boolean, text: string): string | null {
@@ -9,10 +9,12 @@ export function writeTerminationMessage(path: string, isChosen: boolean, text: s
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats === undefined && !isChosen) return null;
     if (stats !== undefined && !stats.isFile()) return `Cannot write ${path}: it is no regular file`;
-    const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
-    const file = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0o644);
+    // Never truncated first: one that is killed here leaves the old text or the new one, blanks behind it at most.
+    const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o644);
     try {
-      writeSync(file, text);
+      const bytes = Buffer.from(text);
+      writeSync(file, Buffer.concat([bytes, Buffer.alloc(Math.max(0, (stats?.size ?? 0) - bytes.length), ' ')]));
+      ftruncateSync(file, bytes.length);
     } finally {
       closeSync(file);
     }

@@ -1,0 +1,264 @@
+// The program as a process, phase by phase: what a kubelet and a person see of it.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { COMMAND, openPod, openPort, startWatcher, untilReached } from './watcher.ts';
+
+/** One scrape by somebody else. */
+async function scrape(url: string): Promise<void> {
+  await (await fetch(`${url}/metrics`)).text();
+}
+
+/** Scrapes until `over` settles: the one that counts comes after main's end, whenever that is. */
+async function scrapeUntil<Value>(url: string, over: Promise<Value>): Promise<Value> {
+  let isOver = false;
+  const settled = over.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await Promise.race([scrape(url).catch(() => {}), settled]);
+  return settled;
+}
+
+test('main job: watches, holds for one scrape, stops the exporter, reports, exits 0', async () => {
+  await using pod = await openPod();
+  const watcher = startWatcher(pod.env);
+  await watcher.said('main is running');
+  assert.equal(pod.message()['outcome'], 'unfinished');
+  pod.locust.kill();
+  await watcher.said('main ended');
+  assert.equal(pod.exporter.isOpen, true, 'held while nobody has scraped');
+  const { code, stderr, log, report } = await scrapeUntil(pod.exporter.url, watcher.ended);
+  assert.equal(code, 0);
+  assert.equal(stderr, '');
+  assert.equal(pod.exporter.isOpen, false);
+  assert.deepEqual(
+    log.map(({ msg }) => msg),
+    ['watching', 'main is running', 'main ended', 'quitting', 'target stopped', 'report'],
+  );
+  assert.equal(report?.['outcome'], 'scraped');
+  const { time: _time, level: _level, msg: _msg, ...fields } = report ?? {};
+  assert.deepEqual(pod.message(), fields, 'the termination message is the report');
+  assert.match(
+    String(report?.['summary']),
+    /^Scraped (once|\d+ times) \d+\.\d s after main ended; locust-exporter stopped$/,
+  );
+});
+
+test('a TTL of 0 releases at once, and main ended before the watch is recognised', async () => {
+  await using pod = await openPod();
+  await untilReached(pod);
+  pod.locust.kill();
+  await pod.locust.exited;
+  const { code, report, log } = await startWatcher({ ...pod.env, LASTSCRAPE_TTL: '0' }).ended;
+  assert.equal(code, 0);
+  assert.equal(report?.['outcome'], 'released');
+  assert.ok(log.some(({ msg }) => msg === 'main had ended before this watch began'));
+});
+
+test('a main that never starts ends by START_TIMEOUT', async () => {
+  await using pod = await openPod({ neverStarts: true });
+  const { code, report } = await startWatcher({ ...pod.env, LASTSCRAPE_START_TIMEOUT: '300ms' }).ended;
+  assert.deepEqual(
+    [code, report?.['outcome'], report?.['summary']],
+    [0, 'neverStarted', 'Main was never seen alive; locust-exporter stopped'],
+  );
+});
+
+test('an exporter that hangs is given up at the TTL', async () => {
+  await using pod = await openPod();
+  const done = join(tmpdir(), `lastscrape-done-${process.pid}`);
+  const watcher = startWatcher({
+    ...pod.env,
+    LASTSCRAPE_DONE_WHEN: `file:${done}`,
+    LASTSCRAPE_TTL: '2s',
+    LASTSCRAPE_QUIT_TIMEOUT: '500ms',
+  });
+  await watcher.said('main is running');
+  writeFileSync(done, '');
+  await watcher.said('main ended');
+  pod.exporter.faults.hangs = true;
+  const { code, report } = await watcher.ended;
+  rmSync(done);
+  assert.deepEqual([code, report?.['outcome']], [0, 'expired']);
+});
+
+test('SIGTERM while running: watches the end, and leaves when the exporter is scraped', async () => {
+  await using pod = await openPod();
+  const watcher = startWatcher(pod.env);
+  await watcher.said('main is running');
+  watcher.child.kill('SIGTERM');
+  await watcher.said('asked to terminate');
+  pod.locust.kill();
+  const { code, report } = await scrapeUntil(pod.exporter.url, watcher.ended);
+  assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
+});
+
+test('SIGTERM while an exporter hangs: the read is interrupted, and the grace ends the watch', async () => {
+  await using pod = await openPod();
+  const port = await openPort();
+  const watcher = startWatcher({
+    ...pod.env,
+    LASTSCRAPE_DONE_WHEN: `port:${port.port}`,
+    LASTSCRAPE_TERMINATION_GRACE: '1s',
+  });
+  await watcher.said('main is running');
+  pod.exporter.faults.hangs = true;
+  watcher.child.kill('SIGTERM');
+  const { code, report } = await watcher.ended;
+  port.close();
+  assert.deepEqual([code, report?.['outcome']], [0, 'terminated']);
+});
+
+test('SIGTERM before anything started: leaves at once, and asks the targets all the same', async () => {
+  await using pod = await openPod({ neverStarts: true });
+  const watcher = startWatcher(pod.env);
+  await watcher.said('watching');
+  watcher.child.kill('SIGTERM');
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, report?.['outcome'], pod.exporter.isOpen], [0, 'neverStarted', false]);
+});
+
+for (const [second, code, isExitZero] of [
+  ['SIGTERM', 0, false],
+  ['SIGINT', 130, false],
+  ['SIGINT', 0, true],
+] as const) {
+  test(`a second signal that is ${second} gives up at once with ${code}${isExitZero ? ' (EXIT_ZERO)' : ''}`, async () => {
+    await using pod = await openPod();
+    const watcher = startWatcher({ ...pod.env, LASTSCRAPE_EXIT_ZERO: String(isExitZero) });
+    await watcher.said('main is running');
+    watcher.child.kill('SIGTERM');
+    await watcher.said('asked to terminate');
+    watcher.child.kill(second);
+    const ended = await watcher.ended;
+    assert.equal(ended.code, code);
+    assert.deepEqual(
+      [ended.report?.['outcome'], ended.report?.['exitCode']],
+      ['terminated', second === 'SIGINT' ? 130 : 0],
+    );
+    assert.equal(pod.exporter.isOpen, true, 'nobody was asked');
+  });
+}
+
+for (const isExitZero of [false, true]) {
+  test(`a target that lives on is reported, with a hint${isExitZero ? ', and EXIT_ZERO hides it from the kubelet' : ''}`, async () => {
+    await using pod = await openPod({ faults: { quit: { kind: 'lives', statusCode: 200 } } });
+    const watcher = startWatcher({
+      ...pod.env,
+      LASTSCRAPE_SCRAPES: '0',
+      LASTSCRAPE_QUIT_TIMEOUT: '300ms',
+      LASTSCRAPE_EXIT_ZERO: String(isExitZero),
+    });
+    await watcher.said('main is running');
+    pod.locust.kill();
+    const { code, report } = await watcher.ended;
+    assert.equal(code, isExitZero ? 0 : 69);
+    assert.equal(report?.['exitCode'], 69);
+    const targets = report?.['targets'] as readonly Record<string, unknown>[] | undefined;
+    const target = targets?.[0];
+    assert.equal(target?.['result'], 'failed');
+    assert.match(String(target?.['hint']), /before v0\.5\.0 has no \/quitquitquit/);
+  });
+}
+
+test('a dry run leaves the exporter alone, and says so', async () => {
+  await using pod = await openPod();
+  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_DRY_RUN: 'true', LASTSCRAPE_SCRAPES: '0' });
+  await watcher.said('main is running');
+  pod.locust.kill();
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, pod.exporter.isOpen], [0, true]);
+  assert.match(String(report?.['summary']), /left alone \(dry run\)$/);
+});
+
+test('a killed watcher leaves a message that says how far it came, and the next one goes on', async () => {
+  await using pod = await openPod();
+  const killed = startWatcher(pod.env);
+  await killed.said('main is running');
+  pod.locust.kill();
+  await killed.said('main ended');
+  killed.child.kill('SIGKILL');
+  assert.equal((await killed.ended).code, null);
+  assert.deepEqual([pod.message()['outcome'], pod.message()['summary']], ['unfinished', 'Unfinished: holding']);
+  const next = startWatcher(pod.env);
+  await next.said('main ended');
+  const { code, report } = await scrapeUntil(pod.exporter.url, next.ended);
+  assert.deepEqual([code, report?.['outcome'], pod.exporter.isOpen], [0, 'scraped', false]);
+});
+
+test('a reader of stdout that went away does not end the job', async () => {
+  await using pod = await openPod();
+  const watcher = startWatcher(pod.env);
+  await watcher.said('main is running');
+  watcher.child.stdout?.destroy();
+  pod.locust.kill();
+  const [code] = await scrapeUntil(pod.exporter.url, once(watcher.child, 'exit'));
+  assert.equal(code, 0);
+  assert.equal(pod.message()['outcome'], 'scraped');
+});
+
+test('a pipe that nobody reads does not stop the job, also with everything logged', async () => {
+  await using pod = await openPod();
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  // Every look's debug line has 2 KB: without a bound of its own, debug would fill the 64 KiB of a pipe in 4 s.
+  const existing = Array.from({ length: 20 }, () => `file:${'/.'.repeat(50)}`).join(',');
+  const env = {
+    ...pod.env,
+    PATH: process.env['PATH'] ?? '',
+    LASTSCRAPE_LOG_LEVEL: 'debug',
+    LASTSCRAPE_DONE_WHEN: `${existing},port:${pod.locust.masterPort}`,
+    LASTSCRAPE_RUN_TIMEOUT: '6s',
+    LASTSCRAPE_SCRAPES: '0',
+  };
+  await untilReached(pod);
+  // The shell opens the pipe for reading and never reads.
+  const script = 'mkfifo "$0/pipe" && exec 3<>"$0/pipe" && "$@" >"$0/pipe"';
+  const child = spawn('sh', ['-c', script, folder, ...COMMAND], { env, stdio: 'ignore' });
+  const [code] = await once(child, 'exit');
+  rmSync(folder, { recursive: true });
+  assert.deepEqual([code, pod.message()['outcome'], pod.exporter.isOpen], [0, 'timedOut', false]);
+});
+
+test('a configuration that cannot be used: all problems on stderr and in the message, nothing on stdout, 78', async () => {
+  await using pod = await openPod();
+  const env = { ...pod.env, LASTSCRAPE_TTL: '9O s', LASTSCRAPE_SCRAPES: 'one', LASTSCRAPE_POLLS: '2s' };
+  const { code, stdout, stderr } = await startWatcher(env).ended;
+  assert.deepEqual([code, stdout], [78, '']);
+  assert.equal(stderr.trimEnd().split('\n').length, 3);
+  assert.deepEqual(pod.message()['problems'], stderr.trimEnd().split('\n'));
+  assert.equal(pod.message()['outcome'], 'misconfigured');
+  const zero = await startWatcher({ ...env, LASTSCRAPE_EXIT_ZERO: 'true' }).ended;
+  assert.deepEqual([zero.code, pod.message()['exitCode']], [0, 78]);
+  assert.equal(pod.exporter.isOpen, true);
+});
+
+test('--check prints the plan or the problems, and writes no message', async () => {
+  await using pod = await openPod();
+  const right = await startWatcher({ ...pod.env, LASTSCRAPE_QUIT: 'http://u:secret@localhost:1/q?t=secret' }, [
+    '--check',
+  ]).ended;
+  assert.equal(right.code, 0);
+  assert.match(right.stdout, /POST http:\/\/\*\*\*@localhost:1\/q\?\*\*\*/);
+  const wrong = await startWatcher({ ...pod.env, LASTSCRAPE_TTL: 'x', LASTSCRAPE_EXIT_ZERO: 'true' }, ['--check'])
+    .ended;
+  assert.deepEqual([wrong.code, wrong.stdout], [78, '']);
+  assert.match(wrong.stderr, /LASTSCRAPE_TTL/);
+  assert.equal(existsSync(pod.messagePath), false);
+});
+
+test('--version and --help print, anything else is a usage error', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  assert.match((await startWatcher({}, ['--version']).ended).stdout, new RegExp(`^lastscrape ${version}\\b`));
+  const help = await startWatcher({}, ['--help']).ended;
+  assert.match(help.stdout, /LASTSCRAPE_METRICS_URL=http:\/\/localhost:9646\/metrics/);
+  for (const args of [['--'], ['--verison'], ['run'], ['--check', '--help'], ['']]) {
+    const { code, stdout, stderr } = await startWatcher({ LASTSCRAPE_EXIT_ZERO: 'true' }, args).ended;
+    assert.deepEqual([code, stdout], [64, ''], args.join(' '));
+    assert.match(stderr, /^Cannot read the command line: .*--check, --version or --help\n$/);
+  }
+});

@@ -1,0 +1,140 @@
+// Starts lastscrape as a process: the built binary of LASTSCRAPE_TEST_BINARY, or else the sources.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Exporter, type ExporterFaults, openExporter } from '../stand-in/exporter.ts';
+import { type Locust, openLocust } from '../stand-in/locust.ts';
+
+/** The command to run, without arguments. */
+export const COMMAND: readonly string[] =
+  process.env['LASTSCRAPE_TEST_BINARY'] === undefined
+    ? [process.execPath, join(import.meta.dirname, '../../bin/lastscrape.ts')]
+    : [process.env['LASTSCRAPE_TEST_BINARY']];
+
+export type Ended = {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The lines of stdout, read. */
+  readonly log: readonly Readonly<Record<string, unknown>>[];
+  readonly report: Readonly<Record<string, unknown>> | undefined;
+};
+
+export type Watcher = {
+  readonly child: ChildProcess;
+  /** Resolves when a line with this message was printed; rejects when the process ends without. */
+  readonly said: (msg: string) => Promise<void>;
+  readonly ended: Promise<Ended>;
+};
+
+/** Starts it with exactly these variables, and with `args`. */
+export function startWatcher(env: Readonly<Record<string, string>>, args: readonly string[] = []): Watcher {
+  const [program = '', ...rest] = COMMAND;
+  const child = spawn(program, [...rest, ...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  const waiting = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    for (const check of waiting) check();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([code]): Ended => {
+    const log = stdout.startsWith('{')
+      ? stdout
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line))
+      : [];
+    return { code, stdout, stderr, log, report: log.at(-1) };
+  });
+  function said(msg: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        if (!stdout.includes(`"msg":"${msg}`)) return;
+        waiting.delete(check);
+        resolve();
+      };
+      waiting.add(check);
+      check();
+      ended.then(() => reject(new Error(`ended without "${msg}":\n${stdout}${stderr}`)));
+    });
+  }
+  return { child, said, ended };
+}
+
+/** A pod of stand-ins around one watcher. */
+export type Pod = AsyncDisposable & {
+  readonly locust: Locust;
+  readonly exporter: Exporter;
+  readonly messagePath: string;
+  readonly message: () => Readonly<Record<string, unknown>>;
+  /** Variables that fit this pod, with times short enough for a test. */
+  readonly env: Readonly<Record<string, string>>;
+};
+
+export type PodOptions = {
+  readonly runMs?: number;
+  readonly faults?: Partial<ExporterFaults>;
+  readonly neverStarts?: boolean;
+};
+
+/** Opens a pod in which Locust runs for `runMs` and ends at once. */
+export async function openPod({ runMs = 600_000, faults = {}, neverStarts = false }: PodOptions = {}): Promise<Pod> {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  const messagePath = join(folder, 'termination-log');
+  const locust = await openLocust({
+    startMs: 0,
+    webDelayMs: 0,
+    readyMs: 0,
+    spawnMs: 0,
+    runMs,
+    autoquitMs: 0,
+    webCloseMs: 0,
+    exitMs: 0,
+    reportMs: 50,
+    cacheMs: 0,
+    neverStarts,
+  });
+  const exporter = await openExporter({ locustUrl: locust.webUrl, faults });
+  return {
+    locust,
+    exporter,
+    messagePath,
+    message: () => JSON.parse(readFileSync(messagePath, 'utf8')),
+    env: {
+      LASTSCRAPE_METRICS_URL: `${exporter.url}/metrics`,
+      LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${locust.masterPort}`,
+      LASTSCRAPE_TERMINATION_LOG: messagePath,
+      LASTSCRAPE_POLL: '100ms',
+      LASTSCRAPE_SETTLE: '0',
+    },
+    async [Symbol.asyncDispose]() {
+      await exporter.close();
+      await locust.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Scrapes until the exporter has reached Locust and shows request rows. */
+export async function untilReached({ exporter }: Pod): Promise<void> {
+  for (;;) {
+    const body = await (await fetch(`${exporter.url}/metrics`)).text();
+    if (/^locust_up 1$/m.test(body) && body.includes('\nlocust_requests_num_requests{')) return;
+  }
+}
+
+/** A port that listens until it is closed. */
+export async function openPort(): Promise<Server & { readonly port: number }> {
+  const server = createServer((socket) => socket.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return Object.assign(server, { port: (server.address() as { port: number }).port });
+}
