@@ -1,0 +1,163 @@
+// Holds the shape of the code (README, "Design notes"): which folder may import which, what the pure parts may not name, and that
+// nothing lies about that the program does not reach.
+
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { test } from 'node:test';
+
+const ROOT = join(import.meta.dirname, '..');
+const files = globSync('{src,bin}/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.d.ts'));
+
+type Import = { readonly from: string; readonly to: string; readonly isType: boolean };
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  const statements = text.matchAll(/^(?:import|export)\s+(type\s)?([^;]*?)\s*from\s+'([^']+)';/gm);
+  const bare = [...text.matchAll(/^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm)].map((match) => [
+    '',
+    undefined,
+    'all',
+    match[1] ?? match[2],
+  ]);
+  return [...statements, ...bare].map(([, type, names = '', to = '']) => {
+    const isType =
+      type !== undefined ||
+      names
+        .replace(/[{}]/g, '')
+        .split(',')
+        .every((name) => /^\s*(type\s|$)/.test(name));
+    return { from: file, to: to.startsWith('.') ? normalize(join(dirname(file), to)) : to, isType };
+  });
+}
+
+const imports = files.flatMap(importsOf);
+
+/** The part of the program that a file belongs to. */
+function partOf(file: string): string {
+  const [, folder = '', name] = /^src\/([^/]+)(?:\/(.*))?$/.exec(file) ?? [];
+  if (file.startsWith('bin/')) return 'bin';
+  return name === undefined ? folder.replace('.ts', '') : folder;
+}
+
+/** What a part may import; `type` stands before what it may import types of only. */
+const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; readonly why: string }>> = {
+  decide: { parts: [], why: 'the law knows nothing of the world: no clock, no I/O, no configuration' },
+  wire: { parts: [], why: 'bytes become values here, whoever reads them' },
+  net: { parts: [], why: 'connections know nothing of what they are for' },
+  parsed: { parts: [], why: 'a leaf' },
+  redact: { parts: [], why: 'a leaf' },
+  version: { parts: [], why: 'a leaf' },
+  observe: { parts: ['wire', 'net', 'type decide', 'type parsed'], why: 'a look says what it saw and decides nothing' },
+  act: { parts: ['net', 'redact', 'type decide', 'type parsed'], why: 'what is done was decided elsewhere' },
+  log: { parts: ['type decide'], why: 'the log writes notes and makes none' },
+  config: {
+    parts: ['redact', 'type decide', 'type observe', 'type act', 'type parsed'],
+    why: 'the kinds come in as a parameter',
+  },
+  help: { parts: ['config', 'redact'], why: 'it prints the table of variables' },
+  loop: { parts: ['decide', 'type observe', 'type act'], why: 'it drives interfaces, and main says which' },
+};
+
+for (const [part, { parts, why }] of Object.entries(MAY_IMPORT)) {
+  test(`${part} imports ${parts.length === 0 ? 'no other part' : `only ${parts.join(', ')}`}`, () => {
+    const wrong = imports
+      .filter(({ from, to }) => partOf(from) === part && to.startsWith('src/') && partOf(to) !== part)
+      .filter(({ to, isType }) => !parts.includes(partOf(to)) && !(isType && parts.includes(`type ${partOf(to)}`)))
+      .map(({ from, to, isType }) => `${from} imports ${isType ? 'types of ' : ''}${to}`);
+    assert.deepEqual(wrong, [], why);
+  });
+}
+
+test('every part is in the table, and bin imports main only', () => {
+  const parts = [...new Set(files.map(partOf))].filter((part) => part !== 'bin' && part !== 'main');
+  assert.deepEqual(
+    parts.toSorted(),
+    Object.keys(MAY_IMPORT).toSorted(),
+    'a new part needs a row here that says what it may import',
+  );
+  assert.deepEqual(
+    imports.filter(({ from }) => from.startsWith('bin/')).map(({ to }) => to),
+    ['src/main.ts'],
+  );
+});
+
+/** Names that a pure part may not use: time enters as `atMs` on an observation, everything else as a parameter. */
+const IMPURE =
+  /\b(async|await|process|Date|performance|Math\.random|setTimeout|setInterval|setImmediate|queueMicrotask|fetch|console)\b/;
+
+test('decide, wire and config are pure', () => {
+  for (const file of files.filter((each) =>
+    ['decide', 'wire', 'config', 'parsed', 'redact', 'help', 'log'].includes(partOf(each)),
+  )) {
+    const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'));
+    assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);
+    const outside = importsOf(file).filter(({ to }) => to.startsWith('node:') || to === 'undici');
+    assert.deepEqual(outside, [], `${file} must not do I/O`);
+  }
+});
+
+test('only bin names the process', () => {
+  for (const file of files.filter((each) => each.startsWith('src/'))) {
+    const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'));
+    assert.ok(
+      !/\b(globalThis\.process|process\.(env|argv|exit|stdout|stderr|on|kill))\b/.test(withoutMain(file, code)),
+      file,
+    );
+    assert.ok(!importsOf(file).some(({ to }) => to === 'node:process'), file);
+  }
+});
+
+/** main takes the process as a parameter of that name. */
+function withoutMain(file: string, code: string): string {
+  return file === 'src/main.ts'
+    ? code.replaceAll(/\bprocess\.(env|argv|stdout|stderr|onSignal|onUncaught|nowMs|wallMs)\b/g, '')
+    : code;
+}
+
+test('packages: undici in net, the parser in wire, nothing else', () => {
+  const used = imports
+    .filter(({ to }) => !to.startsWith('src/') && !to.startsWith('node:'))
+    .map(({ from, to }) => `${partOf(from)} ${to}`);
+  assert.deepEqual([...new Set(used)].toSorted(), ['net undici', 'wire parse-prometheus-text-format']);
+});
+
+test('there are no cycles', () => {
+  const done = new Set<string>();
+  function visit(file: string, path: readonly string[]): void {
+    assert.ok(!path.includes(file), `${[...path, file].join(' imports ')}`);
+    if (done.has(file)) return;
+    for (const { to } of importsOf(file)) if (to.startsWith('src/')) visit(to, [...path, file]);
+    done.add(file);
+  }
+  for (const file of files) visit(file, []);
+});
+
+test('bin reaches every file', () => {
+  const reached = new Set<string>();
+  function visit(file: string): void {
+    if (reached.has(file)) return;
+    reached.add(file);
+    for (const { to } of importsOf(file)) if (to.startsWith('src/')) visit(to);
+  }
+  visit('bin/lastscrape.ts');
+  assert.deepEqual(
+    files.filter((file) => !reached.has(file)),
+    [],
+    'delete what nobody needs',
+  );
+});
+
+test('every file opens with what it owns, and a folder holds more than one file', () => {
+  for (const file of files) assert.match(readFileSync(join(ROOT, file), 'utf8'), /^\/\/ \S/, file);
+  for (const folder of new Set(files.map(dirname).filter((each) => each.startsWith('src/')))) {
+    assert.ok(files.filter((file) => dirname(file) === folder).length > 1, `${folder} holds one file: make it a file`);
+  }
+});
+
+function withoutCommentsAndStrings(text: string): string {
+  return text
+    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+    .replaceAll(/^\s*\/\/.*$/gm, '')
+    .replaceAll(/'(?:[^'\\\n]|\\.)*'/g, "''");
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { main, type Process } from '../src/main.ts';
+import { VERSION } from '../src/version.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+after(() => rmSync(folder, { recursive: true }));
+const messagePath = join(folder, 'message');
+
+function processOf(env: Record<string, string>, more: Partial<Process> = {}) {
+  const out = { stdout: '', stderr: '', onUncaught: (_: unknown): number => assert.fail('no listener') };
+  const process: Process = {
+    env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
+    argv: [],
+    stdout: (text) => {
+      out.stdout += text;
+    },
+    stderr: (text) => {
+      out.stderr += text;
+    },
+    onSignal: () => {},
+    onUncaught: (listener) => {
+      out.onUncaught = listener;
+    },
+    nowMs: () => performance.now(),
+    wallMs: () => Date.now(),
+    ...more,
+  };
+  return { process, out };
+}
+
+/** Ends at once: nothing runs, nothing is waited for, nobody is asked. */
+const SHORT = {
+  LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
+  LASTSCRAPE_DONE_WHEN: 'port:1',
+  LASTSCRAPE_START_TIMEOUT: '1ms',
+  LASTSCRAPE_QUIT: 'none',
+};
+
+function readLast(text: string): Record<string, unknown> {
+  return JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
+}
+
+test('the version is that of package.json', () => {
+  assert.equal(VERSION, JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version);
+});
+
+test('main() writes the report as the last line and as the termination message', async () => {
+  const { process, out } = processOf(SHORT);
+  assert.deepEqual(await main(process), { code: 0, isUrgent: false });
+  const { time, level, msg, ...fields } = readLast(out.stdout);
+  assert.deepEqual([level, msg], ['info', 'report']);
+  assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  assert.deepEqual(JSON.parse(readFileSync(messagePath, 'utf8')), fields);
+});
+
+test('main() reports at every log level', async () => {
+  const { process, out } = processOf({ ...SHORT, LASTSCRAPE_LOG_LEVEL: 'error' });
+  await main(process);
+  assert.equal(out.stdout.trimEnd().split('\n').length, 1);
+});
+
+test('main() warns once where the message cannot be written, and goes on', async () => {
+  const { process, out } = processOf({ ...SHORT, LASTSCRAPE_TERMINATION_LOG: join(folder, 'no', 'such', 'folder') });
+  assert.equal((await main(process)).code, 0);
+  assert.equal(out.stdout.split('the termination message cannot be written').length, 2);
+});
+
+test('main() answers a bug with one error line, the report, and 70', async () => {
+  let calls = 0;
+  const { process, out } = processOf(SHORT, {
+    nowMs: () => {
+      if (calls++ > 3) throw new Error('Bug: the clock broke');
+      return calls;
+    },
+  });
+  assert.deepEqual(await main(process), { code: 70, isUrgent: true });
+  const errors = out.stdout.split('\n').filter((line) => line.includes('"level":"error"'));
+  assert.equal(errors.length, 1);
+  assert.deepEqual([readLast(out.stdout)['outcome'], readLast(out.stdout)['exitCode']], ['bug', 70]);
+  assert.equal(JSON.parse(readFileSync(messagePath, 'utf8')).outcome, 'bug');
+});
+
+test('main() answers an error that nobody caught in the same way, and EXIT_ZERO makes it 0', async () => {
+  for (const [isExitZero, code] of [
+    ['false', 70],
+    ['true', 0],
+  ] as const) {
+    const { process, out } = processOf({ ...SHORT, LASTSCRAPE_EXIT_ZERO: isExitZero });
+    await main(process);
+    assert.equal(out.onUncaught('thrown text'), code);
+    assert.deepEqual(
+      [readLast(out.stdout)['summary'], readLast(out.stdout)['exitCode']],
+      ['Bug in lastscrape: thrown text', 70],
+    );
+  }
+});
+
+test('main() prints no secret of a URL, wherever it stands', async () => {
+  const secret = 'http://user:hunter2@127.0.0.1:1/quit?token=hunter2';
+  const { process, out } = processOf({ ...SHORT, LASTSCRAPE_QUIT: `POST ${secret}`, LASTSCRAPE_LOG_LEVEL: 'debug' });
+  await main(process);
+  const wrong = processOf({ ...SHORT, LASTSCRAPE_QUIT: `FROB ${secret}`, LASTSCRAPE_METRICS_URL: secret });
+  await main(wrong.process);
+  const check = processOf({ ...SHORT, LASTSCRAPE_QUIT: secret }, { argv: ['--check'] });
+  await main(check.process);
+  const all = out.stdout + wrong.out.stderr + check.out.stdout + readFileSync(messagePath, 'utf8');
+  assert.ok(all.includes('***') && !all.includes('hunter2'), all);
+});

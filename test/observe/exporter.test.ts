@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ExporterLook } from '../../src/decide/model.ts';
+import type { ExporterReading } from '../../src/observe/condition.ts';
+import { BODY_MAX_BYTES, NOT_READ, openExporter } from '../../src/observe/exporter.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../net/peer.ts';
+import { readRecordedBody } from '../wire/recording.ts';
+
+const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt').toString();
+const NEVER = new AbortController().signal;
+
+/** One look at an exporter that answers so. */
+async function lookAt(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
+  await using peer = await openPeer(answer);
+  const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
+  const reading = await exporter.read(signal);
+  await exporter.close();
+  return reading;
+}
+
+test('read() reads a recorded exposition', async () => {
+  const { look, metric, hasRequests } = await lookAt((socket) => socket.write(answerWith(STOPPED)));
+  assert.deepEqual(look, {
+    kind: 'answered',
+    scrapes: { finishedCount: 55, inFlightCount: 1 },
+    totals: { requests: 222, failures: 36, users: 0 },
+  });
+  assert.deepEqual(metric('locust_up'), { kind: 'value', value: 1 });
+  assert.deepEqual(metric('other'), { kind: 'unknown', why: 'not asked for' });
+  assert.equal(hasRequests, true);
+});
+
+test('read() uses one connection for many looks and starts each afresh', async () => {
+  await using peer = await openPeer((socket, _, count) => {
+    socket.write(answerWith(count % 2 === 0 ? STOPPED : `locust_up ${count}\n`));
+  });
+  const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
+  for (let count = 0; count < 40; count++) {
+    const { look, metric, hasRequests } = await exporter.read(NEVER);
+    assert.deepEqual(metric('locust_up'), { kind: 'value', value: count % 2 === 0 ? 1 : count });
+    assert.equal(hasRequests, count % 2 === 0);
+    assert.equal(look.kind === 'answered' && look.scrapes !== null, count % 2 === 0);
+  }
+  assert.equal(peer.connectionsCount(), 1);
+  await exporter.close();
+});
+
+test('read() asks for the text format and names itself', async () => {
+  await using peer = await openPeer((socket) => socket.write(answerWith('')), '/m?a=b');
+  const exporter = openExporter(peer.url, [], '1.2.3');
+  await exporter.read(NEVER);
+  await exporter.close();
+  const lines = peer.requests[0]?.split('\r\n') ?? [];
+  assert.equal(lines[0], 'GET /m?a=b HTTP/1.1');
+  assert.ok(lines.includes('accept: text/plain;version=0.0.4'), lines.join());
+  assert.ok(lines.includes('user-agent: lastscrape/1.2.3'), lines.join());
+  assert.ok(!lines.some((line) => /encoding|content-length/i.test(line)), lines.join());
+});
+
+type Failure = { readonly name: string; readonly answer: Answerer; readonly why: RegExp; readonly mayCount: boolean };
+
+// Only a 200 counts (promhttp's code="200"); one that was cut off, or may yet come, may have been counted.
+const FAILURES: readonly Failure[] = [
+  { name: 'a 500', answer: (s) => s.write(answerWith(STOPPED, '500 No')), why: /^HTTP 500$/, mayCount: false },
+  { name: 'a 204', answer: (s) => s.write('HTTP/1.1 204 None\r\n\r\n'), why: /^HTTP 204$/, mayCount: false },
+  {
+    name: 'a redirect',
+    answer: (s) => s.write(answerWith(STOPPED, '302 Found', 'Location: /metrics\r\n')),
+    why: /^HTTP 302$/,
+    mayCount: false,
+  },
+  { name: 'no answer', answer: (s) => s.end(), why: /^the connection was closed$/, mayCount: true },
+  { name: 'a reset', answer: (s) => s.resetAndDestroy(), why: /^the connection was closed$/, mayCount: true },
+  {
+    name: 'a cut body',
+    answer: (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlocust_up 0\nlocust_users 6'),
+    why: /other side closed/,
+    mayCount: true,
+  },
+  {
+    name: 'a cut body of a 500',
+    answer: (s) => s.end('HTTP/1.1 500 No\r\nContent-Length: 99\r\n\r\nlocust_up 0\n'),
+    why: /other side closed/,
+    mayCount: false,
+  },
+  {
+    name: 'a reset in the body',
+    answer: (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlocust_up 0\n', () => s.resetAndDestroy()),
+    why: /ECONNRESET/,
+    mayCount: true,
+  },
+  {
+    name: 'a 103 and then the end',
+    answer: (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'),
+    why: /^the connection was closed$/,
+    mayCount: true,
+  },
+  {
+    name: '100 KB of headers',
+    answer: (s) => s.write(answerWith('', '200 OK', `X: ${'x'.repeat(100_000)}\r\n`)),
+    why: /Headers Overflow/i,
+    mayCount: true,
+  },
+];
+
+function assertUnread({ look, metric, hasRequests }: ExporterReading, why: RegExp, mayCount: boolean) {
+  assert.ok(look.kind === 'failed', JSON.stringify(look));
+  assert.match(look.why, why);
+  assert.equal(look.mayCount, mayCount, 'mayCount');
+  assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: look.why });
+  assert.equal(hasRequests, false);
+}
+
+for (const { name, answer, why, mayCount } of FAILURES) {
+  test(`read() keeps nothing of ${name}, which ${mayCount ? 'may count' : 'does not count'}`, async () => {
+    assertUnread(await lookAt(answer), why, mayCount);
+  });
+}
+
+test('read() says where the exporter refuses', async () => {
+  const exporter = openExporter(new URL(`http://localhost:${await closedPort()}/metrics`), ['locust_up'], '1.2.3');
+  const { look, metric } = await exporter.read(NEVER);
+  assert.deepEqual(look, { kind: 'refused' } satisfies ExporterLook);
+  assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'the exporter refuses connections' });
+  await exporter.close();
+});
+
+test('read() knows nothing from gzip that nobody asked for, or from a page of HTML', async () => {
+  const html = readRecordedBody('exporter-0.5.0-locust-2.47.0/01b-root.txt').toString();
+  for (const answer of [answerWith('\x1f\x0b\x08', '200 OK', 'Content-Encoding: gzip\r\n'), answerWith(html)]) {
+    const { look, metric } = await lookAt((socket) => socket.write(answer));
+    assert.deepEqual(look, {
+      kind: 'answered',
+      scrapes: null,
+      totals: { requests: null, failures: null, users: null },
+    });
+    assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'not in the exposition' });
+  }
+});
+
+test('read() is ended at once by its signal: a silent exporter, and one that drips', async () => {
+  for (const head of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nlocust_up 0\n']) {
+    const controller = new AbortController();
+    const reading = await lookAt((socket) => {
+      // A byte a turn, for ever; the signal comes after some.
+      let left = 20;
+      const drip = () => {
+        if (socket.destroyed) return;
+        if (head !== '') socket.write('x');
+        if (left-- === 0) controller.abort('SIGTERM');
+        setImmediate(drip);
+      };
+      socket.write(head);
+      drip();
+    }, controller.signal);
+    assertUnread(reading, /^interrupted$/, true);
+  }
+});
+
+test('read() sends nothing where its signal came before', async () => {
+  const reading = await lookAt(() => assert.fail('asked'), AbortSignal.abort('SIGTERM'));
+  assertUnread(reading, /^interrupted$/, false);
+});
+
+/** Writes `piece` as a chunk for ever, as fast as it is read. */
+function endless(piece: Buffer): Answerer {
+  const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);
+  return (socket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.write(chunk));
+    };
+    socket.on('drain', more);
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nc\r\nlocust_up 0\n\r\n');
+    more();
+  };
+}
+
+for (const [name, piece] of Object.entries({
+  'other lines': Buffer.from('go_goroutines 9\n'.repeat(4_096)),
+  'one line without end': Buffer.alloc(65_536, 'x'),
+  'one wanted line without end': Buffer.from(`locust_users{a="${'x'.repeat(65_000)}`),
+})) {
+  test(`read() stops at BODY_MAX_BYTES and keeps nothing: ${name}`, async () => {
+    const before = process.memoryUsage();
+    const reading = await lookAt(endless(piece));
+    const after = process.memoryUsage();
+    assertUnread(reading, /^the body is too long$/, true);
+    const grownBytes = after.heapUsed + after.external - before.heapUsed - before.external;
+    assert.ok(grownBytes < BODY_MAX_BYTES / 2, `${grownBytes} bytes more in use`);
+  });
+}
+
+test('NOT_READ says that nobody looked', () => {
+  assert.deepEqual(NOT_READ.look, { kind: 'none' });
+  assert.deepEqual(NOT_READ.metric('locust_up'), { kind: 'unknown', why: 'the exporter was not read' });
+  assert.equal(NOT_READ.hasRequests, false);
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ConditionLook } from '../../src/decide/model.ts';
+import { metricKind } from '../../src/observe/metric.ts';
+import type { Reading } from '../../src/wire/exposition.ts';
+
+const signal = new AbortController().signal;
+
+async function lookAt(reading: Reading, hasRequests: boolean): Promise<ConditionLook> {
+  const parsed = metricKind.read('locust_up');
+  assert.ok('value' in parsed);
+  assert.equal(parsed.value.text, 'metric:locust_up');
+  assert.equal(parsed.value.metricName, 'locust_up');
+  const metric = (name: string): Reading => (name === 'locust_up' ? reading : { kind: 'unknown', why: 'another' });
+  return parsed.value.look({ exporter: { look: { kind: 'none' }, metric, hasRequests }, signal });
+}
+
+test('look() is done at 0, alive at anything else, unknown where it was not read', async () => {
+  const alive = (seen: string) => ({ kind: 'alive', seen });
+  assert.deepEqual(await lookAt({ kind: 'value', value: 1 }, true), alive('locust_up 1'));
+  assert.deepEqual(await lookAt({ kind: 'value', value: -1 }, false), alive('locust_up -1'));
+  assert.deepEqual(await lookAt({ kind: 'value', value: 0.1 }, false), alive('locust_up 0.1'));
+  const done = { kind: 'done', seen: 'locust_up 0' };
+  assert.deepEqual(await lookAt({ kind: 'value', value: 0 }, true), { ...done, provesWasAlive: true });
+  assert.deepEqual(await lookAt({ kind: 'value', value: 0 }, false), { ...done, provesWasAlive: false });
+  const unknown = { kind: 'unknown', why: 'locust_up unknown: HTTP 500' };
+  assert.deepEqual(await lookAt({ kind: 'unknown', why: 'HTTP 500' }, true), unknown);
+});
+
+test('read() takes names of the text format', () => {
+  for (const name of ['locust_up', 'a', '_', ':a:b', 'A9']) assert.ok('value' in metricKind.read(name), name);
+  for (const name of ['', '9a', 'a-b', 'a b', 'a{b="c"}', 'ü', 'a\n', ' a']) {
+    assert.deepEqual(metricKind.read(name), { problem: 'a metric name such as "locust_up"' }, name);
+  }
+});

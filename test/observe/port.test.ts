@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ConditionLook } from '../../src/decide/model.ts';
+import { NOT_READ } from '../../src/observe/exporter.ts';
+import { portKind } from '../../src/observe/port.ts';
+import { closedPort, openPeer } from '../net/peer.ts';
+
+async function lookAt(argument: string, signal = new AbortController().signal): Promise<ConditionLook> {
+  const parsed = portKind.read(argument);
+  assert.ok('value' in parsed, argument);
+  assert.equal(parsed.value.text, `port:${argument}`);
+  assert.equal(parsed.value.metricName, null);
+  return parsed.value.look({ exporter: NOT_READ, signal });
+}
+
+test('look() is alive where something listens, sends no byte, and closes', async () => {
+  await using peer = await openPeer(() => {});
+  assert.deepEqual(await lookAt(`${peer.port}`), { kind: 'alive', seen: `port ${peer.port} open` });
+  const argument = `127.0.0.1:${peer.port}`;
+  assert.deepEqual(await lookAt(argument), { kind: 'alive', seen: `port ${argument} open` });
+  await peer.closed(2);
+  assert.deepEqual(peer.requests, []);
+});
+
+test('look() is done where connections are refused, which proves nothing about before', async () => {
+  const port = await closedPort();
+  assert.deepEqual(await lookAt(`${port}`), { kind: 'done', seen: `port ${port} refused`, provesWasAlive: false });
+});
+
+test('look() is unknown where it was cut short', async () => {
+  assert.deepEqual(await lookAt('5557', AbortSignal.abort('SIGTERM')), {
+    kind: 'unknown',
+    why: 'port 5557 unknown: SIGTERM',
+  });
+});
+
+test('read() takes a port, with or without a loopback host', () => {
+  const right = ['1', '5557', '65535', 'localhost:5557', '127.0.0.1:1', '127.255.255.255:1', '[::1]:5557'];
+  for (const argument of right) assert.ok('value' in portKind.read(argument), argument);
+  const wrong = ['', '0', '65536', '99999', '-1', 'x', '5557x', ':5557', '127.0.0.256:1', '127.0.0:1', '::1:5557'];
+  for (const argument of [...wrong, '10.0.0.1:5557', 'example.com:5557', '[::2]:1', '0x10', ' 5557']) {
+    assert.deepEqual(
+      portKind.read(argument),
+      {
+        problem:
+          'a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"',
+      },
+      argument,
+    );
+  }
+});
