@@ -1,0 +1,70 @@
+// README and code say the same: variables, kinds, exit codes, messages.
+
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { VARIABLES } from '../src/config.ts';
+import { EXIT } from '../src/decide/report.ts';
+import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+
+/** The rows of the table behind a marker, cell by cell, without its head. */
+function rowsOf(marker: string): string[][] {
+  const [, table = ''] = new RegExp(`<!-- ${marker}[^>]*-->\n([\\s\\S]*?)<!-- /${marker} -->`).exec(readme) ?? [];
+  return table
+    .trim()
+    .split('\n')
+    .slice(2)
+    .map((row) => row.slice(2, -2).split(' | '));
+}
+
+test('the README has every variable with its default and meaning, in the order of the code', () => {
+  assert.deepEqual(
+    rowsOf('variables'),
+    VARIABLES.map(({ name, default: value, meaning }) => [`\`${name}\``, `\`${value}\``, meaning]),
+  );
+});
+
+test('the README has every kind of condition and of target', () => {
+  assert.deepEqual(
+    rowsOf('conditions').map(([entry, meaning]) => [entry, meaning]),
+    CONDITION_KINDS.map(({ usage, meaning }) => [`\`${usage}\``, meaning]),
+  );
+  assert.deepEqual(rowsOf('targets'), [
+    ...TARGET_KINDS.map(({ usage, meaning }) => [`\`${usage}\``, meaning]),
+    ['`none`', 'stops nothing'],
+  ]);
+});
+
+test('the README has every exit code', () => {
+  assert.deepEqual(
+    rowsOf('exit codes').map(([code]) => Number(code)),
+    Object.values(EXIT).toSorted((one, other) => one - other),
+  );
+});
+
+test('the README explains every warning and error of the code', () => {
+  const code = globSync('src/**/*.ts', { cwd: ROOT })
+    .map((file) => readFileSync(join(ROOT, file), 'utf8'))
+    .join('\n');
+  const warnings = [
+    ...code.matchAll(/warnOnce\(\s*turn,\s*(?:hasOthers\s*\?\s*)?'([^']+)'/g),
+    ...code.matchAll(/level: '(?:warn|error)', msg: '([^']+)'/g),
+    ...code.matchAll(/'warn', '([^']+)'/g),
+  ].map(([, msg = '']) => msg);
+  assert.ok(warnings.length >= 8, `only ${warnings.length} found`);
+  for (const msg of warnings) {
+    const start = msg.split(':')[0] ?? msg;
+    if (start === 'bug in lastscrape') continue;
+    assert.ok(readme.includes(start), `README does not explain "${msg}"`);
+  }
+});
+
+test('the README names its two commands at the top, and every script that it mentions is there', () => {
+  assert.ok(readme.indexOf('npm ci && npm run demo') < 200 && readme.indexOf('npm ci && npm test') < 300);
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  for (const [, name = ''] of readme.matchAll(/npm run ([a-z:]+)/g)) assert.ok(name in scripts, `npm run ${name}`);
+});
