@@ -216,7 +216,7 @@ function ended(parts: LoopParts, target: Target, result: QuitResult, tookSeconds
 
 function noteLook({ note }: LoopParts, { startedAtMs, atMs, exporter, conditions }: Observation): void {
   const seen = conditions.map((look) => `${look.kind}: ${look.kind === 'unknown' ? look.why : look.seen}`);
-  const tookSeconds = (atMs - startedAtMs) / 1000;
+  const tookSeconds = Math.round(atMs - startedAtMs) / 1000;
   note({ level: 'debug', msg: 'look', fields: { tookSeconds, exporter, conditions: seen } });
 }
 

@@ -1,7 +1,7 @@
 // The report: what a run came to, as one JSON object and one sentence. Pure.
 // It says only what was seen; what is unknown is null.
 
-import { assertNever, type Limits, type Outcome } from './model.ts';
+import { assertNever, type HoldOutcome, type Limits, type Outcome } from './model.ts';
 import type { QuitResult } from './quit.ts';
 import { type State, scrapesWhileRunning } from './step.ts';
 
@@ -49,6 +49,8 @@ export type Report = {
   readonly version: string;
 };
 
+type RunOutcome = HoldOutcome | 'unfinished';
+
 export type ReportInput = {
   readonly state: State;
   readonly limits: Limits;
@@ -77,7 +79,11 @@ export function buildReport(input: ReportInput): Report {
         : null;
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
   const ranUntilMs = mainEndedAtMs ?? heldUntilMs;
-  const outcome: Outcome = !input.isFinished ? 'unfinished' : phase.kind === 'quitting' ? phase.outcome : 'terminated';
+  const outcome: RunOutcome = !input.isFinished
+    ? 'unfinished'
+    : phase.kind === 'quitting'
+      ? phase.outcome
+      : 'terminated';
   const hasFailed = targets.some((target) => target.result === 'failed');
   const numbers = {
     outcome,
@@ -132,7 +138,7 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   return fitted;
 }
 
-function withHint({ facts, phase }: State, outcome: Outcome): { readonly hint?: string } {
+function withHint({ facts, phase }: State, outcome: RunOutcome): { readonly hint?: string } {
   if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return {};
   if (phase.scrapesSeenCount === null)
     return { hint: 'the exporter showed no promhttp scrape counter after main ended' };
@@ -147,7 +153,7 @@ function finalOf({ facts }: State): NonNullable<Report['final']> {
 }
 
 function summaryOf(
-  report: { readonly outcome: Outcome; readonly scrapesSeen: number | null; readonly heldSeconds: number | null },
+  report: { readonly outcome: RunOutcome; readonly scrapesSeen: number | null; readonly heldSeconds: number | null },
   { facts, phase }: State,
   { scrapesWantedCount, ttlMs }: Limits,
 ): string {
@@ -157,7 +163,7 @@ function summaryOf(
     scrapesSeen === null ? 'scrapes not counted' : `${scrapesSeen} of ${scrapesWantedCount} wanted scrapes seen`;
   switch (outcome) {
     case 'scraped':
-      return `Scraped ${times(scrapesSeen ?? 0)} ${held} after main ended`;
+      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended`;
     case 'exporterGone':
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
@@ -175,11 +181,6 @@ function summaryOf(
       return `Main ran longer than LASTSCRAPE_RUN_TIMEOUT; held for ${held}, ${ofWanted}`;
     case 'unfinished':
       return `Unfinished: ${phase.kind}`;
-    /* node:coverage ignore next 4 */
-    case 'misconfigured':
-    case 'bug':
-      throw new Error(`Bug: a run cannot end as ${outcome}`);
-    /* node:coverage ignore next 2 */
     default:
       return assertNever(outcome);
   }

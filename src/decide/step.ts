@@ -167,7 +167,7 @@ export function scrapesWhileRunning({ facts, phase }: State): number | null {
   const { count, beforeRestartCount } = facts.running;
   if (count.baseline === null) return null;
   const sinceEndCount =
-    phase.kind === 'holding' ? phase.count.seenCount : phase.kind === 'quitting' ? (phase.scrapesSeenCount ?? 0) : 0;
+    phase.kind === 'holding' ? phase.count.seenCount : phase.kind === 'quitting' ? Number(phase.scrapesSeenCount) : 0;
   return Math.max(0, beforeRestartCount + count.seenCount - sinceEndCount);
 }
 
@@ -199,7 +199,6 @@ export function step(state: State, look: Observation, limits: Limits): Decision 
       return afterHolding(turn, phase);
     case 'quitting':
       throw new Error('Bug: step() was called while quitting');
-    /* node:coverage ignore next 2 */
     default:
       return assertNever(phase);
   }
@@ -290,12 +289,12 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
       say(turn, 'info', 'main had ended before this watch began', {});
       return hold(turn, done, 'settled');
     }
+    if (isGraceOver(turn)) return quit(turn, 'terminated', 'grace', null, null);
     if (!seen.isDone) {
       turn.facts = { ...turn.facts, aliveSinceMs: look.atMs };
       say(turn, 'info', 'main was alive before this watch began', { seen: seen.text });
       return runOn(turn, { ...JUST_RUNNING, done });
     }
-    if (isGraceOver(turn)) return quit(turn, 'terminated', 'grace', null, null);
     return watch(turn, { kind: 'waiting', done });
   }
   if (turn.facts.terminatedAtMs !== null) return quit(turn, 'neverStarted', 'signalBeforeStart', null, null);
@@ -313,8 +312,8 @@ function afterRunning(turn: Turn, phase: PhaseOf<'running'>): Decision {
   const others = advanceSeries(phase.others, turn, seen.areOthersDone);
   const goneSinceMs = advanceGone(phase.goneSinceMs, turn);
   if (isSettled(done, turn, seen.isDone, limits.settleMs)) return hold(turn, done, 'settled');
-  if (goneSinceMs !== null && isGone(goneSinceMs, turn)) {
-    return quit(turn, 'exporterGone', 'exporterGone', others?.sinceMs ?? goneSinceMs, null);
+  if (goneSinceMs !== null && others !== null && isGone(goneSinceMs, turn)) {
+    return quit(turn, 'exporterGone', 'exporterGone', others.sinceMs, null);
   }
   if (isSettled(others, turn, seen.areOthersDone && seen.isMetricUnknown, WITHOUT_METRIC_AFTER_MS)) {
     say(turn, 'warn', 'the metric stayed unreadable: the other conditions are believed without it', {
@@ -446,14 +445,13 @@ function watch(turn: Turn, phase: Exclude<Phase, PhaseOf<'quitting'>>): Decision
 /** When to look again; a late look is not made up. */
 function nextLookMs({ look, facts, limits }: Turn, phase: Phase): number {
   const tookMs = look.atMs - look.startedAtMs;
-  const isEnding =
-    phase.kind === 'holding' ||
-    facts.terminatedAtMs !== null ||
-    (phase.kind === 'running' && phase.done !== null) ||
-    (phase.kind === 'waiting' && phase.done !== null && facts.wasAliveBefore);
-  if (isEnding) {
+  const done = phase.kind === 'running' || (phase.kind === 'waiting' && facts.wasAliveBefore) ? phase.done : null;
+  if (phase.kind === 'holding' || done !== null || facts.terminatedAtMs !== null) {
     const paceMs = Math.min(DONE_PACE_MS, limits.pollMs);
-    return tookMs < paceMs ? look.startedAtMs + paceMs : look.atMs + paceMs;
+    const nextMs = tookMs < paceMs ? look.startedAtMs + paceMs : look.atMs + paceMs;
+    // The look that can end the settle time comes when that ends, not up to one pace later.
+    const settledAtMs = done === null ? 0 : done.sinceMs + limits.settleMs;
+    return settledAtMs > look.atMs ? Math.min(nextMs, settledAtMs) : nextMs;
   }
   // A struggling exporter queues everybody's scrapes behind one lock: leave most of its time to Prometheus.
   const pauseMs = Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS);

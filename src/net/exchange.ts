@@ -135,7 +135,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
 }
 
 function codeOf(error: Error): string {
-  return 'code' in error ? String(error.code) : '';
+  return 'code' in error && error.code !== undefined ? String(error.code) : '';
 }
 /** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
 function isDrop(error: Error): boolean {

@@ -160,6 +160,11 @@ test('buildReport() speaks of a run that is not over', () => {
   };
   const report = reportOf(stateWith(holding), [], false, 1);
   assert.deepEqual([report.heldSeconds, report.scrapesSeen], [20, 1]);
+  const count = { ...holding.count, seenCount: 5 };
+  const running = { count, beforeRestartCount: 2 };
+  assert.equal(reportOf(stateWith(holding, { running }), [], false, 1).scrapesWhileRunning, 6);
+  const early = stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null }, { running });
+  assert.equal(reportOf(early, [], false, 1).scrapesWhileRunning, 7);
   const uncounted = reportOf(stateWith({ ...holding, count: { ...holding.count, baseline: null } }), [], false, 1);
   assert.equal(uncounted.scrapesSeen, null);
 });
@@ -219,4 +224,8 @@ test('fitReport() fits any number of problems, any error and any text of many by
   const bug = fitReport(buildBugReport('\u0000'.repeat(4_000), '0.1.0'));
   assert.ok(sizeOf(bug) <= REPORT_MAX_BYTES);
   assert.deepEqual([bug.outcome, bug.exitCode], ['bug', 70]);
+});
+
+test('buildReport() fails on an outcome that no run can have', () => {
+  assert.throws(() => reportOf(stateWith(ended('bug' as never, null, null))), /^Error: Bug: unexpected value "bug"$/);
 });

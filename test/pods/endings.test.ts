@@ -1,0 +1,120 @@
+// How a load test ends by itself, on the real Locust and a real Prometheus: what Prometheus holds then is the final number of
+// requests that Locust printed.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { locustfile, type MasterStart, type Pod, readFinalTotal, readLocustTime, START_MS } from './pod.ts';
+import { findPrograms, gate } from './programs.ts';
+import {
+  assertRuns,
+  proveExporterGone,
+  proveReport,
+  proveScrapesSeen,
+  proveScrapesWhileRunning,
+  proveStored,
+  readLast,
+  TOTAL,
+} from './proof.ts';
+import { story } from './story.ts';
+
+const programs = findPrograms();
+const skip = gate(programs, 'test/pods/endings.test.ts', ['locust', 'prometheus']);
+
+/** Two cores carry three pods: what they spend is mostly Locust's import at the start. */
+const CONCURRENCY = 3;
+
+const ODD_NAMES = join(
+  import.meta.dirname,
+  '../../fixtures/recordings/exporter-0.5.0-locust-2.47.0/13-odd-names.locustfile.py',
+);
+
+/** A run of 8 s and an autoquit of 5 s, after the start. */
+const RUN_MS = START_MS + 60_000;
+
+async function tellNormalEnd(
+  pod: Pod,
+  told: MasterStart & { readonly scrapeInterval: string; readonly isBare?: boolean; readonly masterExitCode: number },
+): Promise<void> {
+  const exporter = pod.startExporter();
+  const prometheus = await pod.startPrometheus(told.scrapeInterval);
+  const watcher = pod.startWatcher({ isBare: told.isBare ?? false });
+  const master = pod.startMaster(told);
+  pod.startWorker(told.locustfile);
+  assert.equal((await master.waitForExit(RUN_MS)).code, told.masterExitCode, 'the exit code of Locust');
+  const total = readFinalTotal(master);
+  assert.ok(total > 50, `a run of ${total} requests proves little`);
+
+  const report = await proveReport(pod, watcher, 'scraped');
+  assert.equal(report.final.requests, total, 'the requests in the report');
+  await proveExporterGone(exporter, report);
+  await proveStored(prometheus, total);
+  await proveScrapesSeen(prometheus, report);
+  await proveScrapesWhileRunning(prometheus, report);
+}
+
+describe('a load test ends by itself', { concurrency: CONCURRENCY, skip }, () => {
+  story(programs, 'Prometheus at 5 s holds the final total, no variable set', (pod) =>
+    tellNormalEnd(pod, { scrapeInterval: '5s', isBare: true, masterExitCode: 0 }),
+  );
+
+  story(programs, 'Prometheus at 1 s holds the final total', (pod) =>
+    tellNormalEnd(pod, { scrapeInterval: '1s', masterExitCode: 0 }),
+  );
+
+  story(programs, 'failing requests, Locust exits 1, and the watcher 0', async (pod) => {
+    await tellNormalEnd(pod, { locustfile: locustfile('failing'), scrapeInterval: '2s', masterExitCode: 1 });
+  });
+
+  story(programs, 'odd request names cost no number', (pod) =>
+    tellNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '2s', masterExitCode: 1 }),
+  );
+
+  story(programs, 'a bad locustfile never opens 5557: neverStarted', async (pod) => {
+    const exporter = pod.startExporter();
+    const prometheus = await pod.startPrometheus('1s');
+    const watcher = pod.startWatcher({ env: { LASTSCRAPE_START_TIMEOUT: '10s' } });
+    const master = pod.startMaster({ locustfile: locustfile('broken') });
+    assert.equal((await master.waitForExit(RUN_MS)).code, 1, 'the exit code of Locust');
+
+    const report = await proveReport(pod, watcher, 'neverStarted');
+    assert.equal(report.final.requests, null);
+    assert.equal(report.mainEndedAt, null);
+    await proveExporterGone(exporter, report);
+    assert.equal(await readLast(prometheus, TOTAL), undefined, 'no total was ever stored');
+  });
+
+  story(programs, 'without Prometheus the hold expires', async (pod) => {
+    const exporter = pod.startExporter();
+    const watcher = pod.startWatcher({ env: { LASTSCRAPE_TTL: '8s' } });
+    const master = pod.startMaster();
+    pod.startWorker();
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+
+    const report = await proveReport(pod, watcher, 'expired');
+    assert.equal(report.scrapesSeen, 0);
+    assert.equal(report.final.requests, readFinalTotal(master), 'the requests in the report');
+    await proveExporterGone(exporter, report);
+  });
+
+  // locust_up stays 0 for the whole run, and only the port tells that Locust is there (facts §1).
+  story(programs, '--headless is not taken for done before its end', async (pod) => {
+    const exporter = pod.startExporter();
+    const prometheus = await pod.startPrometheus('1s');
+    const watcher = pod.startWatcher();
+    const master = pod.startMaster({ extraArgs: ['--headless'] });
+    pod.startWorker();
+    const end = await master.waitForLine(/Shutting down/, RUN_MS);
+    assertRuns(watcher);
+    assertRuns(exporter);
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+
+    const report = await proveReport(pod, watcher, 'scraped');
+    assert.ok(
+      Date.parse(report.mainEndedAt ?? '') >= readLocustTime(end),
+      `main ended at ${report.mainEndedAt}, before Locust said "${end.text}"`,
+    );
+    await proveExporterGone(exporter, report);
+    assert.equal(await readLast(prometheus, 'locust_up'), 0);
+    assert.equal(await readLast(prometheus, TOTAL), undefined, 'an exporter without a web page has no total');
+  });
+});

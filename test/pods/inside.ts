@@ -1,0 +1,88 @@
+// The one process of a pod that is not a real program: it serves the target that Locust's users load, and lets the test
+// look into the pod's network through sockets in a folder, which cross the border of a network namespace.
+// Run as `node inside.ts JSON` (an InsidePlan). It must never speak to the exporter of its own accord.
+import { createServer } from 'node:http';
+import { connect, createServer as createSocketServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+
+/** What the process is to do: `doors` are the ports that get a socket `PORT.sock` in `directory`, beside `control.sock`. */
+export type InsidePlan = { readonly directory: string; readonly targetPort: number; readonly doors: readonly number[] };
+
+const plan: InsidePlan = JSON.parse(process.argv[2] ?? '');
+const crowd = new Set<Socket>();
+
+const target = createServer((request, response) => {
+  response.statusCode = request.url === '/fail' ? 500 : 200;
+  response.end('target');
+});
+
+const control = createServer((request, response) => {
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  const port = Number(url.searchParams.get('port'));
+  void answer(url.pathname, port).then((text) => response.end(text));
+});
+
+const doors = plan.doors.map((port) => ({
+  path: join(plan.directory, `${port}.sock`),
+  server: createSocketServer((visitor) => {
+    const inner = connect(port, '127.0.0.1');
+    visitor.on('error', () => inner.destroy());
+    inner.on('error', () => visitor.destroy());
+    visitor.pipe(inner).pipe(visitor);
+  }),
+}));
+
+async function answer(path: string, port: number): Promise<string> {
+  if (path === '/probe') return probe(port);
+  if (path === '/crowd') return String(await crowdIn(port));
+  return 'unknown';
+}
+
+// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (facts §2, 67 of them recorded).
+function probe(port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', timeout: 1000 });
+    const end = (text: string) => {
+      socket.destroy();
+      resolve(text);
+    };
+    socket.once('connect', () => end('open'));
+    socket.once('timeout', () => end('unknown'));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code === 'ECONNREFUSED' ? 'refused' : 'unknown'));
+  });
+}
+
+// Connects until the backlog is full: a frozen Locust takes 101, then connects time out (facts §2). They stay until the
+// other side or this process ends.
+async function crowdIn(port: number): Promise<number> {
+  for (let count = 0; count < 200; count += 1) {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const isIn = await new Promise<boolean>((resolve) => {
+      socket.setTimeout(1000, () => resolve(false));
+      socket.once('connect', () => resolve(true));
+      socket.on('error', () => resolve(false));
+    });
+    if (!isIn) {
+      socket.destroy();
+      return count;
+    }
+    socket.setTimeout(0);
+    socket.resume();
+    crowd.add(socket);
+    socket.once('close', () => crowd.delete(socket));
+  }
+  return 200;
+}
+
+target.keepAliveTimeout = 60_000;
+target.listen(plan.targetPort, '127.0.0.1', () => {
+  control.listen(join(plan.directory, 'control.sock'), () => {
+    let opening = doors.length;
+    for (const door of doors) {
+      door.server.listen(door.path, () => {
+        opening -= 1;
+        if (opening === 0) process.stdout.write('ready\n');
+      });
+    }
+  });
+});

@@ -1,0 +1,148 @@
+// What goes wrong in mid-run, on the real Locust and a real Prometheus: Locust stopped, killed or frozen, the watcher killed.
+// After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers (facts §2); what it has is then stored.
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { Child } from './child.ts';
+import { type Pod, readFinalTotal, START_MS } from './pod.ts';
+import { findPrograms, gate } from './programs.ts';
+import { assertRuns, proveExporterGone, proveReport, proveStored, readLast, TOTAL } from './proof.ts';
+import { story } from './story.ts';
+import { until } from './until.ts';
+
+const programs = findPrograms();
+const skip = gate(programs, 'test/pods/interruptions.test.ts', ['locust', 'prometheus']);
+
+/** Two cores carry three pods: what they spend is mostly Locust's import at the start. */
+const CONCURRENCY = 3;
+
+/** A run of at most 30 s and an autoquit of 5 s, after the start. */
+const RUN_MS = START_MS + 80_000;
+
+/** A look's line in the debug log: the exporter says down, and the connect to 5557 was made and came to nothing. */
+const FROZEN_LOOK = /"msg":"look".*"conditions":\["done: locust_up 0","unknown: (?!not looked)/;
+
+/** Mid-run: users are there, the watcher saw Locust alive, and a total of some size is in the exporter. */
+async function waitForMidRun(pod: Pod, master: Child, watcher: Child): Promise<void> {
+  await master.waitForLine(/All users spawned/, START_MS);
+  await waitForMsg(watcher, 'main is running');
+  await until('a total above 50 in the exporter', START_MS, async () => {
+    const { body } = await pod.network.get(pod.network.ports.exporter, '/metrics');
+    const match = /^locust_requests_num_requests\{method="",name="Aggregated"\} (\d+)$/m.exec(body);
+    return Number(match?.[1] ?? 0) > 50 ? true : undefined;
+  });
+}
+
+function waitForMsg(watcher: Child, msg: string): Promise<unknown> {
+  return watcher.waitForLine(new RegExp(`"msg":"${msg}"`), START_MS);
+}
+
+async function tellLocustEndedBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Child> {
+  const exporter = pod.startExporter();
+  const prometheus = await pod.startPrometheus('2s');
+  const watcher = pod.startWatcher();
+  const master = pod.startMaster({ runTime: '10m' });
+  pod.startWorker();
+  await waitForMidRun(pod, master, watcher);
+  master.signal(signal);
+  await master.waitForExit(RUN_MS);
+
+  const report = await proveReport(pod, watcher, 'scraped');
+  const known = report.final.requests ?? 0;
+  assert.ok(known > 50, `the report knows of ${known} requests`);
+  await proveExporterGone(exporter, report);
+  await proveStored(prometheus, known);
+  return master;
+}
+
+describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () => {
+  // First, since it takes longest. The exporter says locust_up 0, and once the backlog of 5557 is full a connect times out: neither is an end.
+  story(programs, 'a frozen Locust is not taken for done, and nothing is lost after it goes on', async (pod) => {
+    const exporter = pod.startExporter();
+    const prometheus = await pod.startPrometheus('6s');
+    const watcher = pod.startWatcher({ env: { LASTSCRAPE_LOG_LEVEL: 'debug' } });
+    const master = pod.startMaster();
+    pod.startWorker();
+    await waitForMidRun(pod, master, watcher);
+
+    master.signal('SIGSTOP');
+    const crowdCount = await pod.network.crowd(pod.network.ports.master);
+    assert.ok(crowdCount < 200, 'a full backlog takes no more connects');
+    // Two, since "done" is never believed before a second look.
+    await watcher.waitForLine(FROZEN_LOOK, RUN_MS, 2);
+    await until('locust_up 0 in Prometheus', RUN_MS, async () =>
+      (await readLast(prometheus, 'locust_up')) === 0 ? true : undefined,
+    );
+    assertRuns(watcher);
+    assertRuns(exporter);
+    master.signal('SIGCONT');
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+
+    const report = await proveReport(pod, watcher, 'scraped');
+    await proveExporterGone(exporter, report);
+    await proveStored(prometheus, readFinalTotal(master));
+  });
+
+  story(programs, 'SIGTERM to Locust: what the exporter has is stored', async (pod) => {
+    const master = await tellLocustEndedBy(pod, 'SIGTERM');
+    assert.equal(master.exit?.code, 0, 'the exit code of Locust');
+  });
+
+  story(programs, 'SIGKILL to Locust: what the exporter has is stored', async (pod) => {
+    const master = await tellLocustEndedBy(pod, 'SIGKILL');
+    assert.equal(master.exit?.signal, 'SIGKILL');
+  });
+
+  story(programs, 'the watcher is killed while Locust runs, and started again', async (pod) => {
+    const exporter = pod.startExporter();
+    const prometheus = await pod.startPrometheus('2s');
+    const killed = pod.startWatcher();
+    const master = pod.startMaster({ runTime: '20s' });
+    pod.startWorker();
+    await waitForMidRun(pod, master, killed);
+    killed.signal('SIGKILL');
+    await killed.waitForExit(START_MS);
+    const watcher = pod.startWatcher();
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+
+    const report = await proveReport(pod, watcher, 'scraped');
+    await proveExporterGone(exporter, report);
+    await proveStored(prometheus, readFinalTotal(master));
+  });
+
+  // Prometheus comes last, so that the hold lasts until the second watcher holds.
+  story(programs, 'the watcher is killed while it holds, and started again', async (pod) => {
+    const exporter = pod.startExporter();
+    const killed = pod.startWatcher();
+    const master = pod.startMaster();
+    pod.startWorker();
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+    await waitForMsg(killed, 'main ended');
+    killed.signal('SIGKILL');
+    await killed.waitForExit(START_MS);
+    const watcher = pod.startWatcher();
+    await waitForMsg(watcher, 'main ended');
+    assertRuns(exporter);
+    const prometheus = await pod.startPrometheus('1s');
+
+    const report = await proveReport(pod, watcher, 'scraped');
+    await proveExporterGone(exporter, report);
+    await proveStored(prometheus, readFinalTotal(master));
+  });
+
+  story(programs, 'the watcher starts when Locust has long ended', async (pod) => {
+    const exporter = pod.startExporter();
+    const prometheus = await pod.startPrometheus('1s');
+    const master = pod.startMaster();
+    pod.startWorker();
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+    const total = readFinalTotal(master);
+    await until(`the total ${total} in Prometheus`, START_MS, async () =>
+      (await readLast(prometheus, TOTAL)) === total ? true : undefined,
+    );
+    const watcher = pod.startWatcher();
+
+    const report = await proveReport(pod, watcher, 'scraped');
+    await proveExporterGone(exporter, report);
+    await proveStored(prometheus, total);
+  });
+});

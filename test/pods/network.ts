@@ -1,0 +1,163 @@
+// A pod's network: a namespace of its own when the test is root on Linux, so that every program uses the port that it has
+// in a real pod and pods run side by side; otherwise, or with LASTSCRAPE_TEST_NETWORK=host, loopback with free ports.
+// The namespace lives exactly as long as the process inside it: nothing is left behind that would have to be removed.
+import { execFileSync } from 'node:child_process';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type Child, startChild } from './child.ts';
+import type { InsidePlan } from './inside.ts';
+import { readTestVariable } from './programs.ts';
+
+/** The ports of a pod. In a namespace: the defaults of Locust, its exporter, Prometheus and node_exporter. */
+export type Ports = {
+  readonly master: number;
+  readonly web: number;
+  readonly exporter: number;
+  readonly prometheus: number;
+  readonly nodeExporter: number;
+  readonly target: number;
+};
+
+/** One pod's network. Disposing of it ends the process inside and with it the namespace. */
+export type Network = {
+  readonly kind: 'namespace' | 'host';
+  readonly ports: Ports;
+  /** The command that runs `command` in this network. */
+  wrap(command: readonly string[]): readonly string[];
+  /** The status and body of a GET to one of the exporter's, Prometheus's or node_exporter's ports. */
+  get(port: number, path: string): Promise<Answer>;
+  probe(port: number): Promise<'open' | 'refused' | 'unknown'>;
+  /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
+  crowd(port: number): Promise<number>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** An HTTP answer, read whole. */
+export type Answer = { readonly status: number; readonly body: string };
+
+/** The environment that every program of a pod gets: nothing of the test's own, which could hold a LASTSCRAPE_TEST_ variable. */
+export function baseEnv(directory: string): Record<string, string> {
+  return { PATH: readTestVariable('PATH') ?? '', HOME: directory, LANG: 'C.UTF-8', TZ: 'UTC' };
+}
+
+const DEFAULT_PORTS: Ports = {
+  master: 5557,
+  web: 8089,
+  exporter: 9646,
+  prometheus: 9090,
+  nodeExporter: 9100,
+  target: 8000,
+};
+
+/** 30 s: a Node that starts beside three Locusts on two cores has needed 4 s. */
+const INSIDE_START_MS = 30_000;
+
+/** Makes a pod's network; `directory` gets its sockets. */
+export async function openNetwork(directory: string): Promise<Network> {
+  const kind = hasNamespaces() ? 'namespace' : 'host';
+  const ports = kind === 'namespace' ? DEFAULT_PORTS : await findFreePorts();
+  const plan: InsidePlan = {
+    directory,
+    targetPort: ports.target,
+    doors: [ports.exporter, ports.prometheus, ports.nodeExporter],
+  };
+  const inside = [process.execPath, join(import.meta.dirname, 'inside.ts'), JSON.stringify(plan)];
+  const anchor = startChild({
+    name: 'the process inside',
+    command:
+      kind === 'namespace'
+        ? dieWithTest(['unshare', '--net', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...inside])
+        : inside,
+    env: baseEnv(directory),
+    cwd: directory,
+  });
+  try {
+    await anchor.waitForLine(/^ready$/, INSIDE_START_MS);
+  } catch (error) {
+    await anchor[Symbol.asyncDispose]();
+    throw error;
+  }
+  return networkAround(anchor, kind, ports, directory);
+}
+
+function networkAround(anchor: Child, kind: Network['kind'], ports: Ports, directory: string): Network {
+  const control = join(directory, 'control.sock');
+  return {
+    kind,
+    ports,
+    wrap: (command) =>
+      kind === 'namespace' ? dieWithTest(['nsenter', `--net=/proc/${anchor.pid}/ns/net`, ...command]) : command,
+    get: (port, path) => get(join(directory, `${port}.sock`), path),
+    async probe(port) {
+      const { body } = await get(control, `/probe?port=${port}`);
+      return body === 'open' || body === 'refused' ? body : 'unknown';
+    },
+    async crowd(port) {
+      return Number((await get(control, `/crowd?port=${port}`)).body);
+    },
+    [Symbol.asyncDispose]: () => anchor[Symbol.asyncDispose](),
+  };
+}
+
+// With util-linux at hand the kernel ends the programs of a test that was itself killed.
+function dieWithTest(command: readonly string[]): readonly string[] {
+  return ['setpriv', '--pdeathsig', 'KILL', ...command];
+}
+
+let namespaces: boolean | undefined;
+
+function hasNamespaces(): boolean {
+  namespaces ??= tryNamespace();
+  return namespaces;
+}
+
+function tryNamespace(): boolean {
+  if (readTestVariable('LASTSCRAPE_TEST_NETWORK') === 'host') return false;
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
+  try {
+    const [file = '', ...args] = dieWithTest(['unshare', '--net', 'sh', '-c', 'ip link set lo up']);
+    execFileSync(file, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function findFreePorts(): Promise<Ports> {
+  const servers = await Promise.all(Object.keys(DEFAULT_PORTS).map(listenAnywhere));
+  const [master = 0, web = 0, exporter = 0, prometheus = 0, nodeExporter = 0, target = 0] = servers.map(
+    ({ port }) => port,
+  );
+  await Promise.all(servers.map(({ close }) => close()));
+  return { master, web, exporter, prometheus, nodeExporter, target };
+}
+
+function listenAnywhere(): Promise<{ port: number; close: () => Promise<void> }> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') throw new Error('Bug: a TCP server without a port');
+      resolve({ port: address.port, close: () => new Promise((closed) => server.close(() => closed())) });
+    });
+  });
+}
+
+function get(socketPath: string, path: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, agent: false, timeout: 20_000 }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        body += chunk;
+      });
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, body }));
+      response.once('error', reject);
+    });
+    asked.once('timeout', () => asked.destroy(new Error(`Cannot get ${path}: no answer within 20 s`)));
+    asked.once('error', reject);
+    asked.end();
+  });
+}

@@ -1,0 +1,74 @@
+// The scrape arithmetic on promhttp's real counters: node_exporter of Debian, a file as the end, nothing to quit.
+// Counted is at most what others really scraped since the end, and the hold ends when that reaches LASTSCRAPE_SCRAPES.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { Child } from './child.ts';
+import { openPod, type Pod, START_MS } from './pod.ts';
+import { findPrograms, gate } from './programs.ts';
+import { assertRuns, proveReport, proveScrapesSeen } from './proof.ts';
+
+const programs = findPrograms();
+const skip = gate(programs, 'test/pods/node-exporter.test.ts', ['prometheus', 'nodeExporter']);
+const [anyExporter] = programs.exporters;
+
+async function tell(wanted: number, body: (pod: Pod, watcher: Child, end: () => void) => Promise<void>): Promise<void> {
+  if (anyExporter === undefined) throw new Error('Bug: no exporter at all');
+  await using pod = await openPod(programs, anyExporter);
+  const { ports } = pod.network;
+  const exporter = pod.startNodeExporter();
+  await pod.waitForPort(ports.nodeExporter);
+  const donePath = join(pod.directory, 'done');
+  const watcher = pod.startWatcher({
+    env: {
+      LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${ports.nodeExporter}/metrics`,
+      LASTSCRAPE_DONE_WHEN: `file:${donePath}`,
+      LASTSCRAPE_QUIT: 'none',
+      LASTSCRAPE_SCRAPES: String(wanted),
+    },
+  });
+  await watcher.waitForLine(/"msg":"main is running"/, START_MS);
+  await body(pod, watcher, () => writeFileSync(donePath, ''));
+  assertRuns(exporter);
+}
+
+describe('scrapes of a real promhttp counter', { concurrency: 3, skip }, () => {
+  it('two scrapes by a real Prometheus end a hold for two', async () => {
+    await tell(2, async (pod, watcher, end) => {
+      const prometheus = await pod.startPrometheus('2s', pod.network.ports.nodeExporter);
+      end();
+      const report = await proveReport(pod, watcher, 'scraped');
+      assert.deepEqual(report.targets, []);
+      assert.ok((report.scrapesSeen ?? 0) >= 2, `it saw ${report.scrapesSeen} scrapes`);
+      await proveScrapesSeen(prometheus, report, 'node_load1');
+    });
+  });
+
+  it("a hundred of a person's requests before the end count for nothing", async () => {
+    await tell(1, async (pod, watcher, end) => {
+      const { ports } = pod.network;
+      for (let batch = 0; batch < 10; batch += 1) {
+        await Promise.all(Array.from({ length: 10 }, () => pod.network.get(ports.nodeExporter, '/metrics')));
+      }
+      end();
+      await watcher.waitForLine(/"msg":"main ended"/, START_MS);
+      const prometheus = await pod.startPrometheus('1s', ports.nodeExporter);
+      const report = await proveReport(pod, watcher, 'scraped');
+      await proveScrapesSeen(prometheus, report, 'node_load1');
+    });
+  });
+
+  // The exporter cannot tell a curl from a Prometheus; the README says so.
+  it("a person's requests after the end count as scrapes", async () => {
+    await tell(3, async (pod, watcher, end) => {
+      const { ports } = pod.network;
+      end();
+      await watcher.waitForLine(/"msg":"main ended"/, START_MS);
+      assertRuns(watcher);
+      for (let count = 0; count < 3; count += 1) await pod.network.get(ports.nodeExporter, '/metrics');
+      const report = await proveReport(pod, watcher, 'scraped');
+      assert.equal(report.scrapesSeen, 3);
+    });
+  });
+});

@@ -1,0 +1,188 @@
+// A pod of real programs as the Locust operator makes it: master, worker, exporter, a Prometheus that scrapes it, and the
+// watcher. A test starts the containers that its story needs; everything that was started is ended with the pod.
+// In a network namespace every program has its default port and the watcher no variable; on the host they are told the ports.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Child, type Line, startChild } from './child.ts';
+import { baseEnv, type Network, openNetwork } from './network.ts';
+import type { ExporterProgram, Programs } from './programs.ts';
+import { type Prometheus, startPrometheus } from './prometheus.ts';
+import { until } from './until.ts';
+
+/** How a master is started where it differs from the operator's shape, which the recordings have too. */
+export type MasterStart = {
+  /** A path; default: the users who succeed at everything. */
+  readonly locustfile?: string;
+  /** Default `8s`. */
+  readonly runTime?: string;
+  /** Arguments after all others. */
+  readonly extraArgs?: readonly string[];
+};
+
+/** How the watcher is started. */
+export type WatcherStart = {
+  /** Variables of its own. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** No variable at all, as in a pod; then there is no termination message to read. Not possible on the host. */
+  readonly isBare?: boolean;
+};
+
+/** One pod. */
+export type Pod = {
+  readonly network: Network;
+  readonly directory: string;
+  readonly exporterProgram: ExporterProgram;
+  /** Where the watcher writes its termination message, unless it was started bare. */
+  readonly terminationLog: string;
+  /** Everything started so far, in that order. */
+  readonly children: readonly Child[];
+  startExporter(): Child;
+  startNodeExporter(): Child;
+  startPrometheus(scrapeInterval: string, targetPort?: number): Promise<Prometheus>;
+  startWatcher(start?: WatcherStart): Child;
+  startMaster(start?: MasterStart): Child;
+  startWorker(locustfile?: string): Child;
+  waitForPort(port: number): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** The locustfile of that name in test/pods/locustfiles. */
+export function locustfile(name: 'steady' | 'failing' | 'broken'): string {
+  return join(import.meta.dirname, 'locustfiles', `${name}.py`);
+}
+
+/** 90 s: three Locusts at a time import themselves in 10 s on two busy cores. */
+export const START_MS = 90_000;
+
+/** Opens the network of a pod; nothing runs in it yet. */
+export async function openPod(programs: Programs, exporterProgram: ExporterProgram): Promise<Pod> {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-pod-'));
+  const stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
+  try {
+    const network = stack.use(await openNetwork(directory));
+    return podIn(network, directory, programs, exporterProgram, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+function podIn(
+  network: Network,
+  directory: string,
+  programs: Programs,
+  exporterProgram: ExporterProgram,
+  stack: AsyncDisposableStack,
+): Pod {
+  const { ports } = network;
+  const children: Child[] = [];
+  const terminationLog = join(directory, 'termination-log');
+
+  const keep = (child: Child): Child => {
+    children.push(child);
+    return stack.use(child);
+  };
+  const start = (name: string, command: readonly string[], env: Readonly<Record<string, string>> = {}): Child =>
+    keep(startChild({ name, command: network.wrap(command), env: { ...baseEnv(directory), ...env }, cwd: directory }));
+  // Python would write what it compiled beside the locustfiles, into the checkout.
+  const startLocust = (name: string, args: readonly string[]): Child =>
+    start(name, [...present(programs.locust), ...args], { PYTHONDONTWRITEBYTECODE: '1' });
+
+  return {
+    network,
+    directory,
+    exporterProgram,
+    terminationLog,
+    children,
+    startExporter: () =>
+      start('the exporter', exporterProgram.command, {
+        LOCUST_EXPORTER_URI: `http://127.0.0.1:${ports.web}`,
+        LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: listenAddress(network, ports.exporter),
+      }),
+    // Without collectors its own numbers are all that is left, and they are what a test wants of it.
+    startNodeExporter: () =>
+      start('node_exporter', [
+        ...present(programs.nodeExporter),
+        '--collector.disable-defaults',
+        '--collector.loadavg',
+        `--web.listen-address=${listenAddress(network, ports.nodeExporter)}`,
+      ]),
+    async startPrometheus(scrapeInterval, targetPort = ports.exporter) {
+      const command = present(programs.prometheus);
+      const prometheus = await startPrometheus({ network, command, directory, scrapeInterval, targetPort });
+      keep(prometheus.child);
+      return prometheus;
+    },
+    startWatcher({ env = {}, isBare = false } = {}) {
+      if (network.kind === 'namespace' && isBare) return start('the watcher', programs.watcher, env);
+      return start('the watcher', programs.watcher, {
+        LASTSCRAPE_TERMINATION_LOG: terminationLog,
+        ...(network.kind === 'host' ? hostVariables(network) : {}),
+        ...env,
+      });
+    },
+    startMaster: (options = {}) => startLocust('the master', masterArgs(network, options)),
+    startWorker: (file = locustfile('steady')) =>
+      startLocust('the worker', [
+        ...['--locustfile', file, '--worker', '--master-host=127.0.0.1', `--master-port=${ports.master}`],
+      ]),
+    waitForPort: (port) =>
+      until(`port ${port} open`, START_MS, async () =>
+        (await network.probe(port)) === 'open' ? true : undefined,
+      ).then(() => undefined),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+// The shape of operator 1.x and 2.x (facts §2), with the host, users and run time of the recordings. --master-port means
+// nothing to a master, which listens on --master-bind-port; where the ports are the defaults neither is needed.
+function masterArgs(
+  { kind, ports }: Network,
+  { locustfile: file, runTime, extraArgs }: MasterStart,
+): readonly string[] {
+  return [
+    ...['--locustfile', file ?? locustfile('steady'), '--host', `http://127.0.0.1:${ports.target}`],
+    ...['--run-time', runTime ?? '8s', '--users', '6', '--spawn-rate', '3'],
+    ...['--master', `--master-port=${ports.master}`, '--expect-workers=1', '--autostart', '--autoquit', '5'],
+    ...['--enable-rebalancing', '--only-summary'],
+    ...(kind === 'host'
+      ? [
+          ...['--master-bind-host=127.0.0.1', `--master-bind-port=${ports.master}`],
+          ...['--web-host=127.0.0.1', `--web-port=${ports.web}`],
+        ]
+      : []),
+    ...(extraArgs ?? []),
+  ];
+}
+
+function hostVariables({ ports }: Network): Readonly<Record<string, string>> {
+  return {
+    LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${ports.exporter}/metrics`,
+    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${ports.master}`,
+  };
+}
+
+function listenAddress({ kind }: Network, port: number): string {
+  return kind === 'namespace' ? `:${port}` : `127.0.0.1:${port}`;
+}
+
+function present(command: readonly string[] | undefined): readonly string[] {
+  if (command === undefined) throw new Error('Bug: a pod was opened although its programs are missing');
+  return command;
+}
+
+/** The line of Locust's own summary: the total of all requests when everything was counted. @throws without one. */
+export function readFinalTotal(master: Child): number {
+  const match = master.lines.map((line) => /^\s+Aggregated\s+(\d+)\s/.exec(line.text)).find((found) => found !== null);
+  if (match?.[1] === undefined) throw new Error(`Cannot find Locust's summary; ${master.tail()}`);
+  return Number(match[1]);
+}
+
+/** When Locust's log says that a line was written (epoch ms); TZ is UTC for all programs of a pod. */
+export function readLocustTime({ text }: Line): number {
+  const match = /^\[(\S+) ([\d:]+),(\d+)\]/.exec(text);
+  if (match === null) throw new Error(`Cannot read the time of Locust's line "${text}"`);
+  return Date.parse(`${match[1]}T${match[2]}.${match[3]}Z`);
+}

@@ -1,0 +1,159 @@
+// Finds the real programs that the pods are made of. It never installs anything: `node test/pods/install.ts` makes Locust's
+// virtual environment, a package manager brings the rest, so `npm test` alone needs no network.
+// Variables: LASTSCRAPE_TEST_LOCUST_VERSION (another Locust than the locked one), LASTSCRAPE_TEST_EXPORTER (path of a real
+// locust_exporter, else the PATH), LASTSCRAPE_TEST_BINARY (path of a built watcher, else the sources), CI=true (nothing may be missing).
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** An exporter that a pod can have: its name for a person, and its command. */
+export type ExporterProgram = { readonly name: string; readonly isReal: boolean; readonly command: readonly string[] };
+
+/** What is there. `undefined` is what is not. */
+export type Programs = {
+  readonly locust: readonly string[] | undefined;
+  readonly prometheus: readonly string[] | undefined;
+  readonly nodeExporter: readonly string[] | undefined;
+  /** The stand-in first, then a real one where there is one. */
+  readonly exporters: readonly ExporterProgram[];
+  readonly watcher: readonly string[];
+};
+
+/** A program by the name of its field in Programs. */
+export type Needed = 'locust' | 'prometheus' | 'nodeExporter';
+
+/** The Locust that requirements.txt locks. */
+export const LOCKED_LOCUST_VERSION = '2.47.0';
+
+/** The lock file: every wheel of Locust and of what it needs, by hash. */
+export const REQUIREMENTS_PATH = join(import.meta.dirname, 'requirements.txt');
+
+const HOW_TO_INSTALL: Readonly<Record<Needed, string>> = {
+  locust: 'Locust: run "npm exec -- node test/pods/install.ts" (needs Python 3.11 or later with venv, and PyPI)',
+  prometheus: 'Prometheus: "apt-get install prometheus" on Debian, or put "prometheus" on the PATH',
+  nodeExporter:
+    'node_exporter: "apt-get install prometheus-node-exporter" on Debian, or put "prometheus-node-exporter" on the PATH',
+};
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** A variable of the test's own environment; empty means not set. */
+export function readTestVariable(name: string): string | undefined {
+  const value = process.env[name]?.trim();
+  return value === '' ? undefined : value;
+}
+
+/** The version of Locust that the tests use. */
+export function locustVersion(): string {
+  return readTestVariable('LASTSCRAPE_TEST_LOCUST_VERSION') ?? LOCKED_LOCUST_VERSION;
+}
+
+/**
+ * The folder of Locust's virtual environment, there or not. Its name holds what went into it (the version, and for the
+ * locked one the hash of the lock file), so that a changed lock file gets a new one.
+ */
+export function locustEnvironmentPath(): string {
+  const cache = readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache');
+  const version = locustVersion();
+  const lock = createHash('sha256').update(readFileSync(REQUIREMENTS_PATH)).digest('hex').slice(0, 12);
+  return join(cache, 'lastscrape', `locust-${version}-${version === LOCKED_LOCUST_VERSION ? lock : 'unlocked'}`);
+}
+
+/** The file that install.ts writes last: without it an environment is half made. */
+export const COMPLETE_MARKER = 'lastscrape-complete';
+
+/** Looks for everything. */
+export function findPrograms(): Programs {
+  const environment = locustEnvironmentPath();
+  const prometheus = findOnPath('prometheus');
+  const nodeExporter = findOnPath('prometheus-node-exporter');
+  const binary = readTestVariable('LASTSCRAPE_TEST_BINARY');
+  return {
+    locust: existsSync(join(environment, COMPLETE_MARKER))
+      ? [join(environment, 'bin', 'python'), '-m', 'locust']
+      : undefined,
+    prometheus: prometheus === undefined ? undefined : [prometheus],
+    nodeExporter: nodeExporter === undefined ? undefined : [nodeExporter],
+    exporters: [standInExporter(), ...realExporters()],
+    watcher: binary === undefined ? [process.execPath, join(ROOT, 'bin', 'lastscrape.ts')] : [binary],
+  };
+}
+
+/** What to install so that the tests which need these programs run; empty when all are there. */
+export function listMissing(programs: Programs, needed: readonly Needed[]): readonly string[] {
+  return needed.filter((name) => programs[name] === undefined).map((name) => HOW_TO_INSTALL[name]);
+}
+
+/**
+ * Why the tests of a file are to be skipped; `false` when nothing is missing. It says so on stderr, too, and says
+ * there which versions run.
+ *
+ * @throws with CI=true when something is missing: there a skip would look like a pass.
+ */
+export function gate(programs: Programs, file: string, needed: readonly Needed[]): string | false {
+  const missing = listMissing(programs, needed);
+  if (missing.length > 0) {
+    const message = `Cannot run ${file}: real programs are missing; install ${missing.join('; ')}`;
+    if (readTestVariable('CI') === 'true') throw new Error(message);
+    process.stderr.write(`SKIPPED ${message}\n`);
+    return message;
+  }
+  process.stderr.write(`${file} runs with ${describePrograms(programs, needed).join(', ')}\n`);
+  return false;
+}
+
+/** One phrase for each program, with its version. */
+export function describePrograms(programs: Programs, needed: readonly Needed[]): readonly string[] {
+  const phrases: string[] = [];
+  if (needed.includes('locust')) {
+    phrases.push(`Locust ${locustVersion()}`);
+    phrases.push(...programs.exporters.map((exporter) => exporter.name));
+  }
+  if (needed.includes('prometheus') && programs.prometheus) phrases.push(readVersion(programs.prometheus));
+  if (needed.includes('nodeExporter') && programs.nodeExporter) phrases.push(readVersion(programs.nodeExporter));
+  phrases.push(readTestVariable('LASTSCRAPE_TEST_BINARY') ? `the binary ${programs.watcher.join(' ')}` : 'the sources');
+  return phrases;
+}
+
+function standInExporter(): ExporterProgram {
+  return {
+    name: 'the stand-in for the exporter',
+    isReal: false,
+    command: [process.execPath, join(ROOT, 'test', 'stand-in', 'exporter-main.ts')],
+  };
+}
+
+function realExporters(): readonly ExporterProgram[] {
+  const named = readTestVariable('LASTSCRAPE_TEST_EXPORTER');
+  if (named !== undefined && !isExecutable(named)) {
+    throw new Error(`Cannot use LASTSCRAPE_TEST_EXPORTER: it is "${named}"; must be the path of a locust_exporter`);
+  }
+  const path = named ?? findOnPath('locust_exporter');
+  return path === undefined ? [] : [{ name: 'the real locust_exporter', isReal: true, command: [path] }];
+}
+
+function findOnPath(name: string): string | undefined {
+  return (readTestVariable('PATH') ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// "prometheus, version 2.42.0+ds (branch: …" on stdout, or on stderr in older versions.
+function readVersion(command: readonly string[]): string {
+  const [file = ''] = command;
+  const text = execFileSync(file, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const match = /^(\S+), version (\S+)/.exec(text);
+  return match === null ? file : `${match[1]} ${match[2]}`;
+}

@@ -1,0 +1,29 @@
+// Waiting for something that sends no event of its own (a port, an answer of Prometheus): asks again until it is so.
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Between two questions; only costs CPU, no test depends on it. */
+const PAUSE_MS = 100;
+
+/**
+ * Asks until `ask` returns something other than `undefined`, and returns that.
+ *
+ * @throws after `withinMs`, with `what` and the error of the last question, if it had one.
+ */
+export async function until<Found>(
+  what: string,
+  withinMs: number,
+  ask: () => Promise<Found | undefined>,
+): Promise<Found> {
+  const endAtMs = performance.now() + withinMs;
+  for (;;) {
+    let cause: unknown;
+    try {
+      const found = await ask();
+      if (found !== undefined) return found;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > endAtMs) throw new Error(`Cannot see ${what}: not so after ${withinMs} ms`, { cause });
+    await delay(PAUSE_MS);
+  }
+}
