@@ -3,6 +3,9 @@
 
 import { closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 
+/** An old text of ours is shorter than this; a longer file is somebody else's. */
+const OLD_TEXT_MAX_BYTES = 4_096;
+
 /** Writes `text` into the file; null, or why it could not. A missing file is no problem unless the user chose the path. */
 export function writeTerminationMessage(path: string, isChosen: boolean, text: string): string | null {
   try {
@@ -13,7 +16,8 @@ export function writeTerminationMessage(path: string, isChosen: boolean, text: s
     const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o644);
     try {
       const bytes = Buffer.from(text);
-      writeSync(file, Buffer.concat([bytes, Buffer.alloc(Math.max(0, (stats?.size ?? 0) - bytes.length), ' ')]));
+      const oldBytes = Math.min(stats?.size ?? 0, OLD_TEXT_MAX_BYTES);
+      writeSync(file, Buffer.concat([bytes, Buffer.alloc(Math.max(0, oldBytes - bytes.length), ' ')]));
       ftruncateSync(file, bytes.length);
     } finally {
       closeSync(file);

@@ -3,7 +3,7 @@
 
 /** Longest wait for the answer to one request. */
 export const ASK_TIMEOUT_MS = 5_000;
-/** Pauses between the looks at a target that was asked; the last one repeats. Real targets refuse within 75 ms to 0.9 s (facts in fixtures/recordings/quit-endpoints). */
+/** Pauses between the looks at a target that was asked; the last one repeats. Real targets refuse within 75 ms to 0.9 s (fixtures/recordings/quit-endpoints). */
 export const PROBE_PAUSES_MS: readonly number[] = [20, 30, 50, 100, 200, 300, 500];
 /** Pauses from the end of one request to the next; the last one repeats. */
 export const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];

@@ -35,6 +35,9 @@ export type Exchange = {
 /** How long an idle connection is kept; longer than any pause between two looks. */
 const KEEP_ALIVE_MS = 600_000;
 
+/** Nobody wants the body of another answer than 200; it is read so that the connection can be kept. */
+const OTHER_BODY_MAX_BYTES = 1024 * 1024;
+
 class DialError extends Error {
   readonly isRefused: boolean;
   constructor(isRefused: boolean, why: string) {
@@ -93,6 +96,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
     let status: number | null = null;
     let contentType = '';
     let wasSent = false;
+    let bodyBytes = 0;
     const fail = (why: string) => resolve({ kind: 'failed', why, wasSent, status });
     if (signal.aborted) {
       fail(String(signal.reason));
@@ -114,7 +118,9 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
           contentType = String(headers['content-type'] ?? '');
         },
         onResponseData(controller, piece) {
-          if (status === 200 && request.onBody?.(piece) === false) controller.abort(new Error('the body is too long'));
+          bodyBytes += piece.length;
+          const isTooLong = status === 200 ? request.onBody?.(piece) === false : bodyBytes > OTHER_BODY_MAX_BYTES;
+          if (isTooLong) controller.abort(new Error('the body is too long'));
         },
         onResponseEnd() {
           resolve({ kind: 'answered', status: status ?? 0, contentType });

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type HttpTargetOptions, httpTarget } from '../../src/act/http-target.ts';
+import type { Answer } from '../../src/decide/quit.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../net/peer.ts';
+
+const NEVER = new AbortController().signal;
+const LIMIT_MS = 30_000;
+
+type Asked = { readonly answer: Answer; readonly requests: readonly string[]; readonly connectionsCount: number };
+
+async function ask(
+  answer: Answerer,
+  options: Partial<Omit<HttpTargetOptions, 'url'>> = {},
+  credentials = '',
+): Promise<Asked> {
+  await using peer = await openPeer(answer);
+  const url = new URL(`http://${credentials}127.0.0.1:${peer.port}/quit?token=s3cret`);
+  const target = httpTarget({ method: 'POST', version: '1.2.3', ...options, url });
+  const answered = await target.ask(LIMIT_MS, NEVER);
+  return { answer: answered, requests: [...peer.requests], connectionsCount: peer.connectionsCount() };
+}
+
+const ANSWERS: readonly (readonly [name: string, answer: Answerer, expected: Answer])[] = [
+  ['200', (s) => s.write(answerWith('OK')), { kind: 'answered', status: 200, isHtml: false }],
+  ['403', (s) => s.write(answerWith('', '403 No')), { kind: 'answered', status: 403, isHtml: false }],
+  [
+    'a redirect, not followed',
+    (s) => s.write(answerWith('', '302 Found', 'Location: /other\r\n')),
+    { kind: 'answered', status: 302, isHtml: false },
+  ],
+  [
+    'a page of HTML',
+    (s) => s.write('HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 0\r\n\r\n'),
+    { kind: 'answered', status: 200, isHtml: true },
+  ],
+  ['the end of the connection', (s) => s.end(), { kind: 'dropped' }],
+  ['a reset', (s) => s.resetAndDestroy(), { kind: 'dropped' }],
+];
+
+for (const [name, answer, expected] of ANSWERS) {
+  test(`ask() says what the answer was: ${name}`, async () => {
+    const asked = await ask(answer);
+    assert.deepEqual(asked.answer, expected);
+    assert.equal(asked.requests.length, 1);
+  });
+}
+
+test('ask() says that it was refused, or got no answer', async () => {
+  const url = new URL(`http://localhost:${await closedPort()}/`);
+  const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
+  assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort()), { kind: 'failed', why: 'interrupted' });
+  await using peer = await openPeer(() => {});
+  const silent = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
+  assert.deepEqual(await silent.ask(20, NEVER), { kind: 'failed', why: 'timed out' });
+  await peer.closed(1);
+});
+
+test('ask() takes a connection of its own each time and leaves none behind', async () => {
+  await using peer = await openPeer((socket) => socket.write(answerWith('OK')));
+  const target = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
+  await target.ask(LIMIT_MS, NEVER);
+  await target.ask(LIMIT_MS, NEVER);
+  assert.equal(peer.connectionsCount(), 2);
+  await peer.closed(2);
+});
+
+function headersOf(request: string | undefined): Readonly<Record<string, string>> {
+  const lines = request?.split('\r\n').slice(1) ?? [];
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+  );
+}
+
+test('ask() sends method, path, query and its name, and says that there is no body only where one may be expected', async () => {
+  for (const [method, length] of [
+    ['POST', '0'],
+    ['PUT', '0'],
+    ['DELETE', undefined],
+    ['PATCH', '0'],
+    ['GET', undefined],
+    ['HEAD', undefined],
+  ] as const) {
+    const { requests, answer } = await ask((socket) => socket.write(answerWith('')), { method });
+    assert.deepEqual(answer, { kind: 'answered', status: 200, isHtml: false }, method);
+    assert.equal(requests[0]?.split('\r\n')[0], `${method} /quit?token=s3cret HTTP/1.1`);
+    const headers = headersOf(requests[0]);
+    assert.equal(headers['user-agent'], 'lastscrape/1.2.3');
+    assert.equal(headers['content-length'], length, method);
+    assert.equal(headers['transfer-encoding'], undefined);
+    assert.equal(headers['authorization'], undefined);
+  }
+});
+
+test("ask() makes a Basic authorization of the URL's user and password", async () => {
+  for (const [credentials, expected] of [
+    ['user:pass@', 'user:pass'],
+    ['user@', 'user:'],
+    [':pass@', ':pass'],
+    ['us%40er:p%3A%C3%BC%2C@', 'us@er:p:ü,'],
+  ] as const) {
+    const { requests } = await ask((socket) => socket.write(answerWith('')), {}, credentials);
+    const { authorization } = headersOf(requests[0]);
+    assert.equal(authorization, `Basic ${Buffer.from(expected).toString('base64')}`, credentials);
+  }
+});
+
+test('httpTarget() names itself without secrets', () => {
+  const url = new URL('http://user:pass@localhost:1/quit?token=s3cret');
+  const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  assert.equal(target.name, 'POST http://***@localhost:1/quit?***');
+  assert.equal(target.request, 'POST http://***@localhost:1/quit?***');
+  assert.equal(httpTarget({ name: 'a', method: 'GET', url, version: '1.2.3' }).name, 'a');
+});
+
+test('probe() sees whether the port is open, and sends nothing', async () => {
+  const options = { method: 'POST', version: '1.2.3' };
+  await using peer = await openPeer(() => {});
+  assert.equal(await httpTarget({ ...options, url: peer.url }).probe(NEVER), 'open');
+  await peer.closed(1);
+  assert.deepEqual(peer.requests, []);
+  const closed = httpTarget({ ...options, url: new URL(`http://localhost:${await closedPort()}/`) });
+  assert.equal(await closed.probe(NEVER), 'refused');
+  assert.equal(await closed.probe(AbortSignal.abort('SIGTERM')), 'unknown');
+});
+
+test('hint() says what an answer usually means', () => {
+  const url = new URL('http://localhost:1/');
+  const { hint } = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  const answered = (status: number, isHtml = false): Answer => ({ kind: 'answered', status, isHtml });
+  const table: readonly (readonly [answer: Answer | null, hint: RegExp])[] = [
+    [null, /^no request could be made$/],
+    [{ kind: 'dropped' }, /closed the connection and listens again/],
+    [{ kind: 'refused' }, /refused our request and listens again/],
+    [{ kind: 'failed', why: 'timed out' }, /^no answer \(timed out\): is it overloaded/],
+    [answered(401), /^it answered 401: it wants credentials/],
+    [answered(403), /^it answered 403: it wants credentials, or quitting is switched off$/],
+    [answered(404, true), /^it answered 404: no such path/],
+    [answered(405), /^it answered 405: it wants another method$/],
+    [answered(200, true), /^it answered 200 with a page of HTML: it has no quit endpoint at this path$/],
+    [answered(200), /^it answered 200 and lives on: .*LASTSCRAPE_QUIT_TIMEOUT/],
+    [answered(302), /^it answered 302: look into its log$/],
+    [answered(500), /^it answered 500: look into its log$/],
+  ];
+  for (const [answer, expected] of table) assert.match(hint(answer), expected);
+});
+
+test("hint() prefers the target's own words", () => {
+  const url = new URL('http://localhost:1/');
+  const own = (answer: Answer) => (answer.kind === 'dropped' ? 'own words' : null);
+  const { hint } = httpTarget({ method: 'POST', url, version: '1.2.3', hint: own });
+  assert.equal(hint({ kind: 'dropped' }), 'own words');
+  assert.match(hint({ kind: 'refused' }), /listens again/);
+  assert.equal(hint(null), 'no request could be made');
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { addressesOf, type Dialled, dial, isRefused } from '../../src/net/dial.ts';
+
+const VERDICTS: readonly (readonly [codes: string, isRefused: boolean])[] = [
+  ['ECONNREFUSED', true],
+  ['ECONNREFUSED ECONNREFUSED', true],
+  ['ECONNREFUSED EADDRNOTAVAIL', true],
+  ['EADDRNOTAVAIL ECONNREFUSED', true],
+  ['ECONNREFUSED EAFNOSUPPORT', true],
+  ['ENETUNREACH ECONNREFUSED', true],
+  ['', false],
+  ['EADDRNOTAVAIL', false],
+  ['EADDRNOTAVAIL EADDRNOTAVAIL', false],
+  ['EAFNOSUPPORT', false],
+  ['ENETUNREACH', false],
+  ['ETIMEDOUT', false],
+  ['ECONNREFUSED ETIMEDOUT', false],
+  ['ECONNREFUSED timed_out', false],
+  ['timed_out ECONNREFUSED EADDRNOTAVAIL', false],
+  ['ECONNREFUSED ECONNRESET', false],
+  ['ECONNREFUSED EHOSTUNREACH', false],
+  ['ECONNREFUSED EACCES', false],
+  ['ECONNREFUSED EMFILE', false],
+  ['ENOTFOUND', false],
+];
+
+for (const [codes, expected] of VERDICTS) {
+  test(`isRefused() takes "${codes}" for ${expected ? '' : 'not '}refused`, () => {
+    assert.equal(isRefused(codes === '' ? [] : codes.split(' ')), expected);
+  });
+}
+
+test('addressesOf() knows localhost without looking it up, and takes anything else as it is', () => {
+  assert.deepEqual(addressesOf('localhost'), ['127.0.0.1', '::1']);
+  assert.deepEqual(addressesOf('127.0.0.2'), ['127.0.0.2']);
+  assert.deepEqual(addressesOf('[::1]'), ['::1']);
+  assert.deepEqual(addressesOf('exporter.example'), ['exporter.example']);
+});
+
+/** Listens on a free port and takes every connection. */
+async function listen(context: TestContext, host: string, port = 0): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).resume();
+  });
+  await once(server.listen(port, host), 'listening');
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A port of 127.0.0.1 where nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
+async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<Dialled> {
+  const dialled = await dial(host, port, { timeoutMs: 5_000, signal });
+  if (dialled.kind === 'open') dialled.socket.destroy();
+  return dialled;
+}
+
+const hasIpv6 = await (async () => {
+  const server = createServer();
+  server.listen(0, '::1');
+  const isThere = await Promise.race([
+    once(server, 'listening').then(() => true),
+    once(server, 'error').then(() => false),
+  ]).catch(() => false);
+  if (isThere) server.close();
+  return isThere;
+})();
+
+test('dial() finds a listener that has IPv4 only', async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  assert.equal((await dialOnce('localhost', port)).kind, 'open');
+  assert.equal((await dialOnce('127.0.0.1', port)).kind, 'open');
+});
+
+test('dial() finds a listener that has IPv6 only', { skip: hasIpv6 ? false : 'no ::1 here' }, async (context) => {
+  const port = await listen(context, '::1');
+  assert.equal((await dialOnce('localhost', port)).kind, 'open');
+  assert.equal((await dialOnce('[::1]', port)).kind, 'open');
+  assert.equal((await dialOnce('127.0.0.1', port)).kind, 'refused');
+});
+
+test('dial() finds a listener that has both', { skip: hasIpv6 ? false : 'no ::1 here' }, async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  await listen(context, '::1', port);
+  for (const host of ['localhost', '127.0.0.1', '[::1]']) assert.equal((await dialOnce(host, port)).kind, 'open');
+});
+
+test('dial() is refused where nothing listens', async () => {
+  const port = await closedPort();
+  assert.deepEqual(await dialOnce('localhost', port), { kind: 'refused' });
+  assert.deepEqual(await dialOnce('127.0.0.1', port), { kind: 'refused' });
+});
+
+test('dial() gives up at once when it is aborted', async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  const aborted = AbortSignal.abort('interrupted');
+  assert.deepEqual(await dialOnce('localhost', port, aborted), { kind: 'unknown', why: 'interrupted' });
+  const controller = new AbortController();
+  const dialled = dialOnce('localhost', port, controller.signal);
+  controller.abort('interrupted');
+  assert.deepEqual(await dialled, { kind: 'unknown', why: 'interrupted' });
+});
+
+// A frozen Locust: SIGSTOP, then connections until the backlog is full.
+const LISTENER = `
+  const server = require('node:net').createServer();
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));
+`;
+const BACKLOG_MAX_COUNT = 200;
+
+test('dial() does not take a full backlog for refused', async (context) => {
+  const child = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const sockets: Socket[] = [];
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    child.kill('SIGKILL');
+  });
+  const [line] = await once(child.stdout, 'data');
+  const port = Number(line);
+  child.kill('SIGSTOP');
+  let last: Dialled;
+  do {
+    last = await dial('localhost', port, { timeoutMs: 250 });
+    if (last.kind === 'open') sockets.push(last.socket);
+  } while (last.kind === 'open' && sockets.length < BACKLOG_MAX_COUNT);
+  assert.deepEqual(last, { kind: 'unknown', why: 'timed out' });
+  const controller = new AbortController();
+  const hanging = dial('localhost', port, { timeoutMs: 600_000, signal: controller.signal });
+  setImmediate(() => controller.abort('interrupted'));
+  assert.deepEqual(await hanging, { kind: 'unknown', why: 'interrupted' });
+});
+
+const namespaceProblem = (() => {
+  try {
+    execFileSync('unshare', ['-n', '-m', 'sh', '-c', 'ip link set lo up'], { stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return `Cannot make a network namespace (it takes Linux, root and iproute2): ${(error as Error).message.trim()}`;
+  }
+})();
+
+const folder = mkdtempSync(join(tmpdir(), 'lastscrape-dial-'));
+process.on('exit', () => rmSync(folder, { recursive: true }));
+const hosts = join(folder, 'hosts');
+writeFileSync(hosts, '127.0.0.1 two.example\n10.9.9.1 two.example\n');
+
+type Namespace = { readonly name: string; readonly prepare: string; readonly seen: Readonly<Record<string, string>> };
+
+const NAMESPACES: readonly Namespace[] = [
+  {
+    name: 'IPv6 switched off',
+    prepare: 'ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6',
+    seen: {
+      localhost: 'refused',
+      '127.0.0.1': 'refused',
+      '[::1]': 'unknown EADDRNOTAVAIL',
+      'localhost=127.0.0.1': 'open',
+    },
+  },
+  {
+    name: 'IPv6 only',
+    prepare: 'ip link set lo up; ip address del 127.0.0.1/8 dev lo',
+    seen: { localhost: 'refused', '[::1]': 'refused', '127.0.0.1': 'unknown ENETUNREACH', 'localhost=::1': 'open' },
+  },
+  {
+    name: 'no loopback at all',
+    prepare: ':',
+    seen: { localhost: 'unknown ENETUNREACH EADDRNOTAVAIL' },
+  },
+  {
+    // An AggregateError, whose own code is ECONNREFUSED here.
+    name: 'a name with one address that refuses and one that is prohibited',
+    prepare: `ip link set lo up; ip route add prohibit 10.9.9.0/24; mount --bind '${hosts}' /etc/hosts`,
+    seen: { 'two.example': 'unknown EACCES', 'two.example=127.0.0.1': 'open' },
+  },
+];
+
+for (const { name, prepare, seen } of NAMESPACES) {
+  test(`dial() sees what it must with ${name}`, (context) => {
+    if (namespaceProblem !== null) {
+      assert.notEqual(process.env['CI'], 'true', namespaceProblem);
+      console.error(`NOT TESTED: dial() with ${name}. ${namespaceProblem}`);
+      context.skip(namespaceProblem);
+      return;
+    }
+    const inside = join(import.meta.dirname, 'dial-inside.ts');
+    const command = ['-n', '-m', 'sh', '-ec', `${prepare}; exec "$@"`, 'sh', process.execPath, inside];
+    const output = execFileSync('unshare', [...command, ...Object.keys(seen)], { encoding: 'utf8' });
+    const expected = Object.entries(seen).map(([argument, kind]) => `${argument} ${kind}`);
+    assert.deepEqual(output.trim().split('\n'), expected);
+  });
+}

@@ -1,0 +1,74 @@
+// A peer that answers with the bytes a test wants: a TCP server on a free port of loopback, which reads requests without a body.
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+
+/** Answers one request; `request` is its head, `count` how many came before it, over all connections. */
+export type Answerer = (socket: Socket, request: string, count: number) => void;
+
+export type Peer = {
+  readonly port: number;
+  readonly url: URL;
+  /** Heads of the requests so far. */
+  readonly requests: readonly string[];
+  readonly connectionsCount: () => number;
+  /** Resolves when that many connections were closed. */
+  readonly closed: (count: number) => Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Opens a peer; disposing of it destroys its connections. */
+export async function openPeer(answer: Answerer, path = '/metrics'): Promise<Peer> {
+  const requests: string[] = [];
+  const sockets = new Set<Socket>();
+  let openedCount = 0;
+  let closedCount = 0;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    openedCount++;
+    let head = '';
+    // A client that gives up resets the connection.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      sockets.delete(socket);
+      closedCount++;
+      server.emit('connectionClosed');
+    });
+    socket.on('data', (piece) => {
+      head += piece.toString('latin1');
+      for (let end = head.indexOf('\r\n\r\n'); end !== -1; end = head.indexOf('\r\n\r\n')) {
+        requests.push(head.slice(0, end));
+        head = head.slice(end + 4);
+        answer(socket, requests.at(-1) as string, requests.length - 1);
+      }
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: new URL(path, `http://127.0.0.1:${port}`),
+    requests,
+    connectionsCount: () => openedCount,
+    async closed(count) {
+      while (closedCount < count) await once(server, 'connectionClosed');
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      if (server.listening) await once(server.close(), 'close');
+    },
+  };
+}
+
+/** An answer with a declared length. */
+export function answerWith(body: string, status = '200 OK', headers = ''): string {
+  return `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** A port of loopback where nothing listens. */
+export async function closedPort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { redactUrl } from '../src/redact.ts';
+
+const TABLE: readonly (readonly [text: string, redacted: string])[] = [
+  ['', ''],
+  ['locust-exporter', 'locust-exporter'],
+  ['http://localhost:9646/metrics', 'http://localhost:9646/metrics'],
+  ['http://user:pass@localhost/quit', 'http://***@localhost/quit'],
+  ['http://user@localhost/quit', 'http://***@localhost/quit'],
+  ['http://user:p@ss@localhost/quit', 'http://***@localhost/quit'],
+  ['http://user:p/a?s@localhost/quit', 'http://***@localhost/quit'],
+  ['http://localhost/quit?token=abc', 'http://localhost/quit?***'],
+  ['http://localhost/quit?a=b?c=d&e', 'http://localhost/quit?***'],
+  ['http://u:p@localhost/quit?token=abc#x', 'http://***@localhost/quit?***'],
+  ['POST http://u:p@a/b?c, GET http://d/e?f,none', 'POST http://***@a/b?***, GET http://d/e?***,none'],
+  ['http://u:p@a,http://v:q@b', 'http://***@a,http://***@b'],
+  ['http//u:p@a', 'http//***@a'],
+  ['http://u:pa', 'http://***'],
+  ['ss@host/quit', '***@host/quit'],
+  ['http://u:pa,ss@host/quit', 'http://***,***@host/quit'],
+  ['http://localhost:9646', 'http://localhost:9646'],
+  ['http://[::1]:9646/metrics', 'http://[::1]:9646/metrics'],
+];
+
+for (const [text, redacted] of TABLE) {
+  test(`redactUrl() prints ${JSON.stringify(text)} as ${JSON.stringify(redacted)}`, () => {
+    assert.equal(redactUrl(text), redacted);
+  });
+}

@@ -1,0 +1,116 @@
+// The slow, obvious reader that the fuzz test holds src/wire against: splits the whole body, reads letter by letter, keeps all.
+// Written from the text format's description (prometheus.io, "Exposition formats") and from src/wire's promises; shares no code.
+import type { Exposition, Reading } from '../../src/wire/exposition.ts';
+
+type Line = { readonly name: string; readonly sample: Sample | null };
+type Sample = { readonly labels: readonly (readonly [name: string, value: string])[]; readonly value: number };
+
+/** What openExposition() must read; `<prefix>` is always `locust` here. */
+export function readReference(body: Buffer, metricNames: readonly string[]): Omit<Exposition, 'unreadableLineCount'> {
+  const lines: Line[] = [];
+  for (let start = 0; start < body.length; ) {
+    const lineFeed = body.indexOf('\n', start);
+    const end = lineFeed === -1 ? body.length : lineFeed;
+    lines.push(readLine(body.toString('utf8', start, end)));
+    start = end + 1;
+  }
+  const isTotal = (labels: string) => labels === 'method=,name=Aggregated' || labels === 'name=Aggregated,method=';
+  const finishedCount = firstNumber(lines, 'promhttp_metric_handler_requests_total', (labels) => labels === 'code=200');
+  const inFlightCount = firstNumber(lines, 'promhttp_metric_handler_requests_in_flight', (labels) => labels === '');
+  return {
+    metrics: new Map(metricNames.map((name) => [name, readOnly(lines.filter((line) => line.name === name))])),
+    hasRequests: lines.some(
+      ({ name, sample }) => name.startsWith('locust_requests_') && sample !== null && sample.labels.length > 0,
+    ),
+    requests: firstNumber(lines, 'locust_requests_num_requests', isTotal),
+    failures: firstNumber(lines, 'locust_requests_num_failures', isTotal),
+    users: firstNumber(lines, 'locust_users', (labels) => labels === ''),
+    scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
+  };
+}
+
+function readOnly(lines: readonly Line[]): Reading {
+  const [line] = lines;
+  if (line === undefined) return { kind: 'unknown', why: 'not in the exposition' };
+  if (lines.length > 1) return { kind: 'unknown', why: 'there more than once' };
+  if (line.sample === null) return { kind: 'unknown', why: 'unreadable' };
+  if (line.sample.labels.length > 0) return { kind: 'unknown', why: 'it has labels' };
+  if (!Number.isFinite(line.sample.value)) return { kind: 'unknown', why: 'no finite number' };
+  return { kind: 'value', value: line.sample.value };
+}
+
+function firstNumber(lines: readonly Line[], name: string, isWanted: (labels: string) => boolean): number | null {
+  for (const line of lines) {
+    if (line.name !== name || line.sample === null) continue;
+    const { labels, value } = line.sample;
+    if (isWanted(labels.map((label) => label.join('=')).join(',')) && Number.isFinite(value) && value >= 0)
+      return value;
+  }
+  return null;
+}
+
+function readLine(line: string): Line {
+  let at = 0;
+  const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t';
+  const skipBlanks = () => {
+    while (isBlank(line[at])) at++;
+  };
+  const readWhile = (isRight: (letter: string) => boolean) => {
+    let word = '';
+    while (at < line.length && isRight(line[at] as string)) word += line[at++];
+    return word;
+  };
+  if (line.endsWith('\r')) line = line.slice(0, -1);
+  skipBlanks();
+  const name = readWhile((letter) => /[a-zA-Z0-9_:]/.test(letter));
+  const unreadable: Line = { name, sample: null };
+  const nameEnd = at;
+  const labels: [string, string][] = [];
+  skipBlanks();
+  if (line[at] === '{') {
+    at++;
+    for (;;) {
+      skipBlanks();
+      if (line[at] === '}') break;
+      const label = readWhile((letter) => /[a-zA-Z0-9_]/.test(letter));
+      skipBlanks();
+      if (!/^[a-zA-Z_]/.test(label) || line[at++] !== '=') return unreadable;
+      skipBlanks();
+      if (line[at++] !== '"') return unreadable;
+      let value = '';
+      while (line[at] !== '"') {
+        if (at >= line.length) return unreadable;
+        if (line[at] !== '\\') value += line[at++];
+        else {
+          const escaped = line[at + 1] ?? '';
+          value += escaped === 'n' ? '\n' : escaped === '"' || escaped === '\\' ? escaped : `\\${escaped}`;
+          at += 2;
+        }
+      }
+      at++;
+      labels.push([label, value]);
+      skipBlanks();
+      if (line[at] === ',') at++;
+      else if (line[at] !== '}') return unreadable;
+    }
+    at++;
+    skipBlanks();
+  } else if (at === nameEnd) return unreadable;
+  const value = readWhile((letter) => !isBlank(letter));
+  skipBlanks();
+  const timestamp = readWhile((letter) => !isBlank(letter));
+  skipBlanks();
+  if (at < line.length || (timestamp !== '' && !/^-?[0-9]+$/.test(timestamp))) return unreadable;
+  const number = numberOf(value);
+  return number === null ? unreadable : { name, sample: { labels, value: number } };
+}
+
+function numberOf(text: string): number | null {
+  const word = text.replace(/^[+-]/, '');
+  const sign = text.startsWith('-') ? -1 : 1;
+  if (word === 'Inf') return sign * Number.POSITIVE_INFINITY;
+  if (word === 'NaN') return Number.NaN;
+  if (!/^[0-9.]+([eE][+-]?[0-9]+)?$/.test(word)) return null;
+  const number = Number(word);
+  return Number.isNaN(number) ? null : sign * number;
+}
