@@ -22,6 +22,13 @@ const run = spawnSync(
 );
 const start = run.stdout.indexOf('# start of coverage report');
 const report = run.stdout.slice(Math.max(0, start)).replaceAll(/^# ?/gm, '');
+if (run.status !== 0) {
+  // The report alone would not say which test failed, or why.
+  const failed = run.stdout
+    .split('\n')
+    .flatMap((line, index, lines) => (/^\s*not ok /.test(line) ? lines.slice(index, index + 30) : []));
+  console.error(failed.join('\n'), run.stderr);
+}
 console.log(start === -1 ? run.stdout.slice(-4000) : report);
 const missing = covered.filter((file) => !report.includes(file.split('/').at(-1) as string));
 if (missing.length > 0) console.error(`Cannot vouch for ${missing.join(', ')}: no test imports it`);
