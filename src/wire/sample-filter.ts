@@ -170,7 +170,8 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 
 /**
  * Drops the blanks between labels and round `=`, on which parse-prometheus-text-format 1.1.1 throws, makes one space of the
- * others, and drops those at the end (a CR before the line feed among them). What stands in quotes stays as it is.
+ * others, and drops those at the end (a CR before the line feed among them). What stands in quotes stays as it is, and a blank inside
+ * of a label's name keeps the line unreadable.
  */
 function normaliseBlanks(line: string): string {
   let text = '';
@@ -183,12 +184,11 @@ function normaliseBlanks(line: string): string {
       if (letter === '\\') text += line[++at] ?? '';
       else if (letter === '"') isQuoted = false;
     } else if (letter === ' ' || letter === '\t' || (letter === '\r' && at === line.length - 1)) {
-      if (!isInBraces && !text.endsWith(' ')) text += ' ';
+      if (!(isInBraces && /[{,=]$/.test(text)) && !text.endsWith(' ')) text += ' ';
     } else {
-      if (letter === '{') {
-        isInBraces = true;
-        text = withoutLastSpace(text);
-      } else if (letter === '}') isInBraces = false;
+      if (letter === '{' || (isInBraces && /[},="]/.test(letter))) text = withoutLastSpace(text);
+      if (letter === '{') isInBraces = true;
+      else if (letter === '}') isInBraces = false;
       else if (letter === '"') isQuoted = isInBraces;
       text += letter;
     }
