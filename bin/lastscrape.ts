@@ -18,6 +18,7 @@ const { code, isUrgent } = await main({
   onUncaught: (listener) => {
     process.on('uncaughtException', (error) => process.exit(listener(error)));
   },
+  nodeVersion: process.versions.node,
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
 });

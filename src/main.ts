@@ -24,7 +24,7 @@ import { NOT_READ, openExporter } from './observe/exporter.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
 import { portKind } from './observe/port.ts';
-import { VERSION } from './version.ts';
+import { COMMIT, VERSION } from './version.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
 export const CONDITION_KINDS: readonly ConditionKind[] = [metricKind, portKind, fileKind];
@@ -47,6 +47,8 @@ export type Process = {
   readonly onSignal: (listener: (name: SignalName) => void) => void;
   /** Calls back at an error that nobody caught; main writes the report, the process ends with the code it returns. */
   readonly onUncaught: (listener: (error: unknown) => number) => void;
+  /** Of the Node that runs this, such as `24.21.0`. */
+  readonly nodeVersion: string;
   /** Monotonic. */
   readonly nowMs: () => number;
   /** Since 1970, UTC. */
@@ -66,7 +68,8 @@ export async function main(process: Process): Promise<Exit> {
     return leave(EXIT.usage);
   }
   if (argv[0] === '--version') {
-    process.stdout(`lastscrape ${VERSION}\n`);
+    const source = COMMIT === null ? 'from source' : `commit ${COMMIT}`;
+    process.stdout(`lastscrape ${VERSION} (${source}, Node ${process.nodeVersion})\n`);
     return leave(EXIT.done);
   }
   if (argv[0] === '--help') {

@@ -1,3 +1,8 @@
 // The version, as `--version`, the log, the report and the User-Agent give it. A test holds it against package.json.
 
+declare const LASTSCRAPE_COMMIT: string | undefined;
+
 export const VERSION = '0.1.0';
+
+/** The commit that the binary was built from (image/bundle.ts puts it in); null where the sources run as they are. */
+export const COMMIT = typeof LASTSCRAPE_COMMIT === 'undefined' ? null : LASTSCRAPE_COMMIT;

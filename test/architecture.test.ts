@@ -111,7 +111,7 @@ test('only bin names the process', () => {
 /** main takes the process as a parameter of that name. */
 function withoutMain(file: string, code: string): string {
   return file === 'src/main.ts'
-    ? code.replaceAll(/\bprocess\.(env|argv|stdout|stderr|onSignal|onUncaught|nowMs|wallMs)\b/g, '')
+    ? code.replaceAll(/\bprocess\.(env|argv|stdout|stderr|nodeVersion|onSignal|onUncaught|nowMs|wallMs)\b/g, '')
     : code;
 }
 

@@ -25,6 +25,7 @@ function processOf(env: Record<string, string>, more: Partial<Process> = {}) {
     onUncaught: (listener) => {
       out.onUncaught = listener;
     },
+    nodeVersion: '24.0.0',
     nowMs: () => performance.now(),
     wallMs: () => Date.now(),
     ...more,

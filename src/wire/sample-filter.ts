@@ -135,7 +135,10 @@ function isWanted(line: Uint8Array, { wanted, name, labels }: Pattern): boolean 
 }
 
 function startsWith(line: Uint8Array, start: Uint8Array): boolean {
-  return line.length >= start.length && start.every((byte, index) => line[index] === byte);
+  if (line.length < start.length) return false;
+  let at = 0;
+  while (at < start.length && line[at] === start[at]) at++;
+  return at === start.length;
 }
 
 function startsWithoutBlanks(line: Uint8Array, from: number, start: Uint8Array): boolean {
@@ -168,13 +171,18 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
+/** Next to these a blank inside of braces means nothing. */
+const SIGNS = '{},=';
+
 /**
  * Drops the blanks between labels and round `=`, on which parse-prometheus-text-format 1.1.1 throws, makes one space of the
- * others, and drops those at the end (a CR before the line feed among them). What stands in quotes stays as it is, and a blank inside
- * of a label's name keeps the line unreadable.
+ * others, and drops those at the end (a CR before the line feed among them). What stands in quotes stays as it is, and a blank
+ * inside of a label's name stays a blank: `{co de="200"}` is no `{code="200"}`.
  */
 function normaliseBlanks(line: string): string {
   let text = '';
+  let last = '';
+  let isBlankBefore = false;
   let isQuoted = false;
   let isInBraces = false;
   for (let at = 0; at < line.length; at++) {
@@ -184,19 +192,17 @@ function normaliseBlanks(line: string): string {
       if (letter === '\\') text += line[++at] ?? '';
       else if (letter === '"') isQuoted = false;
     } else if (letter === ' ' || letter === '\t' || (letter === '\r' && at === line.length - 1)) {
-      if (!(isInBraces && /[{,=]$/.test(text)) && !text.endsWith(' ')) text += ' ';
+      isBlankBefore = true;
     } else {
-      if (letter === '{' || (isInBraces && /[},="]/.test(letter))) text = withoutLastSpace(text);
+      const isIdle = isInBraces ? SIGNS.includes(last) || SIGNS.includes(letter) : letter === '{';
+      if (isBlankBefore && !isIdle) text += ' ';
+      isBlankBefore = false;
       if (letter === '{') isInBraces = true;
       else if (letter === '}') isInBraces = false;
       else if (letter === '"') isQuoted = isInBraces;
       text += letter;
+      last = letter;
     }
   }
-  return withoutLastSpace(text);
-}
-
-/** String's own trimEnd() also drops U+2028 and others that are no blanks here. */
-function withoutLastSpace(text: string): string {
-  return text.endsWith(' ') ? text.slice(0, -1) : text;
+  return text;
 }

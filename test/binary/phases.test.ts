@@ -253,7 +253,10 @@ test('--check prints the plan or the problems, and writes no message', async () 
 
 test('--version and --help print, anything else is a usage error', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  assert.match((await startWatcher({}, ['--version']).ended).stdout, new RegExp(`^lastscrape ${version}\\b`));
+  assert.match(
+    (await startWatcher({}, ['--version']).ended).stdout,
+    new RegExp(`^lastscrape ${version} \\((from source|commit [0-9a-f]+), Node 24\\.[\\d.]+\\)\\n$`),
+  );
   const help = await startWatcher({}, ['--help']).ended;
   assert.match(help.stdout, /LASTSCRAPE_METRICS_URL=http:\/\/localhost:9646\/metrics/);
   for (const args of [['--'], ['--verison'], ['run'], ['--check', '--help'], ['']]) {

@@ -87,8 +87,7 @@ const MUTATIONS: readonly Mutation[] = [
     name: 'parses an empty value as 0',
     file: 'src/wire/exposition.ts',
     find: 'if (digits === undefined) return null;',
-    replace:
-      'if (metric === undefined) return null;\n  if (digits === undefined) return { value: Number(metric.value), labels: metric.labels ?? {} };',
+    replace: "if (digits === undefined) return { value: Number(line.split(' ')[1] ?? ''), labels: labelsText };",
     tests: 'test/wire/exposition.test.ts',
   },
   {

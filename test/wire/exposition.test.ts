@@ -365,6 +365,8 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['locust_up{a="b\\', 'unreadable'],
   ['locust_up{a=b} 0', 'unreadable'],
   ['locust_up{,} 0', 'unreadable'],
+  ['locust_up{a b="c"} 0', 'unreadable'],
+  ['locust_up{a="b" c="d"} 0', 'unreadable'],
   ['locust_up{"x"} 0', 'unreadable'],
   ['locust_up"x" 0', 'unreadable'],
   ['locust_up} 0', 'unreadable'],
@@ -485,6 +487,9 @@ test('openExposition() wants code 200, counter and gauge both', () => {
     [`${gauge} 2\n`, null],
     [`${counter}{code="500"} 5\n${counter}{code="2000"} 5\n${counter} 5\n${gauge} 2\n`, null],
     [`${counter}{code="20 0"} 5\n${gauge} 2\n`, null],
+    [`${counter}{co de="200"} 5\n${gauge} 2\n`, null],
+    [`${counter}{code="200",code="200"} 5\n${gauge} 2\n`, null],
+    [`${counter}{code="200",handler="a"} 7\n${counter}{code="200"} 5\n${gauge} 2\n`, '5 2'],
     [`${counter}{code="200"} NaN\n${gauge} 2\n`, null],
     [`${counter}{code="200"} 5\n${gauge}{a="b"} 2\n`, null],
     [`${counter}{code="200"} 5\n${gauge} -1\n`, null],
@@ -506,12 +511,43 @@ test('openExposition() reads the total row with its labels in either order, and 
     ['{method=" ",name="Aggregated"}', null],
     ['{method="",name="Aggregated\\n"}', null],
     ['{name="Aggregated"}', null],
+    ['{method="",name="Aggregated",}', 3],
+    ['{method="",name="Aggregated",a="b"}', null],
+    ['{method="",name="Aggregated",__proto__="b"}', null],
     ['{}', null],
   ];
   for (const [labels, requests] of table) {
     const read = readText(`locust_requests_num_requests${labels} 3\n`);
     assert.equal(read.requests, requests, labels);
     assert.equal(read.hasRequests, labels !== '{}', labels);
+  }
+});
+
+test('openExposition() reads the longest lines, whatever they are made of, without trying one byte twice', () => {
+  // If this takes seconds, a pattern matches something in more than one way.
+  const fill = (head: string, piece: string, tail = '') =>
+    head + piece.repeat(Math.floor((LINE_MAX_BYTES - head.length - tail.length) / piece.length)) + tail;
+  const table: readonly (readonly [line: string, read: number | string])[] = [
+    [fill('locust_up ', '1', 'x'), 'unreadable'],
+    [fill('locust_up ', '1'), 'no finite number'],
+    [fill('locust_up 1.', '1', 'x'), 'unreadable'],
+    [fill('locust_up 1e', '1', 'x'), 'unreadable'],
+    [fill('locust_up 1 ', '1', 'x'), 'unreadable'],
+    [fill('locust_up', ' x'), 'unreadable'],
+    [fill('locust_up', ' }'), 'unreadable'],
+    [fill('locust_up', '{}'), 'unreadable'],
+    [fill('locust_up', ' ', '0'), 0],
+    [fill('locust_up 0', ' '), 0],
+    [fill('locust_up{', ' ', '} 0'), 0],
+    [fill('locust_up{a="b"', ' ', '} 0'), 'it has labels'],
+    [fill('locust_up{', 'a="b",', '} 0'), 'it has labels'],
+    [fill('locust_up{', 'a="b",', '!} 0'), 'unreadable'],
+    [fill('locust_up{a="', '\\n', '"} 0'), 'it has labels'],
+    [fill('locust_up{a="', '\\n'), 'unreadable'],
+  ];
+  for (const [line, expected] of table) {
+    const reading = readText(`${line}\n`).metrics.get('locust_up');
+    assert.equal(reading?.kind === 'value' ? reading.value : reading?.why, expected, line.slice(0, 30));
   }
 });
 
@@ -594,6 +630,10 @@ const LABELS = [
   'a="x\\qy"',
   'a="locust_up 0',
   'a=b',
+  'a b="c"',
+  'co de="200"',
+  'code="200",a="b"',
+  'method="",name="Aggregated",a="b"',
   ',',
   'a="}{",method=""',
 ];
