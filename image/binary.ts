@@ -1,0 +1,76 @@
+// From the bundle and the base binaries of Node to one executable per architecture: sections stripped, most of ICU cut out.
+// The same bundle gives the same bytes in any folder.
+
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cutHole, stripSections } from './elf.ts';
+import { type Blanked, blankIcu } from './icu.ts';
+
+/** The architectures, as Node, Debian and OCI name them, and as the ELF header does. */
+export const ARCHITECTURES = [
+  { node: 'x64', debian: 'amd64', oci: { architecture: 'amd64' }, triplet: 'x86_64-linux-gnu', machine: 62 },
+  {
+    node: 'arm64',
+    debian: 'arm64',
+    oci: { architecture: 'arm64', variant: 'v8' },
+    triplet: 'aarch64-linux-gnu',
+    machine: 183,
+  },
+] as const;
+
+/** One of them. */
+export type Architecture = (typeof ARCHITECTURES)[number];
+
+/** What the binaries are made from. */
+export type BinaryPlan = {
+  readonly bundle: Buffer;
+  readonly nodeVersion: string;
+  /** Where image/'s own packages are. */
+  readonly imageFolder: string;
+  /** Emptied first; may be deleted afterwards. */
+  readonly workFolder: string;
+};
+
+/** Makes the executables; the keys are Node's names of the architectures. */
+export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['node'], Buffer>> {
+  const { bundle, nodeVersion, imageFolder, workFolder } = plan;
+  rmSync(workFolder, { recursive: true, force: true });
+  mkdirSync(workFolder, { recursive: true });
+  writeFileSync(join(workFolder, 'lastscrape.cjs'), bundle);
+  const blanked = ARCHITECTURES.map(({ node }): Blanked => {
+    const base = stripSections(readFileSync(basePath(imageFolder, node)));
+    const result = blankIcu(base);
+    seedCache(workFolder, `node-v${nodeVersion}-linux-${node}`, base);
+    return result;
+  });
+  const outputs = ARCHITECTURES.map(({ node }) => ({ arch: node, path: join(workFolder, `lastscrape-${node}`) }));
+  execFileSync(
+    process.execPath,
+    [join(import.meta.dirname, 'inject.ts'), JSON.stringify({ nodeVersion, outputs })],
+    // What pkg says on stdout is its steps; what goes wrong is on stderr and in the exit code.
+    { env: { HOME: workFolder, TMPDIR: workFolder }, stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  const made = ARCHITECTURES.map(({ node }, index) => {
+    const { hole, spare } = blanked[index] as Blanked;
+    return [node, cutHole(readFileSync(join(workFolder, `lastscrape-${node}`)), hole, spare)] as const;
+  });
+  return Object.fromEntries(made) as Record<Architecture['node'], Buffer>;
+}
+
+/** Node as it is on the registry, for an architecture. */
+export function basePath(imageFolder: string, node: Architecture['node']): string {
+  return join(imageFolder, 'node_modules', `node-linux-${node}`, 'bin/node');
+}
+
+/** What pkg looks for before it would download: the binary, and marks that say it is whole. */
+function seedCache(home: string, name: string, base: Buffer): void {
+  const cache = join(home, '.pkg-cache/sea');
+  const bin = join(cache, name, 'bin');
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, 'node'), base);
+  chmodSync(join(bin, 'node'), 0o755);
+  for (const mark of [join(bin, 'node.ok'), join(cache, `${name}.tar.gz`), join(cache, `${name}.tar.gz.ok`)]) {
+    writeFileSync(mark, '');
+  }
+}

@@ -1,0 +1,81 @@
+// What is in the bundle, and what must not be.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gateDist, ROOT, readDist, readDistJson } from './dist.ts';
+
+const skip = gateDist('test/image/bundle.test.ts');
+const readText = () => readDist('bundle.cjs').toString('utf8');
+const readInputs = () => readDistJson<readonly string[]>('bundle-inputs.json');
+
+test('the bundle holds the packages that package.json names, and theirs, from the checkout', { skip }, () => {
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const packages = new Set(readInputs().flatMap((path) => /^node_modules\/([^/]+)\//.exec(path)?.[1] ?? []));
+  assert.deepEqual([...packages].sort(), [...Object.keys(dependencies), 'shallow-equal'].sort());
+  // image/ has an undici of its own, for pkg.
+  assert.deepEqual(
+    readInputs().filter((path) => path.startsWith('image/')),
+    ['image/absent.cjs', 'image/slim-assert.cjs', 'image/slim-fs-promises.ts', 'image/slim-http.cjs'],
+  );
+});
+
+test('the bundle leaves out HTTP/2, the web API, the experimental parser and every other dispatcher of undici', {
+  skip,
+}, () => {
+  const inputs = readInputs();
+  assert.deepEqual(
+    inputs.filter((path) => /client-h2|parser-h1|\/web\/|\/mock\/|pool|agent|cache|socks/.test(path)),
+    [],
+  );
+  assert.ok(inputs.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
+  // With a CPU that has no SSE 4.1 (kvm64 is such a one) V8 takes no WebAssembly with SIMD.
+  assert.ok(inputs.includes('node_modules/undici/lib/llhttp/llhttp-wasm.js'));
+});
+
+test('the bundle asks for what it leaves out only on ways that lastscrape never takes', { skip }, () => {
+  // A new way in another undici must be looked at: allowH2 is false, and no request has a body.
+  const undici = readInputs().filter((path) => path.startsWith('node_modules/undici/'));
+  const asked = undici.flatMap((path) =>
+    [...readFileSync(join(ROOT, path), 'utf8').matchAll(/require\('([^']*(?:client-h2\.js|web\/[^']*))'\)/g)].map(
+      ([, name]) => `${path.replace('node_modules/undici/lib/', '')}: ${name}`,
+    ),
+  );
+  assert.deepEqual(asked.sort(), [
+    'core/request.js: ../web/fetch/formdata',
+    'core/request.js: ../web/webidl',
+    'dispatcher/client-h1.js: ../web/fetch/body.js',
+    'dispatcher/client.js: ./client-h2.js',
+  ]);
+});
+
+test('the slim stand-ins have all that undici calls', { skip }, () => {
+  const undici = readInputs().filter((path) => path.startsWith('node_modules/undici/'));
+  const texts = undici.map((path) => readFileSync(join(ROOT, path), 'utf8').replace(/^\s*(\/\/|\*).*$/gm, ''));
+  const find = (pattern: RegExp) => [...new Set(texts.flatMap((text) => text.match(pattern) ?? []))].sort();
+  assert.deepEqual(find(/\bhttp\.\w+|\w+(?= } = require\('node:http'\))/g), ['IncomingMessage', 'http.maxHeaderSize']);
+  assert.deepEqual(find(/\bassert\.\w+/g), []);
+});
+
+test('the bundle loads only modules that are built into Node', { skip }, () => {
+  const loaded = [...readText().matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name ?? '');
+  assert.ok(loaded.length > 5);
+  assert.deepEqual(
+    loaded.filter((name) => !name.startsWith('node:') && name !== 'buffer'),
+    [],
+  );
+});
+
+test('the bundle reads no variable of the environment by name', { skip }, () => {
+  assert.deepEqual(
+    [...readText().matchAll(/process\.env\.\w+|process\.env\[/g)].map(([found]) => found),
+    [],
+  );
+});
+
+test('the bundle names no folder of the machine that built it', { skip }, () => {
+  for (const folder of [ROOT, homedir()].filter((path) => path.length > 1))
+    assert.ok(!readText().includes(`${folder}/`), folder);
+});
