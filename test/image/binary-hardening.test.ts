@@ -1,0 +1,303 @@
+// The binary for this machine in surroundings that a pod may bring along: variables meant for other Nodes, closed streams, no
+// identity, no rights, being PID 1. Every run is a whole job on the stand-ins, which must end as if nothing were there.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { openPod, openPort, type Pod } from '../binary/watcher.ts';
+import { type Child, startChild } from '../pods/child.ts';
+import { until } from '../pods/until.ts';
+import { DIST, gateDist } from './dist.ts';
+import { gateMissing, listMissingRights } from './pod-podman.ts';
+
+const FILE = 'test/image/binary-hardening.test.ts';
+const skip = gateDist(FILE);
+const skipRoot = skip || gateMissing(FILE, listMissingRights());
+const BINARY = join(DIST, `lastscrape-linux-${process.arch}`);
+
+/** Two busy cores; a run by itself takes 0.4 s. */
+const END_MS = 60_000;
+
+const EXPECTED = ['watching', 'main is running', 'main ended', 'quitting', 'target stopped', 'report'];
+
+type Job = {
+  /** What runs the binary; default nothing. */
+  readonly wrapper?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** A folder of the test's own, which may be written by every user. */
+function openFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), 'lastscrape-hard-'));
+  execFileSync('chmod', ['0777', path]);
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+function startBinary(pod: Pod, cwd: string, { wrapper = [], env = {} }: Job): Child {
+  return startChild({
+    name: 'the watcher',
+    command: [...wrapper, BINARY],
+    env: { ...pod.env, LASTSCRAPE_TERMINATION_LOG: join(cwd, 'termination-log'), ...env },
+    cwd,
+  });
+}
+
+const readMessage = (folder: string) => JSON.parse(readFileSync(join(folder, 'termination-log'), 'utf8'));
+const listMessages = (watcher: Child) =>
+  watcher.lines.filter(({ stream }) => stream === 'stdout').map((line) => JSON.parse(line.text).msg);
+const readErrors = (watcher: Child) =>
+  watcher.lines
+    .filter(({ stream }) => stream === 'stderr')
+    .map(({ text }) => text)
+    .join('\n');
+
+/** Scrapes as Prometheus would, until the watcher has ended. */
+async function scrapeUntilEnd(pod: Pod, watcher: Child): Promise<void> {
+  let isOver = false;
+  const ended = watcher.waitForExit(END_MS).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const scraped = fetch(`${pod.exporter.url}/metrics`).then((answer) => answer.text());
+    await Promise.race([scraped.catch(() => undefined), ended]);
+  }
+  await ended;
+}
+
+/** Runs a whole job. @returns what it left: the watcher, ended well, and the files in its working directory. */
+async function runJob(job: Job, folder: string): Promise<{ watcher: Child; stderr: string; files: readonly string[] }> {
+  await using pod = await openPod();
+  await using watcher = startBinary(pod, folder, job);
+  await watcher.waitForLine(/"msg":"main is running"/, END_MS);
+  pod.locust.kill();
+  await scrapeUntilEnd(pod, watcher);
+  assert.deepEqual([watcher.exit?.code, watcher.exit?.signal], [0, null], watcher.tail());
+  assert.deepEqual(listMessages(watcher), EXPECTED);
+  assert.equal(readMessage(folder).outcome, 'scraped');
+  assert.equal(pod.exporter.isOpen, false);
+  return { watcher, stderr: readErrors(watcher), files: readdirSync(folder).sort() };
+}
+
+/** Variables that change what another Node does. What they name is not there. */
+const VARIABLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'NODE_OPTIONS that no Node takes': { NODE_OPTIONS: '--no-such-option --max-old-space-size=x' },
+  'certificates of others': {
+    NODE_EXTRA_CA_CERTS: '/nowhere/ca.pem',
+    SSL_CERT_FILE: '/nowhere',
+    NODE_USE_SYSTEM_CA: '1',
+    OPENSSL_CONF: '/nowhere',
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  },
+  'odd places and languages': {
+    NODE_ICU_DATA: '/nowhere',
+    NODE_PATH: '/nowhere',
+    TZ: 'Nowhere/Odd',
+    LC_ALL: 'xx_XX',
+    LANG: 'de_DE',
+  },
+  'warnings, colours, threads': {
+    NODE_PENDING_DEPRECATION: '1',
+    NODE_NO_WARNINGS: '0',
+    FORCE_COLOR: '3',
+    UV_THREADPOOL_SIZE: '1',
+    UV_USE_IO_URING: '1',
+  },
+  'another packed program': { PKG_EXECPATH: 'PKG_INVOKE_NODEJS', DEBUG_PKG: '1', NODE_UNIQUE_ID: '1' },
+  'a home that is not there': { HOME: '/nowhere', TMPDIR: '/nowhere', XDG_CACHE_HOME: '/nowhere' },
+};
+
+describe('the binary among variables that are meant for others', { skip }, () => {
+  test('none at all, no HOME either', async () => {
+    using folder = openFolder();
+    const { stderr, files } = await runJob({}, folder.path);
+    assert.deepEqual([stderr, files], ['', ['termination-log']]);
+  });
+
+  for (const [name, env] of Object.entries(VARIABLES)) {
+    test(name, async () => {
+      using folder = openFolder();
+      const { stderr, files } = await runJob({ env }, folder.path);
+      assert.deepEqual([stderr, files], ['', ['termination-log']]);
+    });
+  }
+
+  for (const option of ['--require', '--import']) {
+    test(`NODE_OPTIONS=${option} loads nothing`, async () => {
+      using folder = openFolder();
+      const module = join(folder.path, 'module.cjs');
+      const marker = join(folder.path, 'marker');
+      writeFileSync(module, `require('node:fs').writeFileSync(${JSON.stringify(marker)}, '');`);
+      const env = { NODE_OPTIONS: `${option}=${module}` };
+      // The module does what is feared, in a Node that is not on its guard.
+      execFileSync(process.execPath, ['-e', '0'], { env });
+      assert.ok(existsSync(marker));
+      rmSync(marker);
+      await runJob({ env }, folder.path);
+      assert.equal(existsSync(marker), false);
+    });
+  }
+
+  test('neither NODE_OPTIONS=--inspect nor SIGUSR1 opens a debugger', async () => {
+    using folder = openFolder();
+    const free = await openPort();
+    const { port } = free;
+    await new Promise((closed) => free.close(closed));
+    await using pod = await openPod();
+    await using watcher = startBinary(pod, folder.path, { env: { NODE_OPTIONS: `--inspect=127.0.0.1:${port}` } });
+    await watcher.waitForLine(/"msg":"main is running"/, END_MS);
+    assert.equal(await probe(port), 'ECONNREFUSED');
+    watcher.signal('SIGUSR1');
+    pod.locust.kill();
+    await scrapeUntilEnd(pod, watcher);
+    assert.deepEqual([watcher.exit?.code, readErrors(watcher)], [0, '']);
+  });
+
+  test('a proxy is never asked', async () => {
+    using folder = openFolder();
+    let askedCount = 0;
+    const proxy = createServer((socket) => {
+      askedCount += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
+    const url = `http://127.0.0.1:${(proxy.address() as { port: number }).port}`;
+    const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
+    const env = { ...Object.fromEntries(names.map((name) => [name, url])), NODE_USE_ENV_PROXY: '1' };
+    try {
+      const { stderr } = await runJob({ env }, folder.path);
+      assert.deepEqual([askedCount, stderr], [0, '']);
+    } finally {
+      proxy.close();
+    }
+  });
+
+  // Node writes it to stderr, whatever the program does; the log on stdout stays one JSON object a line.
+  test('NODE_DEBUG leaves the log as it is', async () => {
+    using folder = openFolder();
+    const { stderr } = await runJob({ env: { NODE_DEBUG: '*', NODE_DEBUG_NATIVE: 'ALL', DEBUG: '*' } }, folder.path);
+    assert.ok(stderr.length > 0, 'it was asked for');
+  });
+});
+
+describe('the binary without what programs are used to', { skip }, () => {
+  for (const [name, closing] of [
+    ['stdout', '>&-'],
+    ['stdin, stdout and stderr', '<&- >&- 2>&-'],
+  ] as const) {
+    test(`${name} closed at the start: the job is done, and told in the termination message`, async () => {
+      using folder = openFolder();
+      await using pod = await openPod();
+      const wrapper = ['/bin/sh', '-c', `exec "$@" ${closing}`, 'sh'];
+      await using watcher = startBinary(pod, folder.path, { wrapper });
+      await untilRunning(folder.path, watcher);
+      pod.locust.kill();
+      await scrapeUntilEnd(pod, watcher);
+      assert.deepEqual([watcher.exit?.code, watcher.lines], [0, []]);
+      assert.deepEqual([readMessage(folder.path).outcome, pod.exporter.isOpen], ['scraped', false]);
+    });
+  }
+
+  test('a full device as stdout: the job is done', async () => {
+    using folder = openFolder();
+    await using pod = await openPod();
+    await using watcher = startBinary(pod, folder.path, {
+      wrapper: ['/bin/sh', '-c', 'exec "$@" >/dev/full', 'sh'],
+    });
+    await untilRunning(folder.path, watcher);
+    pod.locust.kill();
+    await scrapeUntilEnd(pod, watcher);
+    assert.deepEqual([watcher.exit?.code, readMessage(folder.path).outcome], [0, 'scraped']);
+  });
+
+  test('user 65532 without a name, no group, no capability, no new privileges', { skip: skipRoot }, async () => {
+    using folder = openFolder();
+    const { stderr } = await runJob({ wrapper: withoutRights() }, folder.path);
+    assert.equal(stderr, '');
+  });
+
+  test('32 descriptors at most, and no core file', { skip: skipRoot }, async () => {
+    using folder = openFolder();
+    const { stderr } = await runJob(
+      { wrapper: [...withoutRights(), 'prlimit', '--nofile=32', '--core=0'] },
+      folder.path,
+    );
+    assert.equal(stderr, '');
+  });
+});
+
+describe('the binary as PID 1', { skip: skipRoot }, () => {
+  // The kernel delivers no signal to PID 1 that it does not handle.
+  const wrapper = ['unshare', '--pid', '--fork', '--kill-child', ...withoutRights()];
+
+  test('does the whole job', async () => {
+    using folder = openFolder();
+    const { stderr } = await runJob({ wrapper }, folder.path);
+    assert.equal(stderr, '');
+  });
+
+  for (const [first, second, code] of [
+    ['SIGTERM', 'SIGTERM', 0],
+    ['SIGTERM', 'SIGINT', 130],
+    ['SIGINT', 'SIGTERM', 0],
+  ] as const) {
+    test(`${first} starts the grace, ${second} ends it with ${code}`, async () => {
+      using folder = openFolder();
+      await using pod = await openPod();
+      await using watcher = startBinary(pod, folder.path, { wrapper });
+      await watcher.waitForLine(/"msg":"main is running"/, END_MS);
+      const inner = readChild(watcher.pid);
+      assert.match(readFileSync(`/proc/${inner}/status`, 'utf8'), /^NSpid:\t\d+\t1$/m);
+      process.kill(inner, first);
+      await watcher.waitForLine(/"msg":"asked to terminate"/, END_MS);
+      process.kill(inner, second);
+      const { code: ended } = await watcher.waitForExit(END_MS);
+      assert.deepEqual([ended, readMessage(folder.path).exitCode], [code, code], watcher.tail());
+      assert.deepEqual([readMessage(folder.path).outcome, pod.exporter.isOpen], ['terminated', true]);
+    });
+  }
+
+  test('SIGTERM, and main ends in the grace: leaves when scraped, with 0', async () => {
+    using folder = openFolder();
+    await using pod = await openPod();
+    await using watcher = startBinary(pod, folder.path, { wrapper });
+    await watcher.waitForLine(/"msg":"main is running"/, END_MS);
+    process.kill(readChild(watcher.pid), 'SIGTERM');
+    await watcher.waitForLine(/"msg":"asked to terminate"/, END_MS);
+    pod.locust.kill();
+    await scrapeUntilEnd(pod, watcher);
+    assert.deepEqual([watcher.exit?.code, readMessage(folder.path).outcome], [0, 'scraped']);
+  });
+});
+
+function withoutRights(): readonly string[] {
+  const none = ['--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
+  return ['setpriv', '--reuid=65532', '--regid=65532', '--clear-groups', ...none];
+}
+
+/** The process that `unshare --fork` waits for. */
+function readChild(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+}
+
+/** The termination message is rewritten at each change of state: it tells of a watcher that cannot speak. */
+async function untilRunning(folder: string, watcher: Child): Promise<void> {
+  const path = join(folder, 'termination-log');
+  await until('main running', END_MS, async () => {
+    if (watcher.exit !== undefined) throw new Error(`it ended; ${watcher.tail()}`);
+    return existsSync(path) && readMessage(folder).summary === 'Unfinished: running' ? true : undefined;
+  });
+}
+
+function probe(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve('open');
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+  });
+}

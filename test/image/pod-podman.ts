@@ -1,0 +1,157 @@
+// A podman of the test's own: storage, state and settings lie in one temporary folder, nothing of the machine's is read or
+// changed, and no registry is ever asked. Disposing of it ends and removes every container, then the folder.
+
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Child, startChild } from '../pods/child.ts';
+import { readTestVariable } from '../pods/programs.ts';
+import { DIST, gateDist, gateProgram } from './dist.ts';
+
+/** What is read of `podman inspect` about a container. */
+export type Container = {
+  readonly State: {
+    readonly Status: string;
+    readonly ExitCode: number;
+    readonly OOMKilled: boolean;
+    /** RFC 3339, with nanoseconds. */
+    readonly FinishedAt: string;
+    readonly Pid: number;
+  };
+  readonly EffectiveCaps: readonly string[] | null;
+  readonly Config: { readonly User: string };
+  readonly HostConfig: {
+    readonly Memory: number;
+    readonly ReadonlyRootfs: boolean;
+    readonly SecurityOpt: readonly string[];
+  };
+};
+
+/** One podman. */
+export type Podman = AsyncDisposable & {
+  /** For files of the test; removed at the end. */
+  readonly directory: string;
+  /** Runs one command and returns what it printed. @throws with its stderr when it fails. */
+  run(...args: readonly string[]): Promise<string>;
+  /** The same as a program that prints lines. */
+  start(name: string, ...args: readonly string[]): Child;
+  inspect(container: string): Promise<Container>;
+  /** Makes an image from a folder. `changes` are lines of a Containerfile. */
+  importRoot(folder: string, image: string, changes: readonly string[]): Promise<void>;
+  /** Takes this machine's architecture from dist/image, and gives it a name. */
+  pullLayout(image: string): Promise<void>;
+};
+
+/** The import of Locust's image takes 6 s, and has taken 35 s on a busy disk; any other command takes less than 2 s. */
+const COMMAND_MS = 300_000;
+
+// podman asks the service manager for cgroups and the journal for events where nothing else is said; here may be neither. The
+// limits are those that runc may set in a sandbox (podman's own defaults are higher than some machines allow).
+const settings = (directory: string) => `[containers]
+default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+lock_type = "file"
+tmp_dir = "${directory}/state"
+`;
+
+const storage = (directory: string) => `[storage]
+driver = "overlay"
+graphroot = "${directory}/storage"
+runroot = "${directory}/run"
+`;
+
+/** Why the tests of a file that need podman are to be skipped; as gateDist(). `others`: what else is missing. */
+export function gatePodman(file: string, others: readonly string[] = []): string | false {
+  return (
+    gateDist(file) ||
+    gateProgram(file, 'podman', 'podman runc catatonit') ||
+    gateMissing(file, [...listMissingRights(), ...others])
+  );
+}
+
+/** What a test that is not root is to do; empty for root. */
+export function listMissingRights(): readonly string[] {
+  return process.getuid?.() === 0 ? [] : ['only root may set limits and make namespaces; run as root'];
+}
+
+/**
+ * Why the tests of a file are to be skipped; `false` when nothing is missing.
+ *
+ * @param missing what is, each with what to do
+ * @throws with CI=true when something is: there a skip would look like a pass.
+ */
+export function gateMissing(file: string, missing: readonly string[]): string | false {
+  if (missing.length === 0) return false;
+  const message = `Cannot run ${file}: ${missing.join('; ')}`;
+  if (readTestVariable('CI') === 'true') throw new Error(message);
+  process.stderr.write(`SKIPPED ${message}\n`);
+  return message;
+}
+
+/** Opens it; nothing runs yet. */
+export function openPodman(): Podman {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-podman-'));
+  for (const name of ['storage', 'run', 'state']) mkdirSync(join(directory, name));
+  const env = {
+    PATH: readTestVariable('PATH') ?? '',
+    HOME: directory,
+    CONTAINERS_CONF: writeSettings(directory, 'containers.conf', settings(directory)),
+    CONTAINERS_STORAGE_CONF: writeSettings(directory, 'storage.conf', storage(directory)),
+    // Without a registry to search, an image that is not here is an error at once.
+    CONTAINERS_REGISTRIES_CONF: writeSettings(directory, 'registries.conf', 'unqualified-search-registries = []\n'),
+  };
+  const children: Child[] = [];
+  const run = async (...args: readonly string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)('podman', args, { env, timeout: COMMAND_MS, maxBuffer: 2 ** 24 });
+    return stdout;
+  };
+  return {
+    directory,
+    run,
+    start(name, ...args) {
+      const child = startChild({ name, command: ['podman', ...args], env, cwd: directory });
+      children.push(child);
+      return child;
+    },
+    async inspect(container) {
+      const [found]: readonly Container[] = JSON.parse(await run('container', 'inspect', container));
+      if (found === undefined) throw new Error(`Cannot inspect ${container}: podman shows nothing`);
+      return found;
+    },
+    async importRoot(folder, image, changes) {
+      const script = 'folder=$1; shift; tar --create --owner=0 --group=0 --directory "$folder" . | podman import "$@"';
+      const options = changes.flatMap((change) => ['--change', change]);
+      const importing = spawn('sh', ['-c', script, 'sh', folder, '--quiet', ...options, '-', image], {
+        env,
+        stdio: ['ignore', 'ignore', 'inherit'],
+        timeout: COMMAND_MS,
+      });
+      const [code] = await once(importing, 'exit');
+      if (code !== 0) throw new Error(`Cannot import ${image}: podman ended with ${code}; see above`);
+    },
+    async pullLayout(image) {
+      await run('tag', (await run('pull', '--quiet', `oci:${join(DIST, 'image')}`)).trim(), image);
+    },
+    async [Symbol.asyncDispose]() {
+      await run('pod', 'rm', '--all', '--force', '--time', '0');
+      await run('rm', '--all', '--force', '--time', '0');
+      for (const child of children) await child[Symbol.asyncDispose]();
+      // podman leaves its overlay folder mounted on itself.
+      const mounted = join(directory, 'storage/overlay');
+      execFileSync('sh', ['-c', 'if mountpoint --quiet "$1"; then umount "$1"; fi', 'sh', mounted]);
+      rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
+
+function writeSettings(directory: string, name: string, text: string): string {
+  const path = join(directory, name);
+  writeFileSync(path, text);
+  return path;
+}

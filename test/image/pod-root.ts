@@ -1,0 +1,86 @@
+// Root file systems for the two images beside lastscrape's in a test's pod: the tests' Locust with its Python, and Node with the
+// stand-in for the exporter. Each holds a program and the libraries that the loader names for it on this machine, nothing else.
+
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** Where the locustfiles of test/pods are in Locust's image. */
+export const LOCUSTFILES = '/mnt/locust';
+
+const TEST = join(import.meta.dirname, '..');
+
+/** What a Python says of itself. */
+type Python = { readonly program: string; readonly version: string; readonly library: string; readonly site: string };
+
+const ASK_PYTHON = `
+import json, os, sys, sysconfig
+print(json.dumps({
+  "program": os.path.realpath(sys.executable), "version": "%d.%d" % sys.version_info[:2],
+  "library": os.path.realpath(sysconfig.get_path("stdlib")), "site": os.path.realpath(sysconfig.get_path("purelib"))}))
+`;
+
+/** Of the standard library what nothing at run time asks for, and half of its bytes. */
+const LEFT_OUT = /\/(site-packages|dist-packages|test|tests|idlelib|ensurepip|lib2to3|config-[^/]*)$/;
+
+/**
+ * Makes Locust's. Python is moved to /usr, which PYTHONHOME must say.
+ *
+ * @param python the one of the virtual environment
+ * @returns lines of a Containerfile
+ */
+export function makeLocustRoot(root: string, python: string): readonly string[] {
+  const { program, version, library, site }: Python = JSON.parse(
+    execFileSync(python, ['-c', ASK_PYTHON], { encoding: 'utf8' }),
+  );
+  const inside = `/usr/bin/python${version}`;
+  copy(program, join(root, inside));
+  copy(library, join(root, 'usr/lib', `python${version}`), (path) => !LEFT_OUT.test(path));
+  copy(site, join(root, 'opt/site'));
+  copy(join(TEST, 'pods/locustfiles'), join(root, LOCUSTFILES));
+  const modules = [join(library, 'lib-dynload'), site].flatMap(listModules);
+  copyLibraries([program, ...modules], root, [library, site]);
+  makeTmp(root);
+  return [
+    ...['ENV PYTHONHOME=/usr', 'ENV PYTHONPATH=/opt/site', 'ENV PYTHONDONTWRITEBYTECODE=1', 'ENV TZ=UTC'],
+    ...['USER 1000:1000', 'WORKDIR /tmp', `ENTRYPOINT ${JSON.stringify([inside, '-m', 'locust'])}`],
+  ];
+}
+
+/** Makes the exporter's, with the Node that runs the test. @returns lines of a Containerfile */
+export function makeExporterRoot(root: string): readonly string[] {
+  copy(realpathSync(process.execPath), join(root, 'node'));
+  copyLibraries([process.execPath], root, []);
+  for (const name of ['exporter-main', 'exporter', 'exposition', 'go-runtime']) {
+    copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
+  }
+  // As the real image: from scratch, user 1000 (facts §1).
+  return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
+}
+
+// Times are kept: Python believes a compiled file by the time of its source.
+function copy(from: string, to: string, filter: (path: string) => boolean = () => true): void {
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter });
+}
+
+// At the same paths: those in which Debian's loader looks without a cache.
+function copyLibraries(programs: readonly string[], root: string, there: readonly string[]): void {
+  const text = execFileSync('ldd', programs, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const libraries = new Set([...text.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path ?? ''));
+  for (const path of libraries) {
+    if (!there.some((folder) => path.startsWith(`${folder}/`))) copy(realpathSync(path), join(root, path));
+  }
+}
+
+function listModules(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.so(\.|$)/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function makeTmp(root: string): void {
+  const path = join(root, 'tmp');
+  mkdirSync(path);
+  chmodSync(path, 0o1777);
+}
