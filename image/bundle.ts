@@ -1,5 +1,5 @@
 // The program and its packages as one CommonJS file. The source keeps undici's public import; here it is cut down to the
-// client that is used, without HTTP/2, form data and the experimental parser (738 KB to 163 KB, facts §6).
+// client that is used, without HTTP/2, form data and the experimental parser (738 KB to 163 KB).
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -27,7 +27,7 @@ const skip = gatePodman(FILE, listMissing(programs, ['locust', 'prometheus']));
 /** The containers of the README's pod, in the order in which they are to end. */
 const NAMES = ['load-load-master', 'load-locust-metrics-exporter', 'load-lastscrape'] as const;
 
-/** The operator's arguments (facts §2) with a run of 8 s, as in test/pods. */
+/** The operator's arguments with a run of 8 s, as in test/pods. */
 const LOCUST_ARGS = [
   ...['--locustfile', `${LOCUSTFILES}/steady.py`, '--host', 'http://127.0.0.1:8000'],
   ...['--run-time', '8s', '--users', '6', '--spawn-rate', '3', '--master', '--master-port=5557', '--expect-workers=1'],

@@ -54,7 +54,7 @@ export function makeExporterRoot(root: string): readonly string[] {
   for (const name of ['exporter-main', 'exporter', 'exposition', 'go-runtime']) {
     copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
   }
-  // As the real image: from scratch, user 1000 (facts §1).
+  // As the real image: from scratch, user 1000.
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
 }
 

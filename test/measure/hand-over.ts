@@ -6,6 +6,7 @@ import { describePrograms, type ExporterProgram, findPrograms, listMissing, type
 import type { Prometheus } from '../pods/prometheus.ts';
 import { type ReportFields, readLast, TOTAL } from '../pods/proof.ts';
 import { until } from '../pods/until.ts';
+import { medianOf } from './median.ts';
 
 type Measured = {
   readonly lastStep: 'settle' | 'scrape';
@@ -92,10 +93,4 @@ function readScrapeEnd(prometheus: Prometheus, endedAtSeconds: number): Promise<
     const first = series?.samples.find((sample) => sample.atSeconds >= endedAtSeconds - LOOK_SECONDS);
     return first === undefined ? undefined : first.atSeconds + first.value;
   });
-}
-
-function medianOf(sorted: readonly number[]): number {
-  const middle = Math.floor(sorted.length / 2);
-  const [low = 0, high = 0] = sorted.length % 2 === 1 ? [sorted[middle], sorted[middle]] : sorted.slice(middle - 1);
-  return (low + high) / 2;
 }

@@ -96,7 +96,7 @@ describe('a load test ends by itself', { concurrency: CONCURRENCY, skip }, () =>
     await proveExporterGone(exporter, report);
   });
 
-  // locust_up stays 0 for the whole run, and only the port tells that Locust is there (facts §1).
+  // locust_up stays 0 for the whole run, and only the port tells that Locust is there.
   story(programs, '--headless is not taken for done before its end', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('1s');

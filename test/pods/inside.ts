@@ -38,7 +38,7 @@ async function answer(path: string, port: number): Promise<string> {
   return 'unknown';
 }
 
-// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (facts §2, 67 of them recorded).
+// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (67 of them: recordings/locust-2.47.0, K).
 function probe(port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 1000 });
@@ -52,7 +52,7 @@ function probe(port: number): Promise<string> {
   });
 }
 
-// Connects until the backlog is full: a frozen Locust takes 101, then connects time out (facts §2). They stay until the
+// Connects until the backlog is full: a frozen Locust takes 101, then connects time out. They stay until the
 // other side or this process ends.
 async function crowdIn(port: number): Promise<number> {
   for (let count = 0; count < 200; count += 1) {

@@ -1,5 +1,5 @@
 // What goes wrong in mid-run, on the real Locust and a real Prometheus: Locust stopped, killed or frozen, the watcher killed.
-// After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers (facts §2); what it has is then stored.
+// After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers; what it has is then stored.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Child } from './child.ts';

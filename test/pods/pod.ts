@@ -136,7 +136,7 @@ function podIn(
   };
 }
 
-// The shape of operator 1.x and 2.x (facts §2), with the host, users and run time of the recordings. --master-port means
+// The shape of operator 1.x and 2.x, with the host, users and run time of the recordings. --master-port means
 // nothing to a master, which listens on --master-bind-port; where the ports are the defaults neither is needed.
 function masterArgs(
   { kind, ports }: Network,

@@ -29,7 +29,7 @@ export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}'
 /** Prometheus moves a timestamp by up to 2 ms so that it compresses better, and the report's time is cut to 1 ms. */
 const ROUNDING_SECONDS = 0.003;
 
-/** The count begins when the look that saw the end began, which is at most 1 s before mainEndedAt (design §3). */
+/** The count begins when the look that saw the end began, which is at most 1 s before mainEndedAt. */
 const BASELINE_SECONDS = 1;
 
 /** TTL 90 s and settle, quit and verify: a watcher that needs longer hangs. */

@@ -4,7 +4,7 @@
 import process from 'node:process';
 import { openExporter } from './exporter.ts';
 
-// The kernel delivers no signal to PID 1 that it does not handle; Go's runtime handles SIGTERM and exits 2 (facts §1).
+// The kernel delivers no signal to PID 1 that it does not handle; Go's runtime handles SIGTERM and exits 2.
 if (process.pid === 1) process.on('SIGTERM', () => process.exit(2));
 
 const {

@@ -28,7 +28,7 @@ export type Timeline = {
   fields(fields: Readonly<Record<string, unknown>>): void;
 };
 
-/** One entry of the watcher's log (design §2): what is said, and the fields that vary. */
+/** One entry of the watcher's log: what is said, and the fields that vary. */
 export type LogEntry = {
   readonly level: string;
   readonly msg: string;

@@ -1,0 +1,86 @@
+// An exporter of a given size as a process of its own, so that what it costs is not counted with the program that reads it:
+// `node exposition-main.ts BYTES HOLD_MS`. It prints its two ports. The body is made once: a run of Locust with many request
+// names, `locust_up 1` until POST /end, which also closes the second port, as the end of the main container does.
+// HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import process from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const [bytesText = '50000', holdText = '0'] = process.argv.slice(2);
+const bodyByteCount = Number(bytesText);
+const holdMs = Number(holdText);
+
+const FAMILIES = [
+  'avg_content_length',
+  'avg_response_time',
+  'current_fail_per_sec',
+  'current_rps',
+  'max_response_time',
+  'median_response_time',
+  'min_response_time',
+  'num_failures',
+  'num_requests',
+];
+
+const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
+let body = sizes.isUp;
+let lookCount = 0;
+
+const main = createSocketServer((socket) => socket.destroy());
+const exporter = createServer((request, response) => {
+  switch (request.url) {
+    case '/metrics':
+      lookCount += 1;
+      response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
+      if (holdMs === 0) {
+        response.end(body);
+      } else {
+        response.write(body.subarray(0, -1));
+        void delay(holdMs).then(() => response.end(body.subarray(-1)));
+      }
+      break;
+    case '/looks':
+      response.end(String(lookCount));
+      break;
+    case '/end':
+      body = sizes.isDown;
+      main.close();
+      response.end();
+      break;
+    case '/quitquitquit':
+      return process.exit(0);
+    default:
+      response.writeHead(404).end();
+  }
+});
+// A reader that polls every 5 s keeps its connection, as with Go's server.
+exporter.keepAliveTimeout = 0;
+for (const server of [main, exporter]) {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+}
+process.stdout.write(`ready ${(exporter.address() as AddressInfo).port} ${(main.address() as AddressInfo).port}\n`);
+
+// The families and their order are those of the real one, with the total first in each (fixtures/recordings, 15-many-names-running).
+function writeBody(up: 0 | 1): Buffer {
+  const tail =
+    `# HELP locust_up The current health status of the server (1 = UP, 0 = DOWN).\n# TYPE locust_up gauge\nlocust_up ${up}\n` +
+    '# HELP locust_users The current number of users.\n# TYPE locust_users gauge\nlocust_users 50\n' +
+    'promhttp_metric_handler_requests_in_flight 1\npromhttp_metric_handler_requests_total{code="200"} 7\n';
+  const rowBytes = writeFamily('num_requests', 2).length - writeFamily('num_requests', 1).length;
+  const fixedBytes = tail.length + FAMILIES.map((family) => writeFamily(family, 0)).join('').length;
+  const rowCount = Math.round((bodyByteCount - fixedBytes) / FAMILIES.length / rowBytes);
+  return Buffer.from(FAMILIES.map((family) => writeFamily(family, rowCount)).join('') + tail);
+}
+
+function writeFamily(family: string, rowCount: number): string {
+  const name = `locust_requests_${family}`;
+  const row = (method: string, request: string) => `${name}{method="${method}",name="${request}"} 48211\n`;
+  const rows = Array.from({ length: rowCount }, (_, index) =>
+    row('GET', `/articles/${String(index).padStart(8, '0')}`),
+  );
+  return `# HELP ${name} \n# TYPE ${name} gauge\n${row('', 'Aggregated')}${rows.join('')}`;
+}

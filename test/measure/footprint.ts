@@ -1,0 +1,472 @@
+// What lastscrape costs beside the two things that it is compared with: a Node program that does nothing, which is the floor,
+// and a shell loop with curl, which is what people write. All run at the same time or in turn, so that a busy machine hurts
+// all alike. It works on copies of the two binaries, whose pages it may drop from the page cache.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readTestVariable } from '../pods/programs.ts';
+import { medianOf } from './median.ts';
+import { openMemoryGroup } from './memory-limit.ts';
+import { type Cost, readCost, readCpuSeconds, readTreeCost } from './process-cost.ts';
+import type { Subject } from './subject.ts';
+
+/** What is compared, in the order of the table. */
+export const PROGRAMS = ['lastscrape', 'empty', 'shell'] as const;
+
+/** One of them. */
+export type Program = (typeof PROGRAMS)[number];
+
+/** How long and how often; the short form of the bench has less of all. */
+export type FootprintPlan = {
+  readonly subject: Subject;
+  readonly watchSeconds: number;
+  readonly growthSeconds: number;
+  readonly warmStartCount: number;
+  readonly coldStartCount: number;
+  /** Searches the smallest memory limit; otherwise only lastscrape in 64 MiB is tried. */
+  readonly isLimitSearched: boolean;
+};
+
+/** What one program costs. `undefined`: not measurable here, or it does not apply. */
+export type Footprint = {
+  readonly residentBytes: number;
+  readonly anonymousBytes: number;
+  readonly threadCount: number;
+  readonly cpuSecondsAt1s: number;
+  readonly cpuSecondsAt5s: number | undefined;
+  readonly warmStartSeconds: number;
+  readonly coldStartSeconds: number | undefined;
+  /** Its own file. */
+  readonly binaryBytes: number;
+  /** The same with every file that it loads or starts. */
+  readonly filesBytes: number;
+  readonly smallestLimitMebibytes: number | undefined;
+};
+
+/** One size of exposition. */
+export type Growth = {
+  readonly bodyBytes: number;
+  readonly residentBytes: number;
+  readonly anonymousBytes: number;
+  readonly lookSeconds: number;
+  readonly cpuSecondsPerLook: number;
+  readonly shellCpuSecondsPerLook: number;
+};
+
+/** All of it. */
+export type Footprints = {
+  readonly programs: Readonly<Record<Program, Footprint>>;
+  readonly growth: readonly Growth[];
+  /** `undefined` where no memory limit can be set. */
+  readonly worksIn64Mebibytes: boolean | undefined;
+};
+
+/** The simplest form of the job: no settle, no count of scrapes, no proof that anything is gone. */
+const SHELL_LOOP = `
+until curl -sf "$URL/metrics" | grep -q '^locust_up 1'; do sleep "$POLL"; done
+while curl -sf "$URL/metrics" | grep -q '^locust_up 1'; do sleep "$POLL"; done
+sleep "$WAIT"
+curl -s -X POST "$URL/quitquitquit"
+exit 0
+`;
+
+const SMALL_BYTES = 50_000;
+const BODY_BYTES = [SMALL_BYTES, 3_000_000, 30_000_000];
+/** Three at a time: CPU time is told in hundredths of a second. */
+const INSTANCE_COUNT = 3;
+/** What a start costs is not what a minute costs. */
+const WARM_UP_SECONDS = 6;
+const HOLD_MS = 300;
+const LIMITS_MEBIBYTES = { fewest: 2, most: 128, step: 2 };
+const BUDGET_MEBIBYTES = 64;
+/** A limit works when the whole story takes no longer than without a limit, and this much. */
+const SLACK_SECONDS = 1.5;
+/** When main ends in a story: a cold start and some looks were before. */
+const END_MS = 2_500;
+const STORY_SECONDS = 30;
+
+/** Measures everything, one part after the other. */
+export async function measureFootprints(plan: FootprintPlan): Promise<Footprints> {
+  await using bench = openBench(plan.subject);
+  say('memory and CPU time');
+  const watched = await watchAll(bench, plan.watchSeconds);
+  say('growth');
+  const growth = await measureGrowth(bench, plan.growthSeconds);
+  say('starts');
+  const warm = await timeStarts(bench, plan.warmStartCount, false);
+  const cold = await timeStarts(bench, plan.coldStartCount, true);
+  say('memory limits');
+  const limits = await findLimits(bench, plan.isLimitSearched);
+  const footprintOf = (program: Program): Footprint => ({
+    ...watched[program],
+    warmStartSeconds: medianOf(warm[program]),
+    coldStartSeconds: cold[program].length === 0 ? undefined : medianOf(cold[program]),
+    binaryBytes: statSync(bench.files[program][0] ?? '').size,
+    filesBytes: sumFiles(bench.files[program]),
+    smallestLimitMebibytes: limits.smallest[program],
+  });
+  return {
+    programs: { lastscrape: footprintOf('lastscrape'), empty: footprintOf('empty'), shell: footprintOf('shell') },
+    growth,
+    worksIn64Mebibytes: limits.worksIn64Mebibytes,
+  };
+}
+
+type Bench = AsyncDisposable & {
+  readonly lastscrape: readonly string[];
+  readonly node: string;
+  /** The programs that each is made of, its own first. */
+  readonly files: Readonly<Record<Program, readonly string[]>>;
+  /** Starts a program that ends with the bench. Its stdout is read by the one who asks. */
+  start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
+  openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
+};
+
+type Running = { readonly child: ChildProcess; readonly pid: number; readonly exited: Promise<number | null> };
+
+type Exposition = { readonly url: string; readonly mainPort: number; readonly stop: () => Promise<void> };
+
+function openBench(subject: Subject): Bench {
+  const stack = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-bench-'));
+  stack.defer(() => rmSync(folder, { recursive: true }));
+  const copy = (from: string, name: string): string => {
+    copyFileSync(from, join(folder, name));
+    return join(folder, name);
+  };
+  const node = copy(process.execPath, 'node');
+  const lastscrape = subject.binary === undefined ? subject.command : [copy(subject.binary, 'lastscrape')];
+
+  const start: Bench['start'] = (command, env) => {
+    const [file = '', ...args] = command;
+    const child = spawn(file, args, { cwd: folder, env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(child, 'exit').then(([code]): number | null => code);
+    const { pid } = child;
+    if (pid === undefined) throw new Error(`Cannot start ${file}`);
+    stack.defer(() => stop({ child, pid, exited }));
+    return { child, pid, exited };
+  };
+  return {
+    lastscrape,
+    node,
+    files: {
+      lastscrape: [lastscrape[0] ?? ''],
+      empty: [node],
+      shell: ['sh', 'curl', 'grep', 'sleep'].map(findProgram),
+    },
+    start,
+    async openExposition(bodyBytes, holdMs = 0) {
+      const file = join(import.meta.dirname, 'exposition-main.ts');
+      const running = start([process.execPath, file, String(bodyBytes), String(holdMs)], {});
+      const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
+      const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
+      return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), stop: () => stop(running) };
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const PATH = readTestVariable('PATH') ?? '';
+
+/** A curl below a shell ends by itself. */
+async function stop({ child, exited }: Running): Promise<void> {
+  child.kill('SIGKILL');
+  await exited;
+}
+
+function lastscrapeEnv({ url, mainPort }: Exposition, poll: string): Record<string, string> {
+  return {
+    LASTSCRAPE_METRICS_URL: `${url}/metrics`,
+    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${mainPort}`,
+    LASTSCRAPE_POLL: poll,
+  };
+}
+
+function startProgram(bench: Bench, program: Program, exposition: Exposition, pollSeconds: number): Running {
+  switch (program) {
+    case 'lastscrape':
+      return discard(bench.start(bench.lastscrape, lastscrapeEnv(exposition, `${pollSeconds}s`)));
+    case 'empty':
+      return discard(bench.start([bench.node, '-e', 'setInterval(() => {}, 1e9)'], {}));
+    case 'shell':
+      return discard(
+        bench.start(['sh', '-c', SHELL_LOOP], { URL: exposition.url, POLL: String(pollSeconds), WAIT: '15' }),
+      );
+  }
+}
+
+function discard(running: Running): Running {
+  running.child.stdout?.resume();
+  return running;
+}
+
+type Watched = Pick<
+  Footprint,
+  'residentBytes' | 'anonymousBytes' | 'threadCount' | 'cpuSecondsAt1s' | 'cpuSecondsAt5s'
+>;
+
+async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<Program, Watched>>> {
+  const exposition = await bench.openExposition(SMALL_BYTES);
+  // The programs of a shell's look live for milliseconds: here each look takes 0.3 s, so that they are seen.
+  const slow = await bench.openExposition(SMALL_BYTES, HOLD_MS);
+  const several = (program: Program, pollSeconds: number) =>
+    Array.from({ length: INSTANCE_COUNT }, () => startProgram(bench, program, exposition, pollSeconds));
+  const at1s = {
+    lastscrape: several('lastscrape', 1),
+    empty: several('empty', 1),
+    shell: several('shell', 1),
+  };
+  const at5s = { lastscrape: several('lastscrape', 5), empty: [], shell: several('shell', 5) };
+  const slowShell = startProgram(bench, 'shell', slow, 1);
+  await delay(WARM_UP_SECONDS * 1000);
+
+  const all = [...Object.values(at1s), ...Object.values(at5s)].flat();
+  const before = new Map(all.map(({ pid }) => [pid, readCpuSeconds(pid)]));
+  const startedAtMs = performance.now();
+  const costs = new Map<number, Cost[]>();
+  let shellPeak: Cost = { residentBytes: 0, anonymousBytes: 0, threadCount: 0 };
+  while (performance.now() - startedAtMs < seconds * 1000) {
+    await delay(200);
+    for (const { pid } of [...at1s.lastscrape, ...at1s.empty]) {
+      costs.set(pid, [...(costs.get(pid) ?? []), readCost(pid)]);
+    }
+    const tree = readTreeCost(slowShell.pid);
+    if (tree.anonymousBytes > shellPeak.anonymousBytes) shellPeak = tree;
+  }
+  const minutes = (performance.now() - startedAtMs) / 60_000;
+  const cpu = (group: readonly Running[]): number | undefined => {
+    const spent = group.map(({ pid }) => readCpuSeconds(pid) - (before.get(pid) ?? 0));
+    return group.length === 0 ? undefined : spent.reduce((sum, one) => sum + one, 0) / group.length / minutes;
+  };
+  const middle = (group: readonly Running[], field: keyof Cost): number =>
+    medianOf(group.flatMap(({ pid }) => costs.get(pid) ?? []).map((cost) => cost[field]));
+  const watchedOf = (program: Program): Watched => ({
+    residentBytes: program === 'shell' ? shellPeak.residentBytes : middle(at1s[program], 'residentBytes'),
+    anonymousBytes: program === 'shell' ? shellPeak.anonymousBytes : middle(at1s[program], 'anonymousBytes'),
+    threadCount: program === 'shell' ? shellPeak.threadCount : middle(at1s[program], 'threadCount'),
+    cpuSecondsAt1s: cpu(at1s[program]) ?? 0,
+    cpuSecondsAt5s: cpu(at5s[program]),
+  });
+  const watched = { lastscrape: watchedOf('lastscrape'), empty: watchedOf('empty'), shell: watchedOf('shell') };
+  await Promise.all([...all, slowShell].map(stop));
+  await Promise.all([exposition.stop(), slow.stop()]);
+  return watched;
+}
+
+async function measureGrowth(bench: Bench, seconds: number): Promise<readonly Growth[]> {
+  const started = await Promise.all(
+    BODY_BYTES.map(async (bodyBytes) => {
+      const exposition = await bench.openExposition(bodyBytes);
+      const env = { ...lastscrapeEnv(exposition, '1s'), LASTSCRAPE_LOG_LEVEL: 'debug' };
+      const watcher = bench.start(bench.lastscrape, env);
+      let log = '';
+      watcher.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+        log += text;
+      });
+      // Its own exposition: what the shell's looks count must not be counted with lastscrape's.
+      const other = await bench.openExposition(bodyBytes);
+      const shell = startProgram(bench, 'shell', other, 1);
+      return { bodyBytes, exposition, other, watcher, shell, readLog: () => log };
+    }),
+  );
+  await delay(WARM_UP_SECONDS * 1000);
+  const before = await Promise.all(started.map(readMoment));
+  const costs = started.map((): Cost[] => []);
+  const endMs = performance.now() + seconds * 1000;
+  while (performance.now() < endMs) {
+    await delay(200);
+    for (const [index, { watcher }] of started.entries()) costs[index]?.push(readCost(watcher.pid));
+  }
+  const growth = await Promise.all(
+    started.map(async (one, index) => {
+      const after = await readMoment(one);
+      const start = before[index] ?? after;
+      const samples = costs[index] ?? [];
+      const looks = [...one.readLog().matchAll(/"msg":"look","tookSeconds":([\d.]+)/g)].map(([, text]) => Number(text));
+      return {
+        bodyBytes: one.bodyBytes,
+        residentBytes: medianOf(samples.map((cost) => cost.residentBytes)),
+        anonymousBytes: medianOf(samples.map((cost) => cost.anonymousBytes)),
+        lookSeconds: medianOf(looks),
+        cpuSecondsPerLook: (after.cpuSeconds - start.cpuSeconds) / (after.lookCount - start.lookCount),
+        shellCpuSecondsPerLook:
+          (after.shellCpuSeconds - start.shellCpuSeconds) / (after.shellLookCount - start.shellLookCount),
+      };
+    }),
+  );
+  await Promise.all(started.flatMap(({ watcher, shell }) => [stop(watcher), stop(shell)]));
+  await Promise.all(started.flatMap(({ exposition, other }) => [exposition.stop(), other.stop()]));
+  return growth;
+}
+
+async function readMoment(one: {
+  readonly exposition: Exposition;
+  readonly other: Exposition;
+  readonly watcher: Running;
+  readonly shell: Running;
+}) {
+  return {
+    cpuSeconds: readCpuSeconds(one.watcher.pid),
+    shellCpuSeconds: readCpuSeconds(one.shell.pid),
+    lookCount: await readLookCount(one.exposition),
+    shellLookCount: await readLookCount(one.other),
+  };
+}
+
+async function readLookCount({ url }: Exposition): Promise<number> {
+  return Number(await (await fetch(`${url}/looks`)).text());
+}
+
+/**
+ * From the start of a process to its first request of /metrics; for the empty program, which makes none, to its first line.
+ * Cold: its own file is not in the page cache. What it shares with the system, as libc, is; so there is no cold shell.
+ */
+async function timeStarts(
+  bench: Bench,
+  count: number,
+  isCold: boolean,
+): Promise<Readonly<Record<Program, readonly number[]>>> {
+  const seconds: Record<Program, number[]> = { lastscrape: [], empty: [], shell: [] };
+  let onRequest = (): void => {};
+  const server = createServer((_request, response) => {
+    onRequest();
+    response.end('locust_up 1\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const exposition: Exposition = { url: `http://127.0.0.1:${port}`, mainPort: port, stop: async () => {} };
+  for (let turn = 0; turn < count; turn += 1) {
+    for (const program of PROGRAMS) {
+      const [file = ''] = bench.files[program];
+      if (isCold && (program === 'shell' || !dropFromCache(file))) continue;
+      const requested = new Promise<void>((resolve) => {
+        onRequest = resolve;
+      });
+      const startedAtMs = performance.now();
+      const running =
+        program === 'empty'
+          ? bench.start([bench.node, '-e', "require('fs').writeSync(1, 'x'); setInterval(() => {}, 1e9)"], {})
+          : startProgram(bench, program, exposition, 1);
+      await (program === 'empty' && running.child.stdout !== null ? once(running.child.stdout, 'data') : requested);
+      seconds[program].push((performance.now() - startedAtMs) / 1000);
+      await stop(running);
+    }
+  }
+  server.closeAllConnections();
+  server.close();
+  return seconds;
+}
+
+/** Says whether the file is out of the page cache now; others' files are left alone. */
+function dropFromCache(file: string): boolean {
+  try {
+    execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none'], { stdio: 'ignore' });
+    return (
+      execFileSync('fincore', ['--noheadings', '--raw', '--output', 'PAGES', file], { encoding: 'utf8' }).trim() === '0'
+    );
+  } catch {
+    return false;
+  }
+}
+
+type Limits = {
+  readonly smallest: Readonly<Partial<Record<Program, number>>>;
+  readonly worksIn64Mebibytes: boolean | undefined;
+};
+
+// Works: from a cold cache the whole story (looks while main runs, its end, the quit) ends with exit code 0, and as fast as
+// without a limit. The pages of the program's own file count into the limit; those of the system's libraries do not,
+// since others have read them already.
+async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
+  using group = openMemoryGroup();
+  if (group === undefined) return { smallest: {}, worksIn64Mebibytes: undefined };
+  const isWorking = async (program: Program, mebibytes: number, unlimitedSeconds: number): Promise<boolean> => {
+    group.setLimit(mebibytes * 2 ** 20);
+    return (await tellStory(bench, program, group.wrap, unlimitedSeconds + SLACK_SECONDS)) !== undefined;
+  };
+  const smallest: Partial<Record<Program, number>> = {};
+  let worksIn64Mebibytes: boolean | undefined;
+  for (const program of PROGRAMS) {
+    if (!isSearched && program !== 'lastscrape') continue;
+    const unlimitedSeconds = await tellStory(bench, program, (command) => command, STORY_SECONDS);
+    if (unlimitedSeconds === undefined) throw new Error(`Cannot measure ${program}: its story fails without a limit`);
+    if (program === 'lastscrape') {
+      worksIn64Mebibytes = await isWorking(program, BUDGET_MEBIBYTES, unlimitedSeconds);
+    }
+    if (!isSearched) continue;
+    let { fewest: fails, most: works } = LIMITS_MEBIBYTES;
+    while (works - fails > LIMITS_MEBIBYTES.step) {
+      const middle = (works + fails) / 2 - (((works + fails) / 2) % LIMITS_MEBIBYTES.step);
+      if (await isWorking(program, middle, unlimitedSeconds)) works = middle;
+      else fails = middle;
+    }
+    smallest[program] = works;
+  }
+  return { smallest, worksIn64Mebibytes };
+}
+
+/** How long the story took (seconds); `undefined` when it ended badly or not in time. */
+async function tellStory(
+  bench: Bench,
+  program: Program,
+  wrap: (command: readonly string[]) => readonly string[],
+  mostSeconds: number,
+): Promise<number | undefined> {
+  const exposition = await bench.openExposition(SMALL_BYTES);
+  for (const file of bench.files[program].slice(0, program === 'shell' ? 0 : 1)) dropFromCache(file);
+  const startedAtMs = performance.now();
+  const running = discard(startStory(bench, program, exposition, wrap));
+  const ending = delay(END_MS).then(() => fetch(`${exposition.url}/end`));
+  const code = await Promise.race([running.exited, delay(mostSeconds * 1000, 'late' as const)]);
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  await ending;
+  await stop(running);
+  await exposition.stop();
+  return code === 0 ? seconds : undefined;
+}
+
+function startStory(
+  bench: Bench,
+  program: Program,
+  exposition: Exposition,
+  wrap: (command: readonly string[]) => readonly string[],
+): Running {
+  switch (program) {
+    case 'lastscrape':
+      return bench.start(wrap(bench.lastscrape), {
+        ...lastscrapeEnv(exposition, '500ms'),
+        LASTSCRAPE_SETTLE: '500ms',
+        LASTSCRAPE_TTL: '1s',
+      });
+    case 'empty':
+      return bench.start(wrap([bench.node, '-e', 'setTimeout(() => {}, 3000)']), {});
+    case 'shell':
+      return bench.start(wrap(['sh', '-c', SHELL_LOOP]), { URL: exposition.url, POLL: '0.5', WAIT: '1' });
+  }
+}
+
+function sumFiles(programs: readonly string[]): number {
+  const files = new Set(programs.flatMap((file) => [realpathSync(file), ...listLibraries(file)]));
+  return [...files].reduce((sum, file) => sum + statSync(file).size, 0);
+}
+
+// "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)", "\t/lib64/ld-linux-x86-64.so.2 (0x00007f…)".
+function listLibraries(file: string): readonly string[] {
+  const text = execFileSync('ldd', [file], { encoding: 'utf8' });
+  return [...text.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => realpathSync(path));
+}
+
+function findProgram(name: string): string {
+  return realpathSync(execFileSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).trim());
+}
+
+function say(part: string): void {
+  process.stderr.write(`footprint: ${part}\n`);
+}

@@ -1,0 +1,47 @@
+// Starts programs under a memory limit, in a control group below the one that this process is in (version 1 or 2).
+// It makes that group only where it may, and removes it.
+
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A group whose members together get no more memory than its limit. Disposing of it needs all members to be gone. */
+export type MemoryGroup = Disposable & {
+  setLimit(bytes: number): void;
+  /** The command that runs `command` as a member. */
+  wrap(command: readonly string[]): readonly string[];
+};
+
+/** Makes a group; `undefined` where this user or this machine cannot (no memory controller, not root). */
+export function openMemoryGroup(): MemoryGroup | undefined {
+  for (const { parent, limitFile } of listParents()) {
+    const folder = join(parent, `lastscrape-bench-${process.pid}`);
+    try {
+      mkdirSync(folder);
+    } catch {
+      continue;
+    }
+    if (existsSync(join(folder, limitFile))) return groupIn(folder, limitFile);
+    rmdirSync(folder);
+  }
+  return undefined;
+}
+
+function groupIn(folder: string, limitFile: string): MemoryGroup {
+  return {
+    setLimit: (bytes) => writeFileSync(join(folder, limitFile), String(bytes)),
+    wrap: (command) => ['sh', '-c', 'echo $$ >"$0" && exec "$@"', join(folder, 'cgroup.procs'), ...command],
+    [Symbol.dispose]: () => rmdirSync(folder),
+  };
+}
+
+// "4:memory:/path" in version 1, "0::/path" in version 2 (cgroups(7)).
+function listParents(): { readonly parent: string; readonly limitFile: string }[] {
+  if (!existsSync('/proc/self/cgroup')) return [];
+  const lines = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n');
+  return lines.flatMap((line) => {
+    const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (controllers.split(',').includes('memory'))
+      return [{ parent: join('/sys/fs/cgroup/memory', path), limitFile: 'memory.limit_in_bytes' }];
+    return controllers === '' ? [{ parent: join('/sys/fs/cgroup', path), limitFile: 'memory.max' }] : [];
+  });
+}
