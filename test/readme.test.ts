@@ -68,3 +68,9 @@ test('the README names its two commands at the top, and every script that it men
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   for (const [, name = ''] of readme.matchAll(/npm run ([a-z:]+)/g)) assert.ok(name in scripts, `npm run ${name}`);
 });
+
+test('the README has the tables that npm run bench wrote, word by word', () => {
+  const [, quoted = ''] = /<!-- bench -->\n([\s\S]*?)\n<!-- \/bench -->/.exec(readme) ?? [];
+  const written = readFileSync(join(ROOT, 'image/figures/bench.md'), 'utf8');
+  assert.equal(quoted.trim(), written.trim().replaceAll(/^### /gm, '#### '));
+});
