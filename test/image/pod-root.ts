@@ -64,8 +64,11 @@ function copy(from: string, to: string, filter: (path: string) => boolean = () =
   cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter });
 }
 
-// At the same paths: those in which Debian's loader looks without a cache.
-function copyLibraries(programs: readonly string[], root: string, there: readonly string[]): void {
+/**
+ * Copies the libraries that the loader names for these programs, but for those below the folders that are `there` already. They
+ * keep their paths: those in which Debian's loader looks without a cache.
+ */
+export function copyLibraries(programs: readonly string[], root: string, there: readonly string[]): void {
   const text = execFileSync('ldd', programs, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
   const libraries = new Set([...text.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path ?? ''));
   for (const path of libraries) {

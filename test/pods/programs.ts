@@ -15,14 +15,18 @@ export type ExporterProgram = { readonly name: string; readonly isReal: boolean;
 export type Programs = {
   readonly locust: readonly string[] | undefined;
   readonly prometheus: readonly string[] | undefined;
+  readonly promtool: readonly string[] | undefined;
   readonly nodeExporter: readonly string[] | undefined;
+  /** Builds the kustomization of a folder, which comes last on its command line. */
+  readonly kustomize: readonly string[] | undefined;
+  readonly kubeconform: readonly string[] | undefined;
   /** The stand-in first, then a real one where there is one. */
   readonly exporters: readonly ExporterProgram[];
   readonly watcher: readonly string[];
 };
 
 /** A program by the name of its field in Programs. */
-export type Needed = 'locust' | 'prometheus' | 'nodeExporter';
+export type Needed = 'locust' | 'prometheus' | 'promtool' | 'nodeExporter' | 'kustomize' | 'kubeconform';
 
 /** The Locust that requirements.txt locks. */
 export const LOCKED_LOCUST_VERSION = '2.47.0';
@@ -33,8 +37,12 @@ export const REQUIREMENTS_PATH = join(import.meta.dirname, 'requirements.txt');
 const HOW_TO_INSTALL: Readonly<Record<Needed, string>> = {
   locust: 'Locust: run "npm exec -- node test/pods/install.ts" (needs Python 3.11 or later with venv, and PyPI)',
   prometheus: 'Prometheus: "apt-get install prometheus" on Debian, or put "prometheus" on the PATH',
+  promtool: 'promtool: "apt-get install prometheus" on Debian, or put "promtool" on the PATH',
   nodeExporter:
     'node_exporter: "apt-get install prometheus-node-exporter" on Debian, or put "prometheus-node-exporter" on the PATH',
+  kustomize: 'kubectl or kustomize: put one of them on the PATH',
+  kubeconform:
+    'kubeconform: "go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0", or put "kubeconform" on the PATH',
 };
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -68,14 +76,22 @@ export const COMPLETE_MARKER = 'lastscrape-complete';
 export function findPrograms(): Programs {
   const environment = locustEnvironmentPath();
   const prometheus = findOnPath('prometheus');
+  const promtool = findOnPath('promtool');
   const nodeExporter = findOnPath('prometheus-node-exporter');
+  const kubectl = findOnPath('kubectl');
+  const kustomize = findOnPath('kustomize');
+  const kubeconform = findOnPath('kubeconform');
   const binary = readTestVariable('LASTSCRAPE_TEST_BINARY');
   return {
     locust: existsSync(join(environment, COMPLETE_MARKER))
       ? [join(environment, 'bin', 'python'), '-m', 'locust']
       : undefined,
     prometheus: prometheus === undefined ? undefined : [prometheus],
+    promtool: promtool === undefined ? undefined : [promtool],
     nodeExporter: nodeExporter === undefined ? undefined : [nodeExporter],
+    kustomize:
+      kubectl !== undefined ? [kubectl, 'kustomize'] : kustomize !== undefined ? [kustomize, 'build'] : undefined,
+    kubeconform: kubeconform === undefined ? undefined : [kubeconform],
     exporters: [standInExporter(), ...realExporters()],
     watcher: binary === undefined ? [process.execPath, join(ROOT, 'bin', 'lastscrape.ts')] : [binary],
   };
@@ -112,7 +128,10 @@ export function describePrograms(programs: Programs, needed: readonly Needed[]):
     phrases.push(...programs.exporters.map((exporter) => exporter.name));
   }
   if (needed.includes('prometheus') && programs.prometheus) phrases.push(readVersion(programs.prometheus));
+  if (needed.includes('promtool') && programs.promtool) phrases.push(readVersion(programs.promtool));
   if (needed.includes('nodeExporter') && programs.nodeExporter) phrases.push(readVersion(programs.nodeExporter));
+  if (needed.includes('kustomize') && programs.kustomize) phrases.push(programs.kustomize.join(' '));
+  if (needed.includes('kubeconform') && programs.kubeconform) phrases.push(programs.kubeconform.join(' '));
   phrases.push(readTestVariable('LASTSCRAPE_TEST_BINARY') ? `the binary ${programs.watcher.join(' ')}` : 'the sources');
   return phrases;
 }
@@ -134,7 +153,8 @@ function realExporters(): readonly ExporterProgram[] {
   return path === undefined ? [] : [{ name: 'the real locust_exporter', isReal: true, command: [path] }];
 }
 
-function findOnPath(name: string): string | undefined {
+/** The path of a program; `undefined` where there is none. */
+export function findOnPath(name: string): string | undefined {
   return (readTestVariable('PATH') ?? '')
     .split(delimiter)
     .map((folder) => join(folder, name))

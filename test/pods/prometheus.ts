@@ -31,18 +31,25 @@ const READY_MS = 60_000;
 
 /** Starts Prometheus and waits until it is ready, which is when its scrapes begin. */
 export async function startPrometheus(start: PrometheusStart): Promise<Prometheus> {
-  const { network, directory, scrapeInterval } = start;
-  const config = join(directory, 'prometheus.yml');
-  writeFileSync(
-    config,
-    `scrape_configs:
+  const { network, scrapeInterval } = start;
+  const config = `scrape_configs:
   - job_name: pod
     scrape_interval: ${scrapeInterval}
     scrape_timeout: ${scrapeInterval}
     static_configs:
       - targets: ["127.0.0.1:${start.targetPort}"]
-`,
-  );
+`;
+  const child = await runPrometheus({ ...start, config });
+  return { child, readSeries: (selector) => readSeries(network, selector) };
+}
+
+/** Starts a Prometheus with the text of its configuration, and waits until it is ready. */
+export async function runPrometheus(
+  start: Pick<PrometheusStart, 'network' | 'command' | 'directory'> & { readonly config: string },
+): Promise<Child> {
+  const { network, directory } = start;
+  const config = join(directory, 'prometheus.yml');
+  writeFileSync(config, start.config);
   const child = startChild({
     name: 'Prometheus',
     command: network.wrap([
@@ -60,7 +67,7 @@ export async function startPrometheus(start: PrometheusStart): Promise<Prometheu
     await child[Symbol.asyncDispose]();
     throw error;
   }
-  return { child, readSeries: (selector) => readSeries(network, selector) };
+  return child;
 }
 
 type ApiSeries = { readonly metric: Record<string, string>; readonly values: readonly [number, string][] };

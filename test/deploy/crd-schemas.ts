@@ -1,0 +1,75 @@
+// Makes fixtures/schemas/prometheus-operator-*/ again: JSON schemas, as kubeconform reads them, of the monitors and rules in
+// deploy/monitoring, from the CustomResourceDefinitions in prometheus-operator's Go module. Needs Go and its module proxy:
+// npm exec -- node test/deploy/crd-schemas.ts
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+
+/** The version whose definitions are kept. */
+export const OPERATOR_VERSION = '0.85.0';
+
+/** Where they are. */
+export const OPERATOR_SCHEMAS = join(
+  import.meta.dirname,
+  '../../fixtures/schemas',
+  `prometheus-operator-${OPERATOR_VERSION}`,
+);
+
+const MODULE = 'github.com/prometheus-operator/prometheus-operator';
+const PLURALS = ['podmonitors', 'servicemonitors', 'prometheusrules'];
+
+/** A part of a JSON schema. */
+export type Schema = { readonly [key: string]: unknown };
+
+/** A schema as kubeconform needs it: without descriptions, and with no field that is not named, as `kubectl apply` demands. */
+export function tidy(schema: Schema): Schema {
+  if (schema['x-kubernetes-int-or-string'] === true) return { anyOf: [{ type: 'integer' }, { type: 'string' }] };
+  const entries = Object.entries(schema)
+    .filter(([key]) => key !== 'description' && key !== 'default' && !key.startsWith('x-kubernetes-'))
+    .map(([key, value]): [string, unknown] => {
+      if (key === 'properties') {
+        return [
+          key,
+          Object.fromEntries(Object.entries(value as Schema).map(([name, each]) => [name, tidy(each as Schema)])),
+        ];
+      }
+      return [key, key === 'items' || key === 'additionalProperties' ? tidy(value as Schema) : value];
+    });
+  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true || 'additionalProperties' in schema;
+  return Object.fromEntries(
+    'properties' in schema && !isOpen ? [...entries, ['additionalProperties', false]] : entries,
+  );
+}
+
+/** The file's name and text for one definition. */
+export function convert(definition: string): { name: string; text: string } {
+  const { spec } = parse(definition);
+  const [version] = spec.versions;
+  const schema = tidy(version.schema.openAPIV3Schema);
+  const properties = {
+    ...(schema['properties'] as Schema),
+    apiVersion: { enum: [`${spec.group}/${version.name}`] },
+    kind: { enum: [spec.names.kind] },
+    metadata: { type: 'object' },
+  };
+  return {
+    name: `${spec.names.singular}-${spec.group.split('.')[0]}-${version.name}.json`,
+    text: `${JSON.stringify({ ...schema, properties }, null, 1)}\n`,
+  };
+}
+
+if (import.meta.main) {
+  const options = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 24 } as const;
+  const download = execFileSync('go', ['mod', 'download', '-json', `${MODULE}@v${OPERATOR_VERSION}`], options);
+  const { Dir } = JSON.parse(download);
+  mkdirSync(OPERATOR_SCHEMAS, { recursive: true });
+  for (const plural of PLURALS) {
+    const definition = join(Dir, 'example/prometheus-operator-crd', `monitoring.coreos.com_${plural}.yaml`);
+    const { name, text } = convert(readFileSync(definition, 'utf8'));
+    writeFileSync(join(OPERATOR_SCHEMAS, name), text);
+    process.stdout.write(`${join(OPERATOR_SCHEMAS, name)}\n`);
+  }
+}

@@ -1,0 +1,146 @@
+// What Prometheus's Kubernetes discovery makes of pods: its targets with their `__meta_kubernetes_` labels, for file_sd to carry.
+// Written after Prometheus's source (discovery/kubernetes/pod.go, endpoints.go, endpointslice.go; the same in 2.42.0 and 3.8.0 where
+// nothing else is said) and, for which pods stand behind a Service, Kubernetes 1.36.3 (endpoints_controller.go, and
+// ShouldPodBeInEndpoints of k8s.io/endpointslice).
+
+/** What of a pod discovery looks at. */
+export type Pod = {
+  readonly metadata: {
+    name: string;
+    namespace: string;
+    readonly labels: Record<string, string>;
+    readonly annotations?: Record<string, string>;
+    deletionTimestamp?: string;
+  };
+  readonly spec: { readonly containers: Container[]; readonly initContainers?: Container[] };
+  status: PodStatus;
+};
+
+/** A container, with the ports that it declares. */
+export type Container = { name: string; readonly image: string; ports?: ContainerPort[] };
+type ContainerPort = { readonly containerPort: number; readonly name?: string };
+
+/** The phase, the condition Ready (`unknown` before it is set), and the address (empty until the pod has one). */
+export type PodStatus = { readonly phase: string; readonly ready: string; readonly podIP: string };
+
+/** A Service without labels, as the operator makes them. */
+export type Service = {
+  readonly name: string;
+  readonly namespace: string;
+  readonly selector: Readonly<Record<string, string>>;
+  readonly ports: readonly { readonly name: string; readonly port: number }[];
+};
+
+/** A target's labels before relabelling, `__address__` among them. */
+export type Target = Readonly<Record<string, string>>;
+
+/** Which discovery role finds what is behind a Service. */
+export type EndpointRole = 'endpoints' | 'endpointslice';
+
+/** Role pod: one target for each port that a container declares, one without a port for a container that declares none. */
+export function discoverPod(pod: Pod): Target[] {
+  if (pod.status.podIP === '') return [];
+  return containersOf(pod).flatMap(({ container, isInit }) => {
+    const ports = container.ports ?? [];
+    if (ports.length === 0) {
+      const { name, image } = container;
+      return [
+        {
+          ...podLabels(pod),
+          __address__: pod.status.podIP,
+          __meta_kubernetes_pod_container_name: name,
+          __meta_kubernetes_pod_container_image: image,
+          __meta_kubernetes_pod_container_init: String(isInit),
+        },
+      ];
+    }
+    return ports.map((port) => ({ ...podLabels(pod), ...portLabels(pod, container, port, isInit) }));
+  });
+}
+
+/**
+ * Role endpoints or endpointslice: one target for each port of the Service, and one for each other port that a container behind
+ * it declares. Before Prometheus 3 native sidecars are unknown here (`knowsInit` false).
+ */
+export function discoverService(
+  service: Service,
+  pods: readonly Pod[],
+  role: EndpointRole,
+  knowsInit: boolean,
+): Target[] {
+  return pods
+    .filter((pod) => isBehind(service, pod, role))
+    .flatMap((pod) => {
+      const containers = containersOf(pod).filter(({ isInit }) => knowsInit || !isInit);
+      const ofService = {
+        __meta_kubernetes_namespace: service.namespace,
+        __meta_kubernetes_service_name: service.name,
+      };
+      const served = service.ports.map(({ name, port }) => {
+        const owner = containers.find(({ container }) => container.ports?.some((each) => each.containerPort === port));
+        const kind = role === 'endpoints' ? 'endpoint' : 'endpointslice';
+        return {
+          ...podLabels(pod),
+          ...ofService,
+          ...(owner && portLabels(pod, owner.container, { containerPort: port }, owner.isInit)),
+          __address__: `${pod.status.podIP}:${port}`,
+          [`__meta_kubernetes_${kind}_port_name`]: name,
+          [`__meta_kubernetes_${kind}_address_target_kind`]: 'Pod',
+          [`__meta_kubernetes_${kind}_address_target_name`]: pod.metadata.name,
+        };
+      });
+      const others = containers.flatMap(({ container, isInit }) =>
+        (container.ports ?? [])
+          .filter(({ containerPort }) => !service.ports.some(({ port }) => port === containerPort))
+          .map((port) => ({ ...podLabels(pod), ...ofService, ...portLabels(pod, container, port, isInit) })),
+      );
+      return [...served, ...others];
+    });
+}
+
+// A pod that is being deleted stays in a slice until it has ended, and leaves Endpoints at once. Ready or not, it is listed.
+function isBehind(service: Service, pod: Pod, role: EndpointRole): boolean {
+  if (pod.metadata.namespace !== service.namespace) return false;
+  if (['Succeeded', 'Failed'].includes(pod.status.phase) || pod.status.podIP === '') return false;
+  if (role === 'endpoints' && pod.metadata.deletionTimestamp !== undefined) return false;
+  return Object.entries(service.selector).every(([key, value]) => pod.metadata.labels[key] === value);
+}
+
+function containersOf(pod: Pod): { container: Container; isInit: boolean }[] {
+  return [
+    ...pod.spec.containers.map((container) => ({ container, isInit: false })),
+    ...(pod.spec.initContainers ?? []).map((container) => ({ container, isInit: true })),
+  ];
+}
+
+// Neither a deletion timestamp nor a container's state is among them.
+function podLabels({ metadata, status }: Pod): Target {
+  const labels: Record<string, string> = {
+    __meta_kubernetes_namespace: metadata.namespace,
+    __meta_kubernetes_pod_name: metadata.name,
+    __meta_kubernetes_pod_ip: status.podIP,
+    __meta_kubernetes_pod_phase: status.phase,
+    __meta_kubernetes_pod_ready: status.ready,
+    __meta_kubernetes_pod_controller_kind: 'Job',
+  };
+  for (const [kind, values] of Object.entries({ label: metadata.labels, annotation: metadata.annotations ?? {} })) {
+    for (const [key, value] of Object.entries(values)) {
+      const name = key.replaceAll(/[^a-zA-Z0-9_]/g, '_');
+      labels[`__meta_kubernetes_pod_${kind}_${name}`] = value;
+      labels[`__meta_kubernetes_pod_${kind}present_${name}`] = 'true';
+    }
+  }
+  return labels;
+}
+
+function portLabels(pod: Pod, { name, image }: Container, port: ContainerPort, isInit: boolean): Target {
+  return {
+    __address__: `${pod.status.podIP}:${port.containerPort}`,
+    __meta_kubernetes_pod_container_name: name,
+    __meta_kubernetes_pod_container_image: image,
+    __meta_kubernetes_pod_container_port_name: port.name ?? '',
+    __meta_kubernetes_pod_container_port_number: String(port.containerPort),
+    __meta_kubernetes_pod_container_port_protocol: 'TCP',
+    __meta_kubernetes_pod_container_init: String(isInit),
+  };
+}
