@@ -1,0 +1,218 @@
+// The operator's pods (fixtures/pods), what they are with lastscrape in them (fixtures/injected), and what a server adds to any pod
+// by itself. The tests of every route compare with these: Kyverno's command line, kustomize, a real cluster.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { parse, parseAllDocuments } from 'yaml';
+
+const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures');
+
+/** A part of a manifest, as YAML or JSON gives it. */
+export type Fields = { [field: string]: unknown };
+
+type Variable = { name: string; value?: string; valueFrom?: { fieldRef?: Fields } };
+
+/** A container of a pod: what the tests ask of it by name, and the rest. */
+export type Container = Fields & {
+  name: string;
+  env?: readonly Variable[];
+  ports?: readonly Fields[];
+  volumeMounts?: readonly Fields[];
+};
+
+/** A pod, from a file or from a server. */
+export type Pod = Fields & {
+  metadata: Fields & { annotations?: Record<string, string>; labels?: Record<string, string> };
+  spec: Fields & {
+    containers: readonly Container[];
+    initContainers?: readonly Container[];
+    terminationGracePeriodSeconds?: number;
+  };
+};
+
+/** The pods of fixtures/pods that get the container; each has a golden of the same name. */
+export const INJECTED = ['regular', 'regular-1.1.1', 'native'] as const;
+
+/** Those that stay as they are. */
+export const UNTOUCHED = ['otel', 'host-network', 'opted-out', 'worker', 'already-injected'] as const;
+
+/** The name of a file in fixtures/pods, without its ending. */
+export type PodName = (typeof INJECTED)[number] | (typeof UNTOUCHED)[number];
+
+/** One row of fixtures/injected/annotations.yaml: what a test's annotations change. */
+export type Variant = {
+  readonly pod: PodName;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** terminationGracePeriodSeconds that the pod brings along; absent is the default, 30 s. */
+  readonly ownSeconds?: number;
+  /** The golden whose container lastscrape is the one to expect. */
+  readonly lastscrape: (typeof INJECTED)[number];
+  /** terminationGracePeriodSeconds to expect; absent is the default, 30 s. */
+  readonly seconds?: number;
+};
+
+/** The pod as the operator makes it. */
+export function readPod(name: PodName): Pod {
+  return parse(readFileSync(join(FIXTURES, 'pods', `${name}.yaml`), 'utf8'));
+}
+
+/** Pods with the exporter that are no master of the operator, by what is wrong with their labels; they stay as they are, too. */
+export function readStrangers(): Readonly<Record<string, Pod>> {
+  const pod = readPod('regular');
+  const { 'performance-test-pod-name': name, ...unnamed } = pod.metadata.labels ?? {};
+  const labels: Readonly<Record<string, Record<string, string>>> = {
+    'no name of a test': unnamed,
+    'not a master': { ...pod.metadata.labels, 'performance-test-pod-name': 'checkout-load-worker' },
+    'master not at the end': { ...pod.metadata.labels, 'performance-test-pod-name': `${name}-0` },
+    'not the operator': { ...pod.metadata.labels, 'managed-by': 'somebody-else' },
+  };
+  const strangers = Object.entries(labels).map(([what, own]) => [
+    what,
+    { ...pod, metadata: { ...pod.metadata, labels: own } },
+  ]);
+  return Object.fromEntries(strangers);
+}
+
+/** The pod that a real API server made of it with deploy/policy.yaml applied, normalised. */
+export function readGolden(name: (typeof INJECTED)[number]): Pod {
+  return parse(readFileSync(join(FIXTURES, 'injected', `${name}.yaml`), 'utf8'));
+}
+
+/** The rows of fixtures/injected/annotations.yaml. */
+export function readVariants(): readonly Variant[] {
+  return parse(readFileSync(join(FIXTURES, 'injected', 'annotations.yaml'), 'utf8'));
+}
+
+/** What an API server answered for the pod, as it is. */
+export function readAnswer(name: (typeof INJECTED)[number]): Pod {
+  return JSON.parse(readFileSync(join(FIXTURES, 'injected', `${name}.answer.json`), 'utf8'));
+}
+
+/** deploy/policy.yaml without its comments, as a checksum: the goldens hold for this policy only. */
+export function hashPolicy(): string {
+  const documents = parseAllDocuments(readFileSync(join(FIXTURES, '..', 'deploy', 'policy.yaml'), 'utf8'));
+  return createHash('sha256').update(JSON.stringify(documents)).digest('hex');
+}
+
+/** The operator's pod with the annotations and the grace of a row. */
+export function podOf(variant: Variant): Pod {
+  return annotate(readPod(variant.pod), variant, variant.ownSeconds);
+}
+
+/** What a policy must make of it, normalised. */
+export function goldenOf(variant: Variant): Pod {
+  const pod = normalise(annotate(readPod(variant.pod), variant, variant.seconds));
+  const container = lastscrapeOf(readGolden(variant.lastscrape));
+  return { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, container] } };
+}
+
+/** The container lastscrape. @throws unless it is there once, as the last regular container. */
+export function lastscrapeOf(pod: Pod): Container {
+  const names = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map(({ name }) => name);
+  const last = pod.spec.containers.at(-1);
+  if (last?.name !== 'lastscrape' || names.filter((name) => name === 'lastscrape').length !== 1) {
+    throw new Error(
+      `Cannot find lastscrape in the pod: its containers are ${names.join(', ')}; must be there once, as the last regular one`,
+    );
+  }
+  return last;
+}
+
+/**
+ * The pod without what tells it from another one (name, owner, labels of its Job) and without what an API server puts into every
+ * pod (seen in Kubernetes 1.36.3: fixtures/injected/*.answer.json); annotations, labels and spec are left.
+ */
+export function normalise(pod: Pod): Pod {
+  const { containers, initContainers, volumes, tolerations, ...spec } = pod.spec as Pod['spec'] & {
+    volumes?: readonly Fields[];
+    tolerations?: readonly Fields[];
+  };
+  const { annotations, labels = {} } = pod.metadata;
+  const ownLabels = Object.fromEntries(Object.entries(labels).filter(([name]) => !JOB_LABEL.test(name)));
+  return withoutAbsent({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: withoutAbsent({ annotations, labels: ownLabels }),
+    spec: withoutAbsent({
+      containers: containers.map(normaliseContainer),
+      initContainers: initContainers?.map(normaliseContainer),
+      tolerations: withoutEmpty(tolerations?.filter((toleration) => !isDefaultToleration(toleration))),
+      volumes: withoutEmpty(
+        volumes?.filter(({ name }) => !String(name).startsWith('kube-api-access-')).map(normaliseVolume),
+      ),
+      ...without(spec, SPEC_DEFAULTS),
+    }),
+  }) as Pod;
+}
+
+/** What the Job controller adds to the labels of its pods, with and without the prefix. */
+const JOB_LABEL = /^(batch\.kubernetes\.io\/)?(controller-uid|job-name)$/;
+
+const SPEC_DEFAULTS: Fields = {
+  dnsPolicy: 'ClusterFirst',
+  enableServiceLinks: true,
+  preemptionPolicy: 'PreemptLowerPriority',
+  priority: 0,
+  schedulerName: 'default-scheduler',
+  securityContext: {},
+  serviceAccount: 'default',
+  serviceAccountName: 'default',
+  terminationGracePeriodSeconds: 30,
+};
+
+function normaliseContainer(container: Container): Container {
+  const { ports, env, volumeMounts, ...rest } = container;
+  return withoutAbsent({
+    ...without(rest, {
+      resources: {},
+      terminationMessagePath: '/dev/termination-log',
+      terminationMessagePolicy: 'File',
+    }),
+    // With hostNetwork the server writes the port down as the host's, too.
+    ports: ports?.map((port) => without(port, { protocol: 'TCP', hostPort: port['containerPort'] })),
+    env: env?.map(normaliseVariable),
+    volumeMounts: withoutEmpty(
+      volumeMounts?.filter(({ mountPath }) => mountPath !== '/var/run/secrets/kubernetes.io/serviceaccount'),
+    ),
+  }) as Container;
+}
+
+function normaliseVariable(variable: Variable): Fields {
+  const { fieldRef } = variable.valueFrom ?? {};
+  if (fieldRef === undefined) return variable;
+  return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: without(fieldRef, { apiVersion: 'v1' }) } };
+}
+
+function normaliseVolume(volume: Fields): Fields {
+  const { configMap, ...rest } = volume as Fields & { configMap?: Fields };
+  return configMap === undefined ? volume : { ...rest, configMap: without(configMap, { defaultMode: 0o644 }) };
+}
+
+function isDefaultToleration({ key, tolerationSeconds }: Fields): boolean {
+  return /^node\.kubernetes\.io\/(not-ready|unreachable)$/.test(String(key)) && tolerationSeconds === 300;
+}
+
+function annotate(pod: Pod, { annotations }: Variant, terminationGracePeriodSeconds: number | undefined): Pod {
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, ...annotations } },
+    spec: withoutAbsent({ ...pod.spec, terminationGracePeriodSeconds }) as Pod['spec'],
+  };
+}
+
+/** The fields that differ from these defaults, and never the node's name. */
+function without(fields: Fields, defaults: Fields): Fields {
+  const own = Object.entries(fields).filter(
+    ([name, value]) => name !== 'nodeName' && !(name in defaults && isDeepStrictEqual(value, defaults[name])),
+  );
+  return Object.fromEntries(own);
+}
+
+function withoutAbsent(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function withoutEmpty<Item>(items: readonly Item[] | undefined): readonly Item[] | undefined {
+  return items?.length === 0 ? undefined : items;
+}

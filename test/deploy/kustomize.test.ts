@@ -1,0 +1,121 @@
+// deploy/job: the component adds the container of deploy/policy.yaml, last, to the Jobs of a kustomization. Built by the real kustomize.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { findPrograms, gate } from '../pods/programs.ts';
+import { type Container, type Fields, lastscrapeOf, type Pod, readGolden, readPod } from './injected.ts';
+
+type Job = Fields & {
+  kind: string;
+  metadata: { name: string; labels?: Record<string, string> };
+  spec: { template: Pod };
+};
+
+const DEPLOY = join(realpathSync(import.meta.dirname), '..', '..', 'deploy');
+const programs = findPrograms();
+const skip = gate(programs, 'test/deploy/kustomize.test.ts', ['kustomize']);
+
+function build(folder: string): Job[] {
+  const [file = '', ...args] = programs.kustomize ?? [];
+  const text = execFileSync(file, [...args, folder], { encoding: 'utf8' });
+  return parseAllDocuments(text).map((document) => document.toJS());
+}
+
+/** A kustomization of these resources with the component, in a folder of its own. */
+function buildWith(context: TestContext, resources: readonly Fields[], more: Fields = {}): Job[] {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lastscrape-kustomize-')));
+  context.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'resources.yaml'), resources.map((resource) => stringify(resource)).join('---\n'));
+  const components = [relative(folder, join(DEPLOY, 'job', 'component'))];
+  writeFileSync(join(folder, 'kustomization.yaml'), stringify({ resources: ['resources.yaml'], components, ...more }));
+  return build(folder);
+}
+
+function jobOf(name: string, spec: Pod['spec'], labels: Record<string, string> = {}): Fields & Pick<Job, 'metadata'> {
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, labels },
+    spec: { template: { spec: { restartPolicy: 'Never', ...spec } } },
+  };
+}
+
+function isNamedAs({ metadata }: Pick<Job, 'metadata'>): (job: Job) => boolean {
+  return (job) => job.metadata.name === metadata.name;
+}
+
+/** The container that the policy injects, without what the component leaves out (deploy/job/component/lastscrape.yaml says why). */
+function expectedContainer(): Container {
+  const { restartPolicy, restartPolicyRules, env = [], ...container } = lastscrapeOf(readGolden('regular'));
+  return { ...container, env: env.filter(({ name }) => name !== 'LASTSCRAPE_EXIT_ZERO') };
+}
+
+const MAIN = { name: 'main', image: 'main:1' };
+
+test('the component appends the container of the policy, field by field', { skip }, (context) => {
+  const [job] = buildWith(context, [jobOf('load', { containers: [MAIN, { name: 'exporter', image: 'exporter:1' }] })]);
+  const { containers } = (job as Job).spec.template.spec;
+  assert.deepEqual(
+    containers.map(({ name }) => name),
+    ['main', 'exporter', 'lastscrape'],
+  );
+  assert.deepEqual(containers[2], expectedContainer());
+});
+
+test("the component takes the operator's shapes, regular and native", { skip }, (context) => {
+  for (const name of ['regular', 'native'] as const) {
+    const [job] = buildWith(context, [jobOf(name, readPod(name).spec)]);
+    const { spec } = (job as Job).spec.template;
+    assert.deepEqual(spec.containers, [...readPod(name).spec.containers, expectedContainer()]);
+    assert.deepEqual(spec.initContainers, readPod(name).spec.initContainers);
+  }
+});
+
+test('the component leaves a Job with lastscrape.dev/inject: "false" and other kinds as they are', {
+  skip,
+}, (context) => {
+  const template = { spec: { containers: [MAIN] } };
+  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, spec: { template } };
+  const cronJob = {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'nightly' },
+    spec: { jobTemplate: { spec: { template } } },
+  };
+  const migrate = jobOf('migrate', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' });
+  const wanted = jobOf('wanted', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'true' });
+  const built = buildWith(context, [migrate, deployment, cronJob, wanted]);
+  for (const other of [migrate, deployment, cronJob]) assert.deepEqual(built.find(isNamedAs(other)), other);
+  assert.equal(built.find(isNamedAs(wanted))?.spec.template.spec.containers.length, 2);
+});
+
+test('the image is replaced by "images" of the kustomization', { skip }, (context) => {
+  const images = [{ name: 'lastscrape', newName: 'registry.example.com/tools/lastscrape', newTag: '9.9.9' }];
+  const [job] = buildWith(context, [jobOf('load', { containers: [MAIN] })], { images });
+  const built = (job as Job).spec.template.spec.containers.map((container) => container['image']);
+  assert.deepEqual(built, ['main:1', 'registry.example.com/tools/lastscrape:9.9.9']);
+});
+
+test('the example is its Job with lastscrape last, which sees the file that main leaves behind', { skip }, () => {
+  const [job, ...others] = build(join(DEPLOY, 'job', 'example'));
+  assert.deepEqual(others, []);
+  const { metadata, spec } = (job as Job).spec.template;
+  const [main, exporter, lastscrape] = spec.containers;
+  assert.deepEqual([main?.name, exporter?.name, spec.containers.length], ['export-orders', 'statsd-exporter', 3]);
+  const volumeMounts = [{ name: 'shared', mountPath: '/shared', readOnly: true }];
+  assert.deepEqual(lastscrape, { ...expectedContainer(), volumeMounts });
+  assert.deepEqual(spec['volumes'], [{ name: 'shared', emptyDir: {} }]);
+  assert.deepEqual(main?.volumeMounts, [{ name: 'shared', mountPath: '/shared' }]);
+  const file = metadata.annotations?.['lastscrape.dev/done-when']?.replace('file:', '');
+  assert.ok(String(main?.['args']).startsWith(`trap 'touch ${file}' EXIT\n`), file);
+});
+
+test('the patch of the component has the container of the policy, field by field', () => {
+  const [operation, ...others] = parse(readFileSync(join(DEPLOY, 'job', 'component', 'lastscrape.yaml'), 'utf8'));
+  assert.deepEqual([operation.op, operation.path, others], ['add', '/spec/template/spec/containers/-', []]);
+  assert.deepEqual(operation.value, expectedContainer());
+});

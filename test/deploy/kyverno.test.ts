@@ -1,0 +1,149 @@
+// deploy/kyverno.yaml makes of every pod what deploy/policy.yaml makes of it: run by Kyverno's own command line, compared field by
+// field with what a real API server answered for the policy. Without that program (building it takes too long for CI) it says so.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { findOnPath } from '../pods/programs.ts';
+import {
+  type Fields,
+  goldenOf,
+  INJECTED,
+  lastscrapeOf,
+  normalise,
+  type Pod,
+  podOf,
+  readGolden,
+  readPod,
+  readStrangers,
+  readVariants,
+  UNTOUCHED,
+} from './injected.ts';
+
+const POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'kyverno.yaml'), 'utf8');
+const kyverno = findOnPath('kubectl-kyverno') ?? findOnPath('kyverno');
+const skip =
+  kyverno === undefined &&
+  'deploy/kyverno.yaml was not run: neither "kyverno" nor "kubectl-kyverno" is on the PATH (go build of cmd/cli/kubectl-kyverno)';
+if (skip) process.stderr.write(`SKIPPED Cannot run test/deploy/kyverno.test.ts: ${skip}\n`);
+
+/** The policy as it runs in a cluster of this version: the command line reaches none, and takes the default of the call instead. */
+function policyFor(minor: string, policy = POLICY): string {
+  const line = '          apiCall: {urlPath: /version, default: {minor: "0"}}\n';
+  assert.equal(policy.split(line).length, 2, 'deploy/kyverno.yaml asks for the version in one place');
+  return policy.replace(line, line.replace('"0"', `"${minor}"`));
+}
+
+/** What Kyverno makes of each pod, normalised, in their order. */
+function applyPolicy(context: TestContext, policy: string, pods: readonly Pod[]): Pod[] {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-kyverno-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const [policyPath, podsPath, valuesPath, outPath] = ['policy.yaml', 'pods.yaml', 'values.yaml', 'out'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
+  // Kyverno reads all of them in one go where their names differ.
+  const named = pods.map((pod, index) => ({ namespace: 'load', ...pod.metadata, name: `pod-${index}` }));
+  writeFileSync(policyPath, policy);
+  writeFileSync(podsPath, pods.map((pod, index) => stringify({ ...pod, metadata: named[index] })).join('---\n'));
+  writeFileSync(valuesPath, VALUES);
+  const args = ['apply', policyPath, '--resource', podsPath, '--values-file', valuesPath, '--output', `${outPath}/`];
+  const { stdout, stderr } = spawnSync(kyverno as string, args, { encoding: 'utf8' });
+  assert.match(stdout, /fail: 0, warn: 0, error: 0/, `${stdout}${stderr}`);
+  const files = readdirSync(outPath);
+  assert.equal(files.length, pods.length, files.join(' '));
+  return pods.map((_, index) => {
+    const file = files.find((name) => name.startsWith(`pod-${index}-`));
+    return normalise(parseAllDocuments(readFileSync(join(outPath, file as string), 'utf8'))[0]?.toJS());
+  });
+}
+
+const VALUES = stringify({
+  apiVersion: 'cli.kyverno.io/v1alpha1',
+  kind: 'Values',
+  metadata: { name: 'values' },
+  namespaceSelector: [
+    { name: 'load', labels: { team: 'checkout' } },
+    { name: 'opted-out', labels: { 'lastscrape.dev/inject': 'false' } },
+  ],
+});
+
+test("Kyverno's pods are those of the API server, field by field", { skip }, (context) => {
+  const pods = applyPolicy(context, policyFor('36'), INJECTED.map(readPod));
+  for (const [index, name] of INJECTED.entries()) assert.deepEqual(pods[index], readGolden(name), name);
+});
+
+test("Kyverno honours a test's annotations as the API server does", { skip }, (context) => {
+  const variants = readVariants();
+  const pods = applyPolicy(context, policyFor('36'), variants.map(podOf));
+  for (const [index, variant] of variants.entries()) {
+    assert.deepEqual(pods[index], goldenOf(variant), JSON.stringify(variant));
+  }
+});
+
+test('Kyverno leaves the other pods as they are', { skip }, (context) => {
+  const others: Readonly<Record<string, Pod>> = {
+    ...Object.fromEntries(UNTOUCHED.map((name) => [name, readPod(name)])),
+    ...readStrangers(),
+  };
+  const pods = applyPolicy(context, policyFor('36'), Object.values(others));
+  for (const [index, [name, pod]] of Object.entries(others).entries())
+    assert.deepEqual(pods[index], normalise(pod), name);
+});
+
+test('Kyverno leaves a namespace that opted out as it is', { skip }, (context) => {
+  const pod = readPod('regular');
+  const inNamespace = { ...pod, metadata: { ...pod.metadata, namespace: 'opted-out' } };
+  assert.deepEqual(applyPolicy(context, policyFor('36'), [inNamespace]), [normalise(pod)]);
+});
+
+test('Kyverno leaves out the restart rules where the cluster is too old for them, or does not say', {
+  skip,
+}, (context) => {
+  for (const minor of ['35+', '36']) {
+    const [pod] = applyPolicy(context, policyFor(minor), [readPod('regular')]);
+    assert.deepEqual(pod, readGolden('regular'), minor);
+  }
+  for (const minor of ['33', '29+', '0', '']) {
+    const [pod] = applyPolicy(context, policyFor(minor), [readPod('regular')]);
+    const { restartPolicy, restartPolicyRules, ...rest } = lastscrapeOf(readGolden('regular'));
+    assert.ok(restartPolicy !== undefined && restartPolicyRules !== undefined);
+    assert.deepEqual(lastscrapeOf(pod as Pod), rest, minor);
+  }
+});
+
+test('deploy/kyverno.yaml has the container of the API server, field by field', () => {
+  const { container, quit, restarts } = readVariables();
+  for (const [name, kind] of [
+    ['regular', 'annotated'],
+    ['native', 'none'],
+  ] as const) {
+    const env = container.env.map((variable) => (variable === '{{ quit }}' ? quit[kind] : variable));
+    assert.deepEqual({ ...container, ...restarts.byRules, env }, lastscrapeOf(readGolden(name)), name);
+  }
+});
+
+test('deploy/kyverno.yaml appends, to pods only, and fails open', () => {
+  const { metadata, spec } = parse(POLICY);
+  assert.equal(metadata.annotations['pod-policies.kyverno.io/autogen-controllers'], 'none');
+  assert.equal(spec.webhookConfiguration.failurePolicy, 'Ignore');
+  assert.equal(spec.background, false);
+  assert.equal(spec.rules.length, 1);
+  const [{ match, mutate }] = spec.rules;
+  assert.deepEqual([match.any[0].resources.kinds, match.any[0].resources.operations], [['Pod'], ['CREATE']]);
+  assert.match(mutate.patchesJson6902, /path: \/spec\/containers\/-,/);
+});
+
+/** The values of the variables of the one rule, by name. */
+function readVariables(): {
+  container: Fields & { env: readonly unknown[] };
+  quit: { none: Fields; annotated: Fields };
+  restarts: { byRules: Fields };
+} {
+  const entries: readonly { name: string; variable?: { value?: unknown } }[] = parse(POLICY).spec.rules[0].context;
+  return Object.fromEntries(entries.map(({ name, variable }) => [name, variable?.value])) as ReturnType<
+    typeof readVariables
+  >;
+}

@@ -1,0 +1,107 @@
+// `npm exec -- node test/deploy/make-injected.ts`: writes fixtures/injected anew from what a real API server makes of fixtures/pods with
+// deploy/policy.yaml (dry run: no pod is made). Wants kubectl and KUBECONFIG. It applies a copy of the policy that matches one namespace
+// of its own, which the policy itself leaves out, and takes both away again. Read the diff before you commit it.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { parseAllDocuments, parseDocument, stringify, YAMLMap, type YAMLSeq } from 'yaml';
+import {
+  type Fields,
+  hashPolicy,
+  INJECTED,
+  lastscrapeOf,
+  normalise,
+  type Pod,
+  podOf,
+  readGolden,
+  readPod,
+  readStrangers,
+  UNTOUCHED,
+  type Variant,
+} from './injected.ts';
+
+const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'injected');
+const NAME = 'lastscrape-golden';
+
+function runKubectl(args: readonly string[], input: unknown = ''): string {
+  return execFileSync('kubectl', args, { input: JSON.stringify(input), encoding: 'utf8' });
+}
+
+function askServer(pod: Pod): Pod {
+  const args = ['create', '--namespace', NAME, '--dry-run=server', '--output', 'json', '--filename', '-'];
+  return JSON.parse(runKubectl(args, pod));
+}
+
+/** The namespace, the policy and its binding, renamed and for that namespace only. */
+function readCopy(): readonly Fields[] {
+  const [policy, binding] = parseAllDocuments(
+    readFileSync(join(FOLDER, '..', '..', 'deploy', 'policy.yaml'), 'utf8'),
+  ).map((document) => document.toJS());
+  const metadata = { name: NAME };
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': NAME } };
+  const matchConstraints = { ...policy.spec.matchConstraints, namespaceSelector };
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { ...metadata, labels: { 'lastscrape.dev/inject': 'false' } } },
+    { ...policy, metadata, spec: { ...policy.spec, matchConstraints } },
+    { ...binding, metadata, spec: { ...binding.spec, policyName: NAME } },
+  ];
+}
+
+/** The API server takes a second or so to see a new policy. @throws after 30 s without. */
+async function waitForPolicy(): Promise<void> {
+  for (let attempt = 1; askServer(readPod('regular')).spec.containers.at(-1)?.name !== 'lastscrape'; attempt++) {
+    if (attempt > 60)
+      throw new Error('Cannot see the policy at work: 30 s after it was applied a pod has no lastscrape');
+    await sleep(500);
+  }
+}
+
+function writeGoldens(): void {
+  for (const name of INJECTED) {
+    const answer = askServer(readPod(name));
+    const text = stringify(normalise(answer), { indentSeq: false, lineWidth: 0, sortMapEntries: true });
+    writeFileSync(join(FOLDER, `${name}.answer.json`), `${JSON.stringify(answer, null, 1)}\n`);
+    writeFileSync(join(FOLDER, `${name}.yaml`), `# pods/${name}.yaml with lastscrape in it (README.md)\n${text}`);
+  }
+}
+
+/** @throws where the policy touches a pod that it should leave as it is. */
+function checkUntouched(): void {
+  const others = { ...Object.fromEntries(UNTOUCHED.map((name) => [name, readPod(name)])), ...readStrangers() };
+  for (const [what, pod] of Object.entries(others)) {
+    if (isDeepStrictEqual(normalise(askServer(pod)), normalise(pod))) continue;
+    throw new Error(`Cannot go on: the policy changed the pod "${what}"; must leave it as it is`);
+  }
+}
+
+function writeVariants(): void {
+  const path = join(FOLDER, 'annotations.yaml');
+  const document = parseDocument(readFileSync(path, 'utf8'));
+  for (const row of (document.contents as YAMLSeq).items) {
+    if (!(row instanceof YAMLMap)) throw new Error(`Cannot read ${path}: a row is ${row}; must be a mapping`);
+    const pod = askServer(podOf(row.toJSON() as Variant));
+    const container = lastscrapeOf(normalise(pod));
+    row.set(
+      'lastscrape',
+      INJECTED.find((name) => isDeepStrictEqual(lastscrapeOf(readGolden(name)), container)),
+    );
+    row.delete('seconds');
+    const seconds = pod.spec.terminationGracePeriodSeconds;
+    if (seconds !== 30) row.set('seconds', seconds);
+  }
+  writeFileSync(path, document.toString({ lineWidth: 0, flowCollectionPadding: false }));
+}
+
+const copy = readCopy();
+try {
+  for (const object of copy) runKubectl(['apply', '--filename', '-'], object);
+  await waitForPolicy();
+  checkUntouched();
+  writeGoldens();
+  writeVariants();
+  writeFileSync(join(FOLDER, 'policy.sha256'), `${hashPolicy()}\n`);
+} finally {
+  for (const object of copy.toReversed()) runKubectl(['delete', '--ignore-not-found', '--filename', '-'], object);
+}

@@ -1,0 +1,92 @@
+// Makes fixtures/schemas/kubernetes-* and kyverno-* again: JSON schemas, as kubeconform reads them, of the kinds that deploy/ and
+// fixtures/pods use. The first come from the API server of KUBECONFIG (wants kubectl), the second from Kyverno's Go module (wants Go):
+// npm exec -- node test/deploy/make-schemas.ts
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { convert, type Schema, tidy } from './crd-schemas.ts';
+
+const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
+
+/** Group, version and kind of what is kept. */
+const KINDS = [
+  ['', 'v1', 'Pod'],
+  ['batch', 'v1', 'Job'],
+  ['networking.k8s.io', 'v1', 'NetworkPolicy'],
+  ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicy'],
+  ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicyBinding'],
+] as const;
+
+const KYVERNO_MODULE = 'github.com/kyverno/kyverno';
+const KYVERNO_VERSION = '1.19.1';
+const KYVERNO_DEFINITION = 'config/crds/kyverno/kyverno.io_clusterpolicies.yaml';
+
+const COMMAND = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 26 } as const;
+
+type Definitions = Readonly<Record<string, Schema>>;
+
+/** What stands for a definition that JSON schema cannot say: both are written as a string or as a number. */
+const OPEN_DEFINITIONS: Readonly<Record<string, Schema>> = {
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': { anyOf: [{ type: 'string' }, { type: 'number' }] },
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+};
+
+/** The schema of one kind with what it refers to. A status is left out: no manifest has one. */
+function schemaOf(definitions: Definitions, group: string, version: string, kind: string): Schema {
+  const [, definition] = Object.entries(definitions).find(([, each]) => isKind(each, group, version, kind)) ?? [];
+  if (definition === undefined) throw new Error(`Cannot find ${group}/${version} ${kind} in the server's OpenAPI`);
+  const { status, ...properties } = definition['properties'] as Schema;
+  const schema = tidy({
+    ...definition,
+    properties: {
+      ...properties,
+      apiVersion: { enum: [group === '' ? version : `${group}/${version}`] },
+      kind: { enum: [kind] },
+    },
+  });
+  const needed = referencesOf(schema, definitions, new Set());
+  return {
+    ...schema,
+    definitions: Object.fromEntries(
+      [...needed].toSorted().map((name) => [name, OPEN_DEFINITIONS[name] ?? tidy(definitions[name] as Schema)]),
+    ),
+  };
+}
+
+function isKind(definition: Schema, group: string, version: string, kind: string): boolean {
+  const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly Schema[];
+  return kinds.some((each) => each['group'] === group && each['version'] === version && each['kind'] === kind);
+}
+
+/** The names of all definitions that a schema refers to, and that these refer to. */
+function referencesOf(schema: Schema, definitions: Definitions, found: Set<string>): Set<string> {
+  for (const [, name = ''] of JSON.stringify(schema).matchAll(/"#\/definitions\/([^"]+)"/g)) {
+    if (found.has(name)) continue;
+    found.add(name);
+    if (!(name in OPEN_DEFINITIONS)) referencesOf(tidy(definitions[name] as Schema), definitions, found);
+  }
+  return found;
+}
+
+function writeSchema(folder: string, name: string, schema: Schema): void {
+  mkdirSync(join(SCHEMAS, folder), { recursive: true });
+  writeFileSync(join(SCHEMAS, folder, name), `${JSON.stringify(schema, null, 1)}\n`);
+  process.stdout.write(`${join(SCHEMAS, folder, name)}\n`);
+}
+
+if (import.meta.main) {
+  const { gitVersion } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/version'], COMMAND));
+  const { definitions } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/openapi/v2'], COMMAND));
+  for (const [group, version, kind] of KINDS) {
+    const name = [kind.toLowerCase(), group.split('.')[0], version].filter((part) => part !== '').join('-');
+    const folder = `kubernetes-${gitVersion.replace(/^v/, '')}`;
+    writeSchema(folder, `${name}.json`, schemaOf(definitions, group, version, kind));
+  }
+
+  const download = execFileSync('go', ['mod', 'download', '-json', `${KYVERNO_MODULE}@v${KYVERNO_VERSION}`], COMMAND);
+  const { name, text } = convert(readFileSync(join(JSON.parse(download).Dir, KYVERNO_DEFINITION), 'utf8'));
+  const { properties, ...schema } = JSON.parse(text);
+  const { status, ...rest } = properties;
+  writeSchema(`kyverno-${KYVERNO_VERSION}`, name, { ...schema, properties: rest });
+}

@@ -1,0 +1,167 @@
+// deploy/policy.yaml and its two companions agree with the program and with each other: variables, image, what the container may do.
+// What a real API server makes of the policy is in fixtures/injected; the cluster test asks a real one again.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { readConfig, VARIABLES } from '../../src/config.ts';
+import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
+import { VERSION } from '../../src/version.ts';
+import {
+  goldenOf,
+  hashPolicy,
+  INJECTED,
+  lastscrapeOf,
+  normalise,
+  readAnswer,
+  readGolden,
+  readPod,
+  readVariants,
+  UNTOUCHED,
+} from './injected.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const ROUTES = ['deploy/policy.yaml', 'deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const;
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+/** A file without its comments. */
+function readCode(file: string): string {
+  return read(file).replaceAll(/^\s*#.*$/gm, '');
+}
+
+/**
+ * What an annotation may set: every variable but LASTSCRAPE_EXIT_ZERO (the policies set it themselves, since a mistake in an annotation
+ * must not fail a test) and LASTSCRAPE_TERMINATION_LOG (the path is the kubelet's).
+ */
+const ANNOTATED = VARIABLES.map(({ name }) => name).filter(
+  (name) => name !== 'LASTSCRAPE_EXIT_ZERO' && name !== 'LASTSCRAPE_TERMINATION_LOG',
+);
+
+function annotationOf(variable: string): string {
+  return `lastscrape.dev/${variable.replace('LASTSCRAPE_', '').toLowerCase().replaceAll('_', '-')}`;
+}
+
+test('the policy lets an annotation set every variable but two, in the order of the README', () => {
+  const [policy] = parseAllDocuments(read('deploy/policy.yaml'));
+  const variables: readonly { name: string; expression: string }[] = policy?.toJS().spec.variables;
+  const { expression = '' } = variables.find(({ name }) => name === 'annotated') ?? {};
+  const names = [...expression.matchAll(/'([A-Z_]+)'/g)].map(([, name]) => `LASTSCRAPE_${name}`);
+  assert.deepEqual(names, ANNOTATED);
+});
+
+test('Kyverno and kustomize let an annotation set the same variables', () => {
+  for (const file of ['deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const) {
+    const pairs = [...readCode(file).matchAll(/name: (LASTSCRAPE_\w+), .*?metadata\.annotations\['([^']+)'\]/g)];
+    const names = pairs.map(([, name, annotation]) => [name, annotation]);
+    const expected = ANNOTATED.map((name) => [name, annotationOf(name)]);
+    assert.deepEqual(names.toSorted(), expected.toSorted(), file);
+  }
+});
+
+test('an injected container has a variable for each annotation, in the order of the README, and always exits 0', () => {
+  for (const name of INJECTED) {
+    const { env = [] } = lastscrapeOf(readGolden(name));
+    const expected = ANNOTATED.map((variable) =>
+      name === 'native' && variable === 'LASTSCRAPE_QUIT'
+        ? { name: variable, value: 'none' }
+        : {
+            name: variable,
+            valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotationOf(variable)}']` } },
+          },
+    );
+    assert.deepEqual(env, [...expected, { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }], name);
+  }
+});
+
+test('each route names the image once, at the version of the program', () => {
+  for (const file of ROUTES) {
+    assert.deepEqual(readCode(file).match(/lastscrape:[\w.-]+/g), [`lastscrape:${VERSION}`], file);
+  }
+  for (const name of INJECTED) assert.equal(lastscrapeOf(readGolden(name))['image'], `lastscrape:${VERSION}`);
+});
+
+test('an injected container requests what it is limited to, and may do nothing', () => {
+  for (const name of INJECTED) {
+    const { resources, securityContext, ...container } = lastscrapeOf(readGolden(name));
+    const quantities = { cpu: '100m', memory: '64Mi' };
+    assert.deepEqual(resources, { requests: quantities, limits: quantities });
+    assert.deepEqual(securityContext, {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      readOnlyRootFilesystem: true,
+      runAsGroup: 65532,
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    assert.equal(container['terminationMessagePolicy'], 'FallbackToLogsOnError');
+    assert.equal(container['volumeMounts'], undefined);
+  }
+});
+
+test('an injected container comes back after a signal that nobody sent on purpose, and after nothing else', () => {
+  // 128 + the signal: SIGABRT (V8 out of memory), SIGKILL (the kernel out of memory), SIGSEGV. Not 143 (SIGTERM), not its own codes.
+  const exitCodes = { operator: 'In', values: [134, 137, 139] };
+  for (const name of INJECTED) {
+    const { restartPolicy, restartPolicyRules } = lastscrapeOf(readGolden(name));
+    assert.equal(restartPolicy, 'Never');
+    assert.deepEqual(restartPolicyRules, [{ action: 'Restart', exitCodes }]);
+  }
+});
+
+test('the goldens are of the policy as it is', () => {
+  const [hash] = read('fixtures/injected/policy.sha256').split('\n');
+  assert.equal(hash, hashPolicy(), 'deploy/policy.yaml changed: run test/deploy/make-injected.ts with a cluster');
+});
+
+test('normalise() leaves of the answer of an API server the golden, and of that the pod with one more container', () => {
+  for (const name of INJECTED) {
+    assert.deepEqual(normalise(readAnswer(name)), readGolden(name), name);
+    const { spec, ...rest } = readGolden(name);
+    const containers = spec.containers.slice(0, -1);
+    assert.deepEqual({ ...rest, spec: { ...spec, containers } }, normalise(readPod(name)), name);
+  }
+});
+
+test('normalise() keeps every field of a pod that is not a default', () => {
+  for (const name of [...INJECTED, ...UNTOUCHED]) {
+    const { metadata, ...pod } = readPod(name);
+    const { name: _, ...rest } = metadata;
+    assert.deepEqual(normalise({ metadata, ...pod }), { ...pod, metadata: rest }, name);
+  }
+});
+
+test('the grace is raised for what lastscrape reads as a duration, and for nothing else', () => {
+  const rows = readVariants().filter(({ annotations }) => 'lastscrape.dev/termination-grace' in annotations);
+  assert.ok(rows.length > 15);
+  for (const { annotations, ownSeconds = 30, seconds = 30 } of rows) {
+    const value = annotations['lastscrape.dev/termination-grace'];
+    const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
+    const result = readConfig({ LASTSCRAPE_TERMINATION_GRACE: value }, kinds, VERSION);
+    const wantedSeconds = 'config' in result ? Math.ceil(result.config.limits.terminationGraceMs / 1_000) + 5 : 0;
+    assert.equal(
+      seconds,
+      Math.max(ownSeconds, wantedSeconds > 5 ? wantedSeconds : 0),
+      `${value} in a pod of ${ownSeconds} s`,
+    );
+  }
+});
+
+test('lastscrapeOf() takes a pod only where lastscrape is there once and last', () => {
+  const { spec, ...pod } = readGolden('regular');
+  const [main, exporter, lastscrape] = spec.containers;
+  for (const containers of [
+    [main, exporter],
+    [lastscrape, main, exporter],
+    [lastscrape, main, lastscrape],
+  ]) {
+    assert.throws(() => lastscrapeOf({ ...pod, spec: { ...spec, containers: containers as typeof spec.containers } }), {
+      message: /^Cannot find lastscrape in the pod: its containers are /,
+    });
+  }
+  assert.equal(lastscrapeOf(goldenOf({ pod: 'regular', annotations: {}, lastscrape: 'regular' })).name, 'lastscrape');
+});

@@ -1,0 +1,96 @@
+// Every manifest of deploy/ and of the fixtures is what an API server would read: checked strictly, without a cluster, against the
+// schemas in fixtures/schemas. What is no manifest is named here, with what checks it instead.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { findPrograms, gate } from '../pods/programs.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** YAML files in deploy/ that no API server reads as they are, and what reads them. */
+const NOT_MANIFESTS: Readonly<Record<string, string>> = {
+  'deploy/job/component/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/component/lastscrape.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/example/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/monitoring/rules.yaml': 'promtool, in rules.test.ts',
+  'deploy/monitoring/rules.test.yaml': 'promtool, in rules.test.ts',
+  'deploy/monitoring/scrape-config.yaml': 'promtool and Prometheus, in monitoring.test.ts',
+};
+
+const manifests = globSync(['deploy/**/*.yaml', 'fixtures/pods/*.yaml', 'fixtures/injected/*.yaml'], { cwd: ROOT })
+  .filter((file) => !(file in NOT_MANIFESTS) && file !== 'fixtures/injected/annotations.yaml')
+  .toSorted();
+
+const programs = findPrograms();
+const skip = gate(programs, 'test/deploy/schemas.test.ts', ['kubeconform', 'kustomize']);
+
+type Verdict = { readonly filename: string; readonly kind: string; readonly status: string; readonly msg: string };
+
+/** What kubeconform says of each document of some files, or of a text. It reads nothing but the schemas given. */
+function validate(files: readonly string[], input = ''): readonly Verdict[] {
+  const schemas = globSync('fixtures/schemas/*/', { cwd: ROOT }).flatMap((folder) => [
+    '-schema-location',
+    join(folder, '{{.ResourceKind}}{{.KindSuffix}}.json'),
+  ]);
+  const [file = ''] = programs.kubeconform ?? [];
+  const args = ['-strict', '-verbose', '-output', 'json', ...schemas, ...files];
+  const { stdout, stderr } = spawnSync(file, args, { cwd: ROOT, input, encoding: 'utf8' });
+  assert.match(stdout, /^\{/, stderr);
+  return JSON.parse(stdout).resources;
+}
+
+test('every manifest is valid, each of its documents', { skip }, () => {
+  const verdicts = validate(manifests);
+  const wrong = verdicts.filter(({ status }) => status !== 'statusValid');
+  assert.deepEqual(wrong, []);
+  for (const file of manifests) {
+    const documentCount = readFileSync(join(ROOT, file), 'utf8').match(/^kind: /gm)?.length ?? 0;
+    assert.equal(verdicts.filter(({ filename }) => filename === file).length, documentCount, file);
+    assert.ok(documentCount > 0, file);
+  }
+});
+
+test('the example of the kustomize component is valid as it is built', { skip }, () => {
+  const [file = '', ...args] = programs.kustomize ?? [];
+  const text = execFileSync(file, [...args, join(ROOT, 'deploy', 'job', 'example')], { encoding: 'utf8' });
+  const verdicts = validate(['-'], text);
+  assert.deepEqual(
+    verdicts.map(({ kind, status }) => [kind, status]),
+    [['Job', 'statusValid']],
+  );
+});
+
+/** A file, what is misspelt or wrong in it, and what it becomes. */
+const BREAKS = [
+  ['deploy/policy.yaml', 'failurePolicy:', 'failurPolicy:'],
+  ['deploy/policy.yaml', 'matchConditions:', 'matchCondition:'],
+  ['deploy/policy.yaml', 'policyName:', 'policy:'],
+  ['deploy/kyverno.yaml', 'failurePolicy: Ignore', 'failurePolicy: Never'],
+  ['deploy/kyverno.yaml', 'patchesJson6902:', 'patchesJSON6902:'],
+  ['deploy/job/example/job.yaml', 'backoffLimit:', 'backOffLimit:'],
+  ['deploy/job/example/job.yaml', 'containerPort: 9102', 'containerPort: metrics'],
+  ['deploy/monitoring/networkpolicy.yaml', 'podSelector:', 'podSelectors:'],
+  ['deploy/monitoring/podmonitor.yaml', 'podMetricsEndpoints:', 'podMetricEndpoints:'],
+  ['fixtures/pods/native.yaml', 'containerPort:', 'containerport:'],
+  ['fixtures/injected/regular.yaml', 'restartPolicyRules:', 'restartRules:'],
+  ['fixtures/injected/regular.yaml', 'runAsUser: 65532', 'runAsUser: nobody'],
+] as const;
+
+test('a misspelt field or a wrong value is refused', { skip }, () => {
+  for (const [file, from, to] of BREAKS) {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    assert.ok(text.includes(from), `${file} has ${from}`);
+    const verdicts = validate(['-'], text.replaceAll(from, to));
+    assert.ok(
+      verdicts.some(({ status }) => status === 'statusInvalid'),
+      `${file} with ${to}`,
+    );
+  }
+});
+
+test('what is named as no manifest is there', () => {
+  for (const file of Object.keys(NOT_MANIFESTS)) readFileSync(join(ROOT, file));
+  assert.ok(manifests.length >= 10, manifests.join(' '));
+});
