@@ -69,12 +69,18 @@ export const VARIABLES = [
     default: '/dev/termination-log',
     meaning: 'where the report goes; the default only where it exists',
   },
-  { name: 'LASTSCRAPE_EXIT_ZERO', default: 'false', meaning: 'always exit 0, also on a configuration error' },
+  {
+    name: 'LASTSCRAPE_EXIT_ZERO',
+    default: 'false',
+    meaning: 'always exit 0; on a configuration error not before main ended',
+  },
   { name: 'LASTSCRAPE_DRY_RUN', default: 'false', meaning: 'do everything but the quitting' },
   { name: 'LASTSCRAPE_LOG_LEVEL', default: 'info', meaning: '`debug`, `info`, `warn` or `error`' },
 ] as const satisfies readonly Variable[];
 
 type VariableName = (typeof VARIABLES)[number]['name'];
+
+const VARIABLE_NAMES: readonly string[] = VARIABLES.map(({ name }) => name);
 
 /** The environment, as `process.env` gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -104,10 +110,17 @@ export type Config = {
   readonly isExporterRead: boolean;
 };
 
-/** What reading the environment came to. EXIT_ZERO and TERMINATION_LOG count also where other values are wrong. */
-export type ConfigResult =
-  | { readonly config: Config }
-  | { readonly problems: readonly string[]; readonly isExitZero: boolean; readonly terminationLog: TerminationLog };
+/** What reading the environment came to. */
+export type ConfigResult = { readonly config: Config } | Misconfigured;
+
+/** EXIT_ZERO and TERMINATION_LOG count also where other values are wrong. */
+export type Misconfigured = {
+  readonly problems: readonly string[];
+  /** The variables that the problems are about. */
+  readonly unreadable: readonly string[];
+  readonly isExitZero: boolean;
+  readonly terminationLog: TerminationLog;
+};
 
 /** Longest duration: a year. */
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
@@ -119,13 +132,20 @@ const SERVICE_LINK =
 
 /** Reads the environment; never throws. */
 export function readConfig(env: Environment, kinds: Kinds, version: string): ConfigResult {
-  const problems = unknownVariables(env);
+  const unreadable = unknownVariables(env);
+  const problems = unreadable.map(
+    (name) => `Cannot use ${cut(name)}: there is no such variable; did you mean ${nearest(name, VARIABLE_NAMES)}?`,
+  );
+  function addProblem(name: VariableName, problem: string): void {
+    unreadable.push(name);
+    problems.push(`Cannot read ${name}: ${problem}`);
+  }
 
   function read<Value>(name: VariableName, parse: (text: string) => Parsed<Value>): Value | undefined {
     const text = textOf(env, name);
     const parsed = parse(text);
     if ('value' in parsed) return parsed.value;
-    problems.push(`Cannot read ${name}: it is ${quote(text)}; must be ${parsed.problem}`);
+    addProblem(name, `it is ${quote(text)}; must be ${parsed.problem}`);
     return undefined;
   }
   function readEntries<Value>(name: VariableName, parse: (entry: string) => Parsed<Value>): readonly Value[] {
@@ -134,7 +154,7 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
       .flatMap((entry) => {
         const parsed = parse(entry.trim());
         if ('value' in parsed) return [parsed.value];
-        problems.push(`Cannot read ${name}: ${quote(entry.trim())} must be ${parsed.problem}`);
+        addProblem(name, `${quote(entry.trim())} must be ${parsed.problem}`);
         return [];
       });
   }
@@ -174,7 +194,7 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
     isDryRun === undefined ||
     logLevel === undefined
   ) {
-    return { problems, isExitZero, terminationLog };
+    return { problems, unreadable, isExitZero, terminationLog };
   }
   const isMetric = conditions.map((condition) => condition.metricName !== null);
   return {
@@ -228,11 +248,9 @@ function textOf(env: Environment, name: VariableName): string {
 }
 
 function unknownVariables(env: Environment): string[] {
-  const names: readonly string[] = VARIABLES.map((variable) => variable.name);
   return Object.keys(env)
-    .filter((name) => name.startsWith('LASTSCRAPE_') && !names.includes(name) && !SERVICE_LINK.test(name))
-    .sort()
-    .map((name) => `Cannot use ${cut(name)}: there is no such variable; did you mean ${nearest(name, names)}?`);
+    .filter((name) => name.startsWith('LASTSCRAPE_') && !VARIABLE_NAMES.includes(name) && !SERVICE_LINK.test(name))
+    .sort();
 }
 
 function parseMetricsUrl(text: string): Parsed<URL> {

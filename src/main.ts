@@ -5,7 +5,14 @@ import { locustExporterKind } from './act/locust-exporter.ts';
 import type { TargetKind } from './act/target.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
 import { urlKind } from './act/url-target.ts';
-import { type Config, type Environment, type Kinds, readConfig, type TerminationLog } from './config.ts';
+import {
+  type Config,
+  type Environment,
+  type Kinds,
+  type Misconfigured,
+  readConfig,
+  type TerminationLog,
+} from './config.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -18,7 +25,7 @@ import {
 import type { State } from './decide/step.ts';
 import { helpText, planText } from './help.ts';
 import { openLog } from './log.ts';
-import { type Clock, runLoop, type Signals } from './loop.ts';
+import { type Clock, type LoopParts, runLoop, type Signals } from './loop.ts';
 import type { ConditionKind } from './observe/condition.ts';
 import { NOT_READ, openExporter } from './observe/exporter.ts';
 import { fileKind } from './observe/file.ts';
@@ -83,7 +90,7 @@ export async function main(process: Process): Promise<Exit> {
     const report = fitReport(buildMisconfiguredReport(result.problems, VERSION));
     const problem = writeReport(result.terminationLog, report);
     if (problem !== null) process.stderr(`${problem}\n`);
-    return leave(result.isExitZero ? EXIT.done : EXIT.misconfigured);
+    return result.isExitZero ? outlastMain(process, result) : leave(EXIT.misconfigured);
   }
   if (argv[0] === '--check') {
     process.stdout(planText(result.config));
@@ -129,19 +136,8 @@ async function run(process: Process, config: Config): Promise<Exit> {
     );
 
   log.note({ level: 'info', msg: 'watching', fields: planFields(config) });
-  const metricNames = config.conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
-  const exporter = config.isExporterRead ? openExporter(config.metricsUrl, metricNames, VERSION) : null;
   try {
-    const { state, targets } = await runLoop({
-      limits,
-      clock: clockOf(process),
-      signals,
-      conditions: config.conditions,
-      readExporter: exporter?.read ?? null,
-      notRead: NOT_READ,
-      targets: config.targets,
-      quitTimeoutMs: config.quitTimeoutMs,
-      isDryRun: config.isDryRun,
+    const { state, targets } = await watch(process, config, signals, {
       note: log.note,
       progress: (now, done) => write(report(now, done, false)),
     });
@@ -155,6 +151,46 @@ async function run(process: Process, config: Config): Promise<Exit> {
     return { code: codeOf(code), isUrgent: second !== null };
   } catch (error) {
     return { code: onBug(error), isUrgent: true };
+  }
+}
+
+/**
+ * Stays until main has ended, although the configuration is wrong: an ended container makes the pod NotReady, and main's
+ * Services would lose it. Watches by what could be read, and by defaults; holds, stops and says nothing.
+ */
+async function outlastMain(process: Process, { unreadable }: Misconfigured): Promise<Exit> {
+  const readable = Object.entries(process.env).filter(([name]) => !unreadable.includes(name));
+  const env = { ...Object.fromEntries(readable), LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' };
+  const result = readConfig(env, KINDS, VERSION);
+  if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
+  process.onUncaught(() => EXIT.done);
+  const { signals, secondSignal } = listen(process);
+  await watch(process, result.config, signals, { note: () => {}, progress: () => {} });
+  return { code: EXIT.done, isUrgent: secondSignal() !== null };
+}
+
+/** Runs the loop with the real parts of the configuration. */
+async function watch(
+  process: Process,
+  config: Config,
+  signals: Signals,
+  words: Pick<LoopParts, 'note' | 'progress'>,
+): ReturnType<typeof runLoop> {
+  const metricNames = config.conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
+  const exporter = config.isExporterRead ? openExporter(config.metricsUrl, metricNames, VERSION) : null;
+  try {
+    return await runLoop({
+      limits: config.limits,
+      clock: clockOf(process),
+      signals,
+      conditions: config.conditions,
+      readExporter: exporter?.read ?? null,
+      notRead: NOT_READ,
+      targets: config.targets,
+      quitTimeoutMs: config.quitTimeoutMs,
+      isDryRun: config.isDryRun,
+      ...words,
+    });
   } finally {
     await exporter?.close();
   }

@@ -216,6 +216,7 @@ test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values a
   );
   assert.ok(!('config' in result));
   assert.deepEqual([result.isExitZero, result.terminationLog], [true, { path: '/tmp/x', isChosen: true }]);
+  assert.deepEqual(result.unreadable, ['LASTSCRAPE_TTL']);
 });
 
 test('readConfig() ignores blanks around entries, and keeps their order', () => {

@@ -104,7 +104,7 @@ export function buildReport(input: ReportInput): Report {
 
 /** The report of a configuration that cannot be used. */
 export function buildMisconfiguredReport(problems: readonly string[], version: string): Report {
-  const summary = `Misconfigured: ${problems.length === 1 ? 'one problem' : `${problems.length} problems`}; nothing was watched or stopped`;
+  const summary = `Misconfigured: ${problems.length === 1 ? 'one problem' : `${problems.length} problems`}; nothing is held or stopped`;
   return { summary, outcome: 'misconfigured', problems, exitCode: EXIT.misconfigured, version };
 }
 

@@ -7,7 +7,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { COMMAND, openPod, openPort, startWatcher, untilReached } from './watcher.ts';
+import { until } from '../pods/until.ts';
+import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from './watcher.ts';
 
 /** One scrape by somebody else. */
 async function scrape(url: string): Promise<void> {
@@ -232,10 +233,33 @@ test('a configuration that cannot be used: all problems on stderr and in the mes
   assert.equal(stderr.trimEnd().split('\n').length, 3);
   assert.deepEqual(pod.message()['problems'], stderr.trimEnd().split('\n'));
   assert.equal(pod.message()['outcome'], 'misconfigured');
-  const zero = await startWatcher({ ...env, LASTSCRAPE_EXIT_ZERO: 'true' }).ended;
-  assert.deepEqual([zero.code, pod.message()['exitCode']], [0, 78]);
-  assert.equal(pod.exporter.isOpen, true);
 });
+
+test('a configuration that cannot be used, with EXIT_ZERO: says so at once, and stays until main has ended', async () => {
+  await using pod = await openPod();
+  await untilReached(pod);
+  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_TTL: 'soon', LASTSCRAPE_EXIT_ZERO: 'true' });
+  await until('the message', 60_000, async () => existsSync(pod.messagePath) || undefined);
+  assert.deepEqual([pod.message()['outcome'], pod.message()['exitCode']], ['misconfigured', 78]);
+  const firstCount = await scrapeAndCount(pod);
+  let ownCount = 0;
+  await until('five looks of the watcher', 60_000, async () => {
+    ownCount += 1;
+    return (await scrapeAndCount(pod)) >= firstCount + ownCount + 5 ? true : undefined;
+  });
+  assert.equal(watcher.child.exitCode, null, 'stays while main runs');
+  pod.locust.kill();
+  const { code, stdout } = await watcher.ended;
+  assert.deepEqual([code, stdout], [0, '']);
+  assert.equal(pod.exporter.isOpen, true, 'nothing is stopped');
+  assert.equal(pod.message()['outcome'], 'misconfigured');
+});
+
+/** Scrapes once. @returns how many scrapes had finished before, by anyone */
+async function scrapeAndCount({ exporter }: Pod): Promise<number> {
+  const body = await (await fetch(`${exporter.url}/metrics`)).text();
+  return Number(/^promhttp_metric_handler_requests_total\{code="200"\} (\d+)$/m.exec(body)?.[1]);
+}
 
 test('--check prints the plan or the problems, and writes no message', async () => {
   await using pod = await openPod();
