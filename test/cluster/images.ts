@@ -1,0 +1,127 @@
+// The images of the cluster test: lastscrape from dist/, the tests' Locust, the exporter (the stand-in, or a real one where there
+// is one), Prometheus and busybox. They are loaded by the command that the user of the test names.
+
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readInterpreter } from '../../image/elf.ts';
+import { DIST } from '../image/dist.ts';
+import { copyLibraries, makeExporterRoot, makeLocustRoot } from '../image/pod-root.ts';
+import { findOnPath, type Programs } from '../pods/programs.ts';
+import { packFolder, packNamed } from './archive.ts';
+import { runShell } from './cluster.ts';
+import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
+
+/** The names under which the images are loaded. lastscrape has the one of deploy/. */
+export const IMAGES = {
+  lastscrape: 'docker.io/library/lastscrape:0.1.0',
+  locust: 'localhost/lastscrape-test/locust:1',
+  exporter: 'localhost/lastscrape-test/exporter:1',
+  prometheus: 'localhost/lastscrape-test/prometheus:1',
+  busybox: 'localhost/lastscrape-test/busybox:1',
+} as const;
+
+/** Makes archives and has them loaded. */
+export type ImageLoader = Disposable & {
+  /** Makes and loads all of IMAGES. */
+  loadAll(): Promise<void>;
+  /** Loads Locust's once more, under another name. */
+  loadLocustAs(name: string): Promise<void>;
+};
+
+/** @param command a shell command line to which the path of an archive is added, such as `ctr -n k8s.io images import` */
+export function openImageLoader(programs: Programs, command: string): ImageLoader {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-images-'));
+  const rootOf = (name: string) => {
+    const root = join(directory, name);
+    mkdirSync(root);
+    return root;
+  };
+  const load = async (file: string) => {
+    await runShell(`${command} "$ARCHIVE"`, directory, { ARCHIVE: file });
+    rmSync(file);
+  };
+  const locustRoot = join(directory, 'locust');
+  let locustLines: readonly string[] = [];
+  const loadLocustAs = async (name: string) => {
+    const file = join(directory, 'locust.tar');
+    packFolder(locustRoot, name, readLines(locustLines), file);
+    await load(file);
+  };
+  return {
+    loadLocustAs,
+    async loadAll() {
+      const file = (name: string) => join(directory, `${name}.tar`);
+      packNamed(join(DIST, 'image'), IMAGES.lastscrape, file('lastscrape'));
+      await load(file('lastscrape'));
+
+      const exporterRoot = rootOf('exporter');
+      const real = programs.exporters.find(({ isReal }) => isReal);
+      const exporterConfig =
+        real === undefined
+          ? readLines(makeExporterRoot(exporterRoot))
+          : { entrypoint: addProgram(exporterRoot, real.command[0] ?? ''), user: '1000:1000' };
+      packFolder(exporterRoot, IMAGES.exporter, exporterConfig, file('exporter'));
+      await load(file('exporter'));
+
+      mkdirSync(locustRoot);
+      locustLines = makeLocustRoot(locustRoot, programs.locust?.[0] ?? '');
+      await loadLocustAs(IMAGES.locust);
+
+      const prometheusRoot = rootOf('prometheus');
+      const entrypoint = addProgram(prometheusRoot, CLUSTER_PROMETHEUS_PATH);
+      packFolder(prometheusRoot, IMAGES.prometheus, { entrypoint, user: '65534:65534' }, file('prometheus'));
+      await load(file('prometheus'));
+
+      const busyboxRoot = rootOf('busybox');
+      addBusybox(busyboxRoot, findOnPath('busybox') ?? '');
+      packFolder(busyboxRoot, IMAGES.busybox, { entrypoint: ['/bin/sh'], user: '1000:1000' }, file('busybox'));
+      await load(file('busybox'));
+    },
+    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}
+
+/** Puts a program of this machine with its libraries into a folder. @returns its path there, as an entrypoint */
+function addProgram(root: string, program: string): readonly string[] {
+  const real = realpathSync(program);
+  const inside = join(root, real);
+  mkdirSync(dirname(inside), { recursive: true });
+  copyFileSync(real, inside);
+  chmodSync(inside, 0o755);
+  if (readInterpreter(readFileSync(real)) !== null) copyLibraries([real], root, []);
+  mkdirSync(join(root, 'tmp'), { mode: 0o1777 });
+  chmodSync(join(root, 'tmp'), 0o1777);
+  return [real];
+}
+
+/** busybox with all its programs, as its own image has them. */
+function addBusybox(root: string, program: string): void {
+  const [real = ''] = addProgram(root, program);
+  mkdirSync(join(root, 'bin'), { recursive: true });
+  for (const name of execFileSync(program, ['--list'], { encoding: 'utf8' }).trim().split('\n')) {
+    if (join('/bin', name) !== real) symlinkSync(real, join(root, 'bin', name));
+  }
+}
+
+/** What lines of a Containerfile say. */
+function readLines(lines: readonly string[]) {
+  const valuesOf = (instruction: string) =>
+    lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1));
+  return {
+    entrypoint: JSON.parse(valuesOf('ENTRYPOINT')[0] ?? '[]') as readonly string[],
+    user: valuesOf('USER')[0] ?? '',
+    env: valuesOf('ENV'),
+    workingDir: valuesOf('WORKDIR')[0] ?? '/',
+  };
+}

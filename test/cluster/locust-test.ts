@@ -1,0 +1,156 @@
+// Plays the Locust operator: what it makes for one LocustTest, from the pods of fixtures/pods, with images of the test, a short
+// run, and requests so small that many tests fit on one node.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Container, Manifest, Namespace } from './cluster.ts';
+import { IMAGES } from './images.ts';
+
+/** The name of every LocustTest; each is in a namespace of its own. */
+export const NAME = 'checkout-load';
+/** The Job of the master, and its main container. */
+export const MASTER = `${NAME}-master`;
+export const EXPORTER = 'locust-metrics-exporter';
+
+/** The exporter as a regular container (operator 1.x to 2.2.3) or as a native sidecar (2.3.0 and later). */
+export type Shape = 'regular' | 'native';
+
+/** What a user writes into a LocustTest, and what a story changes of the operator's pod. */
+export type LocustTest = {
+  readonly shape: Shape;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Seconds; default 5. */
+  readonly autoquitSeconds?: number;
+  /** Seconds; default 10. */
+  readonly runSeconds?: number;
+  /** Default: users who succeed at everything. */
+  readonly users?: 'steady' | 'failing';
+  /** Default: IMAGES.locust. */
+  readonly image?: string;
+  /** Of the master's Job; default 0, as the operator has it. */
+  readonly backoffLimit?: number;
+  /** Changes the master's pod last of all. */
+  readonly edit?: (spec: PodSpec) => PodSpec;
+};
+
+/** The specification of a pod as the fixtures have it. */
+export type PodSpec = {
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+  readonly [field: string]: unknown;
+};
+
+type PodFixture = {
+  readonly metadata: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
+  readonly spec: PodSpec;
+};
+
+/** Users without a target: what they do is told to Locust as a request, and no byte is sent. */
+const LOCUSTFILE = (isFailing: boolean) => `
+from locust import User, constant, task
+
+class Teller(User):
+    wait_time = constant(0.2)
+    count = 0
+
+    @task
+    def tell(self):
+        self.count += 1
+        failed = Exception("told to fail") if ${isFailing ? 'self.count % 5 == 0' : 'False'} else None
+        self.environment.events.request.fire(
+            request_type="GET", name="/told", response_time=1, response_length=2, exception=failed, context={})
+`;
+
+/** Creates the objects; the Service first, since the worker is told its address. */
+export async function startLocustTest(namespace: Namespace, test: LocustTest): Promise<void> {
+  const { shape, annotations = {}, labels = {}, users = 'steady', edit = (spec) => spec } = test;
+  const master = readPod(shape);
+  const worker = readPod('worker');
+  await namespace.apply(
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: `${NAME}-files` },
+      data: { 'locustfile.py': LOCUSTFILE(users === 'failing') },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: MASTER },
+      spec: {
+        selector: { 'performance-test-pod-name': MASTER },
+        ports: [
+          { name: 'port5557', port: 5557 },
+          { name: 'port5558', port: 5558 },
+          { name: 'prometheus-metrics', port: 9646 },
+        ],
+      },
+    },
+  );
+  const masterHost = await namespace.readServiceAddress(MASTER);
+  const spec = edit({
+    ...master.spec,
+    containers: master.spec.containers.map((container) => small(masterOf(container, test))),
+    ...(master.spec.initContainers === undefined ? {} : { initContainers: master.spec.initContainers.map(small) }),
+  });
+  await namespace.apply(
+    jobOf(
+      MASTER,
+      { ...master.metadata.labels, ...labels },
+      { ...master.metadata.annotations, ...annotations },
+      spec,
+      test.backoffLimit,
+    ),
+    jobOf(`${NAME}-worker`, worker.metadata.labels, worker.metadata.annotations, {
+      ...worker.spec,
+      containers: worker.spec.containers.map((container) => small(workerOf(container, masterHost))),
+    }),
+  );
+}
+
+function readPod(name: string): PodFixture {
+  return parse(readFileSync(join(import.meta.dirname, '../../fixtures/pods', `${name}.yaml`), 'utf8'));
+}
+
+function jobOf(name: string, labels: object, annotations: object, spec: PodSpec, backoffLimit = 0): Manifest {
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name },
+    spec: { backoffLimit, template: { metadata: { labels, annotations }, spec } },
+  };
+}
+
+// The operator's arguments stay as they are, but for the time until autoquit and the number of workers.
+function masterOf(container: Container, { image, autoquitSeconds = 5, runSeconds = 10 }: LocustTest): Container {
+  if (container.name === EXPORTER) return container;
+  const args = (container.args ?? []).map((arg, index, all) => {
+    if (all[index - 1] === '--autoquit') return String(autoquitSeconds);
+    return arg.replace(/^--expect-workers=.*/, '--expect-workers=1');
+  });
+  const users = ['--host', 'http://127.0.0.1', '--users', '3', '--spawn-rate', '3', '--run-time', `${runSeconds}s`];
+  return { ...container, image: image ?? IMAGES.locust, args: [...args, ...users] };
+}
+
+// By the Service's address, since a cluster of the test may have no DNS.
+function workerOf(container: Container, masterHost: string): Container {
+  const args = (container.args ?? []).map((arg) =>
+    arg.startsWith('--master-host=') ? `--master-host=${masterHost}` : arg,
+  );
+  return { ...container, image: IMAGES.locust, args };
+}
+
+// A node of two cores must hold some ten of these; limits stay.
+function small(container: Container): Container {
+  const { limits = {} } = (container['resources'] ?? {}) as { limits?: object };
+  return {
+    ...container,
+    ...(container.name === EXPORTER ? { image: IMAGES.exporter } : {}),
+    resources: { limits, requests: { cpu: '10m', memory: '16Mi' } },
+  };
+}

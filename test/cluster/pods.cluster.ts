@@ -1,0 +1,318 @@
+// lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy applied. Each story has a
+// namespace of its own; five run side by side.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { until } from '../pods/until.ts';
+import type { Namespace } from './cluster.ts';
+import { killLastscrape } from './killer.ts';
+import { EXPORTER, type LocustTest, MASTER, type PodSpec, startLocustTest } from './locust-test.ts';
+import { INTERVAL_ANNOTATION } from './prometheus.ts';
+import { applyPolicy, openStage } from './stage.ts';
+import {
+  END_MS,
+  masterPod,
+  proveGoodEnd,
+  readLocustTotal,
+  readReport,
+  readStoredTotal,
+  START_MS,
+  type Stage,
+  statusOf,
+  untilContainer,
+} from './story.ts';
+
+const OPTED_OUT = { 'lastscrape.dev/inject': 'false' };
+
+let stage: Stage & AsyncDisposable;
+let storyCount = 0;
+
+/** A story in a namespace of its own, with one LocustTest; says what became of its pods when it fails. */
+function story(
+  name: string,
+  test: LocustTest & { readonly namespaceLabels?: Readonly<Record<string, string>> },
+  tell: (namespace: Namespace) => Promise<void>,
+): void {
+  it(name, async () => {
+    storyCount += 1;
+    const slug = `${storyCount}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 36).replace(/-$/, '');
+    const namespace = await stage.cluster.openNamespace(slug, test.namespaceLabels);
+    try {
+      await startLocustTest(namespace, test);
+      await tell(namespace);
+    } catch (error) {
+      process.stderr.write(`${name} failed; ${await namespace.describe()}\n`);
+      throw error;
+    }
+    await stage.cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+  });
+}
+
+describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
+  before(async () => {
+    stage = await openStage();
+    await applyPolicy(stage);
+  });
+  after(() => stage?.[Symbol.asyncDispose]());
+
+  story(
+    'late image: a main that comes after a minute is not taken for never started',
+    {
+      shape: 'native',
+      image: 'localhost/lastscrape-test/late:1',
+      edit: (spec) => withMain(spec, { image: `localhost/lastscrape-test/late:${stage.cluster.run}` }),
+    },
+    async (namespace) => {
+      await untilContainer(namespace, MASTER, 'waiting', START_MS);
+      const { pod } = await namespace.untilPod(
+        'lastscrape running',
+        START_MS,
+        (each) => statusOf(each, 'lastscrape')?.state.running !== undefined,
+      );
+      const startedAt = Date.parse(statusOf(pod, 'lastscrape')?.state.running?.startedAt ?? '');
+      await until('a minute with lastscrape, and without main', 120_000, async () =>
+        Date.now() - startedAt > 60_000 ? true : undefined,
+      );
+      assert.ok(statusOf(masterPod(namespace), MASTER)?.state.waiting, 'main is still waiting for its image');
+      assert.ok(statusOf(masterPod(namespace), 'lastscrape')?.state.running, 'lastscrape still watches');
+      await stage.images.loadLocustAs(`localhost/lastscrape-test/late:${stage.cluster.run}`);
+      await proveGoodEnd(stage, namespace);
+    },
+  );
+
+  story(
+    'without lastscrape a regular exporter keeps the pod for ever',
+    {
+      shape: 'regular',
+      namespaceLabels: OPTED_OUT,
+    },
+    async (namespace) => {
+      const ended = await untilContainer(namespace, MASTER, 'terminated', END_MS);
+      assert.deepEqual(
+        ended.spec.containers.map(({ name }) => name),
+        [MASTER, EXPORTER],
+      );
+      const endedAt = Date.parse(statusOf(ended, MASTER)?.state.terminated?.finishedAt ?? '');
+      // Longer than any hold of the other stories.
+      await until('a minute after the end', 120_000, async () => (Date.now() - endedAt > 60_000 ? true : undefined));
+      const pod = masterPod(namespace);
+      assert.equal(pod.status.phase, 'Running');
+      assert.ok(statusOf(pod, EXPORTER)?.state.running);
+    },
+  );
+
+  // The interval is the default of Prometheus. A scrape may by luck come between the last number and the end, so three tests.
+  for (const index of [1, 2, 3]) {
+    story(
+      `without lastscrape a native sidecar is gone before its last scrape ${index}`,
+      {
+        shape: 'native',
+        autoquitSeconds: 1,
+        labels: OPTED_OUT,
+        annotations: { [INTERVAL_ANNOTATION]: '60s' },
+      },
+      async (namespace) => {
+        assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+        assert.deepEqual(
+          masterPod(namespace).spec.containers.map(({ name }) => name),
+          [MASTER],
+        );
+        const ups = await stage.prometheus.readSamples('locust_up', namespace.name);
+        assert.ok(
+          ups.every(({ value }) => value === 1),
+          'nothing was scraped after the end',
+        );
+        lost.push((await readStoredTotal(stage, namespace)) !== (await readLocustTotal(namespace)));
+        if (lost.length === 3) assert.ok(lost.includes(true), 'at least one of three lost its final numbers');
+      },
+    );
+  }
+
+  for (const shape of ['regular', 'native'] as const) {
+    story(`${shape}: held until the scrape after the end, and the Job completes`, { shape }, async (namespace) => {
+      const { targets } = await proveGoodEnd(stage, namespace);
+      const stopped = shape === 'regular' ? [{ target: 'locust-exporter', result: 'stopped' }] : [];
+      assert.deepEqual(
+        targets.map(({ target, result }) => ({ target, result })),
+        stopped,
+      );
+    });
+
+    story(
+      `${shape}: a test that fails is a Failed Job, and no hanging one`,
+      { shape, users: 'failing' },
+      async (namespace) => {
+        assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
+        const pod = masterPod(namespace);
+        assert.equal(statusOf(pod, MASTER)?.state.terminated?.exitCode, 1);
+        assert.equal(readReport(namespace).report.outcome, 'scraped');
+        assert.equal(await readStoredTotal(stage, namespace), await readLocustTotal(namespace));
+      },
+    );
+  }
+
+  story(
+    'annotations set the scrapes and the TTL',
+    {
+      shape: 'native',
+      annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '12s' },
+    },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      const { report, exitCode } = readReport(namespace);
+      assert.equal(report.outcome, 'expired', report.summary);
+      assert.ok(report.heldSeconds >= 12 && report.heldSeconds < 60, `held for ${report.heldSeconds} s`);
+      assert.ok(report.scrapesSeen > 0, 'it was scraped while NotReady, but not 50 times');
+      assert.equal(exitCode, 0);
+    },
+  );
+
+  story(
+    'a wrong value is in the status of the pod, and does not fail the test',
+    {
+      shape: 'native',
+      annotations: { 'lastscrape.dev/ttl': 'soon', 'lastscrape.dev/termination-grace': 'later' },
+    },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      const { report, exitCode } = readReport(namespace);
+      assert.equal(exitCode, 0);
+      assert.deepEqual(report.problems, [
+        'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
+        'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "later"; must be a duration such as "90s", "1m30s" or "500ms"',
+      ]);
+      const described = await stage.cluster.kubectl([
+        'describe',
+        'pod',
+        masterPod(namespace).metadata.name,
+        '--namespace',
+        namespace.name,
+      ]);
+      assert.ok(described.includes('Cannot read LASTSCRAPE_TTL'), described);
+    },
+  );
+
+  story(
+    'deleted while it is held: ends within the grace, and keeps the numbers',
+    {
+      shape: 'native',
+      annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '10m' },
+    },
+    async (namespace) => {
+      await untilContainer(namespace, MASTER, 'terminated', END_MS);
+      const { name } = masterPod(namespace).metadata;
+      const total = await readLocustTotal(namespace);
+      await until('the hold', 60_000, async () =>
+        (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
+      );
+      await stage.cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
+      const { pod } = await namespace.untilPod(
+        'the pod gone',
+        120_000,
+        (each, { type }) => type === 'DELETED' && each.metadata.name === name,
+      );
+      // The kubelet ends by SIGKILL what outlives the grace: 137.
+      assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
+      assert.notEqual(statusOf(pod, EXPORTER)?.state.terminated?.exitCode, 137);
+      assert.equal(await readStoredTotal(stage, namespace), total);
+      assert.equal((await stage.prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
+    },
+  );
+
+  for (const moment of ['while main runs', 'in the hold'] as const) {
+    story(
+      `killed ${moment}: restart rules bring it back in a pod that never restarts`,
+      {
+        shape: 'regular',
+        runSeconds: 15,
+        annotations: moment === 'in the hold' ? { 'lastscrape.dev/scrapes': '4' } : {},
+      },
+      async (namespace) => {
+        await untilMoment(namespace, moment);
+        await killLastscrape(namespace, masterPod(namespace).metadata.uid);
+        await proveGoodEnd(stage, namespace);
+        assert.equal(statusOf(masterPod(namespace), 'lastscrape')?.restartCount, 1);
+      },
+    );
+  }
+
+  story(
+    'killed in a pod that restarts on failure: the kubelet brings it back',
+    {
+      shape: 'regular',
+      labels: OPTED_OUT,
+      runSeconds: 15,
+      // A container that restarts counts.
+      backoffLimit: 6,
+      edit: byHand,
+    },
+    async (namespace) => {
+      await untilMoment(namespace, 'while main runs');
+      await killLastscrape(namespace, masterPod(namespace).metadata.uid);
+      await proveGoodEnd(stage, namespace);
+      assert.equal(statusOf(masterPod(namespace), 'lastscrape')?.restartCount, 1);
+    },
+  );
+
+  story('Prometheus scrapes the exporter of the master and nothing else', { shape: 'native' }, async (namespace) => {
+    const targets = await until('its target', START_MS, async () => {
+      const found = await stage.prometheus.readTargets(namespace.name);
+      return found.length > 0 ? found : undefined;
+    });
+    const pod = masterPod(namespace);
+    assert.deepEqual(targets, [
+      {
+        instance: `${pod.status.podIP}:9646`,
+        job: 'locust',
+        locust_test: 'checkout-load',
+        namespace: namespace.name,
+        pod: pod.metadata.name,
+      },
+    ]);
+    await proveGoodEnd(stage, namespace);
+    await until('no target any more', 60_000, async () =>
+      (await stage.prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
+    );
+  });
+});
+
+/** Whether each of the three tests without lastscrape lost its final numbers. */
+const lost: boolean[] = [];
+
+async function untilMoment(namespace: Namespace, moment: 'while main runs' | 'in the hold'): Promise<void> {
+  const msg = moment === 'in the hold' ? 'main ended' : 'main is running';
+  await untilContainer(namespace, 'lastscrape', 'running', START_MS);
+  await until(`"${msg}" in the log of lastscrape`, END_MS, async () =>
+    (await namespace.readLog(masterPod(namespace).metadata.name, 'lastscrape')).includes(`"msg":"${msg}"`)
+      ? true
+      : undefined,
+  );
+}
+
+function withMain(spec: PodSpec, change: object): PodSpec {
+  return { ...spec, containers: spec.containers.map((each) => (each.name === MASTER ? { ...each, ...change } : each)) };
+}
+
+/** The container as the README has it for a manifest, in a pod that restarts what failed. */
+function byHand(spec: PodSpec): PodSpec {
+  return {
+    ...spec,
+    restartPolicy: 'OnFailure',
+    containers: [
+      ...spec.containers,
+      {
+        name: 'lastscrape',
+        image: 'lastscrape:0.1.0',
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+        resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '64Mi' } },
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 65532,
+          readOnlyRootFilesystem: true,
+          allowPrivilegeEscalation: false,
+          capabilities: { drop: ['ALL'] },
+        },
+      },
+    ],
+  };
+}

@@ -1,0 +1,118 @@
+// A real Prometheus in the cluster: the scrape_config of deploy/monitoring with Kubernetes discovery, and what it stored.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import type { Cluster } from './cluster.ts';
+import { IMAGES } from './images.ts';
+
+/** How often it scrapes where a test says nothing else. */
+const INTERVAL = '5s';
+/** The annotation of a pod that is scraped at another interval. */
+export const INTERVAL_ANNOTATION = 'test.lastscrape.dev/interval';
+
+/** The totals of Locust, as the exporter names them. */
+export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}';
+
+export type ClusterPrometheus = {
+  /** The samples of the one series of the metric in that namespace, oldest first, the last hour; empty without one. */
+  readSamples(selector: string, namespace: string): Promise<readonly Sample[]>;
+  /** The labels of the targets that it scrapes now in that namespace. */
+  readTargets(namespace: string): Promise<readonly Readonly<Record<string, string>>[]>;
+};
+
+/** One sample; the time is that of its scrape (epoch seconds). */
+export type Sample = { readonly atSeconds: number; readonly value: number };
+
+/** Starts it in a namespace of its own, and waits until it answers. */
+export async function startClusterPrometheus(cluster: Cluster): Promise<ClusterPrometheus> {
+  const namespace = await cluster.openNamespace('monitoring');
+  const name = `lastscrape-test-${cluster.run}`;
+  const labels = { 'lastscrape.dev/test': cluster.run };
+  cluster.defer(() => cluster.kubectl(['delete', 'clusterrole,clusterrolebinding', name]));
+  await cluster.apply(
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name, labels },
+      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name, labels },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: namespace.name }],
+    },
+  );
+  await namespace.apply(
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'prometheus' },
+      data: { 'prometheus.yml': configText() },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'prometheus' },
+      spec: {
+        containers: [
+          {
+            name: 'prometheus',
+            image: IMAGES.prometheus,
+            args: ['--config.file=/etc/prometheus/prometheus.yml', '--storage.tsdb.path=/data'],
+            volumeMounts: [
+              { name: 'config', mountPath: '/etc/prometheus' },
+              { name: 'data', mountPath: '/data' },
+            ],
+            readinessProbe: { httpGet: { path: '/-/ready', port: 9090 }, periodSeconds: 1 },
+          },
+        ],
+        volumes: [
+          { name: 'config', configMap: { name: 'prometheus' } },
+          { name: 'data', emptyDir: {} },
+        ],
+      },
+    },
+  );
+  await namespace.untilPod('Prometheus ready', 60_000, ({ status }) =>
+    (status.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+  );
+  const api = `/api/v1/namespaces/${namespace.name}/pods/prometheus:9090/proxy/api/v1`;
+  return {
+    async readSamples(selector, inNamespace) {
+      const within = selector.includes('{')
+        ? selector.replace('{', `{namespace="${inNamespace}",`)
+        : `${selector}{namespace="${inNamespace}"}`;
+      const answer: Answer = JSON.parse(
+        await cluster.read(`${api}/query?query=${encodeURIComponent(`${within}[1h]`)}`),
+      );
+      const { result } = answer.data;
+      if (result.length > 1) throw new Error(`Cannot read ${within}: there are ${result.length} such series`);
+      return (result[0]?.values ?? []).map(([atSeconds, value]) => ({ atSeconds, value: Number(value) }));
+    },
+    async readTargets(inNamespace) {
+      const { data } = JSON.parse(await cluster.read(`${api}/targets?state=active`));
+      const active: readonly { labels: Record<string, string> }[] = data.activeTargets;
+      return active.map((target) => target.labels).filter((each) => each['namespace'] === inNamespace);
+    },
+  };
+}
+
+type Answer = { readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] } };
+
+// As shipped, but for the interval.
+function configText(): string {
+  const path = join(import.meta.dirname, '../../deploy/monitoring/scrape-config.yaml');
+  const { scrape_configs: shipped } = parse(readFileSync(path, 'utf8'));
+  const annotation = `__meta_kubernetes_pod_annotation_${INTERVAL_ANNOTATION.replaceAll(/[^a-z]/g, '_')}`;
+  const setting = (label: string) => ({ source_labels: [annotation], regex: '(.+)', target_label: label });
+  const jobs = shipped.map((job: { relabel_configs: readonly object[] }) => ({
+    ...job,
+    scrape_interval: INTERVAL,
+    scrape_timeout: INTERVAL,
+    relabel_configs: [...job.relabel_configs, setting('__scrape_interval__')],
+  }));
+  return stringify({ scrape_configs: jobs });
+}

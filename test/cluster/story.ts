@@ -1,0 +1,103 @@
+// What the stories on a cluster have in common: the parts of the whole run, how a pod's end is read, and what each good end has.
+
+import assert from 'node:assert/strict';
+import { until } from '../pods/until.ts';
+import type { Cluster, ContainerStatus, Namespace, Pod } from './cluster.ts';
+import type { ImageLoader } from './images.ts';
+import { EXPORTER, MASTER } from './locust-test.ts';
+import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
+
+/** What is there for every story. */
+export type Stage = { readonly cluster: Cluster; readonly prometheus: ClusterPrometheus; readonly images: ImageLoader };
+
+/** The report, as far as it is read. */
+export type Report = {
+  readonly summary: string;
+  readonly outcome: string;
+  readonly problems?: readonly string[];
+  readonly heldSeconds: number;
+  readonly mainEndedAt: string;
+  readonly scrapesSeen: number;
+  readonly targets: readonly { readonly target: string; readonly result: string }[];
+  readonly final: { readonly requests: number };
+  readonly exitCode: number;
+};
+
+/** Images are there, the node may be busy with ten pods: until Locust runs, and until a run of 10 s and its hold are over. */
+export const START_MS = 180_000;
+export const END_MS = 300_000;
+
+/** The newest state of the master's pod. */
+export function masterPod({ events }: Namespace): Pod {
+  const event = events.findLast(({ pod }) => pod.metadata.labels?.['performance-test-pod-name'] === MASTER);
+  assert.ok(event, 'there is a pod of the master');
+  return event.pod;
+}
+
+/** The status of one container of a pod. */
+export function statusOf(pod: Pod, name: string): ContainerStatus | undefined {
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status;
+  return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
+}
+
+/** Waits until a container of the master's pod is in a state. */
+export async function untilContainer(
+  namespace: Namespace,
+  name: string,
+  state: 'waiting' | 'running' | 'terminated',
+  withinMs: number,
+): Promise<Pod> {
+  const { pod } = await namespace.untilPod(`${name} ${state}`, withinMs, (each) => {
+    const isMaster = each.metadata.labels?.['performance-test-pod-name'] === MASTER;
+    return isMaster && statusOf(each, name)?.state[state] !== undefined;
+  });
+  return pod;
+}
+
+/** The termination message of lastscrape in the newest state of the master's pod. */
+export function readReport(namespace: Namespace): { readonly report: Report; readonly exitCode: number } {
+  const terminated = statusOf(masterPod(namespace), 'lastscrape')?.state.terminated;
+  assert.ok(terminated?.message, 'lastscrape has a termination message');
+  return { report: JSON.parse(terminated.message), exitCode: terminated.exitCode };
+}
+
+/** The total in Locust's own summary. */
+export async function readLocustTotal(namespace: Namespace): Promise<number> {
+  const log = await namespace.readLog(masterPod(namespace).metadata.name, MASTER);
+  const [, total] = /^\s*Aggregated\s+(\d+)\s/m.exec(log) ?? [];
+  assert.ok(total, `Locust's summary is in its log:\n${log.slice(-2000)}`);
+  return Number(total);
+}
+
+/** The newest total that Prometheus has of that namespace. */
+export async function readStoredTotal({ prometheus }: Stage, namespace: Namespace): Promise<number | undefined> {
+  return (await prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
+}
+
+/** Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported. */
+export async function proveGoodEnd(stage: Stage, namespace: Namespace): Promise<Report> {
+  assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+  const pod = masterPod(namespace);
+  const names = pod.spec.containers.map(({ name }) => name);
+  assert.equal(names.at(-1), 'lastscrape', `last of ${names}`);
+  assert.equal(names.filter((name) => name === 'lastscrape').length, 1);
+  const { report, exitCode } = readReport(namespace);
+  assert.equal(report.outcome, 'scraped', report.summary);
+  assert.equal(exitCode, 0);
+  assert.equal(report.exitCode, 0);
+  const total = await readLocustTotal(namespace);
+  await until(`the total ${total} in Prometheus`, 30_000, async () => {
+    const stored = await readStoredTotal(stage, namespace);
+    if (stored === total) return true;
+    throw new Error(`it holds ${stored}`);
+  });
+  assert.equal(report.final.requests, total);
+  const ups = await stage.prometheus.readSamples('locust_up', namespace.name);
+  assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
+  // Held: the exporter outlived main, and what was scraped then is a sample.
+  const master = statusOf(pod, MASTER)?.state.terminated;
+  assert.ok(Date.parse(report.mainEndedAt) / 1000 - 1 <= (ups.at(-1)?.atSeconds ?? 0), 'scraped after the end');
+  assert.ok(statusOf(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '' >= (master?.finishedAt ?? ''));
+  assert.ok(statusOf(pod, EXPORTER)?.state.terminated, 'the exporter has ended');
+  return report;
+}
