@@ -18,6 +18,10 @@ const { code, isUrgent } = await main({
   onUncaught: (listener) => {
     process.on('uncaughtException', (error) => process.exit(listener(error)));
   },
+  pid: process.pid,
+  kill: (pid, signal) => {
+    process.kill(pid, signal);
+  },
   nodeVersion: process.versions.node,
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),

@@ -3,7 +3,7 @@
 
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
 import type { Limits, LogLevel } from './decide/model.ts';
-import type { Condition, ConditionKind } from './observe/condition.ts';
+import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
 import type { Parsed } from './parsed.ts';
 import { redactUrl } from './redact.ts';
 
@@ -26,6 +26,11 @@ export const VARIABLES = [
     name: 'LASTSCRAPE_DONE_WHEN',
     default: 'metric:locust_up,port:5557',
     meaning: 'main is done when all of these hold',
+  },
+  {
+    name: 'LASTSCRAPE_SIDECARS',
+    default: 'none',
+    meaning: 'containers that `container:*` does not wait for; `none` names none',
   },
   { name: 'LASTSCRAPE_SCRAPES', default: '1', meaning: 'how many scrapes by others to wait for; `0` does not hold' },
   {
@@ -70,6 +75,11 @@ export const VARIABLES = [
     meaning: 'where the report goes; the default only where it exists',
   },
   {
+    name: 'LASTSCRAPE_TOMBSTONE',
+    default: 'none',
+    meaning: 'a file in the graveyard of kubexit that says when the hold ended; `none` writes none',
+  },
+  {
     name: 'LASTSCRAPE_EXIT_ZERO',
     default: 'false',
     meaning: 'always exit 0; on a configuration error not before main ended',
@@ -103,12 +113,17 @@ export type Config = {
   readonly targets: readonly Target[];
   readonly quitTimeoutMs: number;
   readonly terminationLog: TerminationLog;
+  /** The path of lastscrape's own tombstone; null: none is written. */
+  readonly tombstonePath: string | null;
   readonly isExitZero: boolean;
   readonly isDryRun: boolean;
   readonly logLevel: LogLevel;
   /** There is a metric to read, or a scrape to wait for. */
   readonly isExporterRead: boolean;
 };
+
+/** What the program knows of itself: its version, its process. */
+export type Self = Pick<TargetContext, 'version' | 'pid' | 'kill'>;
 
 /** What reading the environment came to. */
 export type ConfigResult = { readonly config: Config } | Misconfigured;
@@ -131,7 +146,7 @@ const SERVICE_LINK =
   /^LASTSCRAPE(_.+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
 /** Reads the environment; never throws. */
-export function readConfig(env: Environment, kinds: Kinds, version: string): ConfigResult {
+export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigResult {
   const unreadable = unknownVariables(env);
   const problems = unreadable.map(
     (name) => `Cannot use ${cut(name)}: there is no such variable; did you mean ${nearest(name, VARIABLE_NAMES)}?`,
@@ -165,11 +180,13 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
     isChosen: (env['LASTSCRAPE_TERMINATION_LOG'] ?? '').trim() !== '',
   };
   const metricsUrl = read('LASTSCRAPE_METRICS_URL', parseMetricsUrl);
-  const conditions = readEntries('LASTSCRAPE_DONE_WHEN', (entry) => parseCondition(entry, kinds.conditions));
+  const sidecars = isNoneOf(env, 'LASTSCRAPE_SIDECARS') ? [] : readEntries('LASTSCRAPE_SIDECARS', parseContainerName);
+  const watching: ConditionContext = { pid: self.pid, env, version: self.version, sidecars };
+  const conditions = readEntries('LASTSCRAPE_DONE_WHEN', (entry) => parseCondition(entry, kinds.conditions, watching));
   const scrapesWantedCount = read('LASTSCRAPE_SCRAPES', parseScrapes);
   const ttlMs = read('LASTSCRAPE_TTL', (text) => parseDuration(text));
-  const context: TargetContext = { metricsUrl: metricsUrl ?? new URL('http://localhost'), version };
-  const isNone = textOf(env, 'LASTSCRAPE_QUIT') === 'none';
+  const context: TargetContext = { metricsUrl: metricsUrl ?? new URL('http://localhost'), env, ...self };
+  const isNone = isNoneOf(env, 'LASTSCRAPE_QUIT');
   const targets = isNone ? [] : readEntries('LASTSCRAPE_QUIT', (entry) => parseTarget(entry, kinds.targets, context));
   const quitTimeoutMs = read('LASTSCRAPE_QUIT_TIMEOUT', (text) => parseDuration(text, 1));
   const pollMs = read('LASTSCRAPE_POLL', (text) => parseDuration(text, 100));
@@ -177,6 +194,7 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
   const startTimeoutMs = read('LASTSCRAPE_START_TIMEOUT', (text) => parseDuration(text));
   const runTimeoutMs = read('LASTSCRAPE_RUN_TIMEOUT', (text) => parseDuration(text));
   const terminationGraceMs = read('LASTSCRAPE_TERMINATION_GRACE', (text) => parseDuration(text));
+  const tombstonePath = read('LASTSCRAPE_TOMBSTONE', parseTombstonePath);
   const isDryRun = read('LASTSCRAPE_DRY_RUN', parseBoolean);
   const logLevel = read('LASTSCRAPE_LOG_LEVEL', parseLogLevel);
 
@@ -191,6 +209,7 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
     startTimeoutMs === undefined ||
     runTimeoutMs === undefined ||
     terminationGraceMs === undefined ||
+    tombstonePath === undefined ||
     isDryRun === undefined ||
     logLevel === undefined
   ) {
@@ -214,6 +233,7 @@ export function readConfig(env: Environment, kinds: Kinds, version: string): Con
       targets,
       quitTimeoutMs,
       terminationLog,
+      tombstonePath,
       isExitZero,
       isDryRun,
       logLevel,
@@ -247,6 +267,10 @@ function textOf(env: Environment, name: VariableName): string {
   return VARIABLES.find((variable) => variable.name === name)?.default as string;
 }
 
+function isNoneOf(env: Environment, name: VariableName): boolean {
+  return textOf(env, name) === 'none';
+}
+
 function unknownVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('LASTSCRAPE_') && !VARIABLE_NAMES.includes(name) && !SERVICE_LINK.test(name))
@@ -261,11 +285,11 @@ function parseMetricsUrl(text: string): Parsed<URL> {
   return { value: url };
 }
 
-function parseCondition(entry: string, kinds: readonly ConditionKind[]): Parsed<Condition> {
+function parseCondition(entry: string, kinds: readonly ConditionKind[], context: ConditionContext): Parsed<Condition> {
   const colonAt = entry.indexOf(':');
   const kind = kinds.find(({ name }) => name === entry.slice(0, Math.max(0, colonAt)));
   if (kind === undefined) return { problem: `one of ${list(kinds.map(({ usage }) => usage))}` };
-  const parsed = kind.read(entry.slice(colonAt + 1).trim());
+  const parsed = kind.read(entry.slice(colonAt + 1).trim(), context);
   return 'value' in parsed ? parsed : { problem: `${kind.usage} with ${parsed.problem}` };
 }
 
@@ -282,6 +306,20 @@ function parseScrapes(text: string): Parsed<number> {
   const count = Number(text);
   if (!/^\d+$/.test(text) || count > SCRAPES_MAX) return { problem: `a whole number from 0 to ${SCRAPES_MAX}` };
   return { value: count };
+}
+
+/** RFC 1123 label (Kubernetes documentation, "Object Names and IDs"). */
+function parseContainerName(text: string): Parsed<string> {
+  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text)) {
+    return { problem: 'the name of a container such as "istio-proxy"' };
+  }
+  return { value: text };
+}
+
+function parseTombstonePath(text: string): Parsed<string | null> {
+  if (text === 'none') return { value: null };
+  if (!/^\/.*[^/]$/.test(text)) return { problem: '"none" or an absolute path such as "/graveyard/lastscrape"' };
+  return { value: text };
 }
 
 function parseBoolean(text: string): Parsed<boolean> {

@@ -28,6 +28,7 @@ export function helpText({ conditions, targets }: Kinds): string {
     '',
     'LASTSCRAPE_QUIT is a comma list, in order, of:',
     ...kinds([...targets, { usage: 'none', meaning: 'stops nothing' }]),
+    '  A name with a port of its own takes another one as NAME:PORT, and one of its service as NAME:PORT:SERVICE_PORT.',
     '',
     'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
     '',
@@ -36,8 +37,8 @@ export function helpText({ conditions, targets }: Kinds): string {
   ].join('\n');
 }
 
-/** The whole of `--check`: what a run with this configuration would do. */
-export function planText(config: Config): string {
+/** The whole of `--check`: what a run with this configuration would do; `found` is what this very pod shows now. */
+export function planText(config: Config, found: readonly string[]): string {
   const { limits, targets, conditions, metricsUrl } = config;
   const span = (ms: number) => formatDuration(ms);
   const isHeld = limits.scrapesWantedCount > 0 && limits.ttlMs > 0;
@@ -64,6 +65,7 @@ export function planText(config: Config): string {
     '',
     `After SIGTERM all of this has ${span(limits.terminationGraceMs)}; quitting gets at least 1s.`,
     '',
+    ...(found.length === 0 ? [] : ['This is what the pod shows now:', '', ...found.map((line) => `  ${line}`), '']),
   ];
   return lines.join('\n');
 }

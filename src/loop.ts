@@ -1,9 +1,9 @@
 // Observe → decide → act: drives the law with real looks, real time and real targets, one look in flight at a time.
 // Holds no rule of its own: `step` and `nextQuitMove` decide, this obeys.
 
-import type { Target } from './act/target.ts';
+import type { Forced, Target } from './act/target.ts';
 import { type ConditionLook, type Limits, NOT_LOOKED, type Note, type Observation } from './decide/model.ts';
-import { beginQuit, nextQuitMove, type QuitEvent, type QuitResult, shareQuit } from './decide/quit.ts';
+import { type Answer, beginQuit, nextQuitMove, type QuitEvent, type QuitResult, shareQuit } from './decide/quit.ts';
 import type { TargetReport } from './decide/report.ts';
 import { initialState, quitDeadlineMs, type State, step } from './decide/step.ts';
 import type { Condition, ExporterReading } from './observe/condition.ts';
@@ -40,6 +40,8 @@ export type LoopParts = {
   readonly quitTimeoutMs: number;
   readonly isDryRun: boolean;
   readonly note: (note: Note) => void;
+  /** Called once, when the hold is over and before anything is asked to quit. */
+  readonly beforeQuit: () => void;
   /** Called at each change of state and after each target. */
   readonly progress: (state: State, targets: readonly TargetReport[]) => void;
 };
@@ -69,7 +71,10 @@ export async function runLoop(parts: LoopParts): Promise<{ state: State; targets
     // What the log says is in the message already, should the process be killed in between.
     if (hasChanged) parts.progress(state, []);
     decision.notes.forEach(parts.note);
-    if (decision.next.kind === 'quit') return { state, targets: await quitTargets(parts, state) };
+    if (decision.next.kind === 'quit') {
+      parts.beforeQuit();
+      return { state, targets: await quitTargets(parts, state) };
+    }
     deadlineMs = decision.next.deadlineMs;
     const untilMs = Math.min(decision.next.atMs, deadlineMs ?? decision.next.atMs);
     await pause(parts, untilMs - clock.nowMs(), [signals.first, signals.second]);
@@ -163,7 +168,9 @@ async function quitTarget(
   let isTerminated = signals.terminatedAtMs !== null;
   const endMs = () =>
     state.phase.kind === 'quitting' ? quitDeadlineMs(state.phase.sinceMs, signals.terminatedAtMs, limits) : null;
-  let quit = beginQuit(startedAtMs, parts.quitTimeoutMs, endMs(), leftCount);
+  const canForce = target.force !== undefined;
+  let quit = beginQuit(startedAtMs, parts.quitTimeoutMs, endMs(), leftCount, target.needsMs, canForce);
+  let whyNotForced = '';
   let event: QuitEvent = { kind: 'begun' };
   while (!signals.second.aborted) {
     if (!isTerminated && signals.terminatedAtMs !== null) {
@@ -175,14 +182,27 @@ async function quitTarget(
     switch (next.move.kind) {
       case 'ask':
         event = { kind: 'asked', answer: await ask(parts, target, next.move.timeoutMs) };
+        noteSignal(parts, target, event.answer);
         parts.note({ level: 'debug', msg: 'target asked', fields: { target: target.name, ...event.answer } });
         break;
       case 'probe':
         await pause(parts, next.move.afterMs, [signals.second]);
         event = { kind: 'probed', probe: await target.probe(signals.second) };
         break;
+      case 'force': {
+        const forced = await force(parts, target, next.move.count, quit.answer);
+        if (forced.kind === 'impossible') whyNotForced = `; ${forced.why}`;
+        event = { kind: 'forced', isPossible: forced.kind === 'signalled' };
+        break;
+      }
       case 'ended':
-        return ended(parts, target, next.move.result, (clock.nowMs() - startedAtMs) / 1000, target.hint(quit.answer));
+        return ended(
+          parts,
+          target,
+          next.move.result,
+          (clock.nowMs() - startedAtMs) / 1000,
+          `${target.hint(quit.answer)}${whyNotForced}`,
+        );
     }
   }
   return null;
@@ -199,6 +219,26 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
   const answer = await target.ask(timeoutMs, asking.signal);
   for (const cancel of cancels) cancel();
   return answer;
+}
+
+/** What a signal leaves behind is seen outside of this run: an exit code. */
+function noteSignal({ note }: LoopParts, target: Target, answer: Answer): void {
+  if (answer.kind !== 'signalled' || answer.pids.length === 0) return;
+  const { signal, pids } = answer;
+  const fields = { target: target.name, signal, pids, ...target.signalLeaves?.(signal) };
+  note({ level: 'info', msg: 'target signalled', fields });
+}
+
+async function force({ note }: LoopParts, target: Target, count: number, answer: Answer | null): Promise<Forced> {
+  const forced = (await target.force?.(count, answer)) ?? { kind: 'impossible', why: 'there is no way to force it' };
+  if (forced.kind === 'impossible') {
+    note({ level: 'debug', msg: 'target not forced', fields: { target: target.name, why: forced.why } });
+  } else if (forced.pids.length > 0) {
+    const { signal, pids } = forced;
+    const fields = { target: target.name, signal, pids, ...target.signalLeaves?.(signal) };
+    note({ level: 'warn', msg: 'target did not go: its process is signalled', fields });
+  }
+  return forced;
 }
 
 const RESULT_NOTES = {

@@ -1,16 +1,21 @@
 // The composition root: holds the tables of kinds, puts the parts together, turns what they came to into output and an
 // exit code. Everything of the process comes in as a parameter.
 
-import { locustExporterKind } from './act/locust-exporter.ts';
+import { findMesh, noteText, orderNotes } from './act/order.ts';
+import { PRESETS, presetKind } from './act/presets.ts';
+import { signalKind } from './act/signal-target.ts';
 import type { TargetKind } from './act/target.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
+import { openTombstone } from './act/tombstone.ts';
 import { urlKind } from './act/url-target.ts';
 import {
   type Config,
+  type ConfigResult,
   type Environment,
   type Kinds,
   type Misconfigured,
   readConfig,
+  type Self,
   type TerminationLog,
 } from './config.ts';
 import {
@@ -26,17 +31,28 @@ import type { State } from './decide/step.ts';
 import { helpText, planText } from './help.ts';
 import { openLog } from './log.ts';
 import { type Clock, type LoopParts, runLoop, type Signals } from './loop.ts';
-import type { ConditionKind } from './observe/condition.ts';
+import type { Condition, ConditionKind } from './observe/condition.ts';
+import { containerKind } from './observe/container.ts';
 import { NOT_READ, openExporter } from './observe/exporter.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
 import { portKind } from './observe/port.ts';
+import { processKind } from './observe/process.ts';
+import { tombstoneKind } from './observe/tombstone.ts';
+import { describeNamespace } from './processes.ts';
 import { COMMIT, VERSION } from './version.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
-export const CONDITION_KINDS: readonly ConditionKind[] = [metricKind, portKind, fileKind];
-/** Every kind of target; a new one is a file in act/ and a row here. The first that takes an entry has it. */
-export const TARGET_KINDS: readonly TargetKind[] = [locustExporterKind, urlKind];
+export const CONDITION_KINDS: readonly ConditionKind[] = [
+  metricKind,
+  portKind,
+  fileKind,
+  processKind,
+  tombstoneKind,
+  containerKind,
+];
+/** Every kind of target; a new one is a file in act/ and a row here (a preset: a row of PRESETS). The first that takes an entry has it. */
+export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), signalKind, urlKind];
 
 export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
 
@@ -54,6 +70,9 @@ export type Process = {
   readonly onSignal: (listener: (name: SignalName) => void) => void;
   /** Calls back at an error that nobody caught; main writes the report, the process ends with the code it returns. */
   readonly onUncaught: (listener: (error: unknown) => number) => void;
+  readonly pid: number;
+  /** Sends a signal, or with 0 only looks whether it may. @throws with the code ESRCH or EPERM. */
+  readonly kill: (pid: number, signal: string | 0) => void;
   /** Of the Node that runs this, such as `24.21.0`. */
   readonly nodeVersion: string;
   /** Monotonic. */
@@ -83,7 +102,7 @@ export async function main(process: Process): Promise<Exit> {
     process.stdout(helpText(KINDS));
     return leave(EXIT.done);
   }
-  const result = readConfig(process.env, KINDS, VERSION);
+  const result = await checked(readConfig(process.env, KINDS, selfOf(process)));
   if (!('config' in result)) {
     process.stderr(`${result.problems.join('\n')}\n`);
     if (argv[0] === '--check') return leave(EXIT.misconfigured);
@@ -93,10 +112,51 @@ export async function main(process: Process): Promise<Exit> {
     return result.isExitZero ? outlastMain(process, result) : leave(EXIT.misconfigured);
   }
   if (argv[0] === '--check') {
-    process.stdout(planText(result.config));
+    process.stdout(planText(result.config, await inspect(result.config, process.pid)));
+    await closeAll(result.config.conditions);
     return leave(EXIT.done);
   }
   return run(process, result.config);
+}
+
+/** A configuration whose entries can work in this very pod, or the problems. */
+async function checked(result: ConfigResult): Promise<ConfigResult> {
+  if (!('config' in result)) return result;
+  const { conditions, targets, isExitZero, terminationLog } = result.config;
+  const problems: string[] = [];
+  const unreadable: string[] = [];
+  const add = async (entry: string, variable: string, check: (() => Promise<string | null>) | undefined) => {
+    const problem = (await check?.()) ?? null;
+    if (problem === null) return;
+    problems.push(`Cannot use "${entry}" of ${variable}: ${problem}`);
+    unreadable.push(variable);
+  };
+  for (const { text, check } of conditions) await add(text, 'LASTSCRAPE_DONE_WHEN', check);
+  for (const { name, check } of targets) await add(name, 'LASTSCRAPE_QUIT', check);
+  if (problems.length === 0) return result;
+  await closeAll(conditions);
+  return { problems, unreadable, isExitZero, terminationLog };
+}
+
+function selfOf({ pid, kill }: Process): Self {
+  return { version: VERSION, pid, kill };
+}
+
+async function closeAll(conditions: readonly Condition[]): Promise<void> {
+  for (const { close } of conditions) await close?.();
+}
+
+/** What `--check` can tell of this very pod. */
+async function inspect({ conditions, targets, quitTimeoutMs }: Config, ownPid: number): Promise<readonly string[]> {
+  const lines = [`process namespace: ${await describeNamespace(ownPid)}`];
+  for (const { text, inspect: look } of conditions) lines.push(...(await about(text, look)));
+  for (const { name, inspect: look } of targets) lines.push(...(await about(name, look)));
+  lines.push(...orderNotes(targets, quitTimeoutMs).map((note) => `warning: ${noteText(note)}`));
+  return lines;
+}
+
+async function about(name: string, look: (() => Promise<readonly string[]>) | undefined): Promise<readonly string[]> {
+  return ((await look?.()) ?? []).map((line) => `${name}: ${line}`);
 }
 
 async function run(process: Process, config: Config): Promise<Exit> {
@@ -111,12 +171,22 @@ async function run(process: Process, config: Config): Promise<Exit> {
     hasWriteFailed = true;
     log.note({ level: 'warn', msg: 'the termination message cannot be written', fields: { problem } });
   };
+  const tombstone =
+    config.tombstonePath === null || config.isDryRun
+      ? null
+      : openTombstone({
+          path: config.tombstonePath,
+          pid: process.pid,
+          time,
+          warn: (problem) => log.note({ level: 'warn', msg: 'the tombstone cannot be written', fields: { problem } }),
+        });
   const onBug = (error: unknown): number => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const report = fitReport(buildBugReport(error instanceof Error ? error.message : text, VERSION));
     log.note({ level: 'error', msg: 'bug in lastscrape: please report it', fields: { error: text } });
     write(report);
     log.report(report);
+    tombstone?.close(codeOf(EXIT.bug));
     return codeOf(EXIT.bug);
   };
   process.onUncaught(onBug);
@@ -136,17 +206,28 @@ async function run(process: Process, config: Config): Promise<Exit> {
     );
 
   log.note({ level: 'info', msg: 'watching', fields: planFields(config) });
+  orderNotes(config.targets, config.quitTimeoutMs).forEach(log.note);
   try {
     const { state, targets } = await watch(process, config, signals, {
       note: log.note,
+      beforeQuit() {
+        tombstone?.die();
+        if (config.tombstonePath !== null && config.isDryRun) {
+          const fields = { path: config.tombstonePath };
+          log.note({ level: 'info', msg: 'dry run: the tombstone is not written', fields });
+        }
+      },
       progress: (now, done) => write(report(now, done, false)),
     });
+    // A pod that is being stopped ends its proxies by itself.
+    if (signals.terminatedAtMs === null) (await findMesh(config.targets, PRESETS)).forEach(log.note);
     const second = secondSignal();
     const built = report(state, targets, true);
     const code =
       second === 'SIGINT' ? EXIT.interrupted : second === 'SIGTERM' ? EXIT.done : (built.exitCode ?? EXIT.done);
     const last = { ...built, exitCode: code };
     write(last);
+    tombstone?.close(codeOf(code));
     log.report(last);
     return { code: codeOf(code), isUrgent: second !== null };
   } catch (error) {
@@ -161,11 +242,11 @@ async function run(process: Process, config: Config): Promise<Exit> {
 async function outlastMain(process: Process, { unreadable }: Misconfigured): Promise<Exit> {
   const readable = Object.entries(process.env).filter(([name]) => !unreadable.includes(name));
   const env = { ...Object.fromEntries(readable), LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' };
-  const result = readConfig(env, KINDS, VERSION);
+  const result = readConfig(env, KINDS, selfOf(process));
   if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
   process.onUncaught(() => EXIT.done);
   const { signals, secondSignal } = listen(process);
-  await watch(process, result.config, signals, { note: () => {}, progress: () => {} });
+  await watch(process, result.config, signals, { note: () => {}, beforeQuit: () => {}, progress: () => {} });
   return { code: EXIT.done, isUrgent: secondSignal() !== null };
 }
 
@@ -174,7 +255,7 @@ async function watch(
   process: Process,
   config: Config,
   signals: Signals,
-  words: Pick<LoopParts, 'note' | 'progress'>,
+  words: Pick<LoopParts, 'note' | 'beforeQuit' | 'progress'>,
 ): ReturnType<typeof runLoop> {
   const metricNames = config.conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
   const exporter = config.isExporterRead ? openExporter(config.metricsUrl, metricNames, VERSION) : null;
@@ -193,6 +274,7 @@ async function watch(
     });
   } finally {
     await exporter?.close();
+    await closeAll(config.conditions);
   }
 }
 

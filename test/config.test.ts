@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Config, type Environment, formatDuration, readConfig, VARIABLES } from '../src/config.ts';
 import { KINDS } from '../src/main.ts';
+import type { ConditionContext, ConditionKind } from '../src/observe/condition.ts';
+
+const SELF = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal') };
 
 function configOf(env: Environment): Config {
-  const result = readConfig(env, KINDS, '0.1.0');
+  const result = readConfig(env, KINDS, SELF);
   if (!('config' in result)) assert.fail(result.problems.join('\n'));
   return result.config;
 }
 
 function problemsOf(env: Environment): readonly string[] {
-  const result = readConfig(env, KINDS, '0.1.0');
+  const result = readConfig(env, KINDS, SELF);
   return 'config' in result ? [] : result.problems;
 }
 
@@ -103,6 +106,14 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   ['SCRAPES', 'one', 'Cannot read LASTSCRAPE_SCRAPES: it is "one"; must be a whole number from 0 to 1000'],
   ['SCRAPES', '1001', 'Cannot read LASTSCRAPE_SCRAPES: it is "1001"; must be a whole number from 0 to 1000'],
   ['SCRAPES', '-1', 'Cannot read LASTSCRAPE_SCRAPES: it is "-1"; must be a whole number from 0 to 1000'],
+  ...['lastscrape', '/graveyard/', '/'].map(
+    (value) =>
+      [
+        'TOMBSTONE',
+        value,
+        `Cannot read LASTSCRAPE_TOMBSTONE: it is "${value}"; must be "none" or an absolute path such as "/graveyard/lastscrape"`,
+      ] as const,
+  ),
   ['EXIT_ZERO', 'True', 'Cannot read LASTSCRAPE_EXIT_ZERO: it is "True"; must be "true" or "false"'],
   ['DRY_RUN', '1', 'Cannot read LASTSCRAPE_DRY_RUN: it is "1"; must be "true" or "false"'],
   ['LOG_LEVEL', 'INFO', 'Cannot read LASTSCRAPE_LOG_LEVEL: it is "INFO"; must be "debug", "info", "warn" or "error"'],
@@ -124,12 +135,12 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   [
     'DONE_WHEN',
     'prt:9',
-    'Cannot read LASTSCRAPE_DONE_WHEN: "prt:9" must be one of "metric:NAME", "port:[HOST:]PORT", "file:PATH"',
+    `Cannot read LASTSCRAPE_DONE_WHEN: "prt:9" must be one of ${KINDS.conditions.map(({ usage }) => `"${usage}"`).join(', ')}`,
   ],
   [
     'DONE_WHEN',
     'port',
-    'Cannot read LASTSCRAPE_DONE_WHEN: "port" must be one of "metric:NAME", "port:[HOST:]PORT", "file:PATH"',
+    `Cannot read LASTSCRAPE_DONE_WHEN: "port" must be one of ${KINDS.conditions.map(({ usage }) => `"${usage}"`).join(', ')}`,
   ],
   [
     'DONE_WHEN',
@@ -149,7 +160,7 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   [
     'QUIT',
     'quitquitquit',
-    'Cannot read LASTSCRAPE_QUIT: "quitquitquit" must be one of "locust-exporter", "[METHOD ]URL", "none"',
+    `Cannot read LASTSCRAPE_QUIT: "quitquitquit" must be one of ${KINDS.targets.map(({ usage }) => `"${usage}"`).join(', ')}, "none"`,
   ],
   ['QUIT', 'locust-exporter,none', 'Cannot read LASTSCRAPE_QUIT: "none" must be the only entry: "none" stops nothing'],
   [
@@ -212,7 +223,7 @@ test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values a
   const result = readConfig(
     { LASTSCRAPE_TTL: 'x', LASTSCRAPE_EXIT_ZERO: 'true', LASTSCRAPE_TERMINATION_LOG: '/tmp/x' },
     KINDS,
-    '0.1.0',
+    SELF,
   );
   assert.ok(!('config' in result));
   assert.deepEqual([result.isExitZero, result.terminationLog], [true, { path: '/tmp/x', isChosen: true }]);
@@ -241,6 +252,38 @@ test('readConfig() does not read the exporter where there is no metric and nothi
   assert.equal(read({ LASTSCRAPE_SCRAPES: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_DONE_WHEN: 'metric:a' }), true);
+});
+
+test('readConfig() takes the path of a tombstone, and writes none by default', () => {
+  assert.equal(configOf({}).tombstonePath, null);
+  assert.equal(configOf({ LASTSCRAPE_TOMBSTONE: 'none' }).tombstonePath, null);
+  assert.equal(configOf({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' }).tombstonePath, '/graveyard/lastscrape');
+});
+
+test('readConfig() gives every condition the same context, with the sidecars in it', () => {
+  const contexts: ConditionContext[] = [];
+  const kind: ConditionKind = {
+    name: 'container',
+    usage: 'container:NAME',
+    meaning: '',
+    read(_, context) {
+      contexts.push(context);
+      return { problem: 'a test' };
+    },
+  };
+  const env = { LASTSCRAPE_DONE_WHEN: 'container:a,container:b', LASTSCRAPE_SIDECARS: ' istio-proxy, b-1 ' };
+  readConfig(env, { conditions: [kind], targets: [] }, SELF);
+  assert.deepEqual(contexts[0], { pid: 1, version: '0.1.0', env, sidecars: ['istio-proxy', 'b-1'] });
+  assert.equal(contexts[0], contexts[1], 'they share what they open');
+  readConfig({ LASTSCRAPE_DONE_WHEN: 'container:a' }, { conditions: [kind], targets: [] }, SELF);
+  assert.deepEqual(contexts.at(-1)?.sidecars, []);
+});
+
+test('readConfig() takes names of containers for sidecars only', () => {
+  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'a,B,none,' }), [
+    'Cannot read LASTSCRAPE_SIDECARS: "B" must be the name of a container such as "istio-proxy"',
+    'Cannot read LASTSCRAPE_SIDECARS: "" must be the name of a container such as "istio-proxy"',
+  ]);
 });
 
 test('readConfig() stops nothing with none', () => {

@@ -88,6 +88,7 @@ function world(script: Script) {
     quitTimeoutMs: 30_000,
     isDryRun: script.isDryRun ?? false,
     note: (note) => notes.push(note),
+    beforeQuit: () => progress.push('beforeQuit'),
     progress: (state) => progress.push(state.phase.kind),
   };
   return {
@@ -139,7 +140,7 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
       reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
   });
   const { state, targets } = await run();
-  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'quitting']);
+  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'beforeQuit', 'quitting']);
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
   assert.equal(targets[0]?.result, 'stopped');
   assert.equal(clock.timerCount, 0);

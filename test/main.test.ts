@@ -25,6 +25,8 @@ function processOf(env: Record<string, string>, more: Partial<Process> = {}) {
     onUncaught: (listener) => {
       out.onUncaught = listener;
     },
+    pid: 1,
+    kill: () => assert.fail('no signal'),
     nodeVersion: '24.0.0',
     nowMs: () => performance.now(),
     wallMs: () => Date.now(),
@@ -98,6 +100,27 @@ test('main() answers an error that nobody caught in the same way, and EXIT_ZERO 
       ['Bug in lastscrape: thrown text', 70],
     );
   }
+});
+
+test('main() reports what cannot work in this pod like a wrong configuration, all of it', async () => {
+  const env = { ...SHORT, LASTSCRAPE_DONE_WHEN: 'process:main', LASTSCRAPE_QUIT: 'signal:one, signal:two' };
+  const { process, out } = processOf(env);
+  assert.deepEqual(await main(process), { code: 78, isUrgent: false });
+  const problems = out.stderr.trimEnd().split('\n');
+  const why =
+    'the containers of this pod do not share a process namespace (lastscrape is PID 1); set shareProcessNamespace: true in the spec of the pod';
+  assert.deepEqual(problems, [
+    `Cannot use "process:main" of LASTSCRAPE_DONE_WHEN: ${why}`,
+    `Cannot use "signal:one" of LASTSCRAPE_QUIT: ${why}`,
+    `Cannot use "signal:two" of LASTSCRAPE_QUIT: ${why}`,
+  ]);
+  const message = JSON.parse(readFileSync(messagePath, 'utf8'));
+  assert.deepEqual([message.outcome, message.exitCode], ['misconfigured', 78]);
+  const zero = processOf({ ...env, LASTSCRAPE_EXIT_ZERO: 'true' });
+  assert.equal((await main(zero.process)).code, 0);
+  const check = processOf(env, { argv: ['--check'] });
+  assert.equal((await main(check.process)).code, 78);
+  assert.equal(check.out.stdout, '');
 });
 
 test('main() prints no secret of a URL, wherever it stands', async () => {

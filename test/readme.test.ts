@@ -4,9 +4,12 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { PRESETS } from '../src/act/presets.ts';
 import { VARIABLES } from '../src/config.ts';
 import { EXIT } from '../src/decide/report.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
+import { TARGET_PROGRAMS } from './pods/target-programs.ts';
+import { STAND_INS } from './stand-in/quit-targets.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -33,11 +36,39 @@ test('the README has every kind of condition and of target', () => {
     rowsOf('conditions').map(([entry, meaning]) => [entry, meaning]),
     CONDITION_KINDS.map(({ usage, meaning }) => [`\`${usage}\``, meaning]),
   );
+  const presets: readonly string[] = PRESETS.map(({ name }) => name);
   assert.deepEqual(rowsOf('targets'), [
-    ...TARGET_KINDS.map(({ usage, meaning }) => [`\`${usage}\``, meaning]),
+    ['`PRESET[:PORT[:SERVICE_PORT]]`', 'a program that is known by name: the table of presets'],
+    ...TARGET_KINDS.filter(({ usage }) => !presets.includes(usage)).map(({ usage, meaning }) => [
+      `\`${usage}\``,
+      meaning,
+    ]),
     ['`none`', 'stops nothing'],
   ]);
 });
+
+test('the README has every preset: its request, its ports, what must be set, and what proved it', () => {
+  assert.deepEqual(
+    rowsOf('presets'),
+    PRESETS.map(({ name, method, path, port, servicePorts, flag }) => [
+      `\`${name}\``,
+      `\`${method} ${path}\``,
+      port === null ? 'that of `LASTSCRAPE_METRICS_URL`' : [port, ...servicePorts].join(', '),
+      port === null ? 'nothing, from v0.5.0 on' : (flag ?? 'nothing'),
+      provenOn(name),
+    ]),
+  );
+});
+
+/** The real program that test/pods stops, or what a stand-in was written from. */
+function provenOn(preset: string): string {
+  const program = TARGET_PROGRAMS.find(({ entry }) => entry === preset);
+  if (program !== undefined) return program.name;
+  const standIn = STAND_INS.find((each) => each.preset === preset);
+  if (standIn !== undefined) return `a stand-in from ${standIn.from}`;
+  assert.equal(preset, 'locust-exporter', 'a preset needs a test that stops it');
+  return 'a stand-in compared with recordings of locust_exporter 0.4.3, 0.5.0 and 0.5.2';
+}
 
 test('the README has every exit code', () => {
   assert.deepEqual(

@@ -1,9 +1,11 @@
-// A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL.
+// A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL, and by those of its
+// service where they are others.
 
-import type { Answer } from '../decide/quit.ts';
+import type { Answer, Probe } from '../decide/quit.ts';
 import { dial } from '../net/dial.ts';
 import { openExchange } from '../net/exchange.ts';
 import { redactUrl } from '../redact.ts';
+import { forcePortOwner, leavesOf, type Sender } from './signals.ts';
 import type { Target } from './target.ts';
 
 const PROBE_TIMEOUT_MS = 1_000;
@@ -14,22 +16,59 @@ export type HttpTargetOptions = {
   /** `http:`; a user and a password become a Basic authorization. */
   readonly url: URL;
   readonly version: string;
+  /** Sent besides the usual ones; their values are never printed. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Ports of its service, on the host of the URL: it is gone when they refuse, too. Default: none. */
+  readonly servicePorts?: readonly number[];
+  /** Who signals the owner of its port, should it not take the request; absent: nobody. */
+  readonly sender?: Sender;
+  /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
+  readonly flag?: string | null;
+  /** How long it may take to go. Default: 0, it refuses as good as at once. */
+  readonly needsMs?: number;
+  /** It is a mesh's proxy: it carries scrapes and reports. Default: false. */
+  readonly isMesh?: boolean;
   /** What an answer means for this very target; null: what it means for any. */
-  readonly hint?: (answer: Answer) => string | null;
+  readonly hint?: (answer: HttpAnswer) => string | null;
 };
 
+/** What a request comes to. */
+export type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
+
 /** A target that is asked at a URL. */
-export function httpTarget({ name, method, url, version, hint }: HttpTargetOptions): Target {
+export function httpTarget(options: HttpTargetOptions): Target {
+  const { name, method, url, version, hint, servicePorts = [], flag = null, needsMs = 0, isMesh = false } = options;
   const request = `${method} ${redactUrl(url.href)}`;
-  const headers: Record<string, string> = { 'user-agent': `lastscrape/${version}`, 'content-length': '0' };
+  const quitPort = Number(url.port || 80);
+  const headers: Record<string, string> = {
+    'user-agent': `lastscrape/${version}`,
+    'content-length': '0',
+    ...options.headers,
+  };
   if (method === 'GET' || method === 'HEAD') delete headers['content-length'];
   if (url.username !== '' || url.password !== '') {
     const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     headers['authorization'] = `Basic ${btoa(String.fromCodePoint(...new TextEncoder().encode(user)))}`;
   }
+  const look = async (port: number, signal?: AbortSignal): Promise<Probe> => {
+    const dialled = await dial(url.hostname, port, { timeoutMs: PROBE_TIMEOUT_MS, signal });
+    if (dialled.kind === 'open') dialled.socket.destroy();
+    return dialled.kind;
+  };
+  /** The first port that does not refuse, and what it does instead; null: all refuse. */
+  const lookFor = async (ports: readonly number[], signal?: AbortSignal) => {
+    for (const port of ports) {
+      const probe = await look(port, signal);
+      if (probe !== 'refused') return { port, probe };
+    }
+    return null;
+  };
+  const describe = (answer: HttpAnswer) => hint?.(answer) ?? commonHint(answer);
   return {
     name: name ?? request,
     request,
+    needsMs,
+    isMesh,
     async ask(timeoutMs, signal) {
       // A connection of its own: one that a quitting server closes must not be taken for the next request.
       const exchange = openExchange(url);
@@ -40,26 +79,50 @@ export function httpTarget({ name, method, url, version, hint }: HttpTargetOptio
             return { kind: 'answered', status: exchanged.status, isHtml: exchanged.contentType.includes('html') };
           case 'failed':
             return { kind: 'failed', why: exchanged.why };
-          case 'refused':
           case 'dropped':
-            return { kind: exchanged.kind };
+            return { kind: 'dropped' };
+          case 'refused': {
+            const service = await lookFor(servicePorts, signal);
+            return service === null ? { kind: 'refused' } : { kind: 'disabled', port: service.port };
+          }
         }
       } finally {
         await exchange.close();
       }
     },
     async probe(signal) {
-      const dialled = await dial(url.hostname, Number(url.port || 80), { timeoutMs: PROBE_TIMEOUT_MS, signal });
-      if (dialled.kind === 'open') dialled.socket.destroy();
-      return dialled.kind;
+      return (await lookFor([quitPort, ...servicePorts], signal))?.probe ?? 'refused';
     },
-    hint: (answer) => (answer === null ? 'no request could be made' : (hint?.(answer) ?? commonHint(answer))),
+    ...forcing(url, quitPort, options.sender),
+    hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
+    async inspect() {
+      const quit = await look(quitPort);
+      if (quit === 'open') return [`answers on ${quitPort}${flag === null ? '' : `; it quits only with ${flag}`}`];
+      if (quit === 'unknown') return [`neither answers nor refuses on ${quitPort}`];
+      const service = await lookFor(servicePorts);
+      if (service !== null) return [`refuses on ${quitPort}: ${describe({ kind: 'disabled', port: service.port })}`];
+      return [`refuses on ${[quitPort, ...servicePorts].join(', ')}: not started yet, or on another port`];
+    },
+  };
+}
+
+const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
+
+/** How to end it without its consent: nothing where its process cannot be in this pod, or cannot be seen. */
+function forcing(url: URL, quitPort: number, sender: Sender | undefined): Pick<Target, 'force' | 'signalLeaves'> {
+  // PID 1: no other container's process is in this namespace.
+  if (sender === undefined || sender.pid === 1 || !LOOPBACK.test(url.hostname)) return {};
+  return {
+    force: (count, answer) => forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, count, sender),
+    signalLeaves: (signal) => ({ leaves: leavesOf(signal) }),
   };
 }
 
 /** What an answer usually means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
-function commonHint(answer: Answer): string {
+function commonHint(answer: HttpAnswer): string {
   switch (answer.kind) {
+    case 'disabled':
+      return `its quit port refuses while ${answer.port} answers: quitting may be switched off`;
     case 'dropped':
       return 'it closed the connection and listens again: was it restarted, or is a proxy in between?';
     case 'refused':

@@ -3,6 +3,12 @@
 import type { Answer, Probe } from '../decide/quit.ts';
 import type { Parsed } from '../parsed.ts';
 
+/** What forcing a target came to. */
+export type Forced =
+  | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
+  /** `why` goes with the hint. */
+  | { readonly kind: 'impossible'; readonly why: string };
+
 /** One entry of QUIT. */
 export type Target = {
   /** How it is named in logs and the report; without secrets. */
@@ -13,12 +19,32 @@ export type Target = {
   readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
   /** Looks whether it still listens; never rejects. */
   readonly probe: (signal: AbortSignal) => Promise<Probe>;
+  /** Ends it without its consent, `count` times before; absent where that is impossible from the start. Never rejects. */
+  readonly force?: (count: number, answer: Answer | null) => Promise<Forced>;
+  /** What a signal leaves behind in the pod, as fields of the log line that tells of it. */
+  readonly signalLeaves?: (signal: string) => Readonly<Record<string, unknown>>;
+  /** How long it may take to go; once it took the request it is not asked again before that has passed. Default: 0. */
+  readonly needsMs?: number;
+  /** It is a mesh's proxy, which carries scrapes and reports: to be asked last. Default: false. */
+  readonly isMesh?: boolean;
   /** What the newest answer usually means where the target still runs; null: none came. */
   readonly hint: (answer: Answer | null) => string;
+  /** Looks once, before anything is watched, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  readonly check?: () => Promise<string | null>;
+  /** What `--check` can tell of it in this very pod, a line each; never asks it to end, never rejects. */
+  readonly inspect?: () => Promise<readonly string[]>;
 };
 
-/** What a target may take from the rest of the configuration. */
-export type TargetContext = { readonly metricsUrl: URL; readonly version: string };
+/** What a target may take from the rest of the configuration and of the process. */
+export type TargetContext = {
+  readonly metricsUrl: URL;
+  readonly version: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of lastscrape itself. */
+  readonly pid: number;
+  /** Sends a signal, or with 0 only looks whether it may. @throws with the code ESRCH or EPERM. */
+  readonly kill: (pid: number, signal: string | 0) => void;
+};
 
 /** A kind of target. */
 export type TargetKind = {

@@ -9,7 +9,7 @@ const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HE
 export const urlKind: TargetKind = {
   usage: '[METHOD ]URL',
   meaning: 'one request to an `http:` URL, POST by default',
-  read(entry, { version }) {
+  read(entry, { version, pid, kill }) {
     const [, method = 'POST', text = ''] = ENTRY.exec(entry) ?? [];
     if (text === '') return null;
     const url = URL.parse(text);
@@ -17,6 +17,6 @@ export const urlKind: TargetKind = {
       return { problem: 'an http: URL such as "http://localhost:9646/quitquitquit"' };
     }
     if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
-    return { value: httpTarget({ method: method.toUpperCase(), url, version }) };
+    return { value: httpTarget({ method: method.toUpperCase(), url, version, sender: { pid, kill } }) };
   },
 };

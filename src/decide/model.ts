@@ -22,13 +22,28 @@ export type Limits = {
   readonly isMetric: readonly boolean[];
 };
 
+/** Exit codes of main containers by name; only of those that ended for good. */
+export type ExitCodes = Readonly<Record<string, number>>;
+
 /** What one condition showed in one look. `seen` and `why` are short and fit for a log line. */
 export type ConditionLook =
-  | { readonly kind: 'alive'; readonly seen: string }
-  /** `provesWasAlive`: what was seen can only be so if main was alive at some time before. */
-  | { readonly kind: 'done'; readonly seen: string; readonly provesWasAlive: boolean }
-  /** Neither alive nor done: it breaks nothing and proves nothing. */
-  | { readonly kind: 'unknown'; readonly why: string };
+  | { readonly kind: 'alive'; readonly seen: string; readonly exitCodes?: ExitCodes }
+  /**
+   * `provesWasAlive`: what was seen can only be so if main was alive at some time before.
+   * `provesNeverRan`: it can only be so if main was given up before it ever ran.
+   */
+  | {
+      readonly kind: 'done';
+      readonly seen: string;
+      readonly provesWasAlive: boolean;
+      readonly provesNeverRan?: boolean;
+      readonly exitCodes?: ExitCodes;
+    }
+  /**
+   * Neither alive nor done: it breaks nothing and proves nothing.
+   * `problem`: `what is; what to do` where a person must act; a warning is given once for each text.
+   */
+  | { readonly kind: 'unknown'; readonly why: string; readonly problem?: string; readonly exitCodes?: ExitCodes };
 
 /** Why a condition is unknown that was not looked at: another one had shown that main is alive, or the time was up. */
 export const NOT_LOOKED = 'not looked';

@@ -1,7 +1,7 @@
 // The report: what a run came to, as one JSON object and one sentence. Pure.
 // It says only what was seen; what is unknown is null.
 
-import { assertNever, type HoldOutcome, type Limits, type Outcome } from './model.ts';
+import { assertNever, type ExitCodes, type HoldOutcome, type Limits, type Outcome } from './model.ts';
 import type { QuitResult } from './quit.ts';
 import { type State, scrapesWhileRunning } from './step.ts';
 
@@ -35,6 +35,8 @@ export type Report = {
   readonly heldSeconds?: number | null;
   /** RFC 3339, UTC. */
   readonly mainEndedAt?: string | null;
+  /** Exit codes of main containers; absent where none is known, or where it did not fit. */
+  readonly mainExitCodes?: ExitCodes;
   readonly targets?: readonly TargetReport[];
   /** Targets that did not fit. */
   readonly targetsOmitted?: number;
@@ -90,9 +92,11 @@ export function buildReport(input: ReportInput): Report {
     scrapesWanted: limits.scrapesWantedCount,
     scrapesSeen,
     scrapesWhileRunning: scrapesWhileRunning(state),
-    ranSeconds: facts.aliveSinceMs === null ? null : toSeconds(ranUntilMs - facts.aliveSinceMs),
+    // Main can be known to have been alive only after its end was seen.
+    ranSeconds: facts.aliveSinceMs === null ? null : toSeconds(Math.max(0, ranUntilMs - facts.aliveSinceMs)),
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs),
     mainEndedAt: mainEndedAtMs === null ? null : input.toTime(mainEndedAtMs),
+    ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     targets,
     final: finalOf(state),
     exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
@@ -113,7 +117,7 @@ export function buildBugReport(error: string, version: string): Report {
   return { summary: cut(`Bug in lastscrape: ${error}`, 400), outcome: 'bug', exitCode: EXIT.bug, version };
 }
 
-/** The report cut to at most `maxBytes` bytes of JSON: hints go first, then whole targets or problems, counted. */
+/** The report cut to at most `maxBytes` bytes of JSON: hints go first, then exit codes, then whole targets or problems, counted. */
 export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   let fitted = report;
   const fits = () => byteLength(JSON.stringify(fitted)) <= maxBytes;
@@ -123,6 +127,10 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
     if (rest.targets !== undefined) {
       fitted = { ...rest, targets: rest.targets.map(({ hint: _hint, ...target }) => target) };
     }
+  }
+  if (!fits()) {
+    const { mainExitCodes: _, ...rest } = fitted;
+    fitted = rest;
   }
   while (!fits() && fitted.targets !== undefined && fitted.targets.length > 0) {
     fitted = { ...fitted, targets: fitted.targets.slice(0, -1), targetsOmitted: (fitted.targetsOmitted ?? 0) + 1 };
@@ -176,6 +184,7 @@ function summaryOf(
         ? 'Terminated before main was seen to end'
         : `Terminated ${held} after main ended, ${ofWanted}`;
     case 'neverStarted':
+      if (phase.kind === 'quitting' && phase.because === 'neverRan') return 'Main was given up before it ever ran';
       return facts.terminatedAtMs === null ? 'Main was never seen alive' : 'Terminated before main was ever seen alive';
     case 'timedOut':
       return `Main ran longer than LASTSCRAPE_RUN_TIMEOUT; held for ${held}, ${ofWanted}`;

@@ -8,6 +8,7 @@
 import {
   assertNever,
   type ConditionLook,
+  type ExitCodes,
   type HoldOutcome,
   type Limits,
   type LogLevel,
@@ -69,6 +70,8 @@ export type Facts = {
   /** What the newest look saw, for the log; blank before the first. */
   readonly seenText: string;
   readonly totals: Totals;
+  /** Of main containers that ended for good, the newest look that knew. */
+  readonly exitCodes: ExitCodes;
   readonly trail: Trail;
   /** The exporter answered at least once. */
   readonly hasAnswered: boolean;
@@ -89,6 +92,8 @@ export type Because =
   /** The exporter refused for 15 s (after a signal: once) while every other condition held. */
   | 'exporterGone'
   | 'startTimeout'
+  /** Every condition held for the settle time, and one of them proved that main was given up before it ran. */
+  | 'neverRan'
   | 'runTimeout'
   /** The grace after a signal was used up. */
   | 'grace'
@@ -145,6 +150,7 @@ export function initialState(startedAtMs: number): State {
       terminatedAtMs: null,
       seenText: '',
       totals: { requests: null, failures: null, users: null },
+      exitCodes: {},
       trail: EMPTY_TRAIL,
       hasAnswered: false,
       running: { count: beginCount(startedAtMs), beforeRestartCount: 0 },
@@ -189,6 +195,7 @@ export function step(state: State, look: Observation, limits: Limits): Decision 
       while: state.phase.kind,
     });
   }
+  warnOfProblems(turn);
   const { phase } = state;
   switch (phase.kind) {
     case 'waiting':
@@ -213,6 +220,7 @@ type Seen = {
   /** There are metric conditions, and none could be read. */
   readonly isMetricUnknown: boolean;
   readonly provesWasAlive: boolean;
+  readonly provesNeverRan: boolean;
   /** What was seen, for the log. */
   readonly text: string;
 };
@@ -239,6 +247,7 @@ function judge(look: Observation, limits: Limits): Seen {
     areOthersDone: others.length > 0 && others.every(isDone),
     isMetricUnknown: metrics.length > 0 && metrics.every((condition) => condition.kind === 'unknown'),
     provesWasAlive: look.conditions.some((condition) => condition.kind === 'done' && condition.provesWasAlive),
+    provesNeverRan: look.conditions.some((condition) => condition.kind === 'done' && condition.provesNeverRan === true),
     text: look.conditions
       .map((condition) => (condition.kind === 'unknown' ? condition.why : condition.seen))
       .filter((text) => text !== NOT_LOOKED)
@@ -270,6 +279,7 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
     terminatedAtMs: facts.terminatedAtMs ?? look.terminatedAtMs,
     seenText: seen.text,
     totals,
+    exitCodes: Object.assign({}, facts.exitCodes, ...look.conditions.map(({ exitCodes }) => exitCodes ?? {})),
     trail: advanceTrail(facts.trail, look),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
     running,
@@ -296,6 +306,9 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
       return runOn(turn, { ...JUST_RUNNING, done });
     }
     return watch(turn, { kind: 'waiting', done });
+  }
+  if (seen.provesNeverRan && isSettled(done, turn, seen.isDone, limits.settleMs)) {
+    return quit(turn, 'neverStarted', 'neverRan', null, null);
   }
   if (turn.facts.terminatedAtMs !== null) return quit(turn, 'neverStarted', 'signalBeforeStart', null, null);
   if (limits.startTimeoutMs > 0 && look.atMs - turn.facts.startedAtMs >= limits.startTimeoutMs) {
@@ -516,6 +529,15 @@ function isGone(sinceMs: number, { look, seen, facts }: Turn): boolean {
 
 function isGraceOver({ look, facts, limits }: Turn): boolean {
   return facts.terminatedAtMs !== null && look.atMs - facts.terminatedAtMs >= limits.terminationGraceMs;
+}
+
+/** Tells once of each thing that keeps a condition from being seen, and that a person must mend. */
+function warnOfProblems(turn: Turn): void {
+  for (const look of turn.look.conditions) {
+    if (look.kind !== 'unknown' || look.problem === undefined || turn.facts.warned.includes(look.problem)) continue;
+    turn.facts = { ...turn.facts, warned: [...turn.facts.warned, look.problem] };
+    say(turn, 'warn', 'a condition cannot be seen', { problem: look.problem });
+  }
 }
 
 function warnWhileRunning(turn: Turn): void {

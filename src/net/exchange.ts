@@ -2,7 +2,7 @@
 // Follows no redirect, uses no proxy, sends nothing twice: what became of a request is said, never repaired.
 
 import { Client } from 'undici';
-import { dial } from './dial.ts';
+import { type Dialled, type DialOptions, dial } from './dial.ts';
 
 export type Request = {
   readonly method: string;
@@ -12,8 +12,12 @@ export type Request = {
   /** From the start to the last byte. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** Called when the answer begins; names of headers are in lower case. */
+  readonly onAnswer?: (status: number, headers: Readonly<Record<string, string | string[] | undefined>>) => void;
   /** Called for every piece of a 200's body; answering false ends the exchange as `failed`. */
   readonly onBody?: (piece: Uint8Array) => boolean;
+  /** Called for every piece of another answer's body. */
+  readonly onOtherBody?: (piece: Uint8Array) => void;
 };
 
 /** What became of a request. */
@@ -32,6 +36,9 @@ export type Exchange = {
   readonly close: () => Promise<void>;
 };
 
+/** How an exchange connects: `dial`, or with TLS on top. Never rejects. */
+export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<Dialled>;
+
 /** How long an idle connection is kept; longer than any pause between two looks. */
 const KEEP_ALIVE_MS = 600_000;
 
@@ -46,9 +53,9 @@ class DialError extends Error {
   }
 }
 
-/** Opens an exchange with the server at `origin` (scheme `http:`); connects when the first request is sent. */
-export function openExchange(origin: URL): Exchange {
-  const port = Number(origin.port || 80);
+/** Opens an exchange with the server at `origin`; connects when the first request is sent. `https:` wants a dial with TLS. */
+export function openExchange(origin: URL, connect: Dial = dial): Exchange {
+  const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let timeoutMs = 0;
   let signal: AbortSignal | undefined;
   const client = new Client(origin.origin, {
@@ -60,7 +67,7 @@ export function openExchange(origin: URL): Exchange {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (_, callback) => {
-      dial(origin.hostname, port, { timeoutMs, signal }).then((dialled) => {
+      connect(origin.hostname, port, { timeoutMs, signal }).then((dialled) => {
         if (dialled.kind === 'open') callback(null, dialled.socket);
         else
           callback(
@@ -116,9 +123,11 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
           if (statusCode < 200) return;
           status = statusCode;
           contentType = String(headers['content-type'] ?? '');
+          request.onAnswer?.(statusCode, headers);
         },
         onResponseData(controller, piece) {
           bodyBytes += piece.length;
+          if (status !== 200) request.onOtherBody?.(piece);
           const isTooLong = status === 200 ? request.onBody?.(piece) === false : bodyBytes > OTHER_BODY_MAX_BYTES;
           if (isTooLong) controller.abort(new Error('the body is too long'));
         },

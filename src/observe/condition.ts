@@ -20,6 +20,18 @@ export type ExporterReading = {
   readonly hasRequests: boolean;
 };
 
+/** What a condition may know of the process and its environment. */
+export type ConditionContext = {
+  /** Of lastscrape itself. */
+  readonly pid: number;
+  /** As `process.env` gives it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of lastscrape. */
+  readonly version: string;
+  /** Containers that `container:*` leaves out, from LASTSCRAPE_SIDECARS. */
+  readonly sidecars: readonly string[];
+};
+
 /** One entry of DONE_WHEN. */
 export type Condition = {
   /** The entry as the user wrote it. */
@@ -28,6 +40,12 @@ export type Condition = {
   readonly metricName: string | null;
   /** Never rejects: what cannot be seen is `unknown`. */
   readonly look: (context: LookContext) => Promise<ConditionLook>;
+  /** Looks once, before the first look, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  readonly check?: () => Promise<string | null>;
+  /** What `--check` can tell of it in this very pod, a line each. Never rejects. */
+  readonly inspect?: () => Promise<readonly string[]>;
+  /** Closes what it keeps open; no look comes after it. */
+  readonly close?: () => Promise<void>;
 };
 
 /** A kind of condition, `NAME:ARGUMENT` in DONE_WHEN. */
@@ -38,5 +56,5 @@ export type ConditionKind = {
   /** What it means, for `--help` and the README. */
   readonly meaning: string;
   /** Reads the argument; a problem says what it must be. */
-  readonly read: (argument: string) => Parsed<Condition>;
+  readonly read: (argument: string, context: ConditionContext) => Parsed<Condition>;
 };

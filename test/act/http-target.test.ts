@@ -132,6 +132,7 @@ test('hint() says what an answer usually means', () => {
   const table: readonly (readonly [answer: Answer | null, hint: RegExp])[] = [
     [null, /^no request could be made$/],
     [{ kind: 'dropped' }, /closed the connection and listens again/],
+    [{ kind: 'disabled', port: 5432 }, /^its quit port refuses while 5432 answers: quitting may be switched off$/],
     [{ kind: 'refused' }, /refused our request and listens again/],
     [{ kind: 'failed', why: 'timed out' }, /^no answer \(timed out\): is it overloaded/],
     [answered(401), /^it answered 401: it wants credentials/],
@@ -153,4 +154,48 @@ test("hint() prefers the target's own words", () => {
   assert.equal(hint({ kind: 'dropped' }), 'own words');
   assert.match(hint({ kind: 'refused' }), /listens again/);
   assert.equal(hint(null), 'no request could be made');
+});
+
+/** A target whose quit port is closed and whose service listens on `servicePorts`. */
+function behind(quitPort: number, servicePorts: readonly number[], more: Partial<HttpTargetOptions> = {}) {
+  const url = new URL(`http://127.0.0.1:${quitPort}/quit`);
+  return httpTarget({ method: 'POST', version: '1.2.3', url, servicePorts, ...more });
+}
+
+test('ask() takes a refused quit port for disabled while its service answers on any port, and sends the service nothing', async () => {
+  await using service = await openPeer(() => {});
+  const [quitPort, otherPort] = [await closedPort(), await closedPort()];
+  const answer = await behind(quitPort, [otherPort, service.port]).ask(LIMIT_MS, NEVER);
+  assert.deepEqual(answer, { kind: 'disabled', port: service.port });
+  await service.closed(1);
+  assert.deepEqual(service.requests, []);
+  assert.deepEqual(await behind(quitPort, [otherPort]).ask(LIMIT_MS, NEVER), { kind: 'refused' });
+});
+
+test('probe() takes a target for gone when its quit port and all ports of its service refuse', async () => {
+  await using service = await openPeer(() => {});
+  const [quitPort, otherPort] = [await closedPort(), await closedPort()];
+  assert.equal(await behind(quitPort, [otherPort, service.port]).probe(NEVER), 'open');
+  assert.equal(await behind(service.port, [otherPort]).probe(NEVER), 'open');
+  assert.equal(await behind(quitPort, [otherPort]).probe(NEVER), 'refused');
+});
+
+test('ask() sends the headers of its own', async () => {
+  const { requests } = await ask((socket) => socket.write(answerWith('')), { headers: { 'x-vault-request': 'true' } });
+  assert.equal(headersOf(requests[0])['x-vault-request'], 'true');
+});
+
+test('inspect() says what its ports show now, and sends nothing', async () => {
+  await using open = await openPeer(() => {});
+  const [closed, other] = [await closedPort(), await closedPort()];
+  const hint = (answer: Answer) => (answer.kind === 'disabled' ? `own words of ${answer.port}` : null);
+  const table = [
+    [behind(open.port, []), `answers on ${open.port}`],
+    [behind(open.port, [], { flag: '--quit' }), `answers on ${open.port}; it quits only with --quit`],
+    [behind(closed, []), `refuses on ${closed}: not started yet, or on another port`],
+    [behind(closed, [other]), `refuses on ${closed}, ${other}: not started yet, or on another port`],
+    [behind(closed, [open.port], { hint }), `refuses on ${closed}: own words of ${open.port}`],
+  ] as const;
+  for (const [target, line] of table) assert.deepEqual(await target.inspect?.(), [line]);
+  assert.deepEqual(open.requests, []);
 });

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { urlKind } from '../../src/act/url-target.ts';
 
-const CONTEXT = { metricsUrl: new URL('http://localhost:9646/metrics'), version: '1.2.3' };
+const CONTEXT = {
+  metricsUrl: new URL('http://localhost:9646/metrics'),
+  version: '1.2.3',
+  env: {},
+  pid: 1,
+  kill: () => {},
+};
 
 /** The request of the target, the problem, or null where the entry is of another kind. */
 function read(entry: string): string | null {

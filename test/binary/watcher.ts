@@ -31,9 +31,13 @@ export type Watcher = {
   readonly ended: Promise<Ended>;
 };
 
-/** Starts it with exactly these variables, and with `args`. */
-export function startWatcher(env: Readonly<Record<string, string>>, args: readonly string[] = []): Watcher {
-  const [program = '', ...rest] = COMMAND;
+/** Starts it with exactly these variables, and with `args`; `command`: another way to start it. */
+export function startWatcher(
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+  command: readonly string[] = COMMAND,
+): Watcher {
+  const [program = '', ...rest] = command;
   const child = spawn(program, [...rest, ...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';

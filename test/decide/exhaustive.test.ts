@@ -72,6 +72,7 @@ const PORTS: readonly ConditionLook[] = [
   { kind: 'alive', seen: '' },
   { kind: 'done', seen: '', provesWasAlive: false },
   { kind: 'unknown', why: '' },
+  { kind: 'done', seen: '', provesWasAlive: false, provesNeverRan: true },
 ];
 type Sight = readonly [ExporterLook, ConditionLook, ConditionLook];
 const SIGHTS: readonly Sight[] = [
@@ -136,6 +137,14 @@ function isJustified(because: Because, memory: Memory, sight: Sight, atMs: numbe
       );
     case 'startTimeout':
       return !isKnown && lasts(memory.startedMs, LIMITS.startTimeoutMs);
+    case 'neverRan':
+      return (
+        !isKnown &&
+        areLooksDone &&
+        port.provesNeverRan === true &&
+        memory.doneLooks >= 2 &&
+        lasts(memory.doneMs, LIMITS.settleMs)
+      );
     case 'runTimeout':
       return isKnown && lasts(memory.wasAlive ? memory.startedMs : memory.aliveMs, LIMITS.runTimeoutMs);
     case 'grace':
@@ -235,7 +244,7 @@ test('step() holds and quits only for what it names, and ends once main stays en
   t.diagnostic(
     `${stepCount} steps, ${seen.size} situations, depth ${depth}; reasons named: ${JSON.stringify(Object.fromEntries(named))}`,
   );
-  assert.equal(named.size, 7, 'every reason was met');
+  assert.equal(named.size, 8, 'every reason was met');
 });
 
 const EMPTY_MEMORY: Memory = {

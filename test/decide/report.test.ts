@@ -213,6 +213,28 @@ test('fitReport() drops hints first, then whole targets, and counts them', () =>
   assert.equal((many.targets?.length ?? 0) + (many.targetsOmitted ?? 0), 40);
 });
 
+test('buildReport() tells the exit codes of main containers, where one is known', () => {
+  const exitCodes = { load: 3, check: 0 };
+  assert.deepEqual(reportOf(stateWith(ended('scraped', 1, 1), { exitCodes })).mainExitCodes, exitCodes);
+  assert.ok(!('mainExitCodes' in reportOf(stateWith(ended('scraped', 1, 1)))));
+});
+
+test('buildReport() never says that main ran for less than no time', () => {
+  const ran = reportOf(stateWith(ended('released', 100_000, 0), { aliveSinceMs: 100_500 })).ranSeconds;
+  assert.equal(ran, 0);
+});
+
+test('fitReport() drops exit codes after hints and before targets', () => {
+  const exitCodes = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`${'c'.repeat(60)}-${index}`, 0]));
+  const facts = { exitCodes: { load: 3 } };
+  const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
+  assert.deepEqual(fitReport(reportOf(stateWith(ended('expired', 1, 0), facts), [hinted])).mainExitCodes, { load: 3 });
+  const many = fitReport(reportOf(stateWith(ended('expired', 1, 0), { exitCodes })));
+  assert.ok(sizeOf(many) <= REPORT_MAX_BYTES);
+  assert.ok(!('mainExitCodes' in many));
+  assert.deepEqual(many.targets, [STOPPED]);
+});
+
 test('fitReport() fits any number of problems, any error and any text of many bytes', () => {
   const problems = Array.from({ length: 30 }, (_, index) => `Cannot read LASTSCRAPE_${index}: ${'ü'.repeat(80)}`);
   const misconfigured = fitReport(buildMisconfiguredReport(problems, '0.1.0'));

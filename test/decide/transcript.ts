@@ -1,6 +1,7 @@
 // Plays a golden transcript: lines that begin with `>` are what was seen, the lines below each are what was decided.
 // The grammar is in fixtures/transcripts/README.md.
 
+import type { Target } from '../../src/act/target.ts';
 import { readConfig } from '../../src/config.ts';
 import {
   type ConditionLook,
@@ -44,10 +45,12 @@ export function playTranscript(text: string): string {
   return out.join('\n');
 }
 
+const SELF = { version: '0.1.0', pid: 1, kill: () => {} };
+
 class Player {
   readonly #conditions: readonly string[];
   readonly #limits;
-  readonly #targets: readonly string[];
+  readonly #targets: readonly Target[];
   readonly #quitTimeoutMs: number;
   #state: State | null = null;
   #terminatedAtMs: number | null = null;
@@ -56,11 +59,11 @@ class Player {
   #reports: TargetReport[] = [];
 
   constructor(settings: Record<string, string>) {
-    const result = readConfig(settings, KINDS, '0.1.0');
+    const result = readConfig(settings, KINDS, SELF);
     if (!('config' in result)) throw new Error(result.problems.join('\n'));
     this.#limits = result.config.limits;
     this.#conditions = result.config.conditions.map(({ text }) => text.replace(/:.*/, ''));
-    this.#targets = result.config.targets.map(({ name }) => name);
+    this.#targets = result.config.targets;
     this.#quitTimeoutMs = result.config.quitTimeoutMs;
   }
 
@@ -102,10 +105,13 @@ class Player {
     }
     const answer = fields.get('answer');
     const probe = fields.get('probe');
+    const forced = fields.get('forced');
     const event: QuitEvent =
-      answer !== undefined
-        ? { kind: 'asked', answer: answerOf(answer) }
-        : { kind: 'probed', probe: (probe ?? 'unknown') as Probe };
+      forced !== undefined
+        ? { kind: 'forced', isPossible: forced === 'yes' }
+        : answer !== undefined
+          ? { kind: 'asked', answer: answerOf(answer) }
+          : { kind: 'probed', probe: (probe ?? 'unknown') as Probe };
     return this.#move(event, atMs);
   }
 
@@ -113,7 +119,9 @@ class Player {
     const leftCount = this.#targets.length - this.#reports.length;
     if (leftCount === 0) return [this.#report(atMs)];
     this.#targetStartedAtMs = atMs;
-    this.#quit = beginQuit(atMs, this.#quitTimeoutMs, this.#quitEndsMs(), leftCount);
+    const { needsMs, force } = this.#targets[this.#reports.length] as Target;
+    const canForce = force !== undefined;
+    this.#quit = beginQuit(atMs, this.#quitTimeoutMs, this.#quitEndsMs(), leftCount, needsMs, canForce);
     return [
       `${this.#target()} must be gone by ${inSeconds(this.#quit.endsByMs)}`,
       ...this.#move({ kind: 'begun' }, atMs),
@@ -128,6 +136,8 @@ class Player {
         return [`ask ${this.#target()}, for ${inSeconds(move.timeoutMs)} at most`];
       case 'probe':
         return [`look whether it listens at ${inSeconds(atMs + move.afterMs)}`];
+      case 'force':
+        return [`force ${this.#target()}, ${move.count === 0 ? 'for the first time' : 'again'}`];
       case 'ended': {
         const target = this.#target();
         this.#reports.push({ target, result: move.result, seconds: (atMs - this.#targetStartedAtMs) / 1000 });
@@ -157,7 +167,7 @@ class Player {
   }
 
   #target(): string {
-    return this.#targets[this.#reports.length] as string;
+    return (this.#targets[this.#reports.length] as Target).name;
   }
 }
 
@@ -188,14 +198,35 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
     if (value !== '0') return { kind: 'alive', seen: `locust_up ${value}` };
     return { kind: 'done', seen: 'locust_up 0', provesWasAlive: fields.has('rows') };
   }
+  if (value?.startsWith('ended:')) {
+    const exitCode = Number(value.slice('ended:'.length));
+    const seen = `${kind} load ended with ${exitCode}`;
+    return { kind: 'done', seen, provesWasAlive: true, exitCodes: { load: exitCode } };
+  }
   switch (value) {
-    case 'open':
     case 'missing':
+      if (kind === 'tombstone') return { kind: 'unknown', why: 'tombstone not there yet' };
+      return { kind: 'alive', seen: `${kind} missing` };
+    case 'open':
+    case 'born':
       return { kind: 'alive', seen: `${kind} ${value}` };
     case 'refused':
       return { kind: 'done', seen: `${kind} refused`, provesWasAlive: false };
     case 'exists':
       return { kind: 'done', seen: `${kind} exists`, provesWasAlive: true };
+    case 'died':
+      return { kind: 'done', seen: `${kind} died`, provesWasAlive: true };
+    case 'unborn':
+      return { kind: 'done', seen: `${kind} died, never born`, provesWasAlive: false, provesNeverRan: true };
+    case 'running':
+    case 'backoff':
+      return { kind: 'alive', seen: `${kind} ${value}` };
+    case 'notstarted':
+      return { kind: 'unknown', why: `${kind} not started` };
+    case 'forbidden':
+      return { kind: 'unknown', why: `${kind} unknown: HTTP 403`, problem: 'HTTP 403; create the Role' };
+    case 'halfwritten':
+      return { kind: 'unknown', why: `${kind} half written` };
     case 'timeout':
     case undefined:
       return { kind: 'unknown', why: value === undefined ? NOT_LOOKED : `${kind} unknown: timed out` };
@@ -206,6 +237,7 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
 
 function answerOf(answer: string): Answer {
   if (answer === 'dropped' || answer === 'refused') return { kind: answer };
+  if (answer === 'signalled') return { kind: 'signalled', signal: 'TERM', pids: [12] };
   if (answer === 'timeout') return { kind: 'failed', why: 'timed out' };
   return { kind: 'answered', status: Number(answer), isHtml: false };
 }

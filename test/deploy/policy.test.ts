@@ -141,7 +141,11 @@ test('the grace is raised for what lastscrape reads as a duration, and for nothi
   for (const { annotations, ownSeconds = 30, seconds = 30 } of rows) {
     const value = annotations['lastscrape.dev/termination-grace'];
     const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
-    const result = readConfig({ LASTSCRAPE_TERMINATION_GRACE: value }, kinds, VERSION);
+    const result = readConfig({ LASTSCRAPE_TERMINATION_GRACE: value }, kinds, {
+      version: VERSION,
+      pid: 1,
+      kill: () => {},
+    });
     const wantedSeconds = 'config' in result ? Math.ceil(result.config.limits.terminationGraceMs / 1_000) + 5 : 0;
     assert.equal(
       seconds,

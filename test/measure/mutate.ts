@@ -49,10 +49,45 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes a 200 for a stopped target',
     file: 'src/decide/quit.ts',
-    find: "    const answer = event.answer.kind === 'failed'",
+    find: '    const answer = newestOf(',
     replace:
-      "    if (event.answer.kind === 'answered' && event.answer.status === 200) return { state, move: { kind: 'ended', result: 'stopped' } };\n    const answer = event.answer.kind === 'failed'",
+      "    if (event.answer.kind === 'answered' && event.answer.status === 200) return { state, move: { kind: 'ended', result: 'stopped' } };\n    const answer = newestOf(",
     tests: '{test/decide/quit.test.ts,test/decide/transcripts.test.ts}',
+  },
+  {
+    name: 'takes a refused quit port for gone while the service answers',
+    file: 'src/decide/quit.ts',
+    find: "if (event.answer.kind === 'refused') return gone(state);",
+    replace: "if (event.answer.kind === 'refused' || event.answer.kind === 'disabled') return gone(state);",
+    tests: 'test/decide/quit.test.ts',
+  },
+  {
+    name: 'asks a target again before it had its time',
+    file: 'src/decide/quit.ts',
+    find: 'isTaken(state.answer) ? state.needsMs : 0',
+    replace: '0',
+    tests: 'test/decide/quit.test.ts',
+  },
+  {
+    name: 'forgets the ports of the service in the proof',
+    file: 'src/act/http-target.ts',
+    find: 'lookFor([quitPort, ...servicePorts], signal)',
+    replace: 'lookFor([quitPort], signal)',
+    tests: 'test/act/http-target.test.ts',
+  },
+  {
+    name: 'forgets the header that a preset wants',
+    file: 'src/act/presets.ts',
+    find: "    headers: () => ({ 'x-vault-request': 'true' }),\n",
+    replace: '',
+    tests: 'test/act/presets.test.ts',
+  },
+  {
+    name: 'says nothing of a mesh proxy that is not the last',
+    file: 'src/act/order.ts',
+    find: 'if (isMesh && later.length > 0)',
+    replace: 'if (isMesh && later.length > 99)',
+    tests: 'test/act/order.test.ts',
   },
   {
     name: 'starts the baseline after the settle time',

@@ -238,6 +238,29 @@ test('send() sends nothing where it is aborted before', async () => {
   await exchange.close();
 });
 
+test('send() tells the head of an answer, and the body of one that is not 200 apart from the other', async () => {
+  const heads: unknown[] = [];
+  let other = '';
+  const { body } = await sendTo((s) => s.write(answerWith('busy', '429 Too Many Requests', 'Retry-After: 7\r\n')), {
+    onAnswer: (status, headers) => heads.push([status, headers['retry-after']]),
+    onOtherBody: (piece) => {
+      other += Buffer.from(piece).toString();
+    },
+  });
+  assert.deepEqual([heads, other, body], [[[429, '7']], 'busy', '']);
+});
+
+test('openExchange() connects as it is told, to 443 where an https: URL names no port', async () => {
+  const dialled: unknown[] = [];
+  const exchange = openExchange(new URL('https://[::1]/'), async (hostname, port) => {
+    dialled.push([hostname, port]);
+    return { kind: 'refused' };
+  });
+  assert.deepEqual(await exchange.send(GET), { kind: 'refused' });
+  assert.deepEqual(dialled, [['[::1]', 443]]);
+  await exchange.close();
+});
+
 test('send() ends where onBody has enough', async () => {
   const { exchanged } = await sendTo((socket) => socket.write(answerWith('a 1\n')), { onBody: () => false });
   assert.deepEqual(exchanged, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 200 });

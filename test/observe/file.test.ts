@@ -7,8 +7,10 @@ import type { ConditionLook } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { fileKind } from '../../src/observe/file.ts';
 
+const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
+
 async function lookAt(path: string): Promise<ConditionLook> {
-  const parsed = fileKind.read(path);
+  const parsed = fileKind.read(path, CONTEXT);
   assert.ok('value' in parsed, path);
   assert.equal(parsed.value.text, `file:${path}`);
   assert.equal(parsed.value.metricName, null);
@@ -34,6 +36,6 @@ test('look() is alive until the file exists, and unknown where that cannot be se
 
 test('read() takes absolute paths', () => {
   for (const path of ['', 'done', './done', '~/done']) {
-    assert.deepEqual(fileKind.read(path), { problem: 'an absolute path such as "/shared/done"' }, path);
+    assert.deepEqual(fileKind.read(path, CONTEXT), { problem: 'an absolute path such as "/shared/done"' }, path);
   }
 });

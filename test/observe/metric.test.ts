@@ -4,10 +4,12 @@ import type { ConditionLook } from '../../src/decide/model.ts';
 import { metricKind } from '../../src/observe/metric.ts';
 import type { Reading } from '../../src/wire/exposition.ts';
 
+const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
+
 const signal = new AbortController().signal;
 
 async function lookAt(reading: Reading, hasRequests: boolean): Promise<ConditionLook> {
-  const parsed = metricKind.read('locust_up');
+  const parsed = metricKind.read('locust_up', CONTEXT);
   assert.ok('value' in parsed);
   assert.equal(parsed.value.text, 'metric:locust_up');
   assert.equal(parsed.value.metricName, 'locust_up');
@@ -28,8 +30,8 @@ test('look() is done at 0, alive at anything else, unknown where it was not read
 });
 
 test('read() takes names of the text format', () => {
-  for (const name of ['locust_up', 'a', '_', ':a:b', 'A9']) assert.ok('value' in metricKind.read(name), name);
+  for (const name of ['locust_up', 'a', '_', ':a:b', 'A9']) assert.ok('value' in metricKind.read(name, CONTEXT), name);
   for (const name of ['', '9a', 'a-b', 'a b', 'a{b="c"}', 'ü', 'a\n', ' a']) {
-    assert.deepEqual(metricKind.read(name), { problem: 'a metric name such as "locust_up"' }, name);
+    assert.deepEqual(metricKind.read(name, CONTEXT), { problem: 'a metric name such as "locust_up"' }, name);
   }
 });

@@ -5,8 +5,10 @@ import { NOT_READ } from '../../src/observe/exporter.ts';
 import { portKind } from '../../src/observe/port.ts';
 import { closedPort, openPeer } from '../net/peer.ts';
 
+const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
+
 async function lookAt(argument: string, signal = new AbortController().signal): Promise<ConditionLook> {
-  const parsed = portKind.read(argument);
+  const parsed = portKind.read(argument, CONTEXT);
   assert.ok('value' in parsed, argument);
   assert.equal(parsed.value.text, `port:${argument}`);
   assert.equal(parsed.value.metricName, null);
@@ -36,11 +38,11 @@ test('look() is unknown where it was cut short', async () => {
 
 test('read() takes a port, with or without a loopback host', () => {
   const right = ['1', '5557', '65535', 'localhost:5557', '127.0.0.1:1', '127.255.255.255:1', '[::1]:5557'];
-  for (const argument of right) assert.ok('value' in portKind.read(argument), argument);
+  for (const argument of right) assert.ok('value' in portKind.read(argument, CONTEXT), argument);
   const wrong = ['', '0', '65536', '99999', '-1', 'x', '5557x', ':5557', '127.0.0.256:1', '127.0.0:1', '::1:5557'];
   for (const argument of [...wrong, '10.0.0.1:5557', 'example.com:5557', '[::2]:1', '0x10', ' 5557']) {
     assert.deepEqual(
-      portKind.read(argument),
+      portKind.read(argument, CONTEXT),
       {
         problem:
           'a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"',

@@ -1,62 +1,98 @@
-// Makes the virtual environment of the tests' Locust: `node test/pods/install.ts`. It is cached between runs by version and
-// lock file, so that a second run does nothing. The locked version is installed by hash; another one
-// (LASTSCRAPE_TEST_LOCUST_VERSION) without, and it says so. It installs nothing else and touches no Python but its own.
+// Installs the real programs of the tests that pip and Go install: `node test/pods/install.ts`. Each is cached between runs by
+// its version, and Locust by its lock file, so that a second run does nothing. Locked versions are installed by hash; another
+// Locust (LASTSCRAPE_TEST_LOCUST_VERSION) without, and it says so. It touches no Python and no Go folder but its own.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   COMPLETE_MARKER,
+  cachePath,
+  findOnPath,
   LOCKED_LOCUST_VERSION,
   locustEnvironmentPath,
   locustVersion,
   REQUIREMENTS_PATH,
 } from './programs.ts';
+import { type Source, TARGET_PROGRAMS } from './target-programs.ts';
 
 /** In the order tried; the lock file was made for CPython 3.11 and later. */
 const PYTHONS = ['python3', 'python3.11', 'python3.12', 'python3.13', 'python3.14'];
 
 const SUITABLE = 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))';
 
-const path = locustEnvironmentPath();
-const marker = join(path, COMPLETE_MARKER);
-if (existsSync(marker)) {
-  console.log(`Locust ${locustVersion()} is already there: ${path}`);
-} else {
-  const python = PYTHONS.find(isSuitable);
-  if (python === undefined) {
-    process.stderr.write(
-      'Cannot install Locust: no Python 3.11 or later with venv on the PATH; on Debian run "apt-get install python3-venv"\n',
-    );
-    process.exitCode = 1;
-  } else {
-    install(python);
-  }
+const python = PYTHONS.find(isSuitable);
+
+once(`Locust ${locustVersion()}`, locustEnvironmentPath(), installLocust);
+for (const { name, source } of TARGET_PROGRAMS) {
+  if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
 }
 
-function install(python: string): void {
+/** Fills a folder, unless a run before this one did; what is half made is made anew. */
+function once(name: string, path: string, install: (path: string) => string | null): void {
+  if (existsSync(join(path, COMPLETE_MARKER))) {
+    console.log(`${name} is already there: ${path}`);
+    return;
+  }
   rmSync(path, { recursive: true, force: true });
-  mkdirSync(dirname(path), { recursive: true });
-  run(python, ['-m', 'venv', path]);
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary', ':all:'];
+  mkdirSync(path, { recursive: true });
+  const problem = install(path);
+  if (problem === null) {
+    writeFileSync(join(path, COMPLETE_MARKER), '');
+    return;
+  }
+  process.stderr.write(`Cannot install ${name}: ${problem}\n`);
+  process.exitCode = 1;
+}
+
+/** null, or what is missing. */
+function installLocust(path: string): string | null {
   const isLocked = locustVersion() === LOCKED_LOCUST_VERSION;
   if (!isLocked) process.stderr.write(`Locust ${locustVersion()} is not the locked one: installed without hashes\n`);
-  run(join(path, 'bin', 'python'), [
-    ...pip,
-    ...(isLocked ? ['--require-hashes', '--requirement', REQUIREMENTS_PATH] : [`locust==${locustVersion()}`]),
-  ]);
-  run(join(path, 'bin', 'python'), ['-m', 'locust', '--version']);
-  writeFileSync(marker, '');
+  const what = isLocked ? ['--require-hashes', '--requirement', REQUIREMENTS_PATH] : [`locust==${locustVersion()}`];
+  const problem = installPackages(path, what);
+  if (problem === null) run(join(path, 'bin', 'python'), ['-m', 'locust', '--version']);
+  return problem;
 }
 
-function isSuitable(python: string): boolean {
+function installTarget(path: string, source: Exclude<Source, { kind: 'debian' }>): string | null {
+  if (source.kind === 'go') {
+    const go = findOnPath('go');
+    if (go === undefined) return 'no Go on the PATH; it must be 1.26 or later';
+    run(go, ['install', '-trimpath', source.module], { GOBIN: join(path, 'bin'), CGO_ENABLED: '0', GOFLAGS: '' });
+    return null;
+  }
+  const requirements = join(import.meta.dirname, source.requirements);
+  const problem = installPackages(path, [
+    '--require-hashes',
+    '--requirement',
+    requirements,
+    '--target',
+    join(path, 'packages'),
+  ]);
+  if (problem === null) chmodSync(join(path, source.file), 0o755);
+  return problem;
+}
+
+/** Makes a virtual environment in the folder and installs with its pip. */
+function installPackages(path: string, what: readonly string[]): string | null {
+  if (python === undefined) {
+    return 'no Python 3.11 or later with venv on the PATH; on Debian run "apt-get install python3-venv"';
+  }
+  run(python, ['-m', 'venv', path]);
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary', ':all:'];
+  run(join(path, 'bin', 'python'), [...pip, ...what]);
+  return null;
+}
+
+function isSuitable(candidate: string): boolean {
   try {
-    execFileSync(python, ['-c', SUITABLE], { stdio: 'ignore' });
+    execFileSync(candidate, ['-c', SUITABLE], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
   }
 }
 
-function run(file: string, args: readonly string[]): void {
-  execFileSync(file, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+function run(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
+  execFileSync(file, args, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } });
 }

@@ -63,10 +63,14 @@ export function locustVersion(): string {
  * locked one the hash of the lock file), so that a changed lock file gets a new one.
  */
 export function locustEnvironmentPath(): string {
-  const cache = readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache');
   const version = locustVersion();
   const lock = createHash('sha256').update(readFileSync(REQUIREMENTS_PATH)).digest('hex').slice(0, 12);
-  return join(cache, 'lastscrape', `locust-${version}-${version === LOCKED_LOCUST_VERSION ? lock : 'unlocked'}`);
+  return cachePath(`locust-${version}-${version === LOCKED_LOCUST_VERSION ? lock : 'unlocked'}`);
+}
+
+/** A folder for what install.ts installs, kept between runs; there or not. */
+export function cachePath(folder: string): string {
+  return join(readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'lastscrape', folder);
 }
 
 /** The file that install.ts writes last: without it an environment is half made. */

@@ -1,0 +1,64 @@
+// What is odd about the targets as a whole: their order, their time, a mesh's proxy that is not among them.
+// Looks only; what stands in the list is done as it stands there.
+
+import type { Note } from '../decide/model.ts';
+import { dial } from '../net/dial.ts';
+import type { Preset } from './presets.ts';
+import type { Target } from './target.ts';
+
+/** Loopback accepts or refuses in less than a millisecond; what does neither is not worth a wait at the end of a run. */
+const FIND_TIMEOUT_MS = 200;
+
+/** Warnings about targets in the order given: a mesh's proxy that is not the last, a QUIT_TIMEOUT that is too short. */
+export function orderNotes(targets: readonly Target[], quitTimeoutMs: number): readonly Note[] {
+  return targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): Note[] => {
+    const later = targets.slice(index + 1).filter((target) => target.isMesh !== true);
+    const notes: Note[] = [];
+    if (isMesh && later.length > 0) {
+      const fields = { target: name, before: later.map((target) => target.name).join(',') };
+      notes.push({
+        level: 'warn',
+        msg: 'a mesh proxy is not the last to quit: it carries scrapes and reports',
+        fields,
+      });
+    }
+    if (needsMs > 0 && quitTimeoutMs <= needsMs) {
+      const fields = { target: name, needsSeconds: needsMs / 1000, quitTimeoutSeconds: quitTimeoutMs / 1000 };
+      notes.push({
+        level: 'warn',
+        msg: 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to go',
+        fields,
+      });
+    }
+    return notes;
+  });
+}
+
+/** A warning as a line for a person. */
+export function noteText({ msg, fields }: Note): string {
+  const said = Object.entries(fields).map(([name, value]) => `${name} ${value}`);
+  return `${msg} (${said.join(', ')})`;
+}
+
+/**
+ * A warning for each mesh proxy that answers on loopback after the last quit, although no mesh proxy was listed; nothing is
+ * looked for where one was, or where nothing was to be stopped. Connects, sends no byte; never rejects.
+ */
+export async function findMesh(targets: readonly Target[], presets: readonly Preset[]): Promise<readonly Note[]> {
+  if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
+  const notes = presets.map(async ({ name, foundBy }): Promise<Note[]> => {
+    if (foundBy === null) return [];
+    const dialled = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
+    if (dialled.kind !== 'open') return [];
+    dialled.socket.destroy();
+    const fields = { port: foundBy, add: `${name}, as the last entry of LASTSCRAPE_QUIT` };
+    return [
+      {
+        level: 'warn',
+        msg: 'a mesh proxy still runs: unless it is a native sidecar the pod will not complete',
+        fields,
+      },
+    ];
+  });
+  return (await Promise.all(notes)).flat();
+}

@@ -1,0 +1,241 @@
+// The presets: programs that are known by name, a row each. A new one is a row here and a row of the README's table.
+// What a row says of its program was measured (fixtures/recordings/quit-endpoints) or read where its comment says.
+
+import { type HttpAnswer, httpTarget } from './http-target.ts';
+import type { TargetKind } from './target.ts';
+
+/** A program that is known by name. */
+export type Preset = {
+  readonly name: string;
+  /** What its process is named, where that is not the name of the preset. */
+  readonly program: string | null;
+  /** The flag with which it exits with 0 after TERM; null: none is known, or none is needed. */
+  readonly exitZeroFlag: string | null;
+  /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
+  readonly port: number | null;
+  readonly method: 'POST';
+  readonly path: string;
+  /** Ports of its service that must refuse, too, before it counts as gone; those that it does not use refuse anyway. */
+  readonly servicePorts: readonly number[];
+  /** What must be set on it so that it can be asked; null: nothing. */
+  readonly flag: string | null;
+  /** The status by which it says that the flag is missing; null: by none, its quit port is closed then. */
+  readonly offStatus: number | null;
+  /** Headers that it wants; `env` is the environment of lastscrape. */
+  readonly headers: (env: Readonly<Record<string, string | undefined>>) => Readonly<Record<string, string>>;
+  /** How long it takes to go with its own defaults; 0: it refuses within 100 ms. */
+  readonly needsMs: number;
+  /** It is a mesh's proxy, which carries scrapes and reports. */
+  readonly isMesh: boolean;
+  /** A port of loopback by which it is found where it was not listed; null: it is not looked for. */
+  readonly foundBy: number | null;
+  /** What else an answer means, by its status or kind; `html`: a page with a status below 300, `taken`: any other of those. */
+  readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
+};
+
+const NO_HEADERS = () => ({});
+
+/** What most presets have. */
+const PLAIN = {
+  program: null,
+  exitZeroFlag: null,
+  method: 'POST',
+  path: '/quitquitquit',
+  servicePorts: [],
+  flag: null,
+  offStatus: null,
+  headers: NO_HEADERS,
+  needsMs: 0,
+  isMesh: false,
+  foundBy: null,
+  hints: {},
+} as const;
+
+/** What the programs of the Prometheus project have in common: the lifecycle API. */
+const LIFECYCLE = { ...PLAIN, path: '/-/quit', flag: '--web.enable-lifecycle', offStatus: 403 } as const;
+
+/** Every preset, in the order of the README. */
+export const PRESETS: readonly Preset[] = [
+  {
+    // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2, fixtures/recordings).
+    ...PLAIN,
+    name: 'locust-exporter',
+    program: 'locust_exporter',
+    port: null,
+    hints: { html: 'a locust_exporter before v0.5.0 has no /quitquitquit' },
+  },
+  {
+    // istio/istio: pilot/cmd/pilot-agent/status/server.go (15020, POST, from loopback only), pkg/envoy/agent.go: the status
+    // port closes at once, Envoy (admin on 15000) goes after TERMINATION_DRAIN_DURATION_SECONDS, 5 s by default
+    // (istio.io/latest/docs/reference/commands/pilot-agent). 15021 is Envoy's health port.
+    ...PLAIN,
+    name: 'istio',
+    program: 'pilot-agent',
+    port: 15020,
+    servicePorts: [15000],
+    needsMs: 5_000,
+    isMesh: true,
+    foundBy: 15021,
+    hints: {
+      403: 'pilot-agent is asked from loopback only: is its address another one?',
+      404: 'this is not pilot-agent: its status port is 15020, or that of the annotation status.sidecar.istio.io/port',
+      disabled:
+        'pilot-agent refuses while its Envoy answers: the annotation status.sidecar.istio.io/port may name another port',
+    },
+  },
+  {
+    // Envoy's admin interface has no port of its own; 9901 is what its documentation and examples use
+    // (envoyproxy.io/docs/envoy/latest/operations/admin). It quits with POST only (405), and drains nothing before.
+    ...PLAIN,
+    name: 'envoy',
+    port: 9901,
+    flag: 'an admin listener in its configuration',
+    isMesh: true,
+    hints: { 404: 'this is not the admin interface of Envoy: which port has it?' },
+  },
+  {
+    // linkerd/linkerd2-proxy: linkerd/app/admin/src/server.rs (POST, 403 from another address than loopback, 404 where it is
+    // off), linkerd2-proxy/src/main.rs: a second request is answered 500. It refuses at once, and its process may live on
+    // for 2 minutes until open connections end. Off by default since 2.16 (linkerd.io/2/tasks/graceful-shutdown).
+    ...PLAIN,
+    name: 'linkerd',
+    program: 'linkerd2-proxy',
+    port: 4191,
+    path: '/shutdown',
+    flag: 'the annotation config.linkerd.io/proxy-admin-shutdown: enabled',
+    offStatus: 404,
+    isMesh: true,
+    foundBy: 4191,
+    hints: {
+      403: 'linkerd-proxy is asked from loopback only: is its address another one?',
+      500: 'it was asked before and drains open connections, for 2 minutes at most',
+    },
+  },
+  {
+    // 2.27.0. Its admin port opens with the flag or with --debug, then without the endpoint: 404. Other methods than GET and
+    // POST get 400. The service ports are those of PostgreSQL, MySQL and SQL Server. Within 0.9 s.
+    ...PLAIN,
+    name: 'cloud-sql-proxy',
+    exitZeroFlag: '--exit-zero-on-sigterm',
+    port: 9091,
+    servicePorts: [5432, 3306, 1433],
+    flag: '--quitquitquit',
+    offStatus: 404,
+    needsMs: 1_000,
+  },
+  {
+    // 1.15.1: the same code; AlloyDB speaks PostgreSQL's protocol only.
+    ...PLAIN,
+    name: 'alloydb-proxy',
+    program: 'alloydb-auth-proxy',
+    exitZeroFlag: '--exit-zero-sigterm',
+    port: 9091,
+    servicePorts: [5432],
+    flag: '--quitquitquit',
+    offStatus: 404,
+    needsMs: 1_000,
+  },
+  {
+    // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Any other method or path is 404.
+    ...PLAIN,
+    name: 'dapr',
+    program: 'daprd',
+    port: 3500,
+    path: '/v1.0/shutdown',
+    headers: ({ DAPR_API_TOKEN: token = '' }) => (token.trim() === '' ? {} : { 'dapr-api-token': token.trim() }),
+    hints: {
+      401: 'it wants a token: give lastscrape the same DAPR_API_TOKEN',
+      404: 'this is not the HTTP port of daprd',
+    },
+  },
+  {
+    // hashicorp/consul-dataplane: pkg/consuldp/lifecycle.go (any method, then it waits for the whole grace period and quits
+    // Envoy, whose admin port is 19000). 20600 and 30 s are the defaults of consul-k8s (charts/consul/values.yaml,
+    // connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself takes 20300 and no time.
+    ...PLAIN,
+    name: 'consul-dataplane',
+    port: 20600,
+    path: '/graceful_shutdown',
+    servicePorts: [19000],
+    flag: 'the annotation consul.hashicorp.com/enable-sidecar-proxy-lifecycle: "true"',
+    needsMs: 30_000,
+    isMesh: true,
+    hints: {
+      404: 'the annotation consul.hashicorp.com/sidecar-proxy-lifecycle-graceful-shutdown-path may name another path',
+      taken: 'it waits for its shutdown-grace-period first: LASTSCRAPE_QUIT_TIMEOUT must be longer',
+    },
+  },
+  {
+    // hashicorp/vault: command/agent.go (404 where it is off, 405 for another method than POST, 412 without the header where
+    // require_request_header is set); developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200 is the listener of
+    // the injector (vault.hashicorp.com/agent-enable-quit, agent-cache-listener-port). Go answers 400 where TLS is spoken.
+    ...PLAIN,
+    name: 'vault-agent',
+    program: 'vault',
+    port: 8200,
+    path: '/agent/v1/quit',
+    flag: 'agent_api { enable_quit = true } in its listener, or the annotation vault.hashicorp.com/agent-enable-quit',
+    offStatus: 404,
+    headers: () => ({ 'x-vault-request': 'true' }),
+    hints: { 400: 'the listener may speak TLS; this one must have tls_disable = true' },
+  },
+  { ...LIFECYCLE, name: 'prometheus', port: 9090 },
+  { ...LIFECYCLE, name: 'pushgateway', port: 9091 },
+  // 0.31.0: without the flag there is no such path. GET is answered 200 and does nothing.
+  { ...LIFECYCLE, name: 'statsd-exporter', program: 'statsd_exporter', port: 9102, offStatus: 404 },
+];
+
+const PORTS = /^(?::(\d{1,5}))?(?::(\d{1,5}))?$/;
+
+/** The kind of target that a preset is: `NAME`, `NAME:PORT`, `NAME:PORT:SERVICE_PORT`. */
+export function presetKind(preset: Preset): TargetKind {
+  const { name, method, path, needsMs, isMesh, flag } = preset;
+  return {
+    usage: name,
+    meaning: `\`${method} ${path}\` on ${preset.port === null ? 'the host and port of `LASTSCRAPE_METRICS_URL`' : `port ${preset.port}`}`,
+    read(entry, { metricsUrl, version, env, pid, kill }) {
+      if (entry !== name && !entry.startsWith(`${name}:`)) return null;
+      const [match, port, servicePort] = PORTS.exec(entry.slice(name.length)) ?? [];
+      if (match === undefined || !isPort(port) || !isPort(servicePort)) {
+        return { problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535` };
+      }
+      const url = preset.port === null ? new URL(metricsUrl.origin) : new URL(`http://localhost:${preset.port}`);
+      if (port !== undefined) url.port = port;
+      url.pathname = path;
+      return {
+        value: httpTarget({
+          name: entry,
+          method,
+          url,
+          version,
+          sender: { pid, kill },
+          headers: preset.headers(env),
+          servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
+          // An open quit port shows that the flag is set, where it would be closed without.
+          flag: preset.offStatus === null ? null : flag,
+          needsMs,
+          isMesh,
+          hint: (answer) => hintOf(preset, answer),
+        }),
+      };
+    },
+  };
+}
+
+/** Absent is well, too. */
+function isPort(digits: string | undefined): boolean {
+  return digits === undefined || (Number(digits) >= 1 && Number(digits) <= 65_535);
+}
+
+function hintOf({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
+  if (answer.kind === 'disabled' && hints.disabled === undefined && flag !== null) {
+    return `its quit port refuses while ${answer.port} answers: it needs ${flag}`;
+  }
+  if (answer.kind === 'disabled' || answer.kind === 'dropped') return hints[answer.kind] ?? null;
+  if (answer.kind !== 'answered') return null;
+  const { status, isHtml } = answer;
+  if (status === offStatus) return `it answered ${status}: quitting is switched off; it needs ${flag}`;
+  const isPage = status < 300 && isHtml;
+  const hint = isPage ? hints.html : status < 300 ? hints.taken : hints[status];
+  return hint === undefined ? null : `it answered ${status}${isPage ? ' with a page of HTML' : ''}: ${hint}`;
+}

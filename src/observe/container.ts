@@ -1,0 +1,171 @@
+// `container:NAME` and `container:*`: main is done when the status of this pod says that the container ended and will not be
+// started again. Running, or to be started again, proves that main is alive; ended proves that it was. Not yet started proves
+// nothing: LASTSCRAPE_START_TIMEOUT counts. The reader of the pod is imported at the first look, and only then.
+
+import type { ConditionLook } from '../decide/model.ts';
+import type { OwnContainer } from '../wire/mount-info.ts';
+import type { Pod, PodContainer } from '../wire/pod-status.ts';
+import type { Condition, ConditionContext, ConditionKind } from './condition.ts';
+import type { OwnPod, Surroundings } from './own-pod.ts';
+
+/**
+ * How old an answer may be that is served again while main runs. A hundred pods ask the API server twenty times a second
+ * then; the end is seen that much later at most, beside the second or so that the kubelet takes to tell it.
+ */
+export const RUNNING_AGE_MS = 5_000;
+/** So long after the first look that saw "done" every look asks the server: for the settle time, and a little of the hold. */
+export const DONE_URGENT_MS = 10_000;
+/** A name of a container (documentation, "Object Names and IDs": RFC 1123 label), or every regular one. */
+const ARGUMENT = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/;
+/** How lastscrape's own container is named where the mounts do not tell. */
+const OWN_NAME = 'lastscrape';
+/** How often `check` asks before it believes a refusal: a Role that was made beside the pod takes a moment to count. */
+const CHECK_COUNT = 3;
+
+export const containerKind: ConditionKind = openContainerKind(null);
+
+/** The kind in other surroundings than a container's, for tests; null: in those. */
+export function openContainerKind(surroundings: Surroundings | null): ConditionKind {
+  const pods = new WeakMap<ConditionContext, Promise<OwnPod>>();
+
+  /** One for all conditions of a configuration. */
+  function openPod(context: ConditionContext): Promise<OwnPod> {
+    const opened =
+      pods.get(context) ??
+      import('./own-pod.ts').then(({ openOwnPod, SURROUNDINGS }) =>
+        openOwnPod(context.env, context.version, surroundings ?? SURROUNDINGS),
+      );
+    pods.set(context, opened);
+    return opened;
+  }
+
+  return {
+    name: 'container',
+    usage: 'container:NAME',
+    meaning:
+      "this pod's status says that the container ended and will not be restarted; `*` is every regular one but lastscrape and `LASTSCRAPE_SIDECARS`",
+    read(argument, context) {
+      if (!ARGUMENT.test(argument)) return { problem: 'the name of a container such as "load", or "*"' };
+      return {
+        value: conditionOf(argument, context.sidecars, {
+          open: () => openPod(context),
+          close: async () => (await pods.get(context))?.close(),
+        }),
+      };
+    },
+  };
+}
+
+type Opener = { readonly open: () => Promise<OwnPod>; readonly close: () => Promise<void> };
+
+function conditionOf(argument: string, sidecars: readonly string[], { open, close }: Opener): Condition {
+  let seenNumber = 0;
+  let doneSinceMs: number | null = null;
+  return {
+    text: `container:${argument}`,
+    metricName: null,
+    close,
+    async look({ signal }) {
+      const ownPod = await open();
+      const isUrgent = doneSinceMs !== null && ownPod.nowMs() - doneSinceMs < DONE_URGENT_MS;
+      const read = await ownPod.read({ maxAgeMs: isUrgent ? 0 : RUNNING_AGE_MS, seenNumber, signal });
+      const what = `container ${argument}`;
+      if (read.kind === 'failed') {
+        const problem = read.problem === null ? {} : { problem: read.problem };
+        return { kind: 'unknown', why: `${what} unknown: ${read.why}`, ...problem };
+      }
+      const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
+      if ('problem' in selected) {
+        return { kind: 'unknown', why: `${what} unknown: ${selected.problem}`, problem: selected.problem };
+      }
+      const look = lookAtContainers(selected.containers);
+      if (look.kind !== 'done') doneSinceMs = null;
+      else if (read.number === seenNumber) {
+        // "Done" is to be seen twice: the same answer, served again, is one sight of it.
+        return { kind: 'unknown', why: `${look.seen} ${Math.round(ownPod.nowMs() - read.atMs)} ms ago` };
+      } else doneSinceMs ??= read.atMs;
+      seenNumber = read.number;
+      return look;
+    },
+    async check() {
+      const ownPod = await open();
+      let read = await ownPod.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
+      while (read.kind === 'failed' && read.isLasting && read.retryAtMs !== null && read.failedCount < CHECK_COUNT) {
+        await ownPod.pause(read.retryAtMs - ownPod.nowMs());
+        read = await ownPod.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
+      }
+      // What may pass is no mistake of the configuration: the looks will tell.
+      if (read.kind === 'failed') return read.isLasting ? read.problem : null;
+      const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
+      return 'problem' in selected ? selected.problem : null;
+    },
+    async inspect() {
+      const ownPod = await open();
+      const read = await ownPod.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
+      if (read.kind === 'failed') return [`unknown: ${read.why}`];
+      const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
+      if ('problem' in selected) return [selected.problem];
+      return selected.containers.map(({ name, state }) => `${name} ${state.seen}`);
+    },
+  };
+}
+
+/** The containers that an entry means, or `what is; what to do`. */
+export type Selected = { readonly containers: readonly PodContainer[] } | { readonly problem: string };
+
+/** Finds the containers of `container:ARGUMENT`. `own` is null where the mounts do not tell: then it is the one named so. */
+export function selectContainers(
+  { containers, initNames }: Pod,
+  argument: string,
+  sidecars: readonly string[],
+  own: OwnContainer | null,
+): Selected {
+  const names = containers.map(({ name }) => name);
+  const ownName = own?.name ?? OWN_NAME;
+  const strangers = sidecars.filter((name) => ![...names, ...initNames].includes(name));
+  if (argument === '*' && strangers.length > 0) {
+    return {
+      problem: `LASTSCRAPE_SIDECARS names ${quote(strangers)}, which this pod has not; it has ${quote([...names, ...initNames])}`,
+    };
+  }
+  if (argument === '*' && !names.includes(ownName) && sidecars.length === 0) {
+    return {
+      problem: `it cannot be told which container is lastscrape's own; name it "${OWN_NAME}", or in LASTSCRAPE_SIDECARS`,
+    };
+  }
+  if (argument === ownName) return { problem: `it is lastscrape's own container; must be another of ${quote(names)}` };
+  if (argument !== '*' && !names.includes(argument)) {
+    const what = initNames.includes(argument) ? 'it is an init container' : 'this pod has no such container';
+    return { problem: `${what}; must be one of ${quote(names.filter((name) => name !== ownName))}` };
+  }
+  const selected = containers.filter(({ name }) =>
+    argument === '*' ? name !== ownName && !sidecars.includes(name) : name === argument,
+  );
+  if (selected.length === 0)
+    return { problem: `no container is left to watch of ${quote(names)}; name fewer sidecars` };
+  const always = selected.filter(({ isAlwaysRestarted }) => isAlwaysRestarted).map(({ name }) => name);
+  if (always.length > 0) {
+    return {
+      problem: `restartPolicy Always restarts ${quote(always)} whatever the exit code; must be OnFailure or Never, as in a Job`,
+    };
+  }
+  return { containers: selected };
+}
+
+/** What the containers show together: alive if one is, done if all are. */
+export function lookAtContainers(containers: readonly PodContainer[]): ConditionLook {
+  const exitCodes = Object.fromEntries(
+    containers.flatMap(({ name, state }) => (state.kind === 'done' ? [[name, state.exitCode] as const] : [])),
+  );
+  const seen = containers.map(({ name, state }) => `container ${name} ${state.seen}`);
+  const first = (kind: PodContainer['state']['kind']) => seen[containers.findIndex(({ state }) => state.kind === kind)];
+  const alive = first('alive');
+  if (alive !== undefined) return { kind: 'alive', seen: alive, exitCodes };
+  const notStarted = first('notStarted');
+  if (notStarted !== undefined) return { kind: 'unknown', why: notStarted, exitCodes };
+  return { kind: 'done', seen: seen.join(', '), provesWasAlive: true, exitCodes };
+}
+
+function quote(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}

@@ -1,0 +1,77 @@
+// `tombstone:PATH`: main is done when the tombstone that kubexit keeps of it says so. Its rules (kubexit's README and
+// pkg/tombstone): `Born` is written just after main started, `Died` and `ExitCode` when it ended; a restart writes the file
+// anew with `Born` alone. The file is truncated and then written, so a reader may see it empty.
+
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { ConditionLook } from '../decide/model.ts';
+import type { ConditionKind } from './condition.ts';
+
+/** A tombstone is three lines; a longer file is none. */
+export const TOMBSTONE_MAX_BYTES = 64 * 1024;
+
+export const tombstoneKind: ConditionKind = {
+  name: 'tombstone',
+  usage: 'tombstone:PATH',
+  meaning: 'the kubexit tombstone PATH has a `Died`',
+  read(path) {
+    if (!path.startsWith('/')) return { problem: 'an absolute path such as "/graveyard/main"' };
+    const look = () => lookAt(path);
+    return { value: { text: `tombstone:${path}`, metricName: null, look } };
+  },
+};
+
+async function lookAt(path: string): Promise<ConditionLook> {
+  const unknown = (why: string) => ({ kind: 'unknown', why: `tombstone ${path} unknown: ${why}` }) as const;
+  let text: string;
+  try {
+    const stats = await stat(path);
+    if (!stats.isFile()) return unknown('it is no regular file');
+    if (stats.size > TOMBSTONE_MAX_BYTES) return unknown(`it has more than ${TOMBSTONE_MAX_BYTES} bytes`);
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return unknown(code === 'ENOENT' ? 'not there yet' : `${code}`);
+  }
+  const fields = await parseFields(text);
+  if (fields === null) return unknown('it cannot be read (half written?)');
+  const died = fieldOf(fields, 'Died');
+  const wasBorn = isThere(fieldOf(fields, 'Born'));
+  if (isThere(died)) {
+    const exitCode = fieldOf(fields, 'ExitCode');
+    const isKnown = wasBorn && typeof exitCode === 'number';
+    const said = isKnown ? `, exit code ${exitCode}` : '';
+    // kubexit gives up before the start when what main waits for is not there in time: `Died` without `Born`.
+    return {
+      kind: 'done',
+      seen: `tombstone ${path} ${wasBorn ? `died${said}` : 'died, and was never born'}`,
+      provesWasAlive: wasBorn,
+      provesNeverRan: !wasBorn,
+      // A tombstone has the name that its container has in kubexit's chain.
+      ...(isKnown ? { exitCodes: { [basename(path)]: exitCode } } : {}),
+    };
+  }
+  return wasBorn ? { kind: 'alive', seen: `tombstone ${path} born` } : unknown('it has neither Born nor Died');
+}
+
+/** The fields of a YAML mapping, which JSON is, too; null for anything else. */
+async function parseFields(text: string): Promise<ReadonlyMap<unknown, unknown> | null> {
+  const { parse } = await import('yaml');
+  try {
+    const value: unknown = parse(text, { mapAsMap: true, logLevel: 'error' });
+    return value instanceof Map ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The field by its name, else by its name in any case, as Go decodes it (encoding/json, "Unmarshal"). */
+function fieldOf(fields: ReadonlyMap<unknown, unknown>, name: string): unknown {
+  if (fields.has(name)) return fields.get(name);
+  const key = [...fields.keys()].find((each) => typeof each === 'string' && each.toLowerCase() === name.toLowerCase());
+  return key === undefined ? undefined : fields.get(key);
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

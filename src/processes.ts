@@ -1,0 +1,184 @@
+// The processes of the pod, as /proc shows them where its containers share one PID namespace: which have a name, which
+// still run, who owns a port. Looks only, and never rejects. What each file holds: Linux man-pages, proc(5).
+
+import { readdir, readFile, readlink } from 'node:fs/promises';
+
+/** One process: a PID alone may be given to another one later. */
+export type ProcessId = {
+  readonly pid: number;
+  /** When it started, in clock ticks since the machine did. */
+  readonly startTicks: number;
+};
+
+/** What looking for processes came to. */
+export type Found =
+  | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/** Whose processes /proc shows: this container's alone, the pod's, or those of the whole node (`hostPID`). */
+export type Namespace = 'own' | 'shared' | 'node';
+
+/** The kernel keeps 15 bytes of a program's name and a NUL (TASK_COMM_LEN, proc(5) "/proc/pid/comm"). */
+const COMM_MAX_BYTES = 15;
+/** The first PID namespace of a machine has this number (PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h). */
+const NODE_NAMESPACE = 'pid:[4026531836]';
+
+type Stat = { readonly id: ProcessId; readonly comm: string; readonly isRunning: boolean };
+
+/** Whose processes can be seen. Without a shared namespace a container's program is PID 1 of its own (Kubernetes documentation, "Share Process Namespace"). */
+export async function readNamespace(ownPid: number): Promise<Namespace> {
+  if (ownPid === 1) return 'own';
+  const namespace = await readlink('/proc/self/ns/pid').catch(() => '');
+  return namespace === NODE_NAMESPACE ? 'node' : 'shared';
+}
+
+/** Why the processes of other containers cannot be named here: `what is; what to do`, or null. */
+export async function namespaceProblem(ownPid: number): Promise<string | null> {
+  switch (await readNamespace(ownPid)) {
+    case 'own':
+      return 'the containers of this pod do not share a process namespace (lastscrape is PID 1); set shareProcessNamespace: true in the spec of the pod';
+    case 'node':
+      return 'every process of the node can be seen here (hostPID), those of other pods too; set shareProcessNamespace: true in the spec of the pod instead';
+    case 'shared':
+      return null;
+  }
+}
+
+/** The namespace, for a person. */
+export async function describeNamespace(ownPid: number): Promise<string> {
+  switch (await readNamespace(ownPid)) {
+    case 'own':
+      return 'not shared (lastscrape is PID 1); process: and signal: need shareProcessNamespace: true';
+    case 'node':
+      return 'that of the node (hostPID); process: and signal: need shareProcessNamespace: true instead';
+    case 'shared': {
+      const first = await readStat(1);
+      return `shared; PID 1 is ${typeof first === 'string' ? 'hidden (hidepid)' : JSON.stringify(first.comm)}`;
+    }
+  }
+}
+
+/**
+ * The running processes named `name`: their comm, or the base name of their argv[0]. Never PID 1, which with a shared
+ * namespace is the pause process of the pod, and never lastscrape itself. A zombie does not run.
+ */
+export async function findProcesses(name: string, ownPid: number): Promise<Found> {
+  const pids = await listPids(ownPid);
+  if (typeof pids === 'string') return { kind: 'unknown', why: pids };
+  const processes: ProcessId[] = [];
+  let hiddenPid: number | null = null;
+  for (const pid of pids) {
+    const stat = await readStat(pid);
+    if (stat === 'hidden') hiddenPid ??= pid;
+    else if (stat !== 'gone' && stat.isRunning && (await isNamed(name, stat))) processes.push(stat.id);
+  }
+  if (hiddenPid !== null && processes.length === 0) {
+    return { kind: 'unknown', why: `/proc/${hiddenPid} cannot be read (is /proc mounted with hidepid?)` };
+  }
+  return { kind: 'found', processes };
+}
+
+/** Whether this very process still runs; a zombie and another process with its PID do not. */
+export async function isStillRunning({ pid, startTicks }: ProcessId): Promise<boolean | 'unknown'> {
+  const stat = await readStat(pid);
+  if (stat === 'hidden') return 'unknown';
+  return stat !== 'gone' && stat.isRunning && stat.id.startTicks === startTicks;
+}
+
+/**
+ * The processes that listen on a TCP port of loopback, or of every address; never PID 1, never lastscrape. Whose sockets
+ * are whose is shown to the same UID and GID, or with CAP_SYS_PTRACE (proc(5), "/proc/pid/fd"). It costs the kernel a walk
+ * through its sockets: for rare use.
+ */
+export async function findPortOwners(port: number, ownPid: number): Promise<Found> {
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8').catch(() => '')),
+  );
+  const sockets = new Set(tables.flatMap((table) => listeningInodes(table, port)).map((inode) => `socket:[${inode}]`));
+  if (sockets.size === 0) return { kind: 'unknown', why: `nothing listens on port ${port}` };
+  const pids = await listPids(ownPid);
+  if (typeof pids === 'string') return { kind: 'unknown', why: pids };
+  const processes: ProcessId[] = [];
+  for (const pid of pids) {
+    if (!(await hasOneOf(pid, sockets))) continue;
+    const stat = await readStat(pid);
+    if (typeof stat !== 'string') processes.push(stat.id);
+  }
+  if (processes.length > 0) return { kind: 'found', processes };
+  return {
+    kind: 'unknown',
+    why: `the process that listens on port ${port} cannot be found; that needs its UID and GID, or CAP_SYS_PTRACE`,
+  };
+}
+
+/** The effective UID of a process; null where it cannot be read. */
+export async function readUid(pid: number | 'self'): Promise<number | null> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const [, uid] = /^Uid:\s+\d+\s+(\d+)/m.exec(status) ?? [];
+  return uid === undefined ? null : Number(uid);
+}
+
+/** Loopback or every address, as /proc/net/tcp and tcp6 write them: words of 32 bits in the order of a little-endian machine. */
+const LOOPBACK = /^(00000000|[0-9A-F]{6}7F|0{32}|0{24}01000000|0{16}FFFF0000[0-9A-F]{6}7F)$/;
+/** TCP_LISTEN in Linux's include/net/tcp_states.h. */
+const LISTENS = '0A';
+
+function listeningInodes(table: string, port: number): readonly string[] {
+  return table.split('\n').flatMap((line) => {
+    const [, local = '', , state, , , , , , inode = '0'] = line.trim().split(/\s+/);
+    const [address = '', hexPort = ''] = local.split(':');
+    const isIt = state === LISTENS && Number.parseInt(hexPort, 16) === port && LOOPBACK.test(address);
+    return isIt ? [inode] : [];
+  });
+}
+
+async function hasOneOf(pid: number, sockets: ReadonlySet<string>): Promise<boolean> {
+  const folder = `/proc/${pid}/fd`;
+  const names = await readdir(folder).catch((): string[] => []);
+  for (const name of names) {
+    if (sockets.has(await readlink(`${folder}/${name}`).catch(() => ''))) return true;
+  }
+  return false;
+}
+
+/** The PIDs to look at, or why they are not known. */
+async function listPids(ownPid: number): Promise<readonly number[] | string> {
+  const names = await readdir('/proc').catch((error: NodeJS.ErrnoException) => error);
+  if (names instanceof Error) return `/proc cannot be read: ${names.code}`;
+  const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
+  // With hidepid=2 the processes of others are not in the list at all, and PID 1 is always somebody's.
+  if (!pids.includes(1)) return '/proc does not show PID 1 (is it mounted with hidepid?)';
+  return pids.filter((pid) => pid !== 1 && pid !== ownPid);
+}
+
+async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
+  try {
+    const text = await readFile(`/proc/${pid}/stat`, 'utf8');
+    // A name may hold blanks and parentheses: `12 (a) b) S 1 …`.
+    const nameEnd = text.lastIndexOf(')');
+    const fields = text.slice(nameEnd + 2).split(' ');
+    const [state] = fields;
+    const threadCount = Number(fields[17]);
+    return {
+      id: { pid, startTicks: Number(fields[19]) },
+      comm: text.slice(text.indexOf('(') + 1, nameEnd),
+      // The first thread of a process that ended before the others is a zombie, too, and the process runs on.
+      isRunning: (state !== 'Z' && state !== 'X') || threadCount > 1,
+    };
+  } catch (error) {
+    // ENOENT: it ended before the file was opened; ESRCH: after that.
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ESRCH' ? 'gone' : 'hidden';
+  }
+}
+
+async function isNamed(name: string, { id, comm }: Stat): Promise<boolean> {
+  const isCut = Buffer.byteLength(name) > COMM_MAX_BYTES;
+  if (!isCut && comm === name) return true;
+  const commandLine = await readFile(`/proc/${id.pid}/cmdline`, 'utf8').catch(() => '');
+  const called = commandLine.slice(0, commandLine.indexOf('\0')).split('/').at(-1) ?? '';
+  if (called === name) return true;
+  // A cut name stands for all names that begin so; argv[0] tells which, unless it is an interpreter's.
+  const cutName = Buffer.from(name).subarray(0, COMM_MAX_BYTES).toString();
+  return isCut && comm === cutName && !called.startsWith(comm);
+}

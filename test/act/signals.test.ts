@@ -1,0 +1,99 @@
+// A quit endpoint that does not take the request, in a shared PID namespace: the owner of its port is signalled.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { test } from 'node:test';
+import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../pid-namespace.ts';
+import { until } from '../pods/until.ts';
+
+const skip = gateNamespaces('test/act/signals.test.ts');
+
+type Line = Readonly<Record<string, unknown>>;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
+/** A server that answers 501 to every POST and goes by TERM; `isDeaf`: not by TERM. */
+async function serve(namespace: PidNamespace, uid: number, address: string, isDeaf = false) {
+  const port = await freePort();
+  const server = `exec python3 -m http.server --bind ${address} ${port}`;
+  const command = ['sh', '-c', isDeaf ? `trap "" TERM; ${server}` : server];
+  const inhabitant = await namespace.start(command, { uid, comm: 'python3' });
+  const url = `http://${address === '::1' ? '[::1]' : 'localhost'}:${port}`;
+  await until('a server', 10_000, async () => (await fetch(url)).ok || undefined);
+  return { ...inhabitant, url: `${url}/quit` };
+}
+
+async function quit(namespace: PidNamespace, url: string, isAlone = false) {
+  const watcher = namespace.watch(
+    {
+      LASTSCRAPE_DONE_WHEN: 'file:/no/such/file',
+      LASTSCRAPE_SCRAPES: '0',
+      LASTSCRAPE_RUN_TIMEOUT: '1ms',
+      LASTSCRAPE_QUIT: url,
+      LASTSCRAPE_QUIT_TIMEOUT: '2s',
+    },
+    { isAlone },
+  );
+  const { code, log, report, stderr } = await watcher.ended;
+  const [target] = (report?.['targets'] ?? []) as readonly Line[];
+  const forced = log.filter((line) => line['msg'] === 'target did not go: its process is signalled');
+  assert.ok(target !== undefined, stderr);
+  return { code, target, forced };
+}
+
+for (const address of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
+  test(`forcePortOwner() sends TERM to what listens on ${address}, with a warning`, { skip }, async () => {
+    await using namespace = await openPidNamespace();
+    const server = await serve(namespace, WATCHER_UID, address);
+    const other = await serve(namespace, WATCHER_UID, address);
+    const { code, target, forced } = await quit(namespace, server.url);
+    assert.deepEqual([code, target['result']], [0, 'stopped']);
+    assert.equal(await server.ended, 143);
+    assert.deepEqual(
+      forced.map((line) => [line['level'], line['signal'], (line['pids'] as unknown[]).length]),
+      [['warn', 'TERM', 1]],
+    );
+    assert.match(String(forced[0]?.['leaves']), /^exit code 143 /);
+    process.kill(other.pid, 0);
+  });
+}
+
+test('forcePortOwner() sends KILL to what takes no TERM', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1', true);
+  const { code, target, forced } = await quit(namespace, server.url);
+  assert.deepEqual([code, target['result']], [0, 'stopped']);
+  assert.equal(await server.ended, 137);
+  assert.deepEqual(
+    forced.map((line) => line['signal']),
+    ['TERM', 'KILL'],
+  );
+});
+
+test('forcePortOwner() says why a process with another UID still runs', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, 1000, '127.0.0.1');
+  const { code, target, forced } = await quit(namespace, server.url);
+  assert.deepEqual([code, target['result'], forced], [69, 'failed', []]);
+  assert.match(
+    String(target['hint']),
+    /^it answered 501: .*; not forced: the process that listens on port \d+ cannot be found; that needs its UID and GID, or CAP_SYS_PTRACE$/,
+  );
+  process.kill(server.pid, 0);
+});
+
+test('a target is not forced where the namespace is not shared', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1');
+  const { code, target, forced } = await quit(namespace, server.url, true);
+  assert.deepEqual([code, target['result'], forced], [69, 'failed', []]);
+  assert.equal(target['hint'], 'it answered 501: look into its log');
+  process.kill(server.pid, 0);
+});

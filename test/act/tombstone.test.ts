@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { parse } from 'yaml';
+import { openTombstone } from '../../src/act/tombstone.ts';
+import { startWatcher } from '../binary/watcher.ts';
+
+function graveyardFor(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-graveyard-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** Ends at once: main is treated as done. */
+const SHORT = {
+  LASTSCRAPE_DONE_WHEN: 'file:/no/such/file',
+  LASTSCRAPE_SCRAPES: '0',
+  LASTSCRAPE_RUN_TIMEOUT: '1ms',
+  LASTSCRAPE_QUIT: 'none',
+};
+
+test('the tombstone has what kubexit writes, by a rename, and is followed by the one with the exit code', (context) => {
+  const folder = graveyardFor(context);
+  const path = join(folder, 'lastscrape');
+  const problems: string[] = [];
+  let minute = 0;
+  const time = () => `2026-11-21T09:0${minute++}:00.000Z`;
+  const tombstone = openTombstone({ path, pid: 7, time, warn: (problem) => problems.push(problem) });
+  assert.deepEqual(readdirSync(folder), [], 'nothing before the hold ends');
+  tombstone.die();
+  const text = readFileSync(path, 'utf8');
+  assert.equal(text, 'Born: "2026-11-21T09:00:00.000Z"\nDied: "2026-11-21T09:01:00.000Z"\nExitCode: 0\n');
+  const { ino } = statSync(path);
+  tombstone.close(69);
+  assert.equal(readFileSync(path, 'utf8'), text.replace('ExitCode: 0', 'ExitCode: 69'), 'Died is the first one');
+  assert.notEqual(statSync(path).ino, ino, 'another file: nobody reads half of it');
+  assert.deepEqual([readdirSync(folder), problems], [['lastscrape'], []]);
+});
+
+test('the tombstone of a folder that cannot be written is one warning', (context) => {
+  const folder = graveyardFor(context);
+  const problems: string[] = [];
+  const openAt = (path: string) =>
+    openTombstone({ path, pid: 7, time: () => 'now', warn: (problem) => problems.push(problem) });
+  const missing = openAt(join(folder, 'no', 'lastscrape'));
+  missing.die();
+  missing.close(0);
+  assert.deepEqual(problems, [`Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]);
+  // Somebody's link under the temporary name is not written through.
+  writeFileSync(join(folder, 'other'), 'other');
+  symlinkSync(join(folder, 'other'), join(folder, '.linked.tmp-7'));
+  openAt(join(folder, 'linked')).close(0);
+  assert.match(problems[1] ?? '', /ELOOP/);
+  assert.equal(readFileSync(join(folder, 'other'), 'utf8'), 'other');
+});
+
+/** Reacts as kubexit does: to a Create or a Write of the name, and then reads the file; it never looks before. */
+function watchDeath(folder: string, name: string) {
+  const abort = new AbortController();
+  const deaths: string[] = [];
+  const names = new Set<string>();
+  const seen = Promise.withResolvers<void>();
+  watch(folder, { signal: abort.signal }, (_event, file) => {
+    names.add(file ?? '');
+    if (file !== name) return;
+    const { Died } = parse(readFileSync(join(folder, name), 'utf8'));
+    if (typeof Died !== 'string') return;
+    deaths.push(Died);
+    seen.resolve();
+  });
+  return { deaths, names, seen: seen.promise, close: () => abort.abort() };
+}
+
+test('a container that waits as kubexit does sees the end before any target is asked, and a late one sees it, too', async (context) => {
+  const folder = graveyardFor(context);
+  const path = join(folder, 'lastscrape');
+  const early = watchDeath(folder, 'lastscrape');
+  const asked = Promise.withResolvers<IncomingMessage>();
+  let textWhenAsked = '';
+  let isQuit = false;
+  const server = createServer((request, response) => {
+    textWhenAsked ||= readFileSync(path, 'utf8');
+    asked.resolve(request);
+    // It lives on until the late one has seen the tombstone.
+    if (isQuit) server.close();
+    response.writeHead(200, { connection: 'close' }).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const watcher = startWatcher({
+    ...SHORT,
+    LASTSCRAPE_QUIT: `http://127.0.0.1:${port}/quit`,
+    LASTSCRAPE_TOMBSTONE: path,
+  });
+  await asked.promise;
+  assert.match(textWhenAsked, /^Born: "[^"]+Z"\nDied: "[^"]+Z"\nExitCode: 0\n$/, 'written before the first request');
+  await early.seen;
+  const late = watchDeath(folder, 'lastscrape');
+  await late.seen;
+  isQuit = true;
+  const { code } = await watcher.ended;
+  assert.equal(code, 0);
+  early.close();
+  late.close();
+  assert.equal(new Set([...early.deaths, ...late.deaths]).size, 1, 'one death, told again');
+  assert.ok(
+    [...early.names, ...late.names].every((name) => name === 'lastscrape' || /^\.lastscrape\.tmp-\d+$/.test(name)),
+    'no name that somebody could wait for',
+  );
+  assert.deepEqual(readdirSync(folder), ['lastscrape']);
+});
+
+test('the last tombstone has the exit code of the process', async (context) => {
+  const folder = graveyardFor(context);
+  const path = join(folder, 'lastscrape');
+  const server = createServer((_, response) => response.end());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  context.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { code } = await startWatcher({
+    ...SHORT,
+    LASTSCRAPE_QUIT: `http://127.0.0.1:${port}/quit`,
+    LASTSCRAPE_QUIT_TIMEOUT: '100ms',
+    LASTSCRAPE_TOMBSTONE: path,
+  }).ended;
+  assert.equal(code, 69);
+  assert.equal(parse(readFileSync(path, 'utf8')).ExitCode, 69);
+});
+
+test('no tombstone is written in a dry run, which says so, nor where none is asked for', async (context) => {
+  const folder = graveyardFor(context);
+  const path = join(folder, 'lastscrape');
+  const { code, log } = await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: path, LASTSCRAPE_DRY_RUN: 'true' }).ended;
+  assert.equal(code, 0);
+  assert.ok(log.some((line) => line['msg'] === 'dry run: the tombstone is not written' && line['path'] === path));
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('a tombstone that cannot be written costs one warning and nothing else', async (context) => {
+  const folder = graveyardFor(context);
+  chmodSync(folder, 0o755);
+  const { code, log } = await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: join(folder, 'no', 'lastscrape') }).ended;
+  assert.equal(code, 0);
+  const warnings = log.filter((line) => line['level'] === 'warn');
+  assert.deepEqual(
+    warnings.map((line) => [line['msg'], line['problem']]),
+    [['the tombstone cannot be written', `Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]],
+  );
+});

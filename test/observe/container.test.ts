@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ConditionLook } from '../../src/decide/model.ts';
+import type { Condition } from '../../src/observe/condition.ts';
+import { lookAtContainers, openContainerKind, RUNNING_AGE_MS, selectContainers } from '../../src/observe/container.ts';
+import { NOT_READ } from '../../src/observe/exporter.ts';
+import type { Surroundings } from '../../src/observe/own-pod.ts';
+import { type ContainerState, type Pod, readPod } from '../../src/wire/pod-status.ts';
+import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
+import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { readRecordedText } from '../wire/recording.ts';
+
+const skip = gateOpenssl('test/observe/container.test.ts');
+const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };
+const NEVER = new AbortController().signal;
+const ALIVE: ContainerState = { kind: 'alive', seen: 'running' };
+const DONE = (exitCode: number): ContainerState => ({ kind: 'done', seen: `ended with ${exitCode}`, exitCode });
+const WAITING: ContainerState = { kind: 'notStarted', seen: 'not started (ImagePullBackOff)' };
+
+function podOf(states: Readonly<Record<string, ContainerState>>, always: readonly string[] = []): Pod {
+  const containers = Object.entries(states).map(([name, state]) => ({
+    name,
+    state,
+    isAlwaysRestarted: always.includes(name),
+  }));
+  return { uid: 'u', containers, initNames: ['setup', 'native'] };
+}
+
+const POD = podOf({ load: ALIVE, proxy: ALIVE, lastscrape: ALIVE });
+
+/** The names, or the problem. */
+function selectedOf(pod: Pod, argument: string, sidecars: readonly string[] = [], own: string | null = null): string {
+  const selected = selectContainers(pod, argument, sidecars, own === null ? null : { podUid: 'u', name: own });
+  return 'problem' in selected ? selected.problem : selected.containers.map(({ name }) => name).join(' ');
+}
+
+const SELECTIONS: readonly (readonly [string, Parameters<typeof selectedOf>, string])[] = [
+  ['one', [POD, 'load'], 'load'],
+  ['every one but itself', [POD, '*'], 'load proxy'],
+  ['every one but the sidecars and itself', [POD, '*', ['proxy']], 'load'],
+  ['a native sidecar among the sidecars', [POD, '*', ['native', 'proxy']], 'load'],
+  ['itself, where the mounts tell it', [podOf({ load: ALIVE, watcher: ALIVE }), '*', [], 'watcher'], 'load'],
+  [
+    'a main container that is named lastscrape',
+    [podOf({ lastscrape: ALIVE, watcher: ALIVE }), '*', [], 'watcher'],
+    'lastscrape',
+  ],
+  [
+    'itself among the sidecars, where nothing else tells',
+    [podOf({ load: ALIVE, watcher: ALIVE }), '*', ['watcher']],
+    'load',
+  ],
+  ['a sidecar named alone', [POD, 'proxy', ['proxy']], 'proxy'],
+  ['an unknown name', [POD, 'lode'], 'this pod has no such container; must be one of "load", "proxy"'],
+  ['an init container', [POD, 'native'], 'it is an init container; must be one of "load", "proxy"'],
+  [
+    'lastscrape itself',
+    [POD, 'lastscrape'],
+    'it is lastscrape\'s own container; must be another of "load", "proxy", "lastscrape"',
+  ],
+  [
+    'an unknown sidecar',
+    [POD, '*', ['istio-proxy', 'proxy']],
+    'LASTSCRAPE_SIDECARS names "istio-proxy", which this pod has not; it has "load", "proxy", "lastscrape", "setup", "native"',
+  ],
+  [
+    'nothing that is left',
+    [POD, '*', ['proxy', 'load']],
+    'no container is left to watch of "load", "proxy", "lastscrape"; name fewer sidecars',
+  ],
+  [
+    'no container of its own',
+    [podOf({ load: ALIVE, watcher: ALIVE }), '*'],
+    'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS',
+  ],
+  [
+    'one that is always restarted',
+    [podOf({ load: ALIVE, lastscrape: ALIVE }, ['load', 'lastscrape']), 'load'],
+    'restartPolicy Always restarts "load" whatever the exit code; must be OnFailure or Never, as in a Job',
+  ],
+];
+
+for (const [name, parameters, expected] of SELECTIONS) {
+  test(`selectContainers() finds ${name}`, () => assert.equal(selectedOf(...parameters), expected));
+}
+
+const LOOKS: readonly (readonly [string, Readonly<Record<string, ContainerState>>, ConditionLook])[] = [
+  [
+    'alive where one is',
+    { a: DONE(1), b: WAITING, c: ALIVE },
+    { kind: 'alive', seen: 'container c running', exitCodes: { a: 1 } },
+  ],
+  [
+    'unknown where one was not started',
+    { a: DONE(0), b: WAITING },
+    { kind: 'unknown', why: 'container b not started (ImagePullBackOff)', exitCodes: { a: 0 } },
+  ],
+  [
+    'done where all are',
+    { a: DONE(0), b: DONE(137) },
+    {
+      kind: 'done',
+      seen: 'container a ended with 0, container b ended with 137',
+      provesWasAlive: true,
+      exitCodes: { a: 0, b: 137 },
+    },
+  ],
+];
+
+for (const [name, states, expected] of LOOKS) {
+  test(`lookAtContainers() is ${name}`, () => assert.deepEqual(lookAtContainers(podOf(states).containers), expected));
+}
+
+function recorded(file: string): string {
+  return readRecordedText(`kubernetes-1.36.3/${file}.json`);
+}
+
+type Watch = {
+  readonly server: ApiServer;
+  readonly conditions: readonly Condition[];
+  readonly look: (index?: number) => Promise<ConditionLook>;
+  readonly advance: (ms: number) => void;
+};
+
+/** Watches with these entries the pod that the server gives, with a clock that the test moves. */
+async function watch(
+  entries: readonly string[],
+  answer: ApiAnswerer,
+  story: (watch: Watch) => Promise<void>,
+  sidecars: readonly string[] = [],
+) {
+  await using server = await openApiServer({ authority, answer });
+  let now = 0;
+  const surroundings: Surroundings = {
+    accountFolder: server.accountFolder,
+    mountInfoPath: '/nowhere',
+    nowMs: () => now,
+    pause: async (ms) => {
+      now += ms;
+    },
+    jitter: () => 0,
+  };
+  const kind = openContainerKind(surroundings);
+  const context = { pid: 1, env: server.env, version: '1.2.3', sidecars };
+  const conditions = entries.map((entry) => {
+    const parsed = kind.read(entry, context);
+    assert.ok('value' in parsed, entry);
+    return parsed.value;
+  });
+  const look = (index = 0) => (conditions[index] as Condition).look({ exporter: NOT_READ, signal: NEVER });
+  await story({ server, conditions, look, advance: (ms) => (now += ms) });
+  for (const { close } of conditions) await close?.();
+}
+
+test('look() follows a container from its start through restarts, and asks every 5 s meanwhile', { skip }, async () => {
+  let file = 'on-failure.1-waiting';
+  await watch(
+    ['fails', 'good'],
+    (_, response) => give(response, recorded(file)),
+    async ({ server, look, advance }) => {
+      assert.deepEqual(await look(), {
+        kind: 'unknown',
+        why: 'container fails not started (PodInitializing)',
+        exitCodes: {},
+      });
+      file = 'on-failure.2-running';
+      assert.equal((await look()).kind, 'unknown', 'served again');
+      advance(RUNNING_AGE_MS);
+      assert.deepEqual(await look(), { kind: 'alive', seen: 'container fails running', exitCodes: {} });
+      for (const [next, seen] of [
+        ['on-failure.3-ended', 'ended with 3, to be restarted'],
+        ['on-failure.4-crash-loop', 'to be restarted (CrashLoopBackOff)'],
+      ]) {
+        file = next as string;
+        advance(RUNNING_AGE_MS);
+        assert.deepEqual(await look(), { kind: 'alive', seen: `container fails ${seen}`, exitCodes: {} });
+      }
+      assert.equal(server.requests.length, 4);
+      assert.deepEqual(await look(1), {
+        kind: 'done',
+        seen: 'container good ended with 0',
+        provesWasAlive: true,
+        exitCodes: { good: 0 },
+      });
+      assert.equal(server.requests.length, 4, 'conditions share an answer');
+    },
+  );
+});
+
+test('look() proves "done" once for each answer, with an answer for each look at first', { skip }, async () => {
+  await watch(
+    ['load'],
+    (_, response) => give(response, recorded('never')),
+    async ({ server, look, advance }) => {
+      const kinds: string[] = [];
+      for (let count = 0; count < 21; count++) {
+        kinds.push((await look()).kind);
+        advance(500);
+      }
+      assert.deepEqual(kinds, [...Array(20).fill('done'), 'unknown']);
+      assert.equal(server.requests.length, 20);
+      assert.deepEqual(await look(), {
+        kind: 'unknown',
+        why: 'container load ended with 3 1000 ms ago',
+      });
+      advance(RUNNING_AGE_MS);
+      assert.equal((await look()).kind, 'done');
+    },
+  );
+});
+
+test('look() says what keeps it from seeing, and what to do', { skip }, async () => {
+  await watch(
+    ['load'],
+    (_, response) => refuse(response, 403),
+    async ({ look }) => {
+      const seen = await look();
+      assert.ok(seen.kind === 'unknown');
+      assert.equal(seen.why, 'container load unknown: HTTP 403');
+      assert.match(String(seen.problem), /kubectl create role lastscrape/);
+    },
+  );
+  await watch(
+    ['load'],
+    (_, response) => response.writeHead(503).end(),
+    async ({ look }) => {
+      const seen = await look();
+      assert.ok(seen.kind === 'unknown' && seen.problem === undefined);
+    },
+  );
+  await watch(
+    ['lode'],
+    (_, response) => give(response, recorded('never')),
+    async ({ look }) => {
+      const problem = 'this pod has no such container; must be one of "load"';
+      assert.deepEqual(await look(), { kind: 'unknown', why: `container lode unknown: ${problem}`, problem });
+    },
+  );
+});
+
+test('check() finds what can never work, and asks three times before it believes a refusal', { skip }, async () => {
+  await watch(
+    ['load', '*', 'lode'],
+    (_, response) => give(response, recorded('never')),
+    async ({ conditions, server }) => {
+      const problems = [];
+      for (const { check } of conditions) problems.push(await check?.());
+      assert.deepEqual(problems, [null, null, 'this pod has no such container; must be one of "load"']);
+      assert.equal(server.requests.length, 1);
+    },
+  );
+  await watch(
+    ['load', '*'],
+    (_, response) => refuse(response, 403),
+    async ({ conditions, server }) => {
+      for (const { check } of conditions) assert.match(String(await check?.()), /create the Role/);
+      assert.equal(server.requests.length, 3, 'for all conditions together');
+    },
+  );
+  const answer: ApiAnswerer = (_, response, count) =>
+    count < 2 ? refuse(response, 403) : give(response, recorded('never'));
+  await watch(['load'], answer, async ({ conditions }) => assert.equal(await conditions[0]?.check?.(), null));
+  await watch(
+    ['load'],
+    (_, response) => response.writeHead(500).end(),
+    async ({ conditions, server }) => {
+      assert.equal(await conditions[0]?.check?.(), null, 'that may pass');
+      assert.equal(server.requests.length, 1);
+    },
+  );
+});
+
+test('inspect() tells what the containers are at', { skip }, async () => {
+  const body = recorded('on-failure.3-ended');
+  await watch(
+    ['*', 'good', 'lode'],
+    (_, response) => give(response, body),
+    async ({ conditions }) => {
+      const lines = [];
+      for (const { inspect } of conditions) lines.push(await inspect?.());
+      assert.deepEqual(lines, [
+        ['fails ended with 3, to be restarted', 'good ended with 0', 'oom ended with 137 (OOMKilled), to be restarted'],
+        ['good ended with 0'],
+        ['this pod has no such container; must be one of "fails", "good", "oom", "noimage"'],
+      ]);
+    },
+    ['noimage', 'native'],
+  );
+  await watch(
+    ['load'],
+    (_, response) => refuse(response, 404),
+    async ({ conditions }) => {
+      assert.deepEqual(await conditions[0]?.inspect?.(), [
+        'unknown: pod load-tests/load-x7k2p is not there (HTTP 404)',
+      ]);
+    },
+  );
+});
+
+test('read() takes the name of a container, or all', () => {
+  const kind = openContainerKind(null);
+  const context = { pid: 1, env: {}, version: '1', sidecars: [] };
+  for (const argument of ['load', 'a', '1-a', '*', 'a'.repeat(63)])
+    assert.ok('value' in kind.read(argument, context), argument);
+  for (const argument of ['', 'Load', '-a', 'a-', 'a.b', 'a b', '**', 'a*', 'a'.repeat(64), 'a/b']) {
+    assert.deepEqual(
+      kind.read(argument, context),
+      { problem: 'the name of a container such as "load", or "*"' },
+      argument,
+    );
+  }
+});
+
+test('close() closes nothing where nothing was looked at', async () => {
+  const parsed = openContainerKind(null).read('load', { pid: 1, env: {}, version: '1', sidecars: [] });
+  assert.ok('value' in parsed);
+  assert.equal(await parsed.value.close?.(), undefined);
+});
+
+test('selectContainers() works on what a real API server said', () => {
+  const reading = readPod(recorded('rules'));
+  assert.ok('pod' in reading);
+  assert.equal(selectedOf(reading.pod, '*', ['in']), 'notin onfailure');
+});

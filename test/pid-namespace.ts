@@ -1,0 +1,142 @@
+// A PID namespace as the containers of a pod share it: PID 1 is a program of its own (a pause process), every other program
+// comes from outside with its own UID. It lives as long as its PID 1, which the kernel ends with the test.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { COMMAND, startWatcher, type Watcher } from './binary/watcher.ts';
+import { until } from './pods/until.ts';
+
+/** The UID that the image of lastscrape sets. */
+export const WATCHER_UID = 65_532;
+
+/** Where every UID may look. */
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** A program in the namespace. */
+export type Inhabitant = {
+  /** As the test sees it, outside of the namespace. */
+  readonly pid: number;
+  /** The exit code as a container's is told: 128 and the number of the signal that ended it. */
+  readonly ended: Promise<number>;
+};
+
+export type PidNamespace = AsyncDisposable & {
+  /** A folder that every UID may write to, the same inside and outside. */
+  readonly folder: string;
+  /** Starts a program with a UID, and waits until its name is `comm`. */
+  start(command: readonly string[], options: { readonly uid: number; readonly comm: string }): Promise<Inhabitant>;
+  /** Starts lastscrape with exactly these variables; `isAlone`: as PID 1 of a namespace of its own inside of this one. */
+  watch(
+    env: Readonly<Record<string, string>>,
+    options?: { readonly uid?: number; readonly args?: readonly string[]; readonly isAlone?: boolean },
+  ): Watcher;
+};
+
+/** Why there can be no PID namespace here, or false. @throws with CI=true, where a skip would look like a pass. */
+export function gateNamespaces(file: string): string | false {
+  try {
+    execFileSync('unshare', ['--pid', '--fork', '--mount-proc', 'nsenter', '--version'], { stdio: 'ignore' });
+    execFileSync('setpriv', ['--version'], { stdio: 'ignore' });
+    execFileSync('python3', ['--version'], { stdio: 'ignore', env: { PATH: SYSTEM_PATH } });
+    if (process.getuid?.() === 0) return false;
+  } catch {}
+  const problem = `Cannot run ${file}: it needs Linux, root, python3, and unshare, nsenter and setpriv of util-linux`;
+  if (process.env['CI'] === 'true') throw new Error(problem);
+  process.stderr.write(`SKIPPED ${problem}\n`);
+  return problem;
+}
+
+/** Opens one; `isHiding`: its /proc shows a user only their own processes (hidepid=2). */
+export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNamespace> {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-pid-'));
+  chmodSync(folder, 0o777);
+  // The checkout and Node may lie where another UID may not look.
+  const [file = '', ...rest] = COMMAND;
+  const root = join(import.meta.dirname, '..');
+  const [program, checkout] = [join(folder, 'program'), join(folder, 'checkout')];
+  for (const path of [program, checkout]) mkdirSync(path);
+  const commandInside = [join(program, basename(file)), ...rest.map((path) => path.replace(root, checkout))];
+  const prepare = [
+    'mount --bind "$1" "$2"',
+    'mount --bind "$3" "$4"',
+    isHiding ? 'mount -o remount,hidepid=2 /proc' : 'true',
+    'echo ready',
+    'exec sleep infinity',
+  ].join(' && ');
+  const anchor = spawn(
+    'setpriv',
+    // biome-ignore format: one command
+    ['--pdeathsig', 'KILL', 'unshare', '--pid', '--fork', '--kill-child', '--mount-proc',
+      'sh', '-c', prepare, 'sh', dirname(file), program, root, checkout],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const gone = once(anchor, 'close');
+  await Promise.race([
+    once(anchor.stdout, 'data'),
+    gone.then(() => Promise.reject(new Error('Cannot open a PID namespace: it ended at once'))),
+  ]);
+  const [first = 0] = childrenOf(anchor.pid as number);
+  await until('the PID 1 of the namespace', 10_000, async () => commOf(first) === 'sleep' || undefined);
+
+  function enter(command: readonly string[], uid: number): readonly string[] {
+    // biome-ignore format: one command
+    return ['nsenter', `--pid=/proc/${first}/ns/pid`, `--mount=/proc/${first}/ns/mnt`,
+      ...setUid(uid), ...command];
+  }
+
+  return {
+    folder,
+    async start(command, { uid, comm }) {
+      const [entry = '', ...args] = enter(command, uid);
+      const child = spawn(entry, args, { stdio: 'ignore', env: { PATH: SYSTEM_PATH } });
+      const ended = once(child, 'close').then(([code, signal]) => code ?? codeOf(signal));
+      const pid = await until(`a process "${comm}"`, 10_000, async () =>
+        childrenOf(child.pid as number).find((each) => commOf(each) === comm),
+      );
+      return { pid, ended };
+    },
+    watch(env, { uid = WATCHER_UID, args = [], isAlone = false } = {}) {
+      const alone = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...setUid(uid), ...commandInside];
+      const command = isAlone ? enter(alone, 0) : enter(commandInside, uid);
+      return startWatcher({ PATH: process.env['PATH'] ?? '', ...env }, args, command);
+    },
+    async [Symbol.asyncDispose]() {
+      kill(anchor);
+      await gone;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+function setUid(uid: number): readonly string[] {
+  return ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
+}
+
+/** unshare passes its own end on to PID 1, and that takes everybody in the namespace with it. */
+function kill(anchor: ChildProcess): void {
+  anchor.kill('SIGKILL');
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function commOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();
+  } catch {
+    return '';
+  }
+}
+
+/** nsenter ends itself with the signal that ended its program. */
+function codeOf(signal: string): number {
+  return 128 + ({ SIGTERM: 15, SIGINT: 2, SIGKILL: 9 }[signal] ?? 0);
+}

@@ -1,0 +1,323 @@
+// The presets against the real programs: enabled, switched off, at a wrong port, already gone, and dying while it is asked.
+// In a network namespace every program has the ports that its preset takes; on the host they are told.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { closedPort } from '../net/peer.ts';
+import { type Child, startChild } from './child.ts';
+import { baseEnv, type Network, openNetwork } from './network.ts';
+import { findOnPath, findPrograms, gate } from './programs.ts';
+import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
+import { until } from './until.ts';
+
+const programs = findPrograms();
+const skip = gateTargets('test/pods/targets.test.ts') || gate(programs, 'test/pods/targets.test.ts', ['nodeExporter']);
+
+/** 60 s: all of them listen within a second on an idle machine. */
+const START_MS = 60_000;
+
+/** QUIT_TIMEOUT, and as much again. */
+const END_MS = 60_000;
+
+type Result = { readonly code: number | null; readonly result: string; readonly hint: string };
+
+/** One program in a network of its own, and a watcher that finds no main and only quits. */
+type Stage = {
+  readonly place: Place;
+  readonly network: Network;
+  start(program: TargetProgram, isEnabled: boolean): Promise<Child>;
+  /** `entry` is LASTSCRAPE_QUIT. */
+  startWatcher(entry: string, quitTimeout?: string): Child;
+  quit(entry: string, quitTimeout?: string): Promise<Result>;
+  run(name: string, command: readonly string[]): Child;
+};
+
+async function onStage(program: Pick<TargetProgram, 'ports'>, tell: (stage: Stage) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-target-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
+  const network = stack.use(await openNetwork(directory));
+  const isHost = network.kind === 'host';
+  const quitPort = isHost ? await closedPort() : program.ports.quit;
+  const isOnePort = program.ports.service === program.ports.quit;
+  const servicePort = isOnePort ? quitPort : isHost ? await closedPort() : program.ports.service;
+  const place = { directory: join(directory, 'target'), quitPort, servicePort };
+  mkdirSync(place.directory);
+  const children: Child[] = [];
+  const run = (name: string, command: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const child = startChild({
+      name,
+      command: network.wrap(command),
+      env: { ...baseEnv(place.directory), ...env },
+      cwd: place.directory,
+    });
+    children.push(child);
+    return stack.use(child);
+  };
+  // As in a pod, it sees no process but its own, so that it has nothing but the quit endpoint.
+  const alone = isHost ? [] : ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+  const startWatcher = (entry: string, quitTimeout = '30s') =>
+    run('the watcher', [...alone, ...programs.watcher], {
+      LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
+      LASTSCRAPE_DONE_WHEN: 'port:1',
+      LASTSCRAPE_START_TIMEOUT: '1ms',
+      LASTSCRAPE_QUIT: entry,
+      LASTSCRAPE_QUIT_TIMEOUT: quitTimeout,
+      LASTSCRAPE_LOG_LEVEL: 'debug',
+    });
+  try {
+    await tell({
+      place,
+      network,
+      run,
+      async start(target, isEnabled) {
+        const child = run(target.name, [findTarget(target) ?? '', ...target.args(place, isEnabled)]);
+        const ports = new Set(isEnabled ? [place.quitPort, place.servicePort] : [place.servicePort]);
+        for (const port of ports) await waitForPort(network, port);
+        return child;
+      },
+      startWatcher,
+      quit: (entry, quitTimeout) => ended(startWatcher(entry, quitTimeout)),
+    });
+  } catch (error) {
+    process.stderr.write(`${children.map((child) => child.tail()).join('\n')}\n`);
+    throw error;
+  }
+}
+
+async function ended(watcher: Child): Promise<Result> {
+  const { code } = await watcher.waitForExit(END_MS);
+  const report = JSON.parse(watcher.lines.filter(({ stream }) => stream === 'stdout').at(-1)?.text ?? '{}');
+  assert.equal(report.msg, 'report');
+  const [target] = report.targets;
+  // On the host it sees processes, and says why it does not signal them.
+  const hint = (target.hint ?? '').replace(/; not forced: .*$/, '');
+  return { code, result: target.result, hint };
+}
+
+function waitForPort(network: Network, port: number): Promise<true> {
+  return until(`port ${port} open`, START_MS, async () => ((await network.probe(port)) === 'open' ? true : undefined));
+}
+
+function assertRuns(child: Child): void {
+  assert.equal(child.exit, undefined, `${child.name} must still run; ${child.tail()}`);
+}
+
+/** The entry at its default ports, or at the ports of the host; `wrongPort` for the one that is asked. */
+function entryOf({ entry }: TargetProgram, { network, place }: Stage, wrongPort?: number): string {
+  const port = wrongPort ?? place.quitPort;
+  if (entry.includes('PORT')) return entry.replace('PORT', String(port));
+  return network.kind === 'namespace' && wrongPort === undefined ? entry : `${entry}:${port}:${place.servicePort}`;
+}
+
+for (const program of TARGET_PROGRAMS) {
+  const { name } = program;
+  const isPreset = !program.entry.includes('PORT');
+
+  describe(name, { concurrency: 3, skip }, () => {
+    it('enabled: it is stopped, and its process ended with 0', async () => {
+      await onStage(program, async (stage) => {
+        const target = await stage.start(program, true);
+        assert.deepEqual(await stage.quit(entryOf(program, stage)), { code: 0, result: 'stopped', hint: '' });
+        const exit = await target.waitForExit(END_MS);
+        assert.deepEqual({ code: exit.code, signal: exit.signal }, { code: 0, signal: null });
+      });
+    });
+
+    it('switched off: it is not taken for gone, and the hint names what must be set', async () => {
+      await onStage(program, async (stage) => {
+        const target = await stage.start(program, false);
+        const isSeen = program.offHint !== null || !isPreset;
+        const entry = isSeen ? entryOf(program, stage) : `${program.entry}:${stage.place.quitPort}`;
+        const { code, result, hint } = await stage.quit(entry, '2s');
+        if (program.offHint === null) {
+          // Nothing tells it from one that is gone, unless the port of its service is named.
+          assert.deepEqual([code, result], [0, 'alreadyGone']);
+          if (isPreset) {
+            const named = await stage.quit(`${entry}:${stage.place.servicePort}`, '2s');
+            assert.deepEqual([named.code, named.result], [69, 'failed']);
+            assert.match(named.hint, /^its quit port refuses while \d+ answers/);
+          }
+        } else {
+          assert.deepEqual([code, result], [69, 'failed']);
+          assert.match(hint, program.offHint);
+        }
+        assertRuns(target);
+      });
+    });
+
+    it('at a wrong port: it lives on, and with a port of its service it is not taken for gone', async () => {
+      await onStage(program, async (stage) => {
+        const target = await stage.start(program, true);
+        const { code, result, hint } = await stage.quit(entryOf(program, stage, await closedPort()), '2s');
+        if (isPreset) {
+          assert.deepEqual([code, result], [69, 'failed']);
+          assert.match(hint, new RegExp(`refuses while ${stage.place.servicePort} answers`));
+        } else {
+          assert.deepEqual([code, result], [0, 'alreadyGone']);
+        }
+        assertRuns(target);
+      });
+    });
+
+    it('already gone: nothing is waited for', async () => {
+      await onStage(program, async (stage) => {
+        const target = await stage.start(program, true);
+        await using ending = target;
+        await ending[Symbol.asyncDispose]();
+        assert.deepEqual(await stage.quit(entryOf(program, stage)), { code: 0, result: 'alreadyGone', hint: '' });
+      });
+    });
+
+    it('dying while it is asked: frozen when the request comes, then killed', async () => {
+      await onStage(program, async (stage) => {
+        const target = await stage.start(program, true);
+        target.signal('SIGSTOP');
+        const watcher = stage.startWatcher(entryOf(program, stage));
+        await until('the request on its way', START_MS, async () =>
+          hasConnection(watcher, stage.place.quitPort) ? true : undefined,
+        );
+        target.signal('SIGKILL');
+        assert.deepEqual(await ended(watcher), { code: 0, result: 'stopped', hint: '' });
+      });
+    });
+  });
+}
+
+/** Whether a connection of the watcher's network to this port is established: the kernel does that for a frozen program, too. */
+function hasConnection(watcher: Child, port: number): boolean {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  // "sl local_address rem_address st": 01 is ESTABLISHED (proc(5)).
+  return new RegExp(`^ *\\d+: \\S+ 0100007F:${hex} 01 `, 'm').test(
+    readFileSync(`/proc/${watcher.pid}/net/tcp`, 'utf8'),
+  );
+}
+
+describe('other answers of real programs', { concurrency: 3, skip }, () => {
+  const nodeExporter = { ports: { quit: 9100, service: 9100 } };
+
+  it('node_exporter answers 200 with HTML to every path, and lives on', async () => {
+    await onStage(nodeExporter, async ({ place, network, run, quit }) => {
+      const target = run('node_exporter', [
+        ...[findOnPath('prometheus-node-exporter') ?? '', '--collector.disable-defaults'],
+        `--web.listen-address=127.0.0.1:${place.quitPort}`,
+      ]);
+      await waitForPort(network, place.quitPort);
+      for (const entry of [`POST http://localhost:${place.quitPort}/-/quit`, `pushgateway:${place.quitPort}`]) {
+        const { code, result, hint } = await quit(entry, '2s');
+        assert.deepEqual([code, result], [69, 'failed']);
+        assert.match(hint, /^it answered 200 with a page of HTML/);
+      }
+      assertRuns(target);
+    });
+  });
+
+  const cloudSql = TARGET_PROGRAMS.find(({ entry }) => entry === 'cloud-sql-proxy');
+  it('the Cloud SQL proxy with --debug only: the admin port is open and has no quit endpoint', async () => {
+    if (cloudSql === undefined) throw new Error('Bug: there is no row for the Cloud SQL proxy');
+    await onStage(cloudSql, async (stage) => {
+      const debug: TargetProgram = { ...cloudSql, args: (place) => ['--debug', ...cloudSql.args(place, false)] };
+      const target = await stage.start(debug, true);
+      const { code, result, hint } = await stage.quit(entryOf(cloudSql, stage), '2s');
+      assert.deepEqual([code, result], [69, 'failed']);
+      assert.equal(hint, 'it answered 404: quitting is switched off; it needs --quitquitquit');
+      assertRuns(target);
+    });
+  });
+
+  const wrongMethods = [
+    ['envoy', 'GET http://localhost:PORT/quitquitquit', /^it answered 405: it wants another method$/],
+    ['cloud-sql-proxy', 'PUT http://localhost:PORT/quitquitquit', /^it answered 400: look into its log$/],
+    ['prometheus', 'GET http://localhost:PORT/-/quit', /^it answered 405: it wants another method$/],
+    ['statsd-exporter', 'GET http://localhost:PORT/-/quit', /^it answered 200 and lives on/],
+    ['POST http://localhost:PORT/stop', 'GET http://localhost:PORT/stop', /^it answered 405/],
+  ] as const;
+  for (const [entry, wrong, expected] of wrongMethods) {
+    const program = TARGET_PROGRAMS.find((each) => each.entry === entry);
+    it(`${program?.name} does not end by another method: ${wrong}`, async () => {
+      if (program === undefined) throw new Error(`Bug: there is no row for ${entry}`);
+      await onStage(program, async (stage) => {
+        const target = await stage.start(program, true);
+        const { code, result, hint } = await stage.quit(wrong.replace('PORT', String(stage.place.quitPort)), '1s');
+        assert.deepEqual([code, result], [69, 'failed']);
+        assert.match(hint, expected);
+        assertRuns(target);
+      });
+    });
+  }
+
+  it('two targets end in the order given, each before the next is asked, and --check tells what answers', async () => {
+    const [envoy, pushgateway] = pair('envoy', 'pushgateway');
+    await onStage(envoy, async (stage) => {
+      const proxy = await stage.start(envoy, true);
+      const port = stage.network.kind === 'host' ? await closedPort() : pushgateway.ports.quit;
+      const place = { ...stage.place, quitPort: port, servicePort: port };
+      const gateway = stage.run('Pushgateway', [findTarget(pushgateway) ?? '', ...pushgateway.args(place, true)]);
+      await waitForPort(stage.network, port);
+      const list = [`pushgateway:${port}`, `envoy:${stage.place.quitPort}:${stage.place.servicePort}`];
+      const check = stage.run('--check', [
+        'env',
+        `LASTSCRAPE_QUIT=${list.toReversed()}`,
+        ...programs.watcher,
+        '--check',
+      ]);
+      assert.equal((await check.waitForExit(END_MS)).code, 0);
+      const said = check.lines.map(({ text }) => text).join('\n');
+      assert.match(
+        said,
+        new RegExp(`pushgateway:${port}: answers on ${port}; it quits only with --web.enable-lifecycle`),
+      );
+      assert.match(said, new RegExp(`envoy:\\S+: answers on ${stage.place.quitPort}$`, 'm'));
+      assert.match(said, /a mesh proxy is not the last to quit/);
+      assertRuns(proxy);
+      assertRuns(gateway);
+
+      const watcher = stage.startWatcher(list.join(','));
+      assert.equal((await watcher.waitForExit(END_MS)).code, 0);
+      const [first, second] = [await gateway.waitForExit(END_MS), await proxy.waitForExit(END_MS)];
+      assert.deepEqual([first.code, second.code], [0, 0]);
+      const stopped = watcher.lines.flatMap(({ text }) =>
+        text.includes('"target stopped"') ? [JSON.parse(text)] : [],
+      );
+      assert.deepEqual(
+        stopped.map(({ target }) => target),
+        list,
+      );
+      assert.ok(!watcher.lines.some(({ text }) => text.includes('not the last to quit')));
+    });
+  });
+
+  it('a mesh proxy that nobody listed still answers at the end: one line says what to add, and it lives on', async () => {
+    const [envoy, pushgateway] = pair('envoy', 'pushgateway');
+    await onStage(pushgateway, async (stage) => {
+      // The port on which the Envoy of an Istio sidecar tells its health.
+      const place = { ...stage.place, servicePort: 15021 };
+      const proxy = stage.run('Envoy', [findTarget(envoy) ?? '', ...envoy.args(place, false)]);
+      await waitForPort(stage.network, place.servicePort);
+      await stage.start(pushgateway, true);
+      const watcher = stage.startWatcher(`pushgateway:${place.quitPort}`);
+      assert.equal((await watcher.waitForExit(END_MS)).code, 0);
+      const warned = watcher.lines.flatMap(({ text }) => (text.includes('"warn"') ? [JSON.parse(text)] : []));
+      assert.deepEqual(
+        warned.map(({ msg, port, add }) => [msg, port, add]),
+        [
+          [
+            'a mesh proxy still runs: unless it is a native sidecar the pod will not complete',
+            15021,
+            'istio, as the last entry of LASTSCRAPE_QUIT',
+          ],
+        ],
+      );
+      assertRuns(proxy);
+    });
+  });
+});
+
+/** Two rows by their entries. */
+function pair(one: string, other: string): readonly [TargetProgram, TargetProgram] {
+  const [first, second] = [one, other].map((entry) => TARGET_PROGRAMS.find((each) => each.entry === entry));
+  if (first === undefined || second === undefined) throw new Error(`Bug: no row for ${one} or ${other}`);
+  return [first, second];
+}

@@ -1,0 +1,131 @@
+// What lastscrape finds in a PID namespace, told by --check: which names match, what is hidden, whose namespace it is.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isStillRunning } from '../src/processes.ts';
+import { startWatcher } from './binary/watcher.ts';
+import { gateNamespaces, openPidNamespace, type PidNamespace } from './pid-namespace.ts';
+import { until } from './pods/until.ts';
+
+const skip = gateNamespaces('test/processes.test.ts');
+
+/** What --check says of the process of that name. */
+async function foundOf(namespace: PidNamespace, name: string, uid?: number): Promise<string> {
+  const env = { LASTSCRAPE_DONE_WHEN: `process:${name}` };
+  const { code, stdout, stderr } = await namespace.watch(env, { args: ['--check'], ...(uid && { uid }) }).ended;
+  assert.equal(code, 0, stderr);
+  const [, found = ''] = new RegExp(`^  process:${name}: (.*)$`, 'm').exec(stdout) ?? [];
+  return found.replace(/\d+/g, 'N');
+}
+
+/** The line of /proc of a process's one child, once that is a zombie. */
+function stateOfChild(pid: number): Promise<string> {
+  return until('a child that is a zombie', 10_000, async () => {
+    const child = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    const text = readFileSync(`/proc/${child}/stat`, 'utf8');
+    return / Z /.test(text) ? text : undefined;
+  });
+}
+
+const RUNS = 'runs as PID N';
+const NONE = 'no such process runs';
+
+test('findProcesses() matches comm and the base name of argv[0], cut as the kernel cuts it', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const long = join(namespace.folder, 'name-of-more-than-15-bytes');
+  copyFileSync('/bin/sleep', long);
+  const uid = 1000;
+  await namespace.start([long, '600'], { uid, comm: 'name-of-more-th' });
+  await namespace.start(['bash', '-c', 'exec -a /opt/bin/other-name tail -f /dev/null'], { uid, comm: 'tail' });
+  await namespace.start(['bash', '-c', 'exec -a "odd name) S 1 (" env -u X sleep 600'], { uid, comm: 'sleep' });
+  assert.deepEqual(
+    {
+      long: await foundOf(namespace, 'name-of-more-than-15-bytes'),
+      'another long name with the same 15 bytes': await foundOf(namespace, 'name-of-more-than-15-of-them'),
+      'the cut name': await foundOf(namespace, 'name-of-more-th'),
+      'argv[0]': await foundOf(namespace, 'other-name'),
+      'comm beside another argv[0]': await foundOf(namespace, 'tail'),
+      'an argument': await foundOf(namespace, 'null'),
+      'a part of a name': await foundOf(namespace, 'slee'),
+    },
+    {
+      long: RUNS,
+      'another long name with the same 15 bytes': NONE,
+      'the cut name': RUNS,
+      'argv[0]': RUNS,
+      'comm beside another argv[0]': RUNS,
+      'an argument': NONE,
+      'a part of a name': NONE,
+    },
+  );
+});
+
+test('findProcesses() never finds PID 1, lastscrape itself, or a zombie', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  assert.equal(await foundOf(namespace, 'sleep'), NONE, 'PID 1 is a sleep');
+  assert.equal(await foundOf(namespace, 'node'), NONE, 'lastscrape is a node');
+  assert.equal(await foundOf(namespace, 'lastscrape-linux-x64'), NONE, 'or a binary');
+  // The parent is a tail by then, which does not wait for its child.
+  const zombie = await namespace.start(['sh', '-c', '/bin/true & exec tail -f /dev/null'], { uid: 1000, comm: 'tail' });
+  assert.match(await stateOfChild(zombie.pid), /^\d+ \(true\) Z /);
+  assert.equal(await foundOf(namespace, 'true'), NONE);
+  assert.equal(await foundOf(namespace, 'tail'), RUNS, 'and its parent is found');
+});
+
+test('findProcesses() finds a process whose first thread ended before the others', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  // The system call exit ends one thread: number 60 on x86-64, 93 on arm64.
+  const program = `import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=[600]).start()
+ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)`;
+  const { pid } = await namespace.start(['python3', '-c', program], { uid: 1000, comm: 'python3' });
+  await until(
+    'a first thread that is a zombie',
+    10_000,
+    async () => readFileSync(`/proc/${pid}/stat`, 'utf8').includes('(python3) Z ') || undefined,
+  );
+  assert.equal(await foundOf(namespace, 'python3'), RUNS);
+});
+
+test('findProcesses() does not know what a /proc with hidepid hides', { skip }, async () => {
+  await using namespace = await openPidNamespace({ isHiding: true });
+  await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
+  assert.match(await foundOf(namespace, 'tail'), /^unknown: .*hidepid/);
+  assert.equal(
+    await foundOf(namespace, 'tail', 1000),
+    'unknown: /proc does not show PID N (is it mounted with hidepid?)',
+  );
+});
+
+test('isStillRunning() tells a process from another one that has its PID by now', async () => {
+  const stat = readFileSync(`/proc/${process.pid}/stat`, 'utf8');
+  // The 22nd field (proc(5)); what stands before the last parenthesis is two of them.
+  const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[22 - 3]);
+  assert.equal(await isStillRunning({ pid: process.pid, startTicks }), true);
+  assert.equal(await isStillRunning({ pid: process.pid, startTicks: startTicks - 1 }), false);
+  const child = spawn('true');
+  await once(child, 'close');
+  assert.equal(await isStillRunning({ pid: child.pid ?? 0, startTicks }), false);
+});
+
+test('namespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {
+  for (const args of [[], ['--check']]) {
+    const env = {
+      LASTSCRAPE_DONE_WHEN: 'process:nginx',
+      LASTSCRAPE_QUIT: 'signal:nginx',
+      LASTSCRAPE_START_TIMEOUT: '1ms',
+      PATH: process.env['PATH'] ?? '',
+    };
+    const node = await startWatcher(env, args).ended;
+    assert.equal(node.code, 78, 'every process of the machine can be seen');
+    assert.match(
+      node.stderr,
+      /^Cannot use "process:nginx" of LASTSCRAPE_DONE_WHEN: .*hostPID.*shareProcessNamespace: true/m,
+    );
+    assert.match(node.stderr, /^Cannot use "signal:nginx" of LASTSCRAPE_QUIT: .*hostPID/m);
+  }
+});

@@ -1,0 +1,103 @@
+// The stand-in for the API server of Kubernetes: TLS on a free port of loopback, bearer tokens, one pod, and every fault that a
+// test wants. Its answers to errors are the recorded ones of a real server (fixtures/recordings/kubernetes-1.36.3).
+
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readRecordedBody } from '../wire/recording.ts';
+import type { Authority, Certificate } from './authority.ts';
+
+/** Answers one request that has a right token; `count` is how many came before it. */
+export type ApiAnswerer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+
+export type ApiServerOptions = {
+  readonly authority: Authority;
+  /** Default: one of the authority for 127.0.0.1. */
+  readonly certificate?: Certificate;
+  readonly answer: ApiAnswerer;
+};
+
+export type ApiServer = AsyncDisposable & {
+  readonly port: number;
+  /** What a container's environment has. */
+  readonly env: Readonly<Record<string, string>>;
+  /** A service account as it is mounted: token, ca.crt, namespace. */
+  readonly accountFolder: string;
+  /** Lets the server take this token, and no other; `isMounted`: the kubelet has brought it, too. */
+  readonly rotate: (token: string, isMounted: boolean) => void;
+  /** `GET /path`, with the token's last word, of each request so far, refused ones too. */
+  readonly requests: readonly string[];
+  readonly connectionsCount: () => number;
+  /** Ends the connections that are open now. */
+  readonly drop: () => void;
+};
+
+/** A token as the kubelet mounts it, as far as a client may look into it: the subject of a JWT. */
+export function makeToken(name: string): string {
+  const payload = { sub: 'system:serviceaccount:load-tests:watcher', jti: name };
+  return `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.${name}`;
+}
+
+/** Opens the stand-in, with the token `makeToken('first')`; disposing of it destroys its connections and the account. */
+export async function openApiServer({ authority, certificate, answer }: ApiServerOptions): Promise<ApiServer> {
+  const accountFolder = mkdtempSync(join(tmpdir(), 'lastscrape-account-'));
+  const mount = (token: string) => writeFileSync(join(accountFolder, 'token'), `${token}\n`);
+  let taken = makeToken('first');
+  mount(taken);
+  writeFileSync(join(accountFolder, 'ca.crt'), authority.ca);
+  writeFileSync(join(accountFolder, 'namespace'), 'load-tests');
+  const requests: string[] = [];
+  const sockets = new Set<Socket>();
+  let openedCount = 0;
+  const server = createServer(certificate ?? authority.sign(['IP:127.0.0.1']), (request, response) => {
+    const token = (request.headers.authorization ?? '').replace('Bearer ', '');
+    requests.push(`${request.method} ${request.url} ${token.split('.').at(-1)}`);
+    if (token !== taken) refuse(response, 401);
+    else answer(request, response, requests.length - 1);
+  });
+  server.on('secureConnection', (socket) => {
+    openedCount++;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+  });
+  // A client that does not trust this server ends the handshake.
+  server.on('tlsClientError', () => {});
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const drop = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port,
+    env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: `${port}`, HOSTNAME: 'load-x7k2p' },
+    accountFolder,
+    requests,
+    connectionsCount: () => openedCount,
+    drop,
+    rotate(token, isMounted) {
+      taken = token;
+      if (isMounted) mount(token);
+    },
+    async [Symbol.asyncDispose]() {
+      drop();
+      rmSync(accountFolder, { recursive: true });
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Answers with a pod, or with anything else under 200. */
+export function give(response: ServerResponse, body: string): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+}
+
+/** Answers as the real server refuses: with a Status. */
+export function refuse(response: ServerResponse, status: 401 | 403 | 404): void {
+  const body = readRecordedBody(`kubernetes-1.36.3/${status}.txt`);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
+}

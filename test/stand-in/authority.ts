@@ -1,0 +1,68 @@
+// A certificate authority for a test, made by the openssl program: certificates for the names and addresses that it wants.
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A certificate and its key, as PEM. */
+export type Certificate = { readonly cert: string; readonly key: string };
+
+export type Authority = {
+  /** Its own certificate, as PEM: what a client trusts. */
+  readonly ca: string;
+  /** Signs a certificate for names (`DNS:example.test`) and addresses (`IP:127.0.0.1`). */
+  readonly sign: (names: readonly string[]) => Certificate;
+};
+
+/** Makes an authority; valid for a day. */
+export function makeAuthority(): Authority {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-ca-'));
+  try {
+    const [cert, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')];
+    openssl(['req', '-x509', ...NEW_KEY, '-keyout', key, '-out', cert, '-days', '1', '-subj', '/CN=stand-in']);
+    const [ca, caKey] = [readFileSync(cert, 'utf8'), readFileSync(key, 'utf8')];
+    return { ca, sign: (names) => sign(ca, caKey, names) };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/**
+ * Why the tests of a file are to be skipped where openssl is missing, else false.
+ *
+ * @throws with CI=true, where a skip would look like a pass.
+ */
+export function gateOpenssl(file: string): string | false {
+  try {
+    process.stderr.write(`${file} runs with ${execFileSync('openssl', ['version'], { encoding: 'utf8' })}`);
+    return false;
+  } catch (error) {
+    const message = `Cannot run ${file}: no openssl on the PATH; install it ("apt-get install openssl" on Debian)`;
+    if (process.env['CI'] === 'true') throw new Error(message, { cause: error });
+    process.stderr.write(`SKIPPED ${message}\n`);
+    return message;
+  }
+}
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+
+function sign(ca: string, caKey: string, names: readonly string[]): Certificate {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-ca-'));
+  const path = (name: string) => join(folder, name);
+  try {
+    writeFileSync(path('ca.crt'), ca);
+    writeFileSync(path('ca.key'), caKey);
+    writeFileSync(path('names'), `subjectAltName=${names.join(',')}\n`);
+    openssl(['req', ...NEW_KEY, '-keyout', path('key'), '-out', path('request'), '-subj', '/CN=kube-apiserver']);
+    const by = ['-CA', path('ca.crt'), '-CAkey', path('ca.key'), '-CAcreateserial', '-extfile', path('names')];
+    openssl(['x509', '-req', '-in', path('request'), ...by, '-days', '1', '-out', path('cert')]);
+    return { cert: readFileSync(path('cert'), 'utf8'), key: readFileSync(path('key'), 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function openssl(args: readonly string[]): void {
+  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}

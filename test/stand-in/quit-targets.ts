@@ -1,0 +1,179 @@
+// Stand-ins for the targets that no package registry has: what their quit endpoints do, a row each, from their source or
+// their documentation, which each row cites. Nothing of them is measured, but for dapr, whose row plays the recordings.
+// A stand-in "ends" by closing its ports, in the order and after the time of the original.
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What it answers; `ends`: the request makes it end. */
+export type Said = { readonly status: number; readonly body?: string; readonly ends?: boolean };
+
+/** How it is set up. */
+export type Setup = {
+  /** Its quit endpoint is switched on. */
+  readonly isEnabled: boolean;
+  /** Of dapr; null: it wants none. */
+  readonly token: string | null;
+};
+
+export type StandIn = {
+  readonly preset: string;
+  /** What the row was written from, as the README names it. */
+  readonly from: string;
+  /** Its quit port is closed where quitting is switched off. */
+  readonly isPortClosedWhenOff: boolean;
+  /** It has a second port that closes last. */
+  readonly hasService: boolean;
+  /** From the request to the end of its service, shortened: the order counts. */
+  readonly drainMs: number;
+  readonly answer: (request: IncomingMessage, setup: Setup, isEnding: boolean) => Said;
+};
+
+const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings/quit-endpoints');
+
+/** The status and body of a recorded answer. */
+function recorded(file: string): Said {
+  const text = readFileSync(join(RECORDINGS, file), 'latin1');
+  const [head = '', ...body] = text.split('\r\n\r\n');
+  return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]), body: body.join('\r\n\r\n') };
+}
+
+/** Every stand-in. */
+export const STAND_INS: readonly StandIn[] = [
+  {
+    // github.com/istio/istio, pilot/cmd/pilot-agent/status/server.go (handleQuit): 405 for another method than POST, then 200 "OK"
+    // and the status server closes; pkg/envoy/agent.go (terminate): Envoy drains for 5 s and is ended.
+    preset: 'istio',
+    from: 'the source of pilot-agent',
+    isPortClosedWhenOff: true,
+    hasService: true,
+    drainMs: 300,
+    answer({ method, url }) {
+      if (url !== '/quitquitquit') return { status: 404, body: '404 page not found\n' };
+      if (method !== 'POST') return { status: 405, body: 'Method Not Allowed\n' };
+      return { status: 200, body: 'OK', ends: true };
+    },
+  },
+  {
+    // github.com/linkerd/linkerd2-proxy, linkerd/app/admin/src/server.rs (shutdown): 405, 404 with a text where it is off, 200, and 500
+    // for a second request. linkerd/app/admin/src/stack.rs: the admin server takes no more connections once it drains.
+    preset: 'linkerd',
+    from: 'the source of linkerd2-proxy',
+    isPortClosedWhenOff: false,
+    hasService: false,
+    drainMs: 0,
+    answer({ method, url }, { isEnabled }, isEnding) {
+      if (url !== '/shutdown') return { status: 404 };
+      if (method !== 'POST') return { status: 405 };
+      if (!isEnabled) return { status: 404, body: 'shutdown endpoint is not enabled\n' };
+      if (isEnding) return { status: 500, body: 'shutdown listener dropped\n' };
+      return { status: 200, body: 'shutdown\n', ends: true };
+    },
+  },
+  {
+    // github.com/hashicorp/consul-dataplane, pkg/consuldp/lifecycle.go (gracefulShutdownHandler): any method, 200 at once, then the whole
+    // grace period, then Envoy ends, and the process with its lifecycle server after it.
+    preset: 'consul-dataplane',
+    from: 'the source of consul-dataplane',
+    isPortClosedWhenOff: true,
+    hasService: true,
+    drainMs: 300,
+    answer: ({ url }) =>
+      url === '/graceful_shutdown' ? { status: 200, ends: true } : { status: 404, body: '404 page not found\n' },
+  },
+  {
+    // github.com/hashicorp/vault, command/agent.go (handleQuit, verifyRequestHeader): 412 without X-Vault-Request where
+    // require_request_header is set, 404 where it is off, 405, else an empty 200.
+    preset: 'vault-agent',
+    from: 'the source of Vault Agent',
+    isPortClosedWhenOff: false,
+    hasService: false,
+    drainMs: 0,
+    answer({ method, url, headers }, { isEnabled }) {
+      if (headers['x-vault-request'] !== 'true') return { status: 412, body: '{"errors":["missing header"]}\n' };
+      if (url !== '/agent/v1/quit' || !isEnabled) return { status: 404 };
+      return method === 'POST' ? { status: 200, ends: true } : { status: 405 };
+    },
+  },
+  {
+    // fixtures/recordings/quit-endpoints/daprd: dapr 1.14.0.
+    preset: 'dapr',
+    from: 'recordings of dapr 1.14.0',
+    isPortClosedWhenOff: false,
+    hasService: false,
+    drainMs: 0,
+    answer({ method, url, headers }, { token }) {
+      if (token !== null && headers['dapr-api-token'] !== token) return recorded('daprd/token-missing.txt');
+      if (url !== '/v1.0/shutdown') return recorded('daprd/wrong-path-quitquitquit.txt');
+      if (method !== 'POST') return recorded('daprd/get-wrong-method.txt');
+      return { ...recorded('daprd/post-shutdown.txt'), ends: true };
+    },
+  },
+];
+
+/** A stand-in that runs. Disposing of it closes what is still open. */
+export type Running = {
+  readonly quitPort: number;
+  /** The same as the quit port where it has no other. */
+  readonly servicePort: number;
+  /** Method and path of the requests to its quit port, in order. */
+  readonly requests: readonly string[];
+  /** Settles when it has ended by itself. */
+  readonly ended: Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Starts a stand-in on free ports of loopback. */
+export async function startStandIn(standIn: StandIn, setup: Setup): Promise<Running> {
+  const requests: string[] = [];
+  const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  let isEnding = false;
+  const service = createServer((_, response) => response.end());
+  const quit = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    const said = standIn.answer(request, setup, isEnding);
+    response.writeHead(said.status, { connection: 'close' });
+    response.end(said.body);
+    if (said.ends !== true || isEnding) return;
+    isEnding = true;
+    response.once('close', () => void end());
+  });
+  const servers: Server[] = standIn.hasService ? [quit, service] : [quit];
+  // pilot-agent's status port closes first, that of consul-dataplane together with the rest.
+  async function end(): Promise<void> {
+    if (standIn.preset === 'istio') await close(quit);
+    await delay(standIn.drainMs, undefined, { signal: stop.signal }).catch(() => {});
+    await Promise.all(servers.map(close));
+    onEnd();
+  }
+  const isQuitOpen = setup.isEnabled || !standIn.isPortClosedWhenOff;
+  for (const server of servers) await listen(server);
+  const [quitPort, servicePort] = [portOf(quit), standIn.hasService ? portOf(service) : portOf(quit)];
+  if (!isQuitOpen) await close(quit);
+  return {
+    quitPort,
+    servicePort,
+    requests,
+    ended,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.all(servers.map(close));
+    },
+  };
+}
+
+function listen(server: Server): Promise<void> {
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function close(server: Server): Promise<void> {
+  if (!server.listening) return Promise.resolve();
+  return new Promise((resolve) => server.close(() => resolve()));
+}
