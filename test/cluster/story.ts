@@ -1,14 +1,62 @@
 // What the stories on a cluster have in common: the parts of the whole run, how a pod's end is read, and what each good end has.
 
 import assert from 'node:assert/strict';
+import { it } from 'node:test';
 import { until } from '../pods/until.ts';
 import type { Cluster, ContainerStatus, Namespace, Pod } from './cluster.ts';
 import type { ImageLoader } from './images.ts';
-import { EXPORTER, MASTER } from './locust-test.ts';
+import { EXPORTER, type LocustTest, MASTER, startLocustTest } from './locust-test.ts';
 import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
 
 /** What is there for every story. */
 export type Stage = { readonly cluster: Cluster; readonly prometheus: ClusterPrometheus; readonly images: ImageLoader };
+
+let current: Stage | undefined;
+let storyCount = 0;
+
+/** Has the stories play on this stage. */
+export function setStage(stage: Stage): void {
+  current = stage;
+}
+
+/** The stage, for a story that runs. */
+export function stage(): Stage {
+  if (current === undefined) throw new Error('Bug: a story began before the stage was open');
+  return current;
+}
+
+/** Registers a story in a namespace of its own; says what became of the pods there when it fails. */
+export function storyIn(
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  tell: (namespace: Namespace) => Promise<void>,
+): void {
+  it(name, async () => {
+    storyCount += 1;
+    const slug = `${storyCount}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 36).replace(/-$/, '');
+    const namespace = await stage().cluster.openNamespace(slug, labels);
+    try {
+      await tell(namespace);
+    } catch (error) {
+      process.stderr.write(`${name} failed; ${await namespace.describe()}\n`);
+      throw error;
+    }
+    // Its pods would take the processors from the others.
+    await stage().cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+  });
+}
+
+/** The same with one LocustTest in it. */
+export function story(
+  name: string,
+  test: LocustTest & { readonly namespaceLabels?: Readonly<Record<string, string>> },
+  tell: (namespace: Namespace) => Promise<void>,
+): void {
+  storyIn(name, test.namespaceLabels ?? {}, async (namespace) => {
+    await startLocustTest(namespace, test);
+    await tell(namespace);
+  });
+}
 
 /** The report, as far as it is read. */
 export type Report = {
@@ -70,12 +118,12 @@ export async function readLocustTotal(namespace: Namespace): Promise<number> {
 }
 
 /** The newest total that Prometheus has of that namespace. */
-export async function readStoredTotal({ prometheus }: Stage, namespace: Namespace): Promise<number | undefined> {
-  return (await prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
+export async function readStoredTotal(namespace: Namespace): Promise<number | undefined> {
+  return (await stage().prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
 }
 
 /** Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported. */
-export async function proveGoodEnd(stage: Stage, namespace: Namespace): Promise<Report> {
+export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
   const pod = masterPod(namespace);
   const names = pod.spec.containers.map(({ name }) => name);
@@ -87,12 +135,12 @@ export async function proveGoodEnd(stage: Stage, namespace: Namespace): Promise<
   assert.equal(report.exitCode, 0);
   const total = await readLocustTotal(namespace);
   await until(`the total ${total} in Prometheus`, 30_000, async () => {
-    const stored = await readStoredTotal(stage, namespace);
+    const stored = await readStoredTotal(namespace);
     if (stored === total) return true;
     throw new Error(`it holds ${stored}`);
   });
   assert.equal(report.final.requests, total);
-  const ups = await stage.prometheus.readSamples('locust_up', namespace.name);
+  const ups = await stage().prometheus.readSamples('locust_up', namespace.name);
   assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
   // Held: the exporter outlived main, and what was scraped then is a sample.
   const master = statusOf(pod, MASTER)?.state.terminated;

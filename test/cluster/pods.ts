@@ -1,14 +1,11 @@
-// lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy applied. Each story has a
-// namespace of its own; five run side by side.
+// lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy applied.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { until } from '../pods/until.ts';
 import type { Namespace } from './cluster.ts';
 import { killLastscrape } from './killer.ts';
-import { EXPORTER, type LocustTest, MASTER, type PodSpec, startLocustTest } from './locust-test.ts';
+import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
-import { applyPolicy, openStage } from './stage.ts';
 import {
   END_MS,
   masterPod,
@@ -17,50 +14,22 @@ import {
   readReport,
   readStoredTotal,
   START_MS,
-  type Stage,
+  stage,
   statusOf,
+  story,
   untilContainer,
 } from './story.ts';
 
 const OPTED_OUT = { 'lastscrape.dev/inject': 'false' };
 
-let stage: Stage & AsyncDisposable;
-let storyCount = 0;
-
-/** A story in a namespace of its own, with one LocustTest; says what became of its pods when it fails. */
-function story(
-  name: string,
-  test: LocustTest & { readonly namespaceLabels?: Readonly<Record<string, string>> },
-  tell: (namespace: Namespace) => Promise<void>,
-): void {
-  it(name, async () => {
-    storyCount += 1;
-    const slug = `${storyCount}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 36).replace(/-$/, '');
-    const namespace = await stage.cluster.openNamespace(slug, test.namespaceLabels);
-    try {
-      await startLocustTest(namespace, test);
-      await tell(namespace);
-    } catch (error) {
-      process.stderr.write(`${name} failed; ${await namespace.describe()}\n`);
-      throw error;
-    }
-    await stage.cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
-  });
-}
-
-describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
-  before(async () => {
-    stage = await openStage();
-    await applyPolicy(stage);
-  });
-  after(() => stage?.[Symbol.asyncDispose]());
-
+/** Registers the stories; five of all run side by side. */
+export function tellPods(): void {
   story(
     'late image: a main that comes after a minute is not taken for never started',
     {
       shape: 'native',
       image: 'localhost/lastscrape-test/late:1',
-      edit: (spec) => withMain(spec, { image: `localhost/lastscrape-test/late:${stage.cluster.run}` }),
+      edit: (spec) => withMain(spec, { image: `localhost/lastscrape-test/late:${stage().cluster.run}` }),
     },
     async (namespace) => {
       await untilContainer(namespace, MASTER, 'waiting', START_MS);
@@ -75,8 +44,8 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
       );
       assert.ok(statusOf(masterPod(namespace), MASTER)?.state.waiting, 'main is still waiting for its image');
       assert.ok(statusOf(masterPod(namespace), 'lastscrape')?.state.running, 'lastscrape still watches');
-      await stage.images.loadLocustAs(`localhost/lastscrape-test/late:${stage.cluster.run}`);
-      await proveGoodEnd(stage, namespace);
+      await stage().images.loadLocustAs(`localhost/lastscrape-test/late:${stage().cluster.run}`);
+      await proveGoodEnd(namespace);
     },
   );
 
@@ -117,12 +86,12 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
           masterPod(namespace).spec.containers.map(({ name }) => name),
           [MASTER],
         );
-        const ups = await stage.prometheus.readSamples('locust_up', namespace.name);
+        const ups = await stage().prometheus.readSamples('locust_up', namespace.name);
         assert.ok(
           ups.every(({ value }) => value === 1),
           'nothing was scraped after the end',
         );
-        lost.push((await readStoredTotal(stage, namespace)) !== (await readLocustTotal(namespace)));
+        lost.push((await readStoredTotal(namespace)) !== (await readLocustTotal(namespace)));
         if (lost.length === 3) assert.ok(lost.includes(true), 'at least one of three lost its final numbers');
       },
     );
@@ -130,7 +99,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
 
   for (const shape of ['regular', 'native'] as const) {
     story(`${shape}: held until the scrape after the end, and the Job completes`, { shape }, async (namespace) => {
-      const { targets } = await proveGoodEnd(stage, namespace);
+      const { targets } = await proveGoodEnd(namespace);
       const stopped = shape === 'regular' ? [{ target: 'locust-exporter', result: 'stopped' }] : [];
       assert.deepEqual(
         targets.map(({ target, result }) => ({ target, result })),
@@ -146,7 +115,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
         const pod = masterPod(namespace);
         assert.equal(statusOf(pod, MASTER)?.state.terminated?.exitCode, 1);
         assert.equal(readReport(namespace).report.outcome, 'scraped');
-        assert.equal(await readStoredTotal(stage, namespace), await readLocustTotal(namespace));
+        assert.equal(await readStoredTotal(namespace), await readLocustTotal(namespace));
       },
     );
   }
@@ -181,7 +150,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
         'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
         'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "later"; must be a duration such as "90s", "1m30s" or "500ms"',
       ]);
-      const described = await stage.cluster.kubectl([
+      const described = await stage().cluster.kubectl([
         'describe',
         'pod',
         masterPod(namespace).metadata.name,
@@ -205,7 +174,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
       await until('the hold', 60_000, async () =>
         (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
       );
-      await stage.cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
+      await stage().cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
       const { pod } = await namespace.untilPod(
         'the pod gone',
         120_000,
@@ -214,8 +183,8 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
       // The kubelet ends by SIGKILL what outlives the grace: 137.
       assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
       assert.notEqual(statusOf(pod, EXPORTER)?.state.terminated?.exitCode, 137);
-      assert.equal(await readStoredTotal(stage, namespace), total);
-      assert.equal((await stage.prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
+      assert.equal(await readStoredTotal(namespace), total);
+      assert.equal((await stage().prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
     },
   );
 
@@ -230,7 +199,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
       async (namespace) => {
         await untilMoment(namespace, moment);
         await killLastscrape(namespace, masterPod(namespace).metadata.uid);
-        await proveGoodEnd(stage, namespace);
+        await proveGoodEnd(namespace);
         assert.equal(statusOf(masterPod(namespace), 'lastscrape')?.restartCount, 1);
       },
     );
@@ -249,14 +218,14 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
     async (namespace) => {
       await untilMoment(namespace, 'while main runs');
       await killLastscrape(namespace, masterPod(namespace).metadata.uid);
-      await proveGoodEnd(stage, namespace);
+      await proveGoodEnd(namespace);
       assert.equal(statusOf(masterPod(namespace), 'lastscrape')?.restartCount, 1);
     },
   );
 
   story('Prometheus scrapes the exporter of the master and nothing else', { shape: 'native' }, async (namespace) => {
     const targets = await until('its target', START_MS, async () => {
-      const found = await stage.prometheus.readTargets(namespace.name);
+      const found = await stage().prometheus.readTargets(namespace.name);
       return found.length > 0 ? found : undefined;
     });
     const pod = masterPod(namespace);
@@ -269,12 +238,12 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
         pod: pod.metadata.name,
       },
     ]);
-    await proveGoodEnd(stage, namespace);
+    await proveGoodEnd(namespace);
     await until('no target any more', 60_000, async () =>
-      (await stage.prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
+      (await stage().prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
     );
   });
-});
+}
 
 /** Whether each of the three tests without lastscrape lost its final numbers. */
 const lost: boolean[] = [];
