@@ -25,9 +25,14 @@ const NODE_NAMESPACE = 'pid:[4026531836]';
 
 type Stat = { readonly id: ProcessId; readonly comm: string; readonly isRunning: boolean };
 
-/** Whose processes can be seen. Without a shared namespace a container's program is PID 1 of its own (Kubernetes documentation, "Share Process Namespace"). */
+/**
+ * Whose processes can be seen. Without a shared namespace a container's program is PID 1 of its own (Kubernetes documentation,
+ * "Share Process Namespace"): this process, or the lastscrape that runs there already, where `kubectl exec` started this one.
+ */
 export async function readNamespace(ownPid: number): Promise<Namespace> {
   if (ownPid === 1) return 'own';
+  const [first, self] = await Promise.all(['1', 'self'].map((pid) => readlink(`/proc/${pid}/exe`).catch(() => pid)));
+  if (first === self) return 'own';
   const namespace = await readlink('/proc/self/ns/pid').catch(() => '');
   return namespace === NODE_NAMESPACE ? 'node' : 'shared';
 }

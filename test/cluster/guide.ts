@@ -1,1 +1,169 @@
-export function tellGuide(): void {}
+// The commands of deploy/README.md, word by word, and what the API server makes of every pod of fixtures/pods today.
+
+import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
+import { parse } from 'yaml';
+import { DEFINITIONS, type Definition, definitionPath } from '../deploy/definitions.ts';
+import { type BlockName, readBlock } from '../deploy/guide.ts';
+import {
+  goldenOf,
+  INJECTED,
+  normalise,
+  type Pod,
+  podOf,
+  readGolden,
+  readPod,
+  readStrangers,
+  readVariants,
+  UNTOUCHED,
+} from '../deploy/injected.ts';
+import { until } from '../pods/until.ts';
+import { openGuideShell } from './guide-shell.ts';
+import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
+import { END_MS, proveGoodEnd, START_MS, stage, statusOf, storyIn, untilContainer } from './story.ts';
+
+/** Registers the stories. */
+export function tellGuide(): void {
+  storyIn('guide: a test, watched from its first pod to the report', {}, async (namespace) => {
+    using shell = await openGuideShell(stage().cluster, namespace);
+    await using watch = shell.start('watch');
+    await startLocustTest(namespace, { shape: 'native', annotations: { 'lastscrape.dev/scrapes': '2' } });
+    await untilContainer(namespace, MASTER, 'running', START_MS);
+    await untilContainer(namespace, 'lastscrape', 'running', START_MS);
+
+    const plan = await shell.run('check in the pod');
+    assert.match(plan, /^3\. Quit {5}nothing \(LASTSCRAPE_QUIT is none\)\.$/m);
+    assert.match(plan, /^ {2}process namespace: not shared/m);
+    const kept = (await shell.run('kept')).split('\n').filter((line) => line.startsWith(`${namespace.name} `));
+    assert.deepEqual(
+      kept.map((line) => line.split(/ +/).slice(1)),
+      [
+        [MASTER, '<none>'],
+        [`${NAME}-worker`, `${WORKER_KEPT_SECONDS}`],
+      ],
+    );
+
+    await untilContainer(namespace, MASTER, 'terminated', END_MS);
+    const why = await shell.run('why');
+    assert.match(why, new RegExp(`^${MASTER}\t\\{"terminated":`, 'm'));
+    assert.match(why, /^lastscrape\t\{/m);
+    assert.match(why, /^\{"time":.*\}$/m);
+    await proveGoodEnd(namespace);
+    assert.equal(JSON.parse(await shell.run('report')).outcome, 'scraped');
+
+    const seen = () => statesOf(watch.lines.map(({ text }) => text));
+    const shown = statesOf(readBlock('shown', 'watch').split('\n'));
+    const [first = '', ...rest] = shown;
+    assert.equal(first, '0/3 Pending');
+    assert.ok(rest.length > 5);
+    await until('the last line of the watch', 30_000, async () =>
+      seen().includes('0/3 Completed') ? true : undefined,
+    );
+    // The kubelet may tell two changes at once, never in another order.
+    const sure = ['3/3 Running', '2/3 NotReady', '0/3 Completed'];
+    for (const states of [seen(), shown])
+      assert.deepEqual(
+        states.filter((state) => sure.includes(state)),
+        sure,
+      );
+  });
+
+  storyIn('guide: the container added by hand', { 'lastscrape.dev/inject': 'false' }, async (namespace) => {
+    const [container] = parse(readBlock('run', 'by hand'));
+    await startLocustTest(namespace, {
+      shape: 'native',
+      edit: (spec) => ({ ...spec, containers: [...spec.containers, container] }),
+    });
+    await proveGoodEnd(namespace);
+  });
+
+  storyIn('guide: the example of the kustomize component', {}, async (namespace) => {
+    using shell = await openGuideShell(stage().cluster, namespace);
+    assert.match(await shell.run('look'), /name: lastscrape$/m);
+    const printing = shell.run('example');
+    // Plays Prometheus, once lastscrape counts.
+    const { pod } = await namespace.untilPod(
+      'the end of export-orders',
+      END_MS,
+      (each) => statusOf(each, 'export-orders')?.state.terminated !== undefined,
+    );
+    const { name } = pod.metadata;
+    await until('the hold', 60_000, async () =>
+      (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
+    );
+    const metrics = `/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`;
+    assert.match(await stage().cluster.read(metrics), /^orders_exported 3000$/m);
+    const printed = await printing;
+    const { outcome, targets, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
+    assert.equal(outcome, 'scraped', printed);
+    assert.equal(exitCode, 0);
+    assert.deepEqual(
+      targets.map(({ target, result }: { target: string; result: string }) => [target, result]),
+      [['statsd-exporter', 'stopped']],
+    );
+  });
+
+  storyIn('guide: monitors, rules, network policy and the Kyverno policy are accepted', {}, async (namespace) => {
+    using shell = await openGuideShell(stage().cluster, namespace);
+    assert.match(await shell.run('networkpolicy'), /networkpolicy.networking.k8s.io\/locust-exporter created/);
+    const known = (await stage().cluster.kubectl(['get', 'customresourcedefinitions', '--output=name'])).split('\n');
+    const foreign = DEFINITIONS.filter(({ name }) =>
+      known.includes(`customresourcedefinition.apiextensions.k8s.io/${name}`),
+    );
+    if (foreign.length > 0) {
+      process.stderr.write(
+        `LEFT OUT of the guide: what is for ${foreign.map(({ name }) => name).join(', ')}, which this cluster has: it could be obeyed\n`,
+      );
+      return;
+    }
+    for (const definition of DEFINITIONS) await define(definition);
+    const applied: readonly (readonly [BlockName, RegExp])[] = [
+      ['podmonitor', /podmonitor.monitoring.coreos.com\/locust-master created/],
+      ['servicemonitor', /servicemonitor.monitoring.coreos.com\/locust-master created/],
+      ['alerts', /prometheusrule.monitoring.coreos.com\/lastscrape created/],
+      ['monitors away', /prometheusrule.monitoring.coreos.com "lastscrape" deleted/],
+      ['kyverno', /clusterpolicy.kyverno.io\/lastscrape created/],
+      ['kyverno away', /clusterpolicy.kyverno.io "lastscrape" deleted/],
+    ];
+    for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
+  });
+
+  storyIn('guide: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+    const ask = async (pod: Pod): Promise<Pod> => {
+      const args = ['create', '--namespace', namespace.name, '--dry-run=server', '--output=json', '--filename=-'];
+      return normalise(JSON.parse(await stage().cluster.kubectl(args, JSON.stringify(pod))));
+    };
+    const wanted = [
+      ...INJECTED.map((name) => [name, readPod(name), readGolden(name)] as const),
+      ...UNTOUCHED.map((name) => [name, readPod(name), normalise(readPod(name))] as const),
+      ...Object.entries(readStrangers()).map(([what, pod]) => [what, pod, normalise(pod)] as const),
+      ...readVariants().map((row) => [JSON.stringify(row.annotations), podOf(row), goldenOf(row)] as const),
+    ];
+    const wrong: string[] = [];
+    for (const [what, pod, golden] of wanted) {
+      if (!isDeepStrictEqual(await ask(pod), golden)) wrong.push(what);
+    }
+    assert.deepEqual(wrong, []);
+  });
+}
+
+/** The columns READY and STATUS of `kubectl get pods`, without repetitions. */
+function statesOf(lines: readonly string[]): readonly string[] {
+  const states = lines.flatMap((line) => /^\S+ +(\d+\/\d+ +\S+)/.exec(line)?.[1]?.replace(/ +/, ' ') ?? []);
+  return states.filter((state, index) => state !== states[index - 1]);
+}
+
+/** Makes a definition known, and takes it away at the end. */
+async function define(definition: Definition): Promise<void> {
+  const { cluster } = stage();
+  const { name } = definition;
+  cluster.defer(() => cluster.kubectl(['delete', 'customresourcedefinition', name, '--ignore-not-found']));
+  // Not `apply`: the definition is longer than the annotation that it would write.
+  await cluster.kubectl(['create', '--filename', definitionPath(definition)]);
+  const resource = `customresourcedefinition/${name}`;
+  // `kubectl wait` fails before the first condition is there.
+  await until(`${name} known`, 60_000, async () => {
+    await cluster.kubectl(['wait', '--for=condition=established', '--timeout=5s', resource]);
+    return true;
+  });
+}

@@ -29,6 +29,7 @@ export const IMAGES = {
   exporter: 'localhost/lastscrape-test/exporter:1',
   prometheus: 'localhost/lastscrape-test/prometheus:1',
   busybox: 'localhost/lastscrape-test/busybox:1',
+  statsdExporter: 'localhost/lastscrape-test/statsd-exporter:1',
 } as const;
 
 /** Makes archives and has them loaded. */

@@ -1,10 +1,12 @@
-// Makes the Prometheus of the cluster test: `node test/cluster/install.ts`. Debian's is built without Kubernetes discovery, so this
-// builds Prometheus from its Go module, with that discovery and no other. Cached by version: a second run does nothing.
+// Makes what the cluster test wants: `node test/cluster/install.ts`. Debian's Prometheus is built without Kubernetes discovery, so this
+// builds Prometheus from its Go module, with that discovery and no other; and it keeps the definitions that some manifests are for.
+// Cached by version: a second run does nothing.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { DEFINITIONS, definitionPath, downloadDefinition } from '../deploy/definitions.ts';
 import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from './prometheus-path.ts';
 
 const PROGRAM = 'github.com/prometheus/prometheus/cmd/prometheus';
@@ -38,4 +40,12 @@ if (existsSync(CLUSTER_PROMETHEUS_PATH)) {
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+for (const definition of DEFINITIONS) {
+  const path = definitionPath(definition);
+  if (existsSync(path)) continue;
+  console.log(`Downloading ${definition.name} ${definition.version}`);
+  writeFileSync(`${path}.part`, downloadDefinition(definition));
+  renameSync(`${path}.part`, path);
 }

@@ -11,6 +11,8 @@ import { IMAGES } from './images.ts';
 export const NAME = 'checkout-load';
 /** The Job of the master, and its main container. */
 export const MASTER = `${NAME}-master`;
+/** How long a finished Job of workers is kept, as an operator may be told. */
+export const WORKER_KEPT_SECONDS = 300;
 export const EXPORTER = 'locust-metrics-exporter';
 
 /** The exporter as a regular container (operator 1.x to 2.2.3) or as a native sidecar (2.3.0 and later). */
@@ -100,16 +102,17 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
   });
   await namespace.apply(
     jobOf(
-      MASTER,
+      { name: MASTER, backoffLimit: test.backoffLimit },
       { ...master.metadata.labels, ...labels },
       { ...master.metadata.annotations, ...annotations },
       spec,
-      test.backoffLimit,
     ),
-    jobOf(`${NAME}-worker`, worker.metadata.labels, worker.metadata.annotations, {
-      ...worker.spec,
-      containers: worker.spec.containers.map((container) => small(workerOf(container, masterHost))),
-    }),
+    jobOf(
+      { name: `${NAME}-worker`, ttlSecondsAfterFinished: WORKER_KEPT_SECONDS },
+      worker.metadata.labels,
+      worker.metadata.annotations,
+      { ...worker.spec, containers: worker.spec.containers.map((container) => small(workerOf(container, masterHost))) },
+    ),
   );
 }
 
@@ -117,14 +120,26 @@ function readPod(name: string): PodFixture {
   return parse(readFileSync(join(import.meta.dirname, '../../fixtures/pods', `${name}.yaml`), 'utf8'));
 }
 
-function jobOf(name: string, labels: object, annotations: object, spec: PodSpec, backoffLimit = 0): Manifest {
+function jobOf(
+  { name, backoffLimit = 0, ttlSecondsAfterFinished }: JobSettings,
+  labels: object,
+  annotations: object,
+  spec: PodSpec,
+): Manifest {
+  const template = { metadata: { labels, annotations }, spec };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: { name },
-    spec: { backoffLimit, template: { metadata: { labels, annotations }, spec } },
+    spec: { backoffLimit, ttlSecondsAfterFinished, template },
   };
 }
+
+type JobSettings = {
+  readonly name: string;
+  readonly backoffLimit?: number | undefined;
+  readonly ttlSecondsAfterFinished?: number;
+};
 
 // The operator's arguments stay as they are, but for the time until autoquit and the number of workers.
 function masterOf(container: Container, { image, autoquitSeconds = 5, runSeconds = 10 }: LocustTest): Container {

@@ -1,14 +1,8 @@
 // Where the Prometheus of the cluster test is, made by install.ts.
 
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { readTestVariable } from '../pods/programs.ts';
+import { cachePath } from '../pods/programs.ts';
 
 /** Prometheus 3.10.0, as its Go module is numbered. */
 export const CLUSTER_PROMETHEUS_VERSION = 'v0.310.0';
 
-export const CLUSTER_PROMETHEUS_PATH = join(
-  readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache'),
-  'lastscrape',
-  `prometheus-kubernetes-${CLUSTER_PROMETHEUS_VERSION}`,
-);
+export const CLUSTER_PROMETHEUS_PATH = cachePath(`prometheus-kubernetes-${CLUSTER_PROMETHEUS_VERSION}`);

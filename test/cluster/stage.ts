@@ -1,19 +1,17 @@
 // Opens everything that the stories share: images on the node, Prometheus in the cluster, the policy applied. Says in two lines
 // how to get a cluster where there is none.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { DEFINITIONS, definitionPath } from '../deploy/definitions.ts';
 import { gateDist } from '../image/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../pods/programs.ts';
 import { until } from '../pods/until.ts';
 import { openCluster, RUN_LABEL } from './cluster.ts';
+import { type GuideShell, openGuideShell } from './guide-shell.ts';
 import { openImageLoader } from './images.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 import type { Stage } from './story.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
 
 /** Shown where no cluster is named. */
 const HOW_TO =
@@ -35,9 +33,11 @@ export function requireCluster(): { readonly loadCommand: string } {
   const missing = [
     ...programs.map((name) => `${name} on the PATH`),
     ...listMissing(findPrograms(), ['locust']),
-    ...(existsSync(CLUSTER_PROMETHEUS_PATH)
+    ...([CLUSTER_PROMETHEUS_PATH, ...DEFINITIONS.map(definitionPath)].every((path) => existsSync(path))
       ? []
-      : ['Prometheus with Kubernetes discovery: run "npm exec -- node test/cluster/install.ts" (needs Go)']),
+      : [
+          'Prometheus with Kubernetes discovery, definitions: run "npm exec -- node test/cluster/install.ts" (needs Go)',
+        ]),
   ];
   if (missing.length > 0) {
     process.stderr.write(`Cannot run test:cluster: programs are missing; install ${missing.join('; ')}\n`);
@@ -66,28 +66,34 @@ export async function openStage(): Promise<Stage & AsyncDisposable> {
   }
 }
 
-/** Applies deploy/policy.yaml as a user does, and waits until the API server obeys it. */
+/** Applies deploy/policy.yaml as the guide says, waits until the API server obeys it, and takes it away at the end. */
 export async function applyPolicy({ cluster }: Stage): Promise<void> {
-  cluster.defer(() => cluster.kubectl(['delete', '-f', join(ROOT, 'deploy/policy.yaml'), '--ignore-not-found']));
-  await cluster.kubectl(['apply', '-f', join(ROOT, 'deploy/policy.yaml')]);
+  const namespace = await cluster.openNamespace('guide');
+  const shell = await openGuideShell(cluster, namespace);
+  cluster.defer(async () => {
+    try {
+      await shell.run('policy away');
+      await shell.run('all away');
+      await untilChecked(shell, '');
+    } finally {
+      shell[Symbol.dispose]();
+    }
+  });
+  await shell.run('policy');
   await cluster.kubectl([
     ...['label', 'mutatingadmissionpolicies,mutatingadmissionpolicybindings', 'lastscrape'],
     ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
   ]);
-  const check = readCheck();
-  await until('the policy at work', 60_000, async () => {
-    const printed = execFileSync('bash', ['-c', check], { encoding: 'utf8' }).trim();
-    if (printed === 'locust-metrics-exporter lastscrape') return true;
-    throw new Error(`the check of deploy/README.md printed "${printed}"`);
-  });
+  await untilChecked(shell, ' lastscrape');
 }
 
-/** The guide's one-line check. */
-export function readCheck(): string {
-  const guide = readFileSync(join(ROOT, 'deploy/README.md'), 'utf8');
-  const [, command] = /<!-- run: check -->\n```sh\n([\s\S]*?)```/.exec(guide) ?? [];
-  if (command === undefined) throw new Error('Cannot find the check in deploy/README.md: no block after "run: check"');
-  return command;
+/** Waits until the guide's check tells that the policy is at work, or is not. */
+async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Promise<void> {
+  await until(`${appended === '' ? 'no ' : ''}policy at work`, 60_000, async () => {
+    const printed = await shell.run('check');
+    if (printed === `locust-metrics-exporter${appended}`) return true;
+    throw new Error(`the check of deploy/README.md printed "${printed}"`);
+  });
 }
 
 // Somebody's own policy must not be changed, nor removed at the end.

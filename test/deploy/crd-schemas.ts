@@ -2,14 +2,10 @@
 // deploy/monitoring, from the CustomResourceDefinitions in prometheus-operator's Go module. Needs Go and its module proxy:
 // npm exec -- node test/deploy/crd-schemas.ts
 
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-
-/** The version whose definitions are kept. */
-export const OPERATOR_VERSION = '0.85.0';
+import { downloadDefinition, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from './definitions.ts';
 
 /** Where they are. */
 export const OPERATOR_SCHEMAS = join(
@@ -17,9 +13,6 @@ export const OPERATOR_SCHEMAS = join(
   '../../fixtures/schemas',
   `prometheus-operator-${OPERATOR_VERSION}`,
 );
-
-const MODULE = 'github.com/prometheus-operator/prometheus-operator';
-const PLURALS = ['podmonitors', 'servicemonitors', 'prometheusrules'];
 
 /** A part of a JSON schema. */
 export type Schema = { readonly [key: string]: unknown };
@@ -62,13 +55,9 @@ export function convert(definition: string): { name: string; text: string } {
 }
 
 if (import.meta.main) {
-  const options = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 24 } as const;
-  const download = execFileSync('go', ['mod', 'download', '-json', `${MODULE}@v${OPERATOR_VERSION}`], options);
-  const { Dir } = JSON.parse(download);
   mkdirSync(OPERATOR_SCHEMAS, { recursive: true });
-  for (const plural of PLURALS) {
-    const definition = join(Dir, 'example/prometheus-operator-crd', `monitoring.coreos.com_${plural}.yaml`);
-    const { name, text } = convert(readFileSync(definition, 'utf8'));
+  for (const definition of OPERATOR_DEFINITIONS) {
+    const { name, text } = convert(downloadDefinition(definition));
     writeFileSync(join(OPERATOR_SCHEMAS, name), text);
     process.stdout.write(`${join(OPERATOR_SCHEMAS, name)}\n`);
   }

@@ -2,10 +2,11 @@
 // fixtures/pods use. The first come from the API server of KUBECONFIG (wants kubectl), the second from Kyverno's Go module (wants Go):
 // npm exec -- node test/deploy/make-schemas.ts
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { convert, type Schema, tidy } from './crd-schemas.ts';
+import { downloadDefinition, KYVERNO_DEFINITION } from './definitions.ts';
 
 const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
 
@@ -17,10 +18,6 @@ const KINDS = [
   ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicy'],
   ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicyBinding'],
 ] as const;
-
-const KYVERNO_MODULE = 'github.com/kyverno/kyverno';
-const KYVERNO_VERSION = '1.19.1';
-const KYVERNO_DEFINITION = 'config/crds/kyverno/kyverno.io_clusterpolicies.yaml';
 
 const COMMAND = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 26 } as const;
 
@@ -84,9 +81,8 @@ if (import.meta.main) {
     writeSchema(folder, `${name}.json`, schemaOf(definitions, group, version, kind));
   }
 
-  const download = execFileSync('go', ['mod', 'download', '-json', `${KYVERNO_MODULE}@v${KYVERNO_VERSION}`], COMMAND);
-  const { name, text } = convert(readFileSync(join(JSON.parse(download).Dir, KYVERNO_DEFINITION), 'utf8'));
+  const { name, text } = convert(downloadDefinition(KYVERNO_DEFINITION));
   const { properties, ...schema } = JSON.parse(text);
   const { status, ...rest } = properties;
-  writeSchema(`kyverno-${KYVERNO_VERSION}`, name, { ...schema, properties: rest });
+  writeSchema(`kyverno-${KYVERNO_DEFINITION.version}`, name, { ...schema, properties: rest });
 }

@@ -13,7 +13,8 @@ import { type Network, openNetwork } from '../pods/network.ts';
 import { findPrograms, gate } from '../pods/programs.ts';
 import { runPrometheus } from '../pods/prometheus.ts';
 import { until } from '../pods/until.ts';
-import { OPERATOR_SCHEMAS, OPERATOR_VERSION } from './crd-schemas.ts';
+import { OPERATOR_SCHEMAS } from './crd-schemas.ts';
+import { OPERATOR_VERSION } from './definitions.ts';
 import { discoverPod, discoverService, type EndpointRole, type Pod, type Service, type Target } from './discovery.ts';
 import { type Monitor, type RelabelRule, readRelabelings, renderPodMonitor, renderServiceMonitor } from './monitors.ts';
 

@@ -1,0 +1,77 @@
+// A user at the guide: its commands, word by word, in a copy of deploy/ where images and the monitoring namespace are put in as the
+// guide says, with a kubeconfig whose namespace is that of the story.
+
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BlockName, readBlock } from '../deploy/guide.ts';
+import { type Child, startChild } from '../pods/child.ts';
+import { readTestVariable } from '../pods/programs.ts';
+import { type Cluster, type Namespace, runShell } from './cluster.ts';
+import { IMAGES } from './images.ts';
+
+/** A shell of that user. */
+export type GuideShell = Disposable & {
+  /** Runs a block to its end. @returns what it printed. @throws when a command of it fails. */
+  run(name: BlockName): Promise<string>;
+  /** Starts a block that does not end by itself. */
+  start(name: BlockName): Child;
+};
+
+/** What a user replaces in a file of deploy/ before applying it. */
+function readEdits(namespace: string): Readonly<Record<string, (text: string) => string>> {
+  const inNamespace = (text: string) => text.replace('namespace: monitoring', `namespace: ${namespace}`);
+  return {
+    'job/example/kustomization.yaml': (text) => `${text}${EXAMPLE_IMAGES}`,
+    'monitoring/podmonitor.yaml': inNamespace,
+    'monitoring/servicemonitor.yaml': inNamespace,
+    'monitoring/prometheusrule.yaml': inNamespace,
+  };
+}
+
+const EXAMPLE_IMAGES = [
+  ['busybox', IMAGES.busybox],
+  ['prom/statsd-exporter', IMAGES.statsdExporter],
+]
+  .map(([name, image = '']) => {
+    const [newName, newTag] = image.split(':');
+    return `  - {name: ${name}, newName: ${newName}, newTag: "${newTag}"}\n`;
+  })
+  .join('');
+
+/** Opens it; disposing of it removes the copy. */
+export async function openGuideShell(cluster: Cluster, namespace: Namespace): Promise<GuideShell> {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-guide-'));
+  cpSync(join(import.meta.dirname, '../../deploy'), join(directory, 'deploy'), { recursive: true });
+  for (const [file, edit] of Object.entries(readEdits(namespace.name))) {
+    const path = join(directory, 'deploy', file);
+    const text = readFileSync(path, 'utf8');
+    const edited = edit(text);
+    if (edited === text) throw new Error(`Cannot edit deploy/${file}: what a user replaces there was not found`);
+    writeFileSync(path, edited);
+  }
+  const kubeconfig = join(directory, 'kubeconfig');
+  writeFileSync(kubeconfig, await cluster.kubectl(['config', 'view', '--raw', '--flatten', '--minify']), {
+    mode: 0o600,
+  });
+  await cluster.kubectl([
+    'config',
+    'set-context',
+    '--current',
+    '--namespace',
+    namespace.name,
+    '--kubeconfig',
+    kubeconfig,
+  ]);
+  return {
+    run: (name) => runShell(readBlock('run', name), directory, { KUBECONFIG: kubeconfig }),
+    start: (name) =>
+      startChild({
+        name: `the guide's "${name}"`,
+        command: ['bash', '-c', `exec ${readBlock('run', name)}`],
+        env: { PATH: readTestVariable('PATH') ?? '', HOME: directory, KUBECONFIG: kubeconfig },
+        cwd: directory,
+      }),
+    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}

@@ -1,0 +1,49 @@
+// The CustomResourceDefinitions that some manifests of deploy/ are for, from the Go modules of the programs that obey them. Their schemas
+// are in fixtures/schemas; the cluster test has an API server take them.
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cachePath } from '../pods/programs.ts';
+
+/** One definition: its name, and the file of a module that it comes from. */
+export type Definition = {
+  readonly name: string;
+  readonly module: string;
+  readonly version: string;
+  readonly file: string;
+};
+
+/** Of prometheus-operator. */
+export const OPERATOR_VERSION = '0.85.0';
+
+export const OPERATOR_DEFINITIONS: readonly Definition[] = ['podmonitors', 'servicemonitors', 'prometheusrules'].map(
+  (plural) => ({
+    name: `${plural}.monitoring.coreos.com`,
+    module: 'github.com/prometheus-operator/prometheus-operator',
+    version: OPERATOR_VERSION,
+    file: `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
+  }),
+);
+
+export const KYVERNO_DEFINITION: Definition = {
+  name: 'clusterpolicies.kyverno.io',
+  module: 'github.com/kyverno/kyverno',
+  version: '1.19.1',
+  file: 'config/crds/kyverno/kyverno.io_clusterpolicies.yaml',
+};
+
+export const DEFINITIONS: readonly Definition[] = [...OPERATOR_DEFINITIONS, KYVERNO_DEFINITION];
+
+/** Where test/cluster/install.ts keeps it. */
+export function definitionPath({ name, version }: Definition): string {
+  return cachePath(`definition-${name}-${version}.yaml`);
+}
+
+/** Its text, by Go and its module proxy. */
+export function downloadDefinition({ module, version, file }: Definition): string {
+  const options = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 24 } as const;
+  const { Dir } = JSON.parse(execFileSync('go', ['mod', 'download', '-json', `${module}@v${version}`], options));
+  return readFileSync(join(Dir, file), 'utf8');
+}

@@ -1,0 +1,101 @@
+// deploy/README.md says nothing that no test ran: each command is run, here or in the cluster test, or says why it is not.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { findPrograms, gate } from '../pods/programs.ts';
+import { type BlockName, RUN_HERE, RUN_IN_CLUSTER, readBlock, readBlocks, readGuide } from './guide.ts';
+import { lastscrapeOf, readGolden } from './injected.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const programs = findPrograms();
+
+/** Runs a block in the root of the checkout; `prelude` may replace a program by a function. */
+function runBlock(name: BlockName, prelude = ''): string {
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-euo', 'pipefail', '-c', `${prelude}\n${readBlock('run', name)}`],
+    { cwd: ROOT, encoding: 'utf8' },
+  );
+  assert.equal(status, 0, stderr);
+  return stdout;
+}
+
+test('every command of the guide is run by a test, or says why it is not', () => {
+  const marked = readBlocks();
+  const commands = readGuide().match(/^```sh$/gm) ?? [];
+  assert.equal(marked.filter(({ language }) => language === 'sh').length, commands.length, 'a block has no marker');
+  const run = marked.filter(({ marker }) => marker === 'run').map(({ name }) => name);
+  assert.deepEqual(run.toSorted(), [...RUN_IN_CLUSTER, ...RUN_HERE].toSorted());
+  const cluster = globSync('test/cluster/*.ts', { cwd: ROOT })
+    .map((file) => readFileSync(join(ROOT, file), 'utf8'))
+    .join('\n');
+  for (const name of RUN_IN_CLUSTER) assert.ok(cluster.includes(`'${name}')`), `the cluster test runs "${name}"`);
+});
+
+test('for an older API server the policy is the same, but for the API version', () => {
+  const [policy, binding] = parseAllDocuments(readFileSync(join(ROOT, 'deploy/policy.yaml'), 'utf8')).map((document) =>
+    document.toJS(),
+  );
+  const apiVersion = 'admissionregistration.k8s.io/v1beta1';
+  // kubectl prints what it would have applied.
+  const asIs = parseAllDocuments(runBlock('v1beta1', 'kubectl() { cat; }')).map((document) => document.toJS());
+  assert.deepEqual(asIs, [
+    { ...policy, apiVersion },
+    { ...binding, apiVersion },
+  ]);
+
+  const [changed, changedBinding] = parseAllDocuments(runBlock('v1beta1 without rules', 'kubectl() { cat; }')).map(
+    (document) => document.toJS(),
+  );
+  assert.deepEqual(changedBinding, { ...binding, apiVersion });
+  const expressionOf = ({ spec }: typeof policy): string => spec.mutations[0].jsonPatch.expression;
+  const rules = /restartPolicy: 'Never', restartPolicyRules: \[.*?values: \[134, 137, 139\]\}\}\], /;
+  assert.match(expressionOf(policy), rules);
+  assert.equal(expressionOf(changed), expressionOf(policy).replace(rules, ''));
+  assert.deepEqual(
+    { ...changed, spec: { ...changed.spec, mutations: null } },
+    { ...policy, apiVersion, spec: { ...policy.spec, mutations: null } },
+  );
+});
+
+test('the container to add by hand is that of the policy, but for its variables', () => {
+  const [byHand] = parse(readBlock('run', 'by hand'));
+  const { env, imagePullPolicy, ...container } = lastscrapeOf(readGolden('native'));
+  const { env: own, ...rest } = byHand;
+  assert.deepEqual(rest, container);
+  assert.deepEqual(own, [env?.find(({ name }) => name === 'LASTSCRAPE_QUIT')]);
+});
+
+test('the guide checks the rules with promtool', {
+  skip: gate(programs, 'test/deploy/guide.test.ts', ['promtool']),
+}, () => {
+  assert.match(runBlock('rules'), /SUCCESS: \d+ rules found/);
+});
+
+test('every link between the pages leads somewhere', () => {
+  const pages = ['README.md', ...globSync(['deploy/**/*.md', 'fixtures/**/*.md'], { cwd: ROOT })];
+  for (const page of pages) {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
+      assert.ok(existsSync(file), `${page} links to ${target}`);
+      if (anchor !== undefined) assert.ok(anchorsOf(file).includes(anchor), `${page} links to ${target}`);
+    }
+  }
+});
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(file: string): readonly string[] {
+  return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}

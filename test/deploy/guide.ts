@@ -1,0 +1,69 @@
+// The commands of deploy/README.md: each block is marked with the name under which a test runs it, or with why none does.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A fenced block behind a marker: `<!-- run: NAME -->`, `<!-- not run: REASON -->` or `<!-- shown: NAME -->`. */
+export type Block = {
+  readonly marker: 'run' | 'not run' | 'shown';
+  /** The name, or the reason. */
+  readonly name: string;
+  readonly language: string;
+  readonly text: string;
+};
+
+/** What the cluster test runs. */
+export const RUN_IN_CLUSTER = [
+  'kept',
+  'policy',
+  'check',
+  'policy away',
+  'watch',
+  'report',
+  'why',
+  'kyverno',
+  'kyverno away',
+  'look',
+  'example',
+  'by hand',
+  'check in the pod',
+  'podmonitor',
+  'servicemonitor',
+  'networkpolicy',
+  'alerts',
+  'all away',
+  'monitors away',
+] as const;
+
+/** What test/deploy/guide.test.ts runs. */
+export const RUN_HERE = ['v1beta1', 'v1beta1 without rules', 'rules'] as const;
+
+export type BlockName = (typeof RUN_IN_CLUSTER)[number] | (typeof RUN_HERE)[number];
+
+/** The guide without the `> ` of its box. */
+export function readGuide(): string {
+  return readFileSync(join(import.meta.dirname, '../../deploy/README.md'), 'utf8').replaceAll(/^> ?/gm, '');
+}
+
+/** Every marked block, in the order of the page. */
+export function readBlocks(): readonly Block[] {
+  const blocks = readGuide().matchAll(/^<!-- (run|not run|shown): (.+) -->\n```(\w+)\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(([, marker, name = '', language = '', text = '']) => ({
+    marker: marker as Block['marker'],
+    name,
+    language,
+    text,
+  }));
+}
+
+/** The text of one block. @throws when the page has not exactly one of that name. */
+export function readBlock(marker: 'run' | 'shown', name: BlockName): string {
+  const found = readBlocks().filter((block) => block.marker === marker && block.name === name);
+  const [block] = found;
+  if (block === undefined || found.length > 1) {
+    throw new Error(
+      `Cannot find the block "${marker}: ${name}" in deploy/README.md: there are ${found.length}; must be one`,
+    );
+  }
+  return block.text;
+}
