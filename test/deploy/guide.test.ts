@@ -33,7 +33,7 @@ test('every command of the guide is run by a test, or says why it is not', () =>
   const cluster = globSync('test/cluster/*.ts', { cwd: ROOT })
     .map((file) => readFileSync(join(ROOT, file), 'utf8'))
     .join('\n');
-  for (const name of RUN_IN_CLUSTER) assert.ok(cluster.includes(`'${name}')`), `the cluster test runs "${name}"`);
+  for (const name of RUN_IN_CLUSTER) assert.ok(cluster.includes(`'${name}'`), `the cluster test runs "${name}"`);
 });
 
 test('for an older API server the policy is the same, but for the API version', () => {
