@@ -1,5 +1,5 @@
 // The images of the cluster test: lastscrape from dist/, the tests' Locust, the exporter (the stand-in, or a real one where there
-// is one), Prometheus and busybox. They are loaded by the command that the user of the test names.
+// is one), Prometheus, busybox, and those of the migration stories. They are loaded by the command that the user of the test names.
 
 import { execFileSync } from 'node:child_process';
 import {
@@ -16,9 +16,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readInterpreter } from '../../image/elf.ts';
 import { DIST } from '../image/dist.ts';
-import { copyLibraries, makeExporterRoot, makeLocustRoot } from '../image/pod-root.ts';
+import { copyLibraries, makeExporterRoot, makeLocustRoot, makeMeshRoot } from '../image/pod-root.ts';
 import { findOnPath, type Programs } from '../pods/programs.ts';
-import { packFolder, packNamed } from './archive.ts';
+import { findTarget, TARGET_PROGRAMS } from '../pods/target-programs.ts';
+import { type ImageConfig, packFolder, packNamed } from './archive.ts';
 import { runShell } from './cluster.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 
@@ -29,7 +30,11 @@ export const IMAGES = {
   exporter: 'localhost/lastscrape-test/exporter:1',
   prometheus: 'localhost/lastscrape-test/prometheus:1',
   busybox: 'localhost/lastscrape-test/busybox:1',
+  report: 'localhost/lastscrape-test/report:1',
+  kubexit: 'localhost/lastscrape-test/kubexit:1',
+  mesh: 'localhost/lastscrape-test/mesh:1',
   statsdExporter: 'localhost/lastscrape-test/statsd-exporter:1',
+  cloudSqlProxy: 'localhost/lastscrape-test/cloud-sql-proxy:1',
 } as const;
 
 /** Makes archives and has them loaded. */
@@ -88,9 +93,87 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
       addBusybox(busyboxRoot, findOnPath('busybox') ?? '');
       packFolder(busyboxRoot, IMAGES.busybox, { entrypoint: ['/bin/sh'], user: '1000:1000' }, file('busybox'));
       await load(file('busybox'));
+
+      for (const { name, make } of MIGRATION_IMAGES) {
+        const root = rootOf(name);
+        packFolder(root, IMAGES[name], make(root), file(name));
+        await load(file(name));
+      }
     },
     [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }),
   };
+}
+
+/** An image of the migration stories: how its folder is filled, and what it then says of itself. */
+type MigrationImage = { readonly name: keyof typeof IMAGES; readonly make: (root: string) => ImageConfig };
+
+/** The user of lastscrape's image, and of the real Cloud SQL Auth Proxy (distroless' nonroot). */
+const NONROOT = '65532:65532';
+
+const MIGRATION_IMAGES: readonly MigrationImage[] = [
+  {
+    // Any main: a script in /bin, so that the kernel names its process "report".
+    name: 'report',
+    make(root) {
+      addBusybox(root, findOnPath('busybox') ?? '');
+      addScript(root, 'report');
+      return { entrypoint: ['/bin/report'], user: '1000:1000' };
+    },
+  },
+  {
+    name: 'kubexit',
+    make(root) {
+      addBusybox(root, findOnPath('busybox') ?? '');
+      addScript(root, 'kubexit');
+      return { entrypoint: ['/bin/kubexit'], user: '1000:1000' };
+    },
+  },
+  {
+    // istio-proxy and linkerd-proxy, neither of which can be had here.
+    name: 'mesh',
+    make(root) {
+      const entrypoint = makeMeshRoot(root);
+      return { entrypoint, user: '1337:1337' };
+    },
+  },
+  {
+    // On busybox, in /bin and as nobody, as the real image.
+    name: 'statsdExporter',
+    make(root) {
+      addBusybox(root, findOnPath('busybox') ?? '');
+      const [program = ''] = addProgram(root, findTargetOf('statsd-exporter'));
+      symlinkSync(program, join(root, 'bin/statsd_exporter'));
+      return { entrypoint: ['/bin/statsd_exporter'], user: '65534:65534' };
+    },
+  },
+  {
+    // Its two first arguments stand for the credentials of a cloud: a token that nobody accepts, and nothing is fetched early.
+    name: 'cloudSqlProxy',
+    make(root) {
+      const [program = ''] = addProgram(root, findTargetOf('cloud-sql-proxy'));
+      return { entrypoint: [program, '--token=none', '--lazy-refresh'], user: NONROOT };
+    },
+  },
+];
+
+/** What of these is to be installed; empty when all are there. */
+export function listMissingTargets(): readonly string[] {
+  const missing = TARGET_PROGRAMS.filter(
+    (each) => /^(statsd-exporter|cloud-sql-proxy)$/.test(each.entry) && findTarget(each) === undefined,
+  );
+  return missing.map(({ name }) => `${name}: run "npm exec -- node test/pods/install.ts" (needs Go)`);
+}
+
+function findTargetOf(entry: string): string {
+  const program = TARGET_PROGRAMS.find((each) => each.entry === entry);
+  return (program && findTarget(program)) ?? '';
+}
+
+/** A script of test/stand-in as a program in /bin. */
+function addScript(root: string, name: string): void {
+  const path = join(root, 'bin', name);
+  copyFileSync(join(import.meta.dirname, '../stand-in', `${name}.sh`), path);
+  chmodSync(path, 0o755);
 }
 
 /** Puts a program of this machine with its libraries into a folder. @returns its path there, as an entrypoint */
@@ -101,7 +184,7 @@ function addProgram(root: string, program: string): readonly string[] {
   copyFileSync(real, inside);
   chmodSync(inside, 0o755);
   if (readInterpreter(readFileSync(real)) !== null) copyLibraries([real], root, []);
-  mkdirSync(join(root, 'tmp'), { mode: 0o1777 });
+  mkdirSync(join(root, 'tmp'), { recursive: true });
   chmodSync(join(root, 'tmp'), 0o1777);
   return [real];
 }

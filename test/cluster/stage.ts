@@ -8,7 +8,7 @@ import { findOnPath, findPrograms, listMissing, readTestVariable } from '../pods
 import { until } from '../pods/until.ts';
 import { openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
-import { openImageLoader } from './images.ts';
+import { listMissingTargets, openImageLoader } from './images.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 import type { Stage } from './story.ts';
@@ -33,6 +33,7 @@ export function requireCluster(): { readonly loadCommand: string } {
   const missing = [
     ...programs.map((name) => `${name} on the PATH`),
     ...listMissing(findPrograms(), ['locust']),
+    ...listMissingTargets(),
     ...([CLUSTER_PROMETHEUS_PATH, ...DEFINITIONS.map(definitionPath)].every((path) => existsSync(path))
       ? []
       : [

@@ -3,6 +3,7 @@
 
 import { after, before, describe } from 'node:test';
 import { tellGuide } from './guide.ts';
+import { tellMigration } from './migrate.ts';
 import { tellPods } from './pods.ts';
 import { applyPolicy, openStage } from './stage.ts';
 import { type Stage, setStage } from './story.ts';
@@ -19,4 +20,5 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
 
   tellPods();
   tellGuide();
+  tellMigration();
 });

@@ -14,7 +14,10 @@ const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
 const KINDS = [
   ['', 'v1', 'Pod'],
   ['batch', 'v1', 'Job'],
+  ['', 'v1', 'ServiceAccount'],
   ['networking.k8s.io', 'v1', 'NetworkPolicy'],
+  ['rbac.authorization.k8s.io', 'v1', 'Role'],
+  ['rbac.authorization.k8s.io', 'v1', 'RoleBinding'],
   ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicy'],
   ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicyBinding'],
 ] as const;

@@ -1,5 +1,5 @@
-// Root file systems for the two images beside lastscrape's in a test's pod: the tests' Locust with its Python, and Node with the
-// stand-in for the exporter. Each holds a program and the libraries that the loader names for it on this machine, nothing else.
+// Root file systems for images beside lastscrape's in a test's pod: the tests' Locust with its Python, and Node with a
+// stand-in. Each holds a program and the libraries that the loader names for it on this machine, nothing else.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync } from 'node:fs';
@@ -49,13 +49,22 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
 
 /** Makes the exporter's, with the Node that runs the test. @returns lines of a Containerfile */
 export function makeExporterRoot(root: string): readonly string[] {
-  copy(realpathSync(process.execPath), join(root, 'node'));
-  copyLibraries([process.execPath], root, []);
-  for (const name of ['exporter-main', 'exporter', 'exposition', 'go-runtime']) {
-    copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
-  }
+  copyStandIn(root, ['exporter-main', 'exporter', 'exposition', 'go-runtime']);
   // As the real image: from scratch, user 1000.
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
+}
+
+/** Makes that of a mesh's proxy, with the same Node. @returns its entrypoint; the preset is to follow */
+export function makeMeshRoot(root: string): readonly string[] {
+  copyStandIn(root, ['quit-target-main', 'quit-targets']);
+  return ['/node', '/stand-in/quit-target-main.ts'];
+}
+
+/** Node, and files of test/stand-in. */
+function copyStandIn(root: string, names: readonly string[]): void {
+  copy(realpathSync(process.execPath), join(root, 'node'));
+  copyLibraries([process.execPath], root, []);
+  for (const name of names) copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
 }
 
 // Times are kept: Python believes a compiled file by the time of its source.

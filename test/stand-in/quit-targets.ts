@@ -125,8 +125,12 @@ export type Running = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Starts a stand-in on free ports of loopback. */
-export async function startStandIn(standIn: StandIn, setup: Setup): Promise<Running> {
+/** Starts a stand-in on loopback. Ports: of its quit endpoint and of its service; default: free ones. */
+export async function startStandIn(
+  standIn: StandIn,
+  setup: Setup,
+  ports: readonly [number, number] = [0, 0],
+): Promise<Running> {
   const requests: string[] = [];
   const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
   const stop = new AbortController();
@@ -150,7 +154,7 @@ export async function startStandIn(standIn: StandIn, setup: Setup): Promise<Runn
     onEnd();
   }
   const isQuitOpen = setup.isEnabled || !standIn.isPortClosedWhenOff;
-  for (const server of servers) await listen(server);
+  for (const [index, server] of servers.entries()) await listen(server, ports[index] ?? 0);
   const [quitPort, servicePort] = [portOf(quit), standIn.hasService ? portOf(service) : portOf(quit)];
   if (!isQuitOpen) await close(quit);
   return {
@@ -165,8 +169,8 @@ export async function startStandIn(standIn: StandIn, setup: Setup): Promise<Runn
   };
 }
 
-function listen(server: Server): Promise<void> {
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
 }
 
 function portOf(server: Server): number {

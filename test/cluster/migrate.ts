@@ -1,0 +1,273 @@
+// The stories of deploy/migrate.md: each of its after-manifests runs as it is written, with other images alone, and with what a
+// mesh's webhook would put into the pod. Each has an ending that the tool it replaces is known to get wrong, too.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { until } from '../pods/until.ts';
+import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
+import { IMAGES } from './images.ts';
+import type { PodSpec } from './locust-test.ts';
+import { END_MS, type Report, START_MS, stage, statusOf, storyIn } from './story.ts';
+
+const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
+
+/** The Job of every manifest, and its main container. */
+const MAIN = 'report';
+
+/** The image of the test for each that the manifests name. kubexit is a script (kubexit.sh): no package registry has the real one. */
+const REPLACED: Readonly<Record<string, string>> = {
+  'lastscrape:0.1.0': IMAGES.lastscrape,
+  'registry.example.com/report:1': IMAGES.report,
+  'karlkfi/kubexit:latest': IMAGES.kubexit,
+  'prom/statsd-exporter:v0.31.0': IMAGES.statsdExporter,
+  'gcr.io/cloud-sql-connectors/cloud-sql-proxy:2.27.0': IMAGES.cloudSqlProxy,
+};
+
+type Edit = (spec: PodSpec) => PodSpec;
+
+/** Registers the stories. */
+export function tellMigration(): void {
+  migration('kubexit: the exporter outlives main by one scrape, and the proxy outlives both', async (namespace) => {
+    await start(namespace, 'kubexit');
+    await scrapeHeld(namespace);
+    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
+    assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped']);
+    // Native: the kubelet alone starts and ends it, and never anew.
+    const proxy = statusOf(pod, 'cloud-sql-proxy');
+    assert.equal(proxy?.restartCount, 0);
+    assert.ok((proxy?.state.terminated?.finishedAt ?? '') >= finishedAt(pod, 'lastscrape'));
+  });
+
+  migration('kubexit chain: the exporter waits for the tombstone of lastscrape', async (namespace) => {
+    await start(namespace, 'kubexit-chain');
+    await scrapeHeld(namespace);
+    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
+    assert.deepEqual(readResults(pod), ['scraped']);
+    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 0 });
+    const log = await namespace.readLog(pod.metadata.name, 'statsd-exporter');
+    assert.match(log, /lastscrape has Died, TERM for/);
+    assert.ok(finishedAt(pod, 'statsd-exporter') >= finishedAt(pod, MAIN));
+  });
+
+  migration('kubexit chain: a main that fails is in the report, and its Job ends', async (namespace) => {
+    await start(namespace, 'kubexit-chain', (spec) => withMain(spec, ['/kubexit/kubexit', MAIN, '--fail']));
+    await scrapeHeld(namespace);
+    const pod = await proveEnd(namespace, 'Failed', { [MAIN]: 3, 'statsd-exporter': 0, lastscrape: 0 });
+    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 3 });
+  });
+
+  migration('scuttle: the proxy, then Istio', async (namespace) => {
+    await start(namespace, 'scuttle', (spec) => withMesh(spec, 'istio'));
+    const pod = await proveEnd(namespace, 'Complete', {
+      [MAIN]: 0,
+      'cloud-sql-proxy': 0,
+      'istio-proxy': 0,
+      lastscrape: 0,
+    });
+    assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
+    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 0 });
+    const log = await namespace.readLog(pod.metadata.name, 'istio-proxy');
+    assert.match(log, /it was asked: POST \/quitquitquit/);
+  });
+
+  migration('scuttle: a failed main is tried again in its pod, and Istio is there for it', async (namespace) => {
+    await start(namespace, 'scuttle', (spec) => withMesh(withMain(withShared(spec), FAIL_ONCE), 'istio'));
+    const pod = await proveEnd(
+      namespace,
+      'Complete',
+      { [MAIN]: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 },
+      { [MAIN]: 1 },
+    );
+    assert.equal(statusOf(pod, MAIN)?.lastState?.terminated?.exitCode, 3);
+    assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
+  });
+
+  migration('linkerd-await: the proxy is asked, and gone', async (namespace) => {
+    await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd'));
+    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'linkerd-proxy': 0, lastscrape: 0 });
+    assert.deepEqual(readResults(pod), ['released', 'linkerd stopped']);
+  });
+
+  migration('linkerd-await: a shutdown that is switched off is told, with what switches it on', async (namespace) => {
+    await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd', 'off'));
+    const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
+    assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 69);
+    const [target] = readReport(pod).targets;
+    assert.equal(target?.result, 'failed');
+    assert.match(target?.hint ?? '', /404.*config\.linkerd\.io\/proxy-admin-shutdown: enabled/);
+  });
+
+  migration('k8s-controller-sidecars: without the names of the main containers', async (namespace) => {
+    await start(namespace, 'k8s-controller-sidecars');
+    await scrapeHeld(namespace);
+    const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
+    assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped', 'cloud-sql-proxy stopped']);
+    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 0 });
+  });
+
+  migration('k8s-controller-sidecars: a main that was OOMKilled is a main that ended', async (namespace) => {
+    await start(namespace, 'k8s-controller-sidecars', (spec) => withMain(spec, [MAIN, '--hoard']));
+    await scrapeHeld(namespace);
+    const pod = await proveEnd(namespace, 'Failed', exitCodesWith(137));
+    assert.equal(statusOf(pod, MAIN)?.state.terminated?.reason, 'OOMKilled');
+    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 137 });
+  });
+
+  migration('k8s-controller-sidecars: the same without any right in the cluster', async (namespace) => {
+    const env = [
+      { name: 'LASTSCRAPE_METRICS_URL', value: 'http://localhost:9102/metrics' },
+      { name: 'LASTSCRAPE_DONE_WHEN', value: `process:${MAIN}` },
+      { name: 'LASTSCRAPE_QUIT', value: 'statsd-exporter, cloud-sql-proxy' },
+    ];
+    await start(namespace, 'k8s-controller-sidecars', (spec) => {
+      const shared = { ...spec, shareProcessNamespace: true, automountServiceAccountToken: false };
+      return withContainer(shared, 'lastscrape', { env });
+    });
+    await scrapeHeld(namespace);
+    const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
+    assert.equal(readReport(pod).outcome, 'scraped');
+  });
+
+  migration('pkill: TERM by name, and nothing but 0 in the pod', async (namespace) => {
+    await start(namespace, 'pkill');
+    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'cloud-sql-proxy': 0, lastscrape: 0 });
+    assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
+  });
+
+  migration('pkill: also after a main that was killed', async (namespace) => {
+    await start(namespace, 'pkill', (spec) => withMain(spec, [MAIN, '--killed']));
+    const pod = await proveEnd(namespace, 'Failed', { [MAIN]: 137, 'cloud-sql-proxy': 0, lastscrape: 0 });
+    assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
+  });
+
+  migration('pkill: another UID is told at the start', async (namespace) => {
+    await start(namespace, 'pkill', (spec) =>
+      withContainer(spec, 'cloud-sql-proxy', { securityContext: { runAsUser: 1000 } }),
+    );
+    const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
+    assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 78);
+    assert.ok(statusOf(pod, MAIN)?.state.running, 'main has not ended yet');
+    const [problem = ''] = readReport(pod).problems ?? [];
+    assert.match(problem, /^Cannot use "signal:cloud-sql-proxy" of LASTSCRAPE_QUIT: /);
+  });
+}
+
+/** The exit codes in that pod, whatever main's. */
+function exitCodesWith(main: number): Readonly<Record<string, number>> {
+  return { [MAIN]: main, 'statsd-exporter': 0, 'cloud-sql-proxy': 0, lastscrape: 0 };
+}
+
+const FAIL_ONCE = [MAIN, '--fail-once-in=/shared'];
+
+function migration(name: string, tell: (namespace: Namespace) => Promise<void>): void {
+  storyIn(`migrate: ${name}`, {}, tell);
+}
+
+/** Applies an after-manifest. `edit` changes the pod: what a webhook adds, or how main ends. */
+async function start(namespace: Namespace, name: string, edit: Edit = (spec) => spec): Promise<void> {
+  const text = readFileSync(join(FOLDER, `${name}.yaml`), 'utf8');
+  const documents: readonly Manifest[] = parseAllDocuments(text).map((document) => document.toJS());
+  await namespace.apply(...documents.map((each) => (each.kind === 'Job' ? editJob(each, edit) : each)));
+}
+
+function editJob(job: Manifest, edit: Edit): Manifest {
+  const { template, ...rest } = job['spec'] as { template: { spec: PodSpec } };
+  const edited = edit(template.spec);
+  const replace = (container: Container) => {
+    const image = REPLACED[container.image ?? ''] ?? Object.values(IMAGES).find((each) => each === container.image);
+    assert.ok(image, `an image of the test for ${container.image}`);
+    return { ...container, image };
+  };
+  const spec = {
+    ...edited,
+    containers: edited.containers.map(replace),
+    ...(edited.initContainers === undefined ? {} : { initContainers: edited.initContainers.map(replace) }),
+  };
+  return { ...job, spec: { ...rest, template: { ...template, spec } } };
+}
+
+function withContainer(spec: PodSpec, name: string, fields: object): PodSpec {
+  const containers = spec.containers.map((each) => (each.name === name ? { ...each, ...fields } : each));
+  return { ...spec, containers };
+}
+
+function withMain(spec: PodSpec, command: readonly string[]): PodSpec {
+  return withContainer(spec, MAIN, { command });
+}
+
+/** A folder that outlives a restart of main. */
+function withShared(spec: PodSpec): PodSpec {
+  const mounted = withContainer(spec, MAIN, { volumeMounts: [{ name: 'shared', mountPath: '/shared' }] });
+  return { ...mounted, volumes: [{ name: 'shared', emptyDir: {} }] };
+}
+
+/** What the webhook of the mesh puts into the pod: its proxy as a regular container, here a stand-in (quit-targets.ts). */
+function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd', quit: 'on' | 'off' = 'on'): PodSpec {
+  const env = [{ name: 'LASTSCRAPE_TEST_QUIT', value: quit }];
+  return {
+    ...spec,
+    containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh], env }],
+  };
+}
+
+/** Waits until main has ended and the pod is held, and scrapes it, by way of the API server: main's last number is there. */
+async function scrapeHeld(namespace: Namespace): Promise<void> {
+  const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
+  const { name } = pod.metadata;
+  await until('the hold', START_MS, async () =>
+    (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
+  );
+  const page = await stage().cluster.read(`/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`);
+  assert.match(page, /^report_rows 42$/m);
+}
+
+function hasEnded(pod: Pod, container: string): boolean {
+  return statusOf(pod, container)?.state.terminated !== undefined;
+}
+
+/** Checks how the Job, and each regular container, ended: by which exit code, and after how many restarts (default 0). */
+async function proveEnd(
+  namespace: Namespace,
+  condition: 'Complete' | 'Failed',
+  exitCodes: Readonly<Record<string, number>>,
+  restarts: Readonly<Record<string, number>> = {},
+): Promise<Pod> {
+  assert.equal(await namespace.untilJobEnded(MAIN, END_MS), condition);
+  const pods = new Map(namespace.events.map(({ pod }) => [pod.metadata.name, pod]));
+  assert.equal(pods.size, 1, 'one pod was enough');
+  const [pod] = pods.values();
+  assert.ok(pod);
+  const statuses = pod.status.containerStatuses ?? [];
+  assert.deepEqual(
+    Object.fromEntries(statuses.map(({ name, state }) => [name, state.terminated?.exitCode])),
+    exitCodes,
+  );
+  assert.deepEqual(
+    Object.fromEntries(statuses.map(({ name, restartCount }) => [name, restartCount])),
+    Object.fromEntries(Object.keys(exitCodes).map((name) => [name, restarts[name] ?? 0])),
+  );
+  return pod;
+}
+
+function finishedAt(pod: Pod, container: string): string {
+  return statusOf(pod, container)?.state.terminated?.finishedAt ?? '';
+}
+
+type MigrationReport = Report & {
+  readonly targets: readonly { readonly target: string; readonly result: string; readonly hint?: string }[];
+  readonly mainExitCodes?: Readonly<Record<string, number>>;
+};
+
+function readReport(pod: Pod): MigrationReport {
+  const { message } = statusOf(pod, 'lastscrape')?.state.terminated ?? {};
+  assert.ok(message, 'lastscrape has a termination message');
+  return JSON.parse(message);
+}
+
+/** The outcome, and the result of each target, in the order in which they were asked. */
+function readResults(pod: Pod): readonly string[] {
+  const { outcome, targets } = readReport(pod);
+  return [outcome, ...targets.map(({ target, result }) => `${target} ${result}`)];
+}

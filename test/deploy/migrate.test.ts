@@ -1,0 +1,211 @@
+// deploy/migrate.md says what is so: its blocks are in the files, its tables have every setting of the tools that people come from, what
+// it names of lastscrape exists, and each after-manifest is a pod that lastscrape would accept.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { PRESETS } from '../../src/act/presets.ts';
+import { readConfig, VARIABLES } from '../../src/config.ts';
+import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
+
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+const page = readFileSync(join(DEPLOY, 'migrate.md'), 'utf8');
+
+/** Every setting of a tool, from its public source (2026); of forks, too. The page has a row for each. */
+const SETTINGS: Readonly<Record<string, readonly string[]>> = {
+  // karlkfi/kubexit, and what its open pull requests and its fork by cortexlabs add.
+  kubexit: [
+    ...['KUBEXIT_NAME', 'KUBEXIT_GRAVEYARD', 'KUBEXIT_BIRTH_DEPS', 'KUBEXIT_DEATH_DEPS', 'KUBEXIT_BIRTH_TIMEOUT'],
+    ...['KUBEXIT_GRACE_PERIOD', 'KUBEXIT_POD_NAME', 'KUBEXIT_NAMESPACE'],
+    ...['KUBEXIT_EXIT_CODE_OVERRIDE', 'KUBEXIT_IGNORE_CODE_ON_DEATH_DEPS', 'KUBEXIT_SUPPRESS_STOPPED_EXITCODE'],
+    ...['KUBEXIT_STOPSIGNAL', 'KUBEXIT_LOG_DATETIME', 'KUBEXIT_CUSTOM_EXIT_CODE'],
+  ],
+  // redboxllc/scuttle and kvij/scuttle.
+  scuttle: [
+    ...['ENVOY_ADMIN_API', 'ISTIO_QUIT_API', 'START_WITHOUT_ENVOY', 'WAIT_FOR_ENVOY_TIMEOUT'],
+    ...['QUIT_WITHOUT_ENVOY_TIMEOUT', 'NEVER_KILL_ISTIO', 'NEVER_KILL_ISTIO_ON_FAILURE', 'GENERIC_QUIT_ENDPOINTS'],
+    ...['SCUTTLE_LOGGING', 'ISTIO_FALLBACK_PKILL', 'GENERIC_QUIT_ONLY', 'QUIT_REQUEST_TIMEOUT'],
+  ],
+  // linkerd/linkerd-await.
+  'linkerd-await': [
+    ...['-S', '--shutdown', '-p', '--port', '-b', '--backoff', '-t', '--timeout', 'LINKERD_AWAIT_DISABLED'],
+  ],
+  // nrmitchi/k8s-controller-sidecars and its forks.
+  'k8s-controller-sidecars': [
+    ...['nrmitchi.com/sidecars', 'lemonade.com/sidecars', 'riskified.com/sidecars', 'pod.kubernetes.io/sidecars'],
+    'riskified.com/main_sidecars',
+  ],
+  pkill: ['pkill NAME', 'pkill -INT NAME', 'pkill -f PATTERN'],
+};
+
+type Block = { readonly moment: string; readonly name: string; readonly text: string };
+
+const blocks: readonly Block[] = [...page.matchAll(/<!-- (before|after): (\S+) -->\n```yaml\n([\s\S]*?)```/g)].map(
+  ([, moment = '', name = '', text = '']) => ({ moment, name, text }),
+);
+
+const files = readdirSync(join(DEPLOY, 'migrate')).map((file) => file.replace(/\.yaml$/, ''));
+
+type Container = {
+  readonly name: string;
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+};
+type PodSpec = {
+  readonly shareProcessNamespace?: boolean;
+  readonly serviceAccountName?: string;
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+};
+type Document = {
+  readonly kind: string;
+  readonly spec: { readonly template: { readonly spec: PodSpec } };
+  readonly rules: unknown;
+  readonly subjects: unknown;
+};
+
+function textOf(name: string): string {
+  return readFileSync(join(DEPLOY, 'migrate', `${name}.yaml`), 'utf8');
+}
+
+function documentsOf(name: string): readonly Document[] {
+  return parseAllDocuments(textOf(name)).map((document) => document.toJS());
+}
+
+function specOf(name: string): PodSpec {
+  const job = documentsOf(name).find(({ kind }) => kind === 'Job');
+  assert.ok(job, `${name}.yaml has a Job`);
+  return job.spec.template.spec;
+}
+
+function ownEnvOf(name: string): Readonly<Record<string, string>> {
+  const { env = [] } = specOf(name).containers.find((each) => each.name === 'lastscrape') ?? {};
+  return Object.fromEntries(env.map(({ name: variable, value }) => [variable, value ?? 'from-a-field']));
+}
+
+/** The first cells of a table of the page. */
+function rowsOf(name: string): readonly string[] {
+  const [, table = ''] = new RegExp(`<!-- variables: ${name} -->\n((?:\\|.*\n)+)`).exec(page) ?? [];
+  return table
+    .split('\n')
+    .slice(2, -1)
+    .map((row) => row.split(' | ')[0] ?? '');
+}
+
+function quotedIn(text: string): readonly string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, quoted = '']) => quoted);
+}
+
+describe('deploy/migrate.md', () => {
+  test('has every file, and each of its blocks word by word', () => {
+    assert.deepEqual([...new Set(afterBlocks().map(({ name }) => name))].toSorted(), files.toSorted());
+    for (const { name, text } of afterBlocks()) {
+      const indented = [0, 2, 4, 6].map((depth) => text.replaceAll(/^(?=.)/gm, ' '.repeat(depth)));
+      assert.ok(
+        indented.some((each) => `\n${textOf(name)}`.includes(`\n${each}`)),
+        `${name}.yaml has\n${text}`,
+      );
+    }
+    assert.equal(page.match(/^```yaml$/gm)?.length, blocks.length, 'every block is marked');
+    for (const [, file = ''] of page.matchAll(/\]\(migrate\/([^)]*)\.yaml\)/g)) assert.ok(files.includes(file), file);
+  });
+
+  test('has each setting of each tool in a row of its table, and no other', () => {
+    for (const [name, settings] of Object.entries(SETTINGS)) {
+      const found = rowsOf(name).flatMap(quotedIn);
+      assert.deepEqual(found.toSorted(), settings.toSorted(), name);
+    }
+  });
+
+  test('shows as "before" a pod with settings of that tool alone, and the same main behind it', () => {
+    for (const { name, text } of blocks.filter(({ moment }) => moment === 'before')) {
+      const pod: PodSpec & { readonly spec?: PodSpec; readonly metadata?: { annotations: object } } = parse(text);
+      const { containers } = pod.spec ?? pod;
+      const wrapper = containers[0]?.command ?? [];
+      const used = [
+        ...containers.flatMap(({ env = [] }) => env.map((each) => each.name)),
+        ...Object.keys(pod.metadata?.annotations ?? {}),
+        // linkerd-await's own options stand before `--`.
+        ...wrapper.slice(1, Math.max(1, wrapper.indexOf('--'))),
+      ];
+      for (const setting of used) assert.ok(SETTINGS[name]?.includes(setting), `${setting} of ${name}`);
+      const command = wrapper.join(' ');
+      assert.ok(command.includes(mainOf(name).command?.join(' ') ?? '-'), `${name}: ${command}`);
+    }
+  });
+
+  test('names variables, presets and conditions that exist', () => {
+    const variables: readonly string[] = VARIABLES.map(({ name }) => name);
+    for (const [name] of page.matchAll(/LASTSCRAPE_[A-Z_]+/g)) assert.ok(variables.includes(name), name);
+    const conditions = CONDITION_KINDS.map(({ name }) => `${name}:`);
+    const known = [...conditions, 'signal:'];
+    for (const quoted of quotedIn(page.replaceAll(/```[\s\S]*?```/g, ''))) {
+      const [kind] = /^[a-z]+:(?=$|[A-Za-z*/])/.exec(quoted) ?? [];
+      if (kind !== undefined && !/^(restartPolicy|shareProcessNamespace)/.test(quoted)) {
+        const isPreset = PRESETS.some(({ name }) => `${name}:` === kind);
+        assert.ok(known.includes(kind) || isPreset, quoted);
+      }
+    }
+    for (const preset of ['istio', 'linkerd', 'cloud-sql-proxy']) {
+      assert.ok(PRESETS.some(({ name }) => name === preset) && page.includes(`\`${preset}\``), preset);
+    }
+  });
+});
+
+function afterBlocks(): readonly Block[] {
+  return blocks.filter(({ moment }) => moment === 'after');
+}
+
+function mainOf(name: string): Container {
+  const main = specOf(name).containers.find((each) => each.name === 'report');
+  assert.ok(main, `${name}.yaml has a main`);
+  return main;
+}
+
+describe('deploy/migrate/*.yaml', () => {
+  for (const name of files) {
+    test(`${name}: lastscrape accepts its variables, and the pod has what they ask for`, () => {
+      const env = ownEnvOf(name);
+      const result = readConfig(env, KINDS, { version: '0', pid: 7, kill: () => {} });
+      assert.ok('config' in result, JSON.stringify(result));
+      const { conditions, targets, tombstonePath } = result.config;
+      const spec = specOf(name);
+      assert.equal(spec.containers.at(-1)?.name, 'lastscrape');
+
+      const entries = [...conditions.map(({ text }) => text), ...targets.map((each) => each.name)];
+      const isShared = entries.some((entry) => /^(process|signal):/.test(entry));
+      assert.equal(spec.shareProcessNamespace ?? false, isShared, 'shared only where it is needed');
+
+      const documents = documentsOf(name);
+      const isAsking = entries.some((entry) => entry.startsWith('container:'));
+      const rules = documents.filter(({ kind }) => kind === 'Role').map((role) => role.rules);
+      assert.deepEqual(rules, isAsking ? [[{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]] : []);
+      const subjects = documents.filter(({ kind }) => kind === 'RoleBinding').map((binding) => binding.subjects);
+      assert.deepEqual(subjects, isAsking ? [[{ kind: 'ServiceAccount', name: spec.serviceAccountName }]] : []);
+
+      const names = [...spec.containers, ...(spec.initContainers ?? [])].map((each) => each.name);
+      for (const sidecar of (env['LASTSCRAPE_SIDECARS'] ?? '').split(',')) {
+        if (sidecar !== '') assert.ok(names.includes(sidecar.trim()), sidecar);
+      }
+      const isChain = name === 'kubexit-chain';
+      assert.equal(tombstonePath, isChain ? '/graveyard/lastscrape' : null);
+      assert.equal(/KUBEXIT_|kubexit\//.test(textOf(name)), isChain, 'nothing of the old tool is left');
+      assert.doesNotMatch(textOf(name), /command: \[(scuttle|linkerd-await|sh)\b|ENVOY_ADMIN_API|\/sidecars/);
+    });
+
+    test(`${name}: each preset is asked where its program has quitting switched on`, () => {
+      const text = textOf(name);
+      const { LASTSCRAPE_QUIT: quit = '' } = ownEnvOf(name);
+      for (const entry of quit.split(',')) {
+        const preset = PRESETS.find((each) => each.name === entry.trim());
+        if (preset?.flag?.startsWith('--')) assert.ok(text.includes(`[${preset.flag}`), preset.flag);
+        if (preset?.flag?.startsWith('the annotation')) {
+          assert.ok(text.includes(preset.flag.replace('the annotation ', '')), preset.flag);
+        }
+      }
+    });
+  }
+});
