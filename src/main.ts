@@ -102,21 +102,23 @@ export async function main(process: Process): Promise<Exit> {
     process.stdout(helpText(KINDS));
     return leave(EXIT.done);
   }
+  // Before entries are checked, which asks servers: PID 1 of a container never hears of a signal that nobody listened to.
+  const heard = argv[0] === '--check' ? null : listen(process);
   const result = await checked(readConfig(process.env, KINDS, selfOf(process)));
   if (!('config' in result)) {
     process.stderr(`${result.problems.join('\n')}\n`);
-    if (argv[0] === '--check') return leave(EXIT.misconfigured);
+    if (heard === null) return leave(EXIT.misconfigured);
     const report = fitReport(buildMisconfiguredReport(result.problems, VERSION));
     const problem = writeReport(result.terminationLog, report);
     if (problem !== null) process.stderr(`${problem}\n`);
-    return result.isExitZero ? outlastMain(process, result) : leave(EXIT.misconfigured);
+    return result.isExitZero ? outlastMain(process, result, heard) : leave(EXIT.misconfigured);
   }
-  if (argv[0] === '--check') {
+  if (heard === null) {
     process.stdout(planText(result.config, await inspect(result.config, process.pid)));
     await closeAll(result.config.conditions);
     return leave(EXIT.done);
   }
-  return run(process, result.config);
+  return run(process, result.config, heard);
 }
 
 /** A configuration whose entries can work in this very pod, or the problems. */
@@ -159,7 +161,7 @@ async function about(name: string, look: (() => Promise<readonly string[]>) | un
   return ((await look?.()) ?? []).map((line) => `${name}: ${line}`);
 }
 
-async function run(process: Process, config: Config): Promise<Exit> {
+async function run(process: Process, config: Config, { signals, secondSignal }: Heard): Promise<Exit> {
   const { limits, terminationLog } = config;
   const time = () => new Date(process.wallMs()).toISOString();
   const log = openLog({ level: config.logLevel, write: process.stdout, time });
@@ -190,7 +192,6 @@ async function run(process: Process, config: Config): Promise<Exit> {
     return codeOf(EXIT.bug);
   };
   process.onUncaught(onBug);
-  const { signals, secondSignal } = listen(process);
   const report = (state: State, targets: readonly TargetReport[], isFinished: boolean) =>
     fitReport(
       buildReport({
@@ -239,13 +240,16 @@ async function run(process: Process, config: Config): Promise<Exit> {
  * Stays until main has ended, although the configuration is wrong: an ended container makes the pod NotReady, and main's
  * Services would lose it. Watches by what could be read, and by defaults; holds, stops and says nothing.
  */
-async function outlastMain(process: Process, { unreadable }: Misconfigured): Promise<Exit> {
+async function outlastMain(
+  process: Process,
+  { unreadable }: Misconfigured,
+  { signals, secondSignal }: Heard,
+): Promise<Exit> {
   const readable = Object.entries(process.env).filter(([name]) => !unreadable.includes(name));
   const env = { ...Object.fromEntries(readable), LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' };
   const result = readConfig(env, KINDS, selfOf(process));
   if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
   process.onUncaught(() => EXIT.done);
-  const { signals, secondSignal } = listen(process);
   await watch(process, result.config, signals, { note: () => {}, beforeQuit: () => {}, progress: () => {} });
   return { code: EXIT.done, isUrgent: secondSignal() !== null };
 }
@@ -278,8 +282,10 @@ async function watch(
   }
 }
 
+type Heard = { readonly signals: Signals; readonly secondSignal: () => SignalName | null };
+
 /** Turns signals into what the loop reads. */
-function listen(process: Process): { readonly signals: Signals; readonly secondSignal: () => SignalName | null } {
+function listen(process: Process): Heard {
   const first = new AbortController();
   const second = new AbortController();
   let terminatedAtMs: number | null = null;

@@ -123,6 +123,25 @@ test('main() reports what cannot work in this pod like a wrong configuration, al
   assert.equal(check.out.stdout, '');
 });
 
+test('main() listens for signals before it checks the entries', async () => {
+  const order: string[] = [];
+  const { process } = processOf({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'container:load' });
+  const env = Object.defineProperty({ ...process.env }, 'KUBERNETES_SERVICE_HOST', {
+    get: () => void order.push('asks where the API server is'),
+  });
+  assert.equal((await main({ ...process, env, onSignal: () => order.push('listens') })).code, 78);
+  assert.deepEqual(order, ['listens', 'asks where the API server is']);
+});
+
+test('main() goes by a signal that came before the first look', async () => {
+  const { process, out } = processOf(
+    { ...SHORT, LASTSCRAPE_START_TIMEOUT: '1h' },
+    { onSignal: (listener) => listener('SIGTERM') },
+  );
+  assert.deepEqual(await main(process), { code: 0, isUrgent: false });
+  assert.equal(readLast(out.stdout)['summary'], 'Terminated before main was ever seen alive');
+});
+
 test('main() prints no secret of a URL, wherever it stands', async () => {
   const secret = 'http://user:hunter2@127.0.0.1:1/quit?token=hunter2';
   const { process, out } = processOf({ ...SHORT, LASTSCRAPE_QUIT: `POST ${secret}`, LASTSCRAPE_LOG_LEVEL: 'debug' });

@@ -2,6 +2,7 @@
 // side, and takes everything away again.
 
 import { after, before, describe } from 'node:test';
+import { tellContainers } from './container.ts';
 import { tellGuide } from './guide.ts';
 import { tellMigration } from './migrate.ts';
 import { tellPods } from './pods.ts';
@@ -21,4 +22,5 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   tellPods();
   tellGuide();
   tellMigration();
+  tellContainers();
 });

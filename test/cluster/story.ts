@@ -66,6 +66,7 @@ export type Report = {
   readonly heldSeconds: number;
   readonly mainEndedAt: string;
   readonly scrapesSeen: number;
+  readonly mainExitCodes?: Readonly<Record<string, number>>;
   readonly targets: readonly { readonly target: string; readonly result: string }[];
   readonly final: { readonly requests: number };
   readonly exitCode: number;
