@@ -183,6 +183,12 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
   const sidecars = isNoneOf(env, 'LASTSCRAPE_SIDECARS') ? [] : readEntries('LASTSCRAPE_SIDECARS', parseContainerName);
   const watching: ConditionContext = { pid: self.pid, env, version: self.version, sidecars };
   const conditions = readEntries('LASTSCRAPE_DONE_WHEN', (entry) => parseCondition(entry, kinds.conditions, watching));
+  if (sidecars.length > 0 && !textOf(env, 'LASTSCRAPE_DONE_WHEN').includes('container:')) {
+    unreadable.push('LASTSCRAPE_SIDECARS');
+    problems.push(
+      'Cannot use LASTSCRAPE_SIDECARS: only container:* leaves them out; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
+    );
+  }
   const scrapesWantedCount = read('LASTSCRAPE_SCRAPES', parseScrapes);
   const ttlMs = read('LASTSCRAPE_TTL', (text) => parseDuration(text));
   const context: TargetContext = { metricsUrl: metricsUrl ?? new URL('http://localhost'), env, ...self };

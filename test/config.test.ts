@@ -280,7 +280,10 @@ test('readConfig() gives every condition the same context, with the sidecars in 
 });
 
 test('readConfig() takes names of containers for sidecars only', () => {
-  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'a,B,none,' }), [
+  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
+    'Cannot use LASTSCRAPE_SIDECARS: only container:* leaves them out; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
+  ]);
+  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
     'Cannot read LASTSCRAPE_SIDECARS: "B" must be the name of a container such as "istio-proxy"',
     'Cannot read LASTSCRAPE_SIDECARS: "" must be the name of a container such as "istio-proxy"',
   ]);
