@@ -1,5 +1,6 @@
-// The program and its packages as one CommonJS file. The source keeps undici's public import; here it is cut down to the
-// client that is used, without HTTP/2, form data and the experimental parser (738 KB to 163 KB).
+// The program and its packages as one CommonJS file. The sources keep the public imports; here undici is cut down to the client
+// that is used, without HTTP/2, form data, the experimental parser and the llhttp for newer CPUs (738 KB to 91 KB), and yaml
+// to its `parse` (161 KB to 99 KB). V8 reads the whole text at the start and holds it: every byte costs, whoever needs it.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -49,7 +50,7 @@ type Esbuild = {
  */
 const STAND_INS = [
   {
-    filter: /(^|\/)(client-h2\.js|web\/fetch\/body\.js|web\/fetch\/formdata|web\/webidl)$/,
+    filter: /(^|\/)(client-h2\.js|llhttp_simd-wasm\.js|web\/fetch\/body\.js|web\/fetch\/formdata|web\/webidl)$/,
     importer: 'node_modules/undici/',
     path: 'image/absent.cjs',
   },
@@ -58,20 +59,57 @@ const STAND_INS = [
   { filter: /^node:fs\/promises$/, importer: 'src/', path: 'image/slim-fs-promises.ts' },
 ] as const;
 
+/**
+ * All that is used of yaml, from the build of 2.9.1 that asks nothing of the process: the one for Node differs in variables of
+ * the environment that make it print what it reads, and in how it warns, which `logLevel: 'error'` rules out.
+ */
+const YAML_PARSE = "export { parse } from './node_modules/yaml/browser/dist/public-api.js';";
+
+/**
+ * V8's scanner has two buffers of up to four times the longest literal, until all is read: 0.5 MB for the WebAssembly of
+ * llhttp, from the middle of a heap that is not given back then. For pieces of this many characters they are 32 KB.
+ */
+const PIECE = /.{1,4096}/gs;
+
 /** Bundles bin/lastscrape.ts. @throws when esbuild has anything to say. */
 export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundle> {
+  const yaml = await bundle(root, {
+    stdin: { contents: YAML_PARSE, resolveDir: root },
+    // No stack of it reaches a report: whatever it throws means "cannot be read".
+    minifyIdentifiers: true,
+  });
+  const program = await bundle(root, {
+    entryPoints: ['bin/lastscrape.ts'],
+    // A main of pkg's SEA mode is CommonJS, which has no await at the top.
+    plugins: [topLevelAwait(root), standIns(root), shortLiterals(), asText('yaml', yaml.bytes.toString('latin1'))],
+    define: {
+      LASTSCRAPE_COMMIT: JSON.stringify(commit),
+      // undici's own name for "built by esbuild into Node": leaves the experimental parser out.
+      esbuildDetection: 'true',
+      // The environment of the pod decides nothing but what starts with LASTSCRAPE_.
+      'process.env.JEST_WORKER_ID': 'undefined',
+      // The llhttp with SIMD is as large again, and only for CPUs that have SSE 4.1: all take the same one.
+      'process.env.UNDICI_NO_WASM_SIMD': "'1'",
+    },
+  });
+  const inputs = [...program.inputs, ...yaml.inputs].sort();
+  const folders = inputs.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  return { bytes: program.bytes, inputs, packageFolders: [...new Set(folders)].sort() };
+}
+
+async function bundle(
+  root: string,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Pick<Bundle, 'bytes' | 'inputs'>> {
   const esbuild = createRequire(import.meta.url)('esbuild') as Esbuild;
   const { outputFiles, metafile, warnings } = await esbuild.build({
     absWorkingDir: root,
-    entryPoints: ['bin/lastscrape.ts'],
     bundle: true,
     write: false,
     metafile: true,
     platform: 'node',
     target: 'node24',
     format: 'cjs',
-    // A main of pkg's SEA mode is CommonJS, which has no await at the top.
-    plugins: [topLevelAwait(root), standIns(root)],
     // Names stay, so that the stack in the report of a bug can be read.
     minifyWhitespace: true,
     minifySyntax: true,
@@ -81,22 +119,13 @@ export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundl
     // Not the checkout's: what the bundle is made from must not depend on a file that says how to check types.
     tsconfigRaw: { compilerOptions: { alwaysStrict: true } },
     logLevel: 'silent',
-    define: {
-      LASTSCRAPE_COMMIT: JSON.stringify(commit),
-      // undici's own name for "built by esbuild into Node": leaves the experimental parser out.
-      esbuildDetection: 'true',
-      // The environment of the pod decides nothing but what starts with LASTSCRAPE_.
-      'process.env.JEST_WORKER_ID': 'undefined',
-      'process.env.UNDICI_NO_WASM_SIMD': 'undefined',
-    },
+    ...options,
   });
   if (warnings.length > 0)
     throw new Error(`Cannot bundle: esbuild warns "${warnings.map(({ text }) => text).join('; ')}"`);
-  const inputs = Object.keys(metafile.inputs).sort();
-  const folders = inputs.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   const [output] = outputFiles;
   if (output === undefined) throw new Error('Bug: esbuild gave no bundle');
-  return { bytes: Buffer.from(output.contents), inputs, packageFolders: [...new Set(folders)].sort() };
+  return { bytes: Buffer.from(output.contents), inputs: Object.keys(metafile.inputs) };
 }
 
 type Plugin = { readonly name: string; readonly setup: (build: PluginBuild) => void };
@@ -119,6 +148,40 @@ function standIns(root: string): Plugin {
       }
     },
   };
+}
+
+/** llhttp as pieces of text, which nothing holds once they are decoded. @throws when undici has it in another form */
+function shortLiterals(): Plugin {
+  return {
+    name: 'short-literals',
+    setup: (build) => {
+      build.onLoad({ filter: /\/llhttp-wasm\.js$/ }, ({ path }) => {
+        const [, base64] = /^const wasmBase64 = '([\w+/=]+)'$/m.exec(readFileSync(path, 'utf8')) ?? [];
+        if (base64 === undefined)
+          throw new Error(`Cannot bundle ${path}: it has no wasmBase64; must be looked at again`);
+        return { contents: `module.exports = Buffer.from(${piecesOf(base64)}, 'base64');`, loader: 'js' };
+      });
+    },
+  };
+}
+
+/** A package as text, which becomes code when it is asked for: until then V8 knows no function of it. */
+function asText(name: string, text: string): Plugin {
+  const filter = new RegExp(`^${name}$`);
+  return {
+    name: 'as-text',
+    setup: (build) => {
+      build.onResolve({ filter }, () => ({ path: name, namespace: 'text' }));
+      build.onLoad({ filter, namespace: 'text' }, () => ({
+        contents: `new Function('module', ${piecesOf(text)})(module);`,
+        loader: 'js',
+      }));
+    },
+  };
+}
+
+function piecesOf(text: string): string {
+  return `${JSON.stringify(text.match(PIECE))}.join('')`;
 }
 
 /** Puts what follows the imports of the entry into an async function. */

@@ -31,6 +31,9 @@ export type Watcher = {
   readonly ended: Promise<Ended>;
 };
 
+/** A test that fails leaves its watcher behind, which would keep the process of the tests alive: it ends with the pod. */
+const living = new Set<ChildProcess>();
+
 /** Starts it with exactly these variables, and with `args`; `command`: another way to start it. */
 export function startWatcher(
   env: Readonly<Record<string, string>>,
@@ -39,6 +42,8 @@ export function startWatcher(
 ): Watcher {
   const [program = '', ...rest] = command;
   const child = spawn(program, [...rest, ...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  living.add(child);
+  child.once('close', () => living.delete(child));
   let stdout = '';
   let stderr = '';
   const waiting = new Set<() => void>();
@@ -91,7 +96,9 @@ export type PodOptions = {
 
 /** Opens a pod in which Locust runs for `runMs` and ends at once. */
 export async function openPod({ runMs = 600_000, faults = {}, neverStarts = false }: PodOptions = {}): Promise<Pod> {
+  await using opened = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  opened.defer(() => rmSync(folder, { recursive: true }));
   const messagePath = join(folder, 'termination-log');
   const locust = await openLocust({
     startMs: 0,
@@ -106,7 +113,12 @@ export async function openPod({ runMs = 600_000, faults = {}, neverStarts = fals
     cacheMs: 0,
     neverStarts,
   });
-  const exporter = await openExporter({ locustUrl: locust.webUrl, faults });
+  opened.use(locust);
+  const exporter = opened.use(await openExporter({ locustUrl: locust.webUrl, faults }));
+  opened.defer(() => {
+    for (const child of living) child.kill('SIGKILL');
+  });
+  const all = opened.move();
   return {
     locust,
     exporter,
@@ -119,11 +131,7 @@ export async function openPod({ runMs = 600_000, faults = {}, neverStarts = fals
       LASTSCRAPE_POLL: '100ms',
       LASTSCRAPE_SETTLE: '0',
     },
-    async [Symbol.asyncDispose]() {
-      await exporter.close();
-      await locust.close();
-      rmSync(folder, { recursive: true });
-    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
 

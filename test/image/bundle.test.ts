@@ -5,11 +5,15 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 import { gateDist, ROOT, readDist, readDistJson } from './dist.ts';
 
 const skip = gateDist('test/image/bundle.test.ts');
 const readText = () => readDist('bundle.cjs').toString('utf8');
 const readInputs = () => readDistJson<readonly string[]>('bundle-inputs.json');
+/** A file of the checkout, without comments. */
+const readCode = (path: string) => readFileSync(join(ROOT, path), 'utf8').replace(/^\s*(\/\/|\/?\*).*$/gm, '');
+const YAML_BUILD = 'node_modules/yaml/browser/dist';
 
 test('the bundle holds the packages that package.json names, and theirs, from the checkout', { skip }, () => {
   const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -22,12 +26,12 @@ test('the bundle holds the packages that package.json names, and theirs, from th
   );
 });
 
-test('the bundle leaves out HTTP/2, the web API, the experimental parser and every other dispatcher of undici', {
+test('the bundle leaves out HTTP/2, the web API, the other parsers and every other dispatcher of undici', {
   skip,
 }, () => {
   const inputs = readInputs();
   assert.deepEqual(
-    inputs.filter((path) => /client-h2|parser-h1|\/web\/|\/mock\/|pool|agent|cache|socks/.test(path)),
+    inputs.filter((path) => /client-h2|parser-h1|llhttp_simd|\/web\/|\/mock\/|pool|agent|cache|socks/.test(path)),
     [],
   );
   assert.ok(inputs.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
@@ -36,24 +40,62 @@ test('the bundle leaves out HTTP/2, the web API, the experimental parser and eve
 });
 
 test('the bundle asks for what it leaves out only on ways that lastscrape never takes', { skip }, () => {
-  // A new way in another undici must be looked at: allowH2 is false, and no request has a body.
+  // A new way in another undici must be looked at: allowH2 is false, no request has a body, and SIMD is switched off.
   const undici = readInputs().filter((path) => path.startsWith('node_modules/undici/'));
   const asked = undici.flatMap((path) =>
-    [...readFileSync(join(ROOT, path), 'utf8').matchAll(/require\('([^']*(?:client-h2\.js|web\/[^']*))'\)/g)].map(
-      ([, name]) => `${path.replace('node_modules/undici/lib/', '')}: ${name}`,
-    ),
+    [
+      ...readFileSync(join(ROOT, path), 'utf8').matchAll(
+        /require\('([^']*(?:client-h2\.js|llhttp_simd[^']*|web\/[^']*))'\)/g,
+      ),
+    ].map(([, name]) => `${path.replace('node_modules/undici/lib/', '')}: ${name}`),
   );
   assert.deepEqual(asked.sort(), [
     'core/request.js: ../web/fetch/formdata',
     'core/request.js: ../web/webidl',
+    'dispatcher/client-h1.js: ../llhttp/llhttp_simd-wasm.js',
     'dispatcher/client-h1.js: ../web/fetch/body.js',
     'dispatcher/client.js: ./client-h2.js',
   ]);
 });
 
+test('the bundle has the build of yaml that asks nothing of the process', { skip }, () => {
+  const yaml = readInputs().filter((path) => path.startsWith('node_modules/yaml/'));
+  assert.ok(yaml.includes(`${YAML_BUILD}/parse/parser.js`));
+  assert.deepEqual(
+    yaml.filter((path) => !path.startsWith(YAML_BUILD)),
+    [],
+  );
+  // It is text in the bundle, which the tests of what is loaded and read do not see into.
+  const found = yaml.flatMap((path) => readCode(path).match(/\bprocess\b|\brequire\(|from '[^.].*'/g) ?? []);
+  assert.deepEqual(found, []);
+});
+
+test('the build of yaml in the bundle reads what the sources read', async () => {
+  const options = { mapAsMap: true, logLevel: 'error' } as const;
+  const { parse: other }: { readonly parse: typeof parse } = await import(join(ROOT, YAML_BUILD, 'public-api.js'));
+  const read = (one: typeof parse, text: string) => {
+    try {
+      return one(text, options);
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const whole =
+    '# of main\n%YAML 1.2\n---\nBorn: 2020-04-28T10:41:46Z\n"Died": \'x\'\nExitCode: -1\nLabels: {c: &b !!str 2, a: [1, *b]}\n';
+  for (const text of [
+    '{"Born": "x", "ExitCode": 3}',
+    'a: 1\na: 2',
+    'a: |\n  b\n\n  c\n',
+    '%YAML 1.1\n---\n<<: {a: 0o17}\nb: yes',
+  ])
+    assert.deepEqual(read(other, text), read(parse, text), text);
+  for (let length = 0; length <= whole.length; length++)
+    assert.deepEqual(read(other, whole.slice(0, length)), read(parse, whole.slice(0, length)), `${length} characters`);
+});
+
 test('the slim stand-ins have all that undici calls', { skip }, () => {
   const undici = readInputs().filter((path) => path.startsWith('node_modules/undici/'));
-  const texts = undici.map((path) => readFileSync(join(ROOT, path), 'utf8').replace(/^\s*(\/\/|\*).*$/gm, ''));
+  const texts = undici.map(readCode);
   const find = (pattern: RegExp) => [...new Set(texts.flatMap((text) => text.match(pattern) ?? []))].sort();
   assert.deepEqual(find(/\bhttp\.\w+|\w+(?= } = require\('node:http'\))/g), ['IncomingMessage', 'http.maxHeaderSize']);
   assert.deepEqual(find(/\bassert\.\w+/g), []);

@@ -1,19 +1,27 @@
 // What lastscrape costs beside the two things that it is compared with: a Node program that does nothing, which is the floor,
 // and a shell loop with curl, which is what people write. All run at the same time or in turn, so that a busy machine hurts
-// all alike. It works on copies of the two binaries, whose pages it may drop from the page cache.
+// all alike. The copies of the two binaries are dropped from the page cache for cold starts.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { realpathSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readTestVariable } from '../pods/programs.ts';
 import { medianOf } from './median.ts';
 import { openMemoryGroup } from './memory-limit.ts';
 import { type Cost, readCost, readCpuSeconds, readTreeCost } from './process-cost.ts';
+import {
+  discard,
+  type Exposition,
+  INSTANCE_COUNT,
+  openRunner,
+  openStarter,
+  type Runner,
+  type Running,
+  SMALL_BYTES,
+  stop,
+  WARM_UP_SECONDS,
+  watchEnv,
+} from './runner.ts';
 import type { Subject } from './subject.ts';
 
 /** What is compared, in the order of the table. */
@@ -76,12 +84,7 @@ curl -s -X POST "$URL/quitquitquit"
 exit 0
 `;
 
-const SMALL_BYTES = 50_000;
 const BODY_BYTES = [SMALL_BYTES, 3_000_000, 30_000_000];
-/** Three at a time: CPU time is told in hundredths of a second. */
-const INSTANCE_COUNT = 3;
-/** What a start costs is not what a minute costs. */
-const WARM_UP_SECONDS = 6;
 const HOLD_MS = 300;
 const LIMITS_MEBIBYTES = { fewest: 2, most: 128, step: 2 };
 const BUDGET_MEBIBYTES = 64;
@@ -93,7 +96,8 @@ const STORY_SECONDS = 30;
 
 /** Measures everything, one part after the other. */
 export async function measureFootprints(plan: FootprintPlan): Promise<Footprints> {
-  await using bench = openBench(plan.subject);
+  await using runner = openRunner();
+  const bench = openBench(runner, plan.subject);
   say('memory and CPU time');
   const watched = await watchAll(bench, plan.watchSeconds);
   say('growth');
@@ -118,40 +122,16 @@ export async function measureFootprints(plan: FootprintPlan): Promise<Footprints
   };
 }
 
-type Bench = AsyncDisposable & {
+type Bench = Pick<Runner, 'start' | 'openExposition'> & {
   readonly lastscrape: readonly string[];
   readonly node: string;
   /** The programs that each is made of, its own first. */
   readonly files: Readonly<Record<Program, readonly string[]>>;
-  /** Starts a program that ends with the bench. Its stdout is read by the one who asks. */
-  start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
-  openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
 };
 
-type Running = { readonly child: ChildProcess; readonly pid: number; readonly exited: Promise<number | null> };
-
-type Exposition = { readonly url: string; readonly mainPort: number; readonly stop: () => Promise<void> };
-
-function openBench(subject: Subject): Bench {
-  const stack = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-bench-'));
-  stack.defer(() => rmSync(folder, { recursive: true }));
-  const copy = (from: string, name: string): string => {
-    copyFileSync(from, join(folder, name));
-    return join(folder, name);
-  };
-  const node = copy(process.execPath, 'node');
-  const lastscrape = subject.binary === undefined ? subject.command : [copy(subject.binary, 'lastscrape')];
-
-  const start: Bench['start'] = (command, env) => {
-    const [file = '', ...args] = command;
-    const child = spawn(file, args, { cwd: folder, env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-    const exited = once(child, 'exit').then(([code]): number | null => code);
-    const { pid } = child;
-    if (pid === undefined) throw new Error(`Cannot start ${file}`);
-    stack.defer(() => stop({ child, pid, exited }));
-    return { child, pid, exited };
-  };
+function openBench(runner: Runner, subject: Subject): Bench {
+  const node = runner.copy(process.execPath, 'node');
+  const lastscrape = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
   return {
     lastscrape,
     node,
@@ -160,32 +140,13 @@ function openBench(subject: Subject): Bench {
       empty: [node],
       shell: ['sh', 'curl', 'grep', 'sleep'].map(findProgram),
     },
-    start,
-    async openExposition(bodyBytes, holdMs = 0) {
-      const file = join(import.meta.dirname, 'exposition-main.ts');
-      const running = start([process.execPath, file, String(bodyBytes), String(holdMs)], {});
-      const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
-      const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
-      return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), stop: () => stop(running) };
-    },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    start: runner.start,
+    openExposition: runner.openExposition,
   };
 }
 
-const PATH = readTestVariable('PATH') ?? '';
-
-/** A curl below a shell ends by itself. */
-async function stop({ child, exited }: Running): Promise<void> {
-  child.kill('SIGKILL');
-  await exited;
-}
-
-function lastscrapeEnv({ url, mainPort }: Exposition, poll: string): Record<string, string> {
-  return {
-    LASTSCRAPE_METRICS_URL: `${url}/metrics`,
-    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${mainPort}`,
-    LASTSCRAPE_POLL: poll,
-  };
+function lastscrapeEnv(exposition: Exposition, poll: string): Record<string, string> {
+  return { ...watchEnv(exposition), LASTSCRAPE_POLL: poll };
 }
 
 function startProgram(bench: Bench, program: Program, exposition: Exposition, pollSeconds: number): Running {
@@ -199,11 +160,6 @@ function startProgram(bench: Bench, program: Program, exposition: Exposition, po
         bench.start(['sh', '-c', SHELL_LOOP], { URL: exposition.url, POLL: String(pollSeconds), WAIT: '15' }),
       );
   }
-}
-
-function discard(running: Running): Running {
-  running.child.stdout?.resume();
-  return running;
 }
 
 type Watched = Pick<
@@ -333,34 +289,22 @@ async function timeStarts(
   isCold: boolean,
 ): Promise<Readonly<Record<Program, readonly number[]>>> {
   const seconds: Record<Program, number[]> = { lastscrape: [], empty: [], shell: [] };
-  let onRequest = (): void => {};
-  const server = createServer((_request, response) => {
-    onRequest();
-    response.end('locust_up 1\n');
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const exposition: Exposition = { url: `http://127.0.0.1:${port}`, mainPort: port, stop: async () => {} };
+  using starter = await openStarter();
   for (let turn = 0; turn < count; turn += 1) {
     for (const program of PROGRAMS) {
       const [file = ''] = bench.files[program];
       if (isCold && (program === 'shell' || !dropFromCache(file))) continue;
-      const requested = new Promise<void>((resolve) => {
-        onRequest = resolve;
-      });
+      const requested = starter.requested();
       const startedAtMs = performance.now();
       const running =
         program === 'empty'
           ? bench.start([bench.node, '-e', "require('fs').writeSync(1, 'x'); setInterval(() => {}, 1e9)"], {})
-          : startProgram(bench, program, exposition, 1);
+          : startProgram(bench, program, starter.exposition, 1);
       await (program === 'empty' && running.child.stdout !== null ? once(running.child.stdout, 'data') : requested);
       seconds[program].push((performance.now() - startedAtMs) / 1000);
       await stop(running);
     }
   }
-  server.closeAllConnections();
-  server.close();
   return seconds;
 }
 

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { Agent, get } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Locust, type LocustEvent, type LocustEventKind, type LocustOptions, openLocust } from './locust.ts';
+import {
+  findFreePort,
+  type Locust,
+  type LocustEvent,
+  type LocustEventKind,
+  type LocustOptions,
+  openLocust,
+} from './locust.ts';
 
 /** Every phase is over at once, but for those that a test gives time. */
 const QUICK: LocustOptions = { scale: 0.002, cacheMs: 0 };
@@ -19,6 +26,16 @@ describe('openLocust()', () => {
       ['masterPortOpened', 'webPortOpened', 'spawning', 'running', 'stopped', 'autoquit', 'webPortClosed', 'exited'],
     );
     assert.deepEqual([events.at(-1)?.requests, locust.requests], [500, 500]);
+  });
+
+  test('rejects its end when a port is taken, and leaves nothing open', async () => {
+    const other = createServer();
+    const webPort = await findFreePort();
+    await new Promise<void>((resolve) => other.listen(webPort, '127.0.0.1', resolve));
+    const locust = await openLocust({ ...QUICK, webPort });
+    await assert.rejects(locust.exited, { code: 'EADDRINUSE' });
+    assert.equal(await probe(locust.masterPort), 'ECONNREFUSED');
+    other.close();
   });
 
   test('shows totals that rise with the reports of the worker, Aggregated being the sum of the rows', async () => {

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Server as HttpServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net';
+import { createServer, Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -216,7 +216,8 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
       .catch((error: unknown) => {
         if (!stopsRun.signal.aborted) throw error;
       })
-      .then(exit);
+      // Also when a port was taken: what stays open would keep a test's process alive for ever.
+      .finally(exit);
   }
 
   async function exit(): Promise<void> {
@@ -268,13 +269,29 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
   };
 }
 
-/** A port of this host that nobody has now; somebody else may take it before it is used. */
+/**
+ * Below the ports that the system gives to those that ask for any, and to connections (32768 and up: the kernel's
+ * Documentation/networking/ip-sysctl.rst, ip_local_port_range), and above those of well-known services.
+ */
+const PORTS = { first: 18_000, count: 14_000 };
+const given = new Set<number>();
+
+/** A port of this host that nobody has now, and that only another call may choose before it is used. */
 export async function findFreePort(host = '127.0.0.1'): Promise<number> {
-  const server = createServer();
-  await listen(server, 0, host);
-  const { port } = server.address() as AddressInfo;
-  await closeServer(server);
-  return port;
+  for (;;) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    if (given.has(port)) continue;
+    const server = createServer();
+    try {
+      await listen(server, port, host);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
+      throw error;
+    }
+    given.add(port);
+    await closeServer(server);
+    return port;
+  }
 }
 
 function readStats(number: string): Stats {

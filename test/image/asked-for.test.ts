@@ -1,0 +1,96 @@
+// What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, nor for the
+// API client and TLS of `container:`. Runs the bundle itself; V8's own coverage says which modules of it ran.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Ended, openPod, startWatcher } from '../binary/watcher.ts';
+import { DIST, gateDist } from './dist.ts';
+
+const skip = gateDist('test/image/asked-for.test.ts');
+const MARK = '\nloaded: ';
+/** Runs the bundle as the program, and tells at the end which modules Node loaded. */
+const BUNDLE = [
+  process.execPath,
+  '--eval',
+  `process.on('exit', () => console.error(${JSON.stringify(MARK)} + process.moduleLoadList)); require(process.argv[1])`,
+  join(DIST, 'bundle.cjs'),
+];
+/** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
+const LAZY = ['src/net/dial-tls.ts', 'src/observe/own-pod.ts', 'src/wire/pod-status.ts', 'text:yaml'];
+const DIED = 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n';
+
+type Coverage = {
+  readonly result: readonly {
+    readonly url: string;
+    readonly functions: readonly {
+      readonly functionName: string;
+      readonly ranges: readonly { readonly count: number }[];
+    }[];
+  }[];
+};
+
+/** What one run of the bundle came to, and what of the bundle and of Node took part. */
+type Run = Pick<Ended, 'code' | 'report'> & {
+  /** The modules of the bundle that ran. */
+  readonly ran: readonly string[];
+  readonly hasTls: boolean;
+};
+
+/** Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the tombstone of main. */
+async function run(conditions: (masterPort: number, tombstone: string) => string): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-asked-for-'));
+  await using pod = await openPod();
+  const tombstone = join(folder, 'main');
+  writeFileSync(tombstone, DIED.slice(0, DIED.indexOf('Died')));
+  const coverage = join(folder, 'coverage');
+  const env = {
+    ...pod.env,
+    LASTSCRAPE_DONE_WHEN: conditions(pod.locust.masterPort, tombstone),
+    LASTSCRAPE_SCRAPES: '0',
+    NODE_V8_COVERAGE: coverage,
+  };
+  const watcher = startWatcher(env, [], BUNDLE);
+  const running = watcher.said('main is running').then(() => {
+    writeFileSync(tombstone, DIED);
+    pod.locust.kill();
+  });
+  // A configuration that does not fit this machine ends before.
+  await Promise.allSettled([running]);
+  const { code, stderr, report } = await watcher.ended;
+  const ran = readdirSync(coverage)
+    .flatMap((file) => (JSON.parse(readFileSync(join(coverage, file), 'utf8')) as Coverage).result)
+    .filter(({ url }) => url.endsWith('/dist/bundle.cjs'))
+    .flatMap(({ functions }) => functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)))
+    .map(({ functionName }) => functionName);
+  rmSync(folder, { recursive: true });
+  const loaded = (stderr.split(MARK)[1] ?? '').trim().split(',');
+  // The exporter's client is always there: what is not there next to it means something.
+  assert.ok(loaded.includes('NativeModule net'), stderr);
+  return { code, report, ran, hasTls: loaded.includes('NativeModule tls') };
+}
+
+const lazyOf = (ran: readonly string[]) => LAZY.filter((name) => ran.includes(name));
+
+test('the bundle loads neither a YAML reader nor an API client nor TLS by default', { skip }, async () => {
+  const { code, report, ran, hasTls } = await run((port) => `metric:locust_up,port:${port}`);
+  assert.deepEqual([code, report?.['outcome']], [0, 'released']);
+  assert.ok(ran.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
+  assert.deepEqual([lazyOf(ran), hasTls], [[], false]);
+});
+
+test('the bundle loads the YAML reader for tombstone:, reads with it, and nothing of the API client', {
+  skip,
+}, async () => {
+  const { code, report, ran, hasTls } = await run((_, tombstone) => `tombstone:${tombstone}`);
+  assert.deepEqual([code, report?.['mainExitCodes']], [0, { main: 3 }]);
+  assert.deepEqual([lazyOf(ran), hasTls], [['text:yaml'], false]);
+});
+
+test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {
+  const { code, ran, hasTls } = await run(() => 'container:load');
+  assert.equal(code, 78, 'this machine is no pod');
+  assert.deepEqual([lazyOf(ran), hasTls], [LAZY.filter((name) => name.startsWith('src/')), true]);
+});
