@@ -1,22 +1,36 @@
-// Kills lastscrape in a pod as the kernel would: SIGKILL from outside, by a pod that sees the processes of the node.
+// Kills lastscrape in a pod from outside, as a node does: a pod that sees the processes and control groups of the node.
 
 import assert from 'node:assert/strict';
-import type { Namespace } from './cluster.ts';
+import type { Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 
-/** Finds the one process of the program lastscrape in the control groups of that pod, and kills it. */
-const SCRIPT = (podUid: string) => `
+/** By SIGKILL; or the kernel kills it, since its container is out of memory. */
+export type Death = 'SIGKILL' | 'out of memory';
+
+/** Finds the one process of the program lastscrape in the control groups of that pod, and does to it what `ending` says. */
+const SCRIPT = (podUid: string, ending: string) => `
 set --
 for process in /proc/[0-9]*; do
   [ "$(basename "$(readlink $process/exe)")" = lastscrape ] || continue
   case "$(tr _ - <$process/cgroup)" in *${podUid}*) set -- "$@" "\${process#/proc/}" ;; esac
 done 2>/dev/null
 [ $# = 1 ] || { echo "found $# processes"; exit 1; }
-kill -KILL "$1"
+${ending}
 `;
 
+const ENDINGS: Readonly<Record<Death, string>> = {
+  SIGKILL: 'kill -KILL "$1"',
+  // A program that the kernel must spare takes 64 MiB in the container's control group, which is all that it may have.
+  'out of memory': `
+group=/node-cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
+[ -e "$group/cgroup.procs" ] && [ "$group" != /node-cgroup/memory ] || group=/node-cgroup$(sed -n 's/^0:://p' /proc/$1/cgroup)
+echo -1000 >/proc/self/oom_score_adj
+sh -c 'echo $$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=64M count=1' "$group"
+`,
+};
+
 /** @throws when there is not exactly one such process. */
-export async function killLastscrape(namespace: Namespace, podUid: string): Promise<void> {
+export async function killLastscrape(namespace: Namespace, { metadata: { uid } }: Pod, death: Death): Promise<void> {
   await namespace.apply({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -29,10 +43,12 @@ export async function killLastscrape(namespace: Namespace, podUid: string): Prom
         {
           name: 'killer',
           image: IMAGES.busybox,
-          args: ['-c', SCRIPT(podUid)],
+          args: ['-c', SCRIPT(uid, ENDINGS[death])],
           securityContext: { privileged: true, runAsUser: 0 },
+          volumeMounts: [{ name: 'node-cgroup', mountPath: '/node-cgroup' }],
         },
       ],
+      volumes: [{ name: 'node-cgroup', hostPath: { path: '/sys/fs/cgroup' } }],
     },
   });
   const { pod } = await namespace.untilPod(

@@ -1,9 +1,11 @@
 // lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy applied.
 
 import assert from 'node:assert/strict';
+import { parse } from 'yaml';
+import { readBlock } from '../deploy/guide.ts';
 import { until } from '../pods/until.ts';
 import type { Namespace } from './cluster.ts';
-import { killLastscrape } from './killer.ts';
+import { type Death, killLastscrape } from './killer.ts';
 import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
@@ -131,28 +133,53 @@ export function tellPods(): void {
     },
   );
 
+  for (const shape of ['native', 'regular'] as const) {
+    story(
+      `${shape}: a wrong value is in the status of the pod, and does not fail the test`,
+      {
+        shape,
+        annotations: { 'lastscrape.dev/ttl': 'soon', 'lastscrape.dev/termination-grace': 'later' },
+      },
+      async (namespace) => {
+        const ended = await untilContainer(namespace, 'lastscrape', 'terminated', END_MS);
+        const { name } = ended.metadata;
+        assert.ok(statusOf(ended, MASTER)?.state.terminated, 'it stayed until main had ended');
+        if (shape === 'regular') {
+          // Nobody stops the exporter: the guide says how a person does.
+          assert.ok(statusOf(ended, EXPORTER)?.state.running);
+          const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
+          // It exits without an answer, and the API server says so.
+          await assert.rejects(stage().cluster.read(quit), /Cannot read/);
+        }
+        assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+        const { report, exitCode } = readReport(namespace);
+        assert.equal(exitCode, 0);
+        assert.deepEqual(report.problems, [
+          'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
+          'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "later"; must be a duration such as "90s", "1m30s" or "500ms"',
+        ]);
+        const described = await stage().cluster.kubectl(['describe', 'pod', name, '--namespace', namespace.name]);
+        assert.ok(described.includes('Cannot read LASTSCRAPE_TTL'), described);
+      },
+    );
+  }
+
   story(
-    'a wrong value is in the status of the pod, and does not fail the test',
+    'a Locust that fails at its start is never seen, and its Job fails',
     {
-      shape: 'native',
-      annotations: { 'lastscrape.dev/ttl': 'soon', 'lastscrape.dev/termination-grace': 'later' },
+      shape: 'regular',
+      annotations: { 'lastscrape.dev/start-timeout': '15s' },
+      edit: (spec) => withMain(spec, { args: ['--no-such-option'] }),
     },
     async (namespace) => {
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
       const { report, exitCode } = readReport(namespace);
+      assert.equal(report.outcome, 'neverStarted', report.summary);
       assert.equal(exitCode, 0);
-      assert.deepEqual(report.problems, [
-        'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
-        'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "later"; must be a duration such as "90s", "1m30s" or "500ms"',
-      ]);
-      const described = await stage().cluster.kubectl([
-        'describe',
-        'pod',
-        masterPod(namespace).metadata.name,
-        '--namespace',
-        namespace.name,
-      ]);
-      assert.ok(described.includes('Cannot read LASTSCRAPE_TTL'), described);
+      assert.deepEqual(
+        report.targets.map(({ result }) => result),
+        ['stopped'],
+      );
     },
   );
 
@@ -183,9 +210,14 @@ export function tellPods(): void {
     },
   );
 
-  for (const moment of ['while main runs', 'in the hold'] as const) {
+  const deaths = [
+    ['SIGKILL', 'while main runs'],
+    ['SIGKILL', 'in the hold'],
+    ['out of memory', 'while main runs'],
+  ] as const;
+  for (const [death, moment] of deaths) {
     story(
-      `killed ${moment}: restart rules bring it back in a pod that never restarts`,
+      `killed ${moment} (${death}): restart rules bring it back in a pod that never restarts`,
       {
         shape: 'regular',
         runSeconds: 15,
@@ -193,9 +225,9 @@ export function tellPods(): void {
       },
       async (namespace) => {
         await untilMoment(namespace, moment);
-        await killLastscrape(namespace, masterPod(namespace).metadata.uid);
+        await killLastscrape(namespace, masterPod(namespace), death);
         await proveGoodEnd(namespace);
-        assert.equal(statusOf(masterPod(namespace), 'lastscrape')?.restartCount, 1);
+        proveOneRestart(namespace, death);
       },
     );
   }
@@ -212,9 +244,9 @@ export function tellPods(): void {
     },
     async (namespace) => {
       await untilMoment(namespace, 'while main runs');
-      await killLastscrape(namespace, masterPod(namespace).metadata.uid);
+      await killLastscrape(namespace, masterPod(namespace), 'SIGKILL');
       await proveGoodEnd(namespace);
-      assert.equal(statusOf(masterPod(namespace), 'lastscrape')?.restartCount, 1);
+      proveOneRestart(namespace, 'SIGKILL');
     },
   );
 
@@ -240,6 +272,14 @@ export function tellPods(): void {
   });
 }
 
+/** Checks that lastscrape died so, once, and was started again. */
+function proveOneRestart(namespace: Namespace, death: Death): void {
+  const status = statusOf(masterPod(namespace), 'lastscrape');
+  assert.equal(status?.restartCount, 1);
+  assert.equal(status.lastState?.terminated?.exitCode, 137);
+  assert.equal(status.lastState?.terminated?.reason, death === 'SIGKILL' ? 'Error' : 'OOMKilled');
+}
+
 /** Whether each of the three tests without lastscrape lost its final numbers. */
 const lost: boolean[] = [];
 
@@ -257,26 +297,8 @@ function withMain(spec: PodSpec, change: object): PodSpec {
   return { ...spec, containers: spec.containers.map((each) => (each.name === MASTER ? { ...each, ...change } : each)) };
 }
 
-/** The container as the README has it for a manifest, in a pod that restarts what failed. */
+/** The guide's container without restart rules of its own, in a pod that restarts what failed. */
 function byHand(spec: PodSpec): PodSpec {
-  return {
-    ...spec,
-    restartPolicy: 'OnFailure',
-    containers: [
-      ...spec.containers,
-      {
-        name: 'lastscrape',
-        image: 'lastscrape:0.1.0',
-        terminationMessagePolicy: 'FallbackToLogsOnError',
-        resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '64Mi' } },
-        securityContext: {
-          runAsNonRoot: true,
-          runAsUser: 65532,
-          readOnlyRootFilesystem: true,
-          allowPrivilegeEscalation: false,
-          capabilities: { drop: ['ALL'] },
-        },
-      },
-    ],
-  };
+  const [{ env, restartPolicy, restartPolicyRules, ...container }] = parse(readBlock('run', 'by hand'));
+  return { ...spec, restartPolicy: 'OnFailure', containers: [...spec.containers, container] };
 }

@@ -1,7 +1,9 @@
 // Opens everything that the stories share: images on the node, Prometheus in the cluster, the policy applied. Says in two lines
 // how to get a cluster where there is none.
 
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
+import { VERSION } from '../../src/version.ts';
 import { DEFINITIONS, definitionPath } from '../deploy/definitions.ts';
 import { gateDist } from '../image/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../pods/programs.ts';
@@ -80,6 +82,7 @@ export async function applyPolicy({ cluster }: Stage): Promise<void> {
       shell[Symbol.dispose]();
     }
   });
+  assert.match(await shell.run('image'), new RegExp(`^lastscrape ${VERSION} `, 'm'));
   await shell.run('policy');
   await cluster.kubectl([
     ...['label', 'mutatingadmissionpolicies,mutatingadmissionpolicybindings', 'lastscrape'],

@@ -64,6 +64,7 @@ export type Report = {
   readonly outcome: string;
   readonly problems?: readonly string[];
   readonly heldSeconds: number;
+  readonly scrapesWanted: number;
   readonly mainEndedAt: string;
   readonly scrapesSeen: number;
   readonly mainExitCodes?: Readonly<Record<string, number>>;
@@ -145,8 +146,15 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
   // Held: the exporter outlived main, and what was scraped then is a sample.
   const master = statusOf(pod, MASTER)?.state.terminated;
-  assert.ok(Date.parse(report.mainEndedAt) / 1000 - 1 <= (ups.at(-1)?.atSeconds ?? 0), 'scraped after the end');
-  assert.ok(statusOf(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '' >= (master?.finishedAt ?? ''));
+  assert.ok(master, 'main has ended');
+  assert.ok((statusOf(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
+  // Until the scrapes that were wanted had come, and not for long after.
+  const afterwards = ups.filter(({ atSeconds }) => atSeconds > Date.parse(report.mainEndedAt) / 1000);
+  const { scrapesWanted } = report;
+  assert.ok(
+    afterwards.length >= scrapesWanted && afterwards.length <= scrapesWanted + 3,
+    `${scrapesWanted} scrapes after the end were wanted, and there are ${afterwards.length}`,
+  );
   assert.ok(statusOf(pod, EXPORTER)?.state.terminated, 'the exporter has ended');
   return report;
 }
