@@ -183,7 +183,8 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
   const sidecars = isNoneOf(env, 'LASTSCRAPE_SIDECARS') ? [] : readEntries('LASTSCRAPE_SIDECARS', parseContainerName);
   const watching: ConditionContext = { pid: self.pid, env, version: self.version, sidecars };
   const conditions = readEntries('LASTSCRAPE_DONE_WHEN', (entry) => parseCondition(entry, kinds.conditions, watching));
-  if (sidecars.length > 0 && !textOf(env, 'LASTSCRAPE_DONE_WHEN').includes('container:')) {
+  const isWhole = unreadable.includes('LASTSCRAPE_DONE_WHEN') || conditions.some(({ text }) => text === 'container:*');
+  if (sidecars.length > 0 && !isWhole) {
     unreadable.push('LASTSCRAPE_SIDECARS');
     problems.push(
       'Cannot use LASTSCRAPE_SIDECARS: only container:* leaves them out; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',

@@ -57,6 +57,11 @@ export function planText(config: Config, found: readonly string[]): string {
     isHeld
       ? `2. Hold     until others have scraped ${limits.scrapesWantedCount === 1 ? 'once' : `${limits.scrapesWantedCount} times`} since main ended, for ${span(limits.ttlMs)} at most.`
       : '2. Hold     not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).',
+    ...(config.tombstonePath === null
+      ? []
+      : [
+          `            Then write ${config.tombstonePath}, and again and again until exit${config.isDryRun ? ' (not in a dry run)' : ''}.`,
+        ]),
     targets.length === 0
       ? '3. Quit     nothing (LASTSCRAPE_QUIT is none).'
       : `3. Quit     ${config.isDryRun ? 'nothing, but say so (LASTSCRAPE_DRY_RUN); else ' : ''}in this order, each within ${span(config.quitTimeoutMs)}:`,

@@ -6,7 +6,7 @@ import { PRESETS, presetKind } from './act/presets.ts';
 import { signalKind } from './act/signal-target.ts';
 import type { TargetKind } from './act/target.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
-import { openTombstone } from './act/tombstone.ts';
+import { openTombstone, tombstoneProblem } from './act/tombstone.ts';
 import { urlKind } from './act/url-target.ts';
 import {
   type Config,
@@ -18,6 +18,7 @@ import {
   type Self,
   type TerminationLog,
 } from './config.ts';
+import type { Note } from './decide/model.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -149,12 +150,20 @@ async function closeAll(conditions: readonly Condition[]): Promise<void> {
 }
 
 /** What `--check` can tell of this very pod. */
-async function inspect({ conditions, targets, quitTimeoutMs }: Config, ownPid: number): Promise<readonly string[]> {
+async function inspect(config: Config, ownPid: number): Promise<readonly string[]> {
+  const { conditions, targets, tombstonePath } = config;
   const lines = [`process namespace: ${await describeNamespace(ownPid)}`];
   for (const { text, inspect: look } of conditions) lines.push(...(await about(text, look)));
   for (const { name, inspect: look } of targets) lines.push(...(await about(name, look)));
-  lines.push(...orderNotes(targets, quitTimeoutMs).map((note) => `warning: ${noteText(note)}`));
+  const problem = tombstonePath === null ? null : tombstoneProblem(tombstonePath);
+  if (problem !== null) lines.push(`warning: ${problem}`);
+  lines.push(...targetNotes(config).map((note) => `warning: ${noteText(note)}`));
   return lines;
+}
+
+function targetNotes({ targets, conditions, quitTimeoutMs }: Config): readonly Note[] {
+  const waitsForAll = conditions.some((condition) => condition.waitsForAll === true);
+  return orderNotes(targets, { quitTimeoutMs, waitsForAll });
 }
 
 async function about(name: string, look: (() => Promise<readonly string[]>) | undefined): Promise<readonly string[]> {
@@ -207,7 +216,7 @@ async function run(process: Process, config: Config, { signals, secondSignal }: 
     );
 
   log.note({ level: 'info', msg: 'watching', fields: planFields(config) });
-  orderNotes(config.targets, config.quitTimeoutMs).forEach(log.note);
+  targetNotes(config).forEach(log.note);
   try {
     const { state, targets } = await watch(process, config, signals, {
       note: log.note,
@@ -246,7 +255,13 @@ async function outlastMain(
   { signals, secondSignal }: Heard,
 ): Promise<Exit> {
   const readable = Object.entries(process.env).filter(([name]) => !unreadable.includes(name));
-  const env = { ...Object.fromEntries(readable), LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' };
+  const env = {
+    ...Object.fromEntries(readable),
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_QUIT: 'none',
+    // They belong to an entry of DONE_WHEN.
+    ...(unreadable.includes('LASTSCRAPE_DONE_WHEN') ? { LASTSCRAPE_SIDECARS: '' } : {}),
+  };
   const result = readConfig(env, KINDS, selfOf(process));
   if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
   process.onUncaught(() => EXIT.done);

@@ -123,6 +123,19 @@ test('main() reports what cannot work in this pod like a wrong configuration, al
   assert.equal(check.out.stdout, '');
 });
 
+test('main() exits with 0 where the sidecars of an entry that cannot work are left over', async () => {
+  const env = {
+    ...SHORT,
+    LASTSCRAPE_DONE_WHEN: 'container:*',
+    LASTSCRAPE_SIDECARS: 'proxy',
+    LASTSCRAPE_METRICS_URL: 'http://localhost:1/metrics',
+    LASTSCRAPE_EXIT_ZERO: 'true',
+  };
+  const { process, out } = processOf(env);
+  assert.deepEqual(await main(process), { code: 0, isUrgent: false });
+  assert.match(out.stderr, /^Cannot use "container:\*" of LASTSCRAPE_DONE_WHEN: /);
+});
+
 test('main() listens for signals before it checks the entries', async () => {
   const order: string[] = [];
   const { process } = processOf({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'container:load' });

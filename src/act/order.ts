@@ -9,9 +9,24 @@ import type { Target } from './target.ts';
 /** Loopback accepts or refuses in less than a millisecond; what does neither is not worth a wait at the end of a run. */
 const FIND_TIMEOUT_MS = 200;
 
-/** Warnings about targets in the order given: a mesh's proxy that is not the last, a QUIT_TIMEOUT that is too short. */
-export function orderNotes(targets: readonly Target[], quitTimeoutMs: number): readonly Note[] {
-  return targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): Note[] => {
+/** What the targets are to be seen beside. */
+export type TargetsContext = {
+  readonly quitTimeoutMs: number;
+  /** A condition waits for every other container, those of the targets too. */
+  readonly waitsForAll: boolean;
+};
+
+/** Warnings about targets in the order given: one that is waited for, a mesh's proxy that is not the last, a QUIT_TIMEOUT that is too short. */
+export function orderNotes(
+  targets: readonly Target[],
+  { quitTimeoutMs, waitsForAll }: TargetsContext,
+): readonly Note[] {
+  const waiting: Note = {
+    level: 'warn',
+    msg: 'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS',
+    fields: { targets: targets.map(({ name }) => name).join(',') },
+  };
+  const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): Note[] => {
     const later = targets.slice(index + 1).filter((target) => target.isMesh !== true);
     const notes: Note[] = [];
     if (isMesh && later.length > 0) {
@@ -32,6 +47,7 @@ export function orderNotes(targets: readonly Target[], quitTimeoutMs: number): r
     }
     return notes;
   });
+  return waitsForAll && targets.length > 0 ? [waiting, ...each] : each;
 }
 
 /** A warning as a line for a person. */

@@ -2,7 +2,7 @@
 // their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and again and again until exit, since kubexit reacts to
 // events of the folder alone and does not look at the files that are there when it starts (kubexit's README; its issue 8).
 
-import { closeSync, constants, openSync, renameSync, writeSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, renameSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** How often it is written anew: how long a kubexit that starts late may take to see it. */
@@ -14,7 +14,7 @@ export type TombstoneOptions = {
   readonly pid: number;
   /** Now, as RFC 3339. */
   readonly time: () => string;
-  /** Called once, with the first reason why it could not be written. */
+  /** Called once, with the first reason why it cannot be written; at once where its folder shows that. */
   readonly warn: (problem: string) => void;
 };
 
@@ -29,9 +29,11 @@ export type OwnTombstone = {
 /** Opens the tombstone; lastscrape is born now. Writes nothing yet. */
 export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnTombstone {
   const born = time();
+  const early = tombstoneProblem(path);
+  if (early !== null) warn(early);
   let died: string | null = null;
   let rewriting: NodeJS.Timeout | undefined;
-  let hasWarned = false;
+  let hasWarned = early !== null;
   function write(exitCode: number): void {
     died ??= time();
     const problem = writeTombstone(
@@ -55,6 +57,20 @@ export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnT
   };
 }
 
+/** Why no tombstone can be written there, as its folder shows; or null. */
+export function tombstoneProblem(path: string): string | null {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+    return null;
+  } catch (error) {
+    return problemOf(path, error);
+  }
+}
+
+function problemOf(path: string, error: unknown): string {
+  return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
+}
+
 /** A rename, so that nobody reads half of it: it arrives in the folder as one "create" under the name that is waited for. */
 function writeTombstone(path: string, text: string, pid: number): string | null {
   const temporary = join(dirname(path), `.${basename(path)}.tmp-${pid}`);
@@ -70,6 +86,6 @@ function writeTombstone(path: string, text: string, pid: number): string | null 
     renameSync(temporary, path);
     return null;
   } catch (error) {
-    return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
+    return problemOf(path, error);
   }
 }

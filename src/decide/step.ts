@@ -67,6 +67,8 @@ export type Facts = {
   /** A look proved that main was alive before this watch began. */
   readonly wasAliveBefore: boolean;
   readonly terminatedAtMs: number | null;
+  /** The newest look at any condition told of something that keeps it from being seen: then START_TIMEOUT decides nothing. */
+  readonly isBlind: boolean;
   /** What the newest look saw, for the log; blank before the first. */
   readonly seenText: string;
   readonly totals: Totals;
@@ -148,6 +150,7 @@ export function initialState(startedAtMs: number): State {
       aliveSinceMs: null,
       wasAliveBefore: false,
       terminatedAtMs: null,
+      isBlind: false,
       seenText: '',
       totals: { requests: null, failures: null, users: null },
       exitCodes: {},
@@ -277,6 +280,7 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
     aliveSinceMs: facts.aliveSinceMs ?? (seen.isAlive ? look.atMs : null),
     wasAliveBefore: facts.wasAliveBefore || (facts.aliveSinceMs === null && !seen.isAlive && seen.provesWasAlive),
     terminatedAtMs: facts.terminatedAtMs ?? look.terminatedAtMs,
+    isBlind: isBlind(look.conditions, facts),
     seenText: seen.text,
     totals,
     exitCodes: Object.assign({}, facts.exitCodes, ...look.conditions.map(({ exitCodes }) => exitCodes ?? {})),
@@ -285,6 +289,13 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
     running,
     metricUnknownSinceMs: seen.isMetricUnknown ? (facts.metricUnknownSinceMs ?? look.atMs) : null,
   };
+}
+
+/** Whether something keeps a condition from being seen, in the newest look at any. */
+function isBlind(conditions: readonly ConditionLook[], before: Facts): boolean {
+  const looked = conditions.filter((look) => look.kind !== 'unknown' || look.why !== NOT_LOOKED);
+  if (looked.length === 0) return before.isBlind;
+  return looked.some((look) => look.kind === 'unknown' && look.problem !== undefined);
 }
 
 function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
@@ -311,7 +322,7 @@ function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
     return quit(turn, 'neverStarted', 'neverRan', null, null);
   }
   if (turn.facts.terminatedAtMs !== null) return quit(turn, 'neverStarted', 'signalBeforeStart', null, null);
-  if (limits.startTimeoutMs > 0 && look.atMs - turn.facts.startedAtMs >= limits.startTimeoutMs) {
+  if (limits.startTimeoutMs > 0 && !turn.facts.isBlind && look.atMs - turn.facts.startedAtMs >= limits.startTimeoutMs) {
     return quit(turn, 'neverStarted', 'startTimeout', null, null);
   }
   return watch(turn, { kind: 'waiting', done });
@@ -475,7 +486,7 @@ function nextLookMs({ look, facts, limits }: Turn, phase: Phase): number {
 function deadlineMs({ facts, limits }: Turn, phase: Phase): number | null {
   const ends: number[] = [];
   if (facts.terminatedAtMs !== null) ends.push(facts.terminatedAtMs + limits.terminationGraceMs);
-  if (phase.kind === 'waiting' && limits.startTimeoutMs > 0 && !facts.wasAliveBefore) {
+  if (phase.kind === 'waiting' && limits.startTimeoutMs > 0 && !facts.wasAliveBefore && !facts.isBlind) {
     ends.push(facts.startedAtMs + limits.startTimeoutMs);
   }
   if (phase.kind === 'running' && limits.runTimeoutMs > 0 && facts.aliveSinceMs !== null) {

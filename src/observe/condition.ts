@@ -38,6 +38,8 @@ export type Condition = {
   readonly text: string;
   /** The metric it is read from; null for a condition that is no metric. */
   readonly metricName: string | null;
+  /** It waits for every other container of the pod, those of the targets too. */
+  readonly waitsForAll?: boolean;
   /** Never rejects: what cannot be seen is `unknown`. */
   readonly look: (context: LookContext) => Promise<ConditionLook>;
   /** Looks once, before the first look, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */

@@ -19,6 +19,11 @@ export const DONE_URGENT_MS = 10_000;
 const ARGUMENT = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/;
 /** How lastscrape's own container is named where the mounts do not tell. */
 const OWN_NAME = 'lastscrape';
+/**
+ * How injectors name the containers that they add (documentation of Istio, Linkerd, Consul, Dapr and Vault): a manifest serves
+ * with and without them, so one that is not there is no mistake.
+ */
+const INJECTED_NAMES = ['istio-proxy', 'linkerd-proxy', 'consul-dataplane', 'daprd', 'vault-agent'];
 /** How often `check` asks before it believes a refusal: a Role that was made beside the pod takes a moment to count. */
 const CHECK_COUNT = 3;
 
@@ -64,6 +69,7 @@ function conditionOf(argument: string, sidecars: readonly string[], { open, clos
   return {
     text: `container:${argument}`,
     metricName: null,
+    waitsForAll: argument === '*' && sidecars.length === 0,
     close,
     async look({ signal }) {
       const ownPod = await open();
@@ -122,13 +128,13 @@ export function selectContainers(
 ): Selected {
   const names = containers.map(({ name }) => name);
   const ownName = own?.name ?? OWN_NAME;
-  const strangers = sidecars.filter((name) => ![...names, ...initNames].includes(name));
+  const strangers = sidecars.filter((name) => ![...names, ...initNames, ...INJECTED_NAMES].includes(name));
   if (argument === '*' && strangers.length > 0) {
     return {
       problem: `LASTSCRAPE_SIDECARS names ${quote(strangers)}, which this pod has not; it has ${quote([...names, ...initNames])}`,
     };
   }
-  if (argument === '*' && !names.includes(ownName) && sidecars.length === 0) {
+  if (argument === '*' && ![ownName, ...sidecars].some((name) => names.includes(name))) {
     return {
       problem: `it cannot be told which container is lastscrape's own; name it "${OWN_NAME}", or in LASTSCRAPE_SIDECARS`,
     };

@@ -22,8 +22,17 @@ const LINKERD = target('linkerd', { isMesh: true });
 
 /** The warnings of a list, each as its message and the target it names. */
 function said(targets: readonly Target[], quitTimeoutMs = 30_000): readonly string[] {
-  return orderNotes(targets, quitTimeoutMs).map(noteText);
+  return orderNotes(targets, { quitTimeoutMs, waitsForAll: false }).map(noteText);
 }
+
+test('orderNotes() warns of targets that main is waited for together with', () => {
+  const seen = (targets: readonly Target[]) =>
+    orderNotes(targets, { quitTimeoutMs: 30_000, waitsForAll: true }).map(noteText);
+  const waiting =
+    'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS (targets app,istio)';
+  assert.deepEqual(seen([APP, ISTIO]), [waiting]);
+  assert.deepEqual(seen([]), []);
+});
 
 test('orderNotes() warns of a mesh proxy before another target, and of nothing else', () => {
   const early = 'a mesh proxy is not the last to quit: it carries scrapes and reports';

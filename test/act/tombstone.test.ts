@@ -58,6 +58,7 @@ test('the tombstone of a folder that cannot be written is one warning', (context
   const openAt = (path: string) =>
     openTombstone({ path, pid: 7, time: () => 'now', warn: (problem) => problems.push(problem) });
   const missing = openAt(join(folder, 'no', 'lastscrape'));
+  assert.equal(problems.length, 1, 'told at once, not at the end of the hold');
   missing.die();
   missing.close(0);
   assert.deepEqual(problems, [`Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]);
@@ -148,6 +149,17 @@ test('no tombstone is written in a dry run, which says so, nor where none is ask
   const { code, log } = await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: path, LASTSCRAPE_DRY_RUN: 'true' }).ended;
   assert.equal(code, 0);
   assert.ok(log.some((line) => line['msg'] === 'dry run: the tombstone is not written' && line['path'] === path));
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('--check says that the tombstone is written, and why it cannot be', async (context) => {
+  const folder = graveyardFor(context);
+  const check = async (path: string) =>
+    (await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: path }, ['--check']).ended).stdout;
+  const good = await check(join(folder, 'lastscrape'));
+  assert.match(good, new RegExp(`^ +Then write ${folder}/lastscrape, and again and again until exit\\.$`, 'm'));
+  assert.doesNotMatch(good, /warning/);
+  assert.match(await check('/no/lastscrape'), /^ {2}warning: Cannot write \/no\/lastscrape: ENOENT$/m);
   assert.deepEqual(readdirSync(folder), []);
 });
 

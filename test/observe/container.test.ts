@@ -58,10 +58,16 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectedOf>, str
     [POD, 'lastscrape'],
     'it is lastscrape\'s own container; must be another of "load", "proxy", "lastscrape"',
   ],
+  ['what an injector may have added, and has not', [POD, '*', ['istio-proxy', 'proxy']], 'load'],
+  [
+    'no container of its own beside what an injector has not added',
+    [podOf({ load: ALIVE, watcher: ALIVE }), '*', ['istio-proxy']],
+    'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS',
+  ],
   [
     'an unknown sidecar',
-    [POD, '*', ['istio-proxy', 'proxy']],
-    'LASTSCRAPE_SIDECARS names "istio-proxy", which this pod has not; it has "load", "proxy", "lastscrape", "setup", "native"',
+    [POD, '*', ['cloud-proxy', 'proxy']],
+    'LASTSCRAPE_SIDECARS names "cloud-proxy", which this pod has not; it has "load", "proxy", "lastscrape", "setup", "native"',
   ],
   [
     'nothing that is left',
