@@ -6,7 +6,7 @@ import type { LogLevel, Note } from './decide/model.ts';
 export const LOG_MAX_BYTES = 28 * 1024;
 /** All `debug` lines of a run. */
 export const DEBUG_MAX_BYTES = 24 * 1024;
-/** A message that comes more often is written at every power of two only, with its count. */
+/** A message, with its `problem` if any, that comes more often is written at every power of two only, with its count. */
 const REPEATS_WRITTEN_COUNT = 4;
 /** A longer text in a field is cut. */
 const FIELD_MAX_LENGTH = 400;
@@ -56,8 +56,9 @@ export function openLog({ level, write, time }: LogOptions): Log {
         writeDebug(note);
         return;
       }
-      const count = (counts.get(note.msg) ?? 0) + 1;
-      counts.set(note.msg, count);
+      const what = `${note.msg} ${note.fields['problem'] ?? ''}`;
+      const count = (counts.get(what) ?? 0) + 1;
+      counts.set(what, count);
       const isPowerOfTwo = (count & (count - 1)) === 0;
       if (isFull || (count > REPEATS_WRITTEN_COUNT && !isPowerOfTwo)) return;
       const line = lineOf(count > REPEATS_WRITTEN_COUNT ? { ...note, fields: { ...note.fields, times: count } } : note);

@@ -23,25 +23,45 @@ const COMM_MAX_BYTES = 15;
 /** The first PID namespace of a machine has this number (PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h). */
 const NODE_NAMESPACE = 'pid:[4026531836]';
 
-type Stat = { readonly id: ProcessId; readonly comm: string; readonly isRunning: boolean };
+type Stat = {
+  readonly id: ProcessId;
+  /** 0: there is none in this namespace. */
+  readonly parentPid: number;
+  readonly comm: string;
+  readonly isRunning: boolean;
+};
 
 /**
  * Whose processes can be seen. Without a shared namespace a container's program is PID 1 of its own (Kubernetes documentation,
- * "Share Process Namespace"): this process, or the lastscrape that runs there already, where `kubectl exec` started this one.
+ * "Share Process Namespace"): this process, the lastscrape that runs there already, where `kubectl exec` started this one, or
+ * an init or a shell that started this one.
  */
 export async function readNamespace(ownPid: number): Promise<Namespace> {
   if (ownPid === 1) return 'own';
   const [first, self] = await Promise.all(['1', 'self'].map((pid) => readlink(`/proc/${pid}/exe`).catch(() => pid)));
   if (first === self) return 'own';
   const namespace = await readlink('/proc/self/ns/pid').catch(() => '');
-  return namespace === NODE_NAMESPACE ? 'node' : 'shared';
+  if (namespace === NODE_NAMESPACE) return 'node';
+  return (await descendsFromFirst(ownPid)) ? 'own' : 'shared';
+}
+
+/**
+ * Whether PID 1 started this process, or one that did. The PID 1 of a shared namespace starts none: a container's first
+ * program comes from the runtime outside, and has the parent 0 here (pid_namespaces(7)). Only one whose starter, in its own
+ * container, ended before it is adopted by that PID 1, and mistaken: an error at the start, while the other way round
+ * helpers would be stopped under a main that runs.
+ */
+async function descendsFromFirst(pid: number): Promise<boolean> {
+  const stat = await readStat(pid);
+  if (typeof stat === 'string' || stat.parentPid === 0) return false;
+  return stat.parentPid === 1 || descendsFromFirst(stat.parentPid);
 }
 
 /** Why the processes of other containers cannot be named here: `what is; what to do`, or null. */
 export async function namespaceProblem(ownPid: number): Promise<string | null> {
   switch (await readNamespace(ownPid)) {
     case 'own':
-      return 'the containers of this pod do not share a process namespace (lastscrape is PID 1); set shareProcessNamespace: true in the spec of the pod';
+      return 'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
     case 'node':
       return 'every process of the node can be seen here (hostPID), those of other pods too; set shareProcessNamespace: true in the spec of the pod instead';
     case 'shared':
@@ -53,7 +73,7 @@ export async function namespaceProblem(ownPid: number): Promise<string | null> {
 export async function describeNamespace(ownPid: number): Promise<string> {
   switch (await readNamespace(ownPid)) {
     case 'own':
-      return 'not shared (lastscrape is PID 1); process: and signal: need shareProcessNamespace: true';
+      return 'not shared (PID 1 is lastscrape, or started it); process: and signal: need shareProcessNamespace: true';
     case 'node':
       return 'that of the node (hostPID); process: and signal: need shareProcessNamespace: true instead';
     case 'shared': {
@@ -91,11 +111,11 @@ export async function isStillRunning({ pid, startTicks }: ProcessId): Promise<bo
 }
 
 /**
- * The processes that listen on a TCP port of loopback, or of every address; never PID 1, never lastscrape. Whose sockets
- * are whose is shown to the same UID and GID, or with CAP_SYS_PTRACE (proc(5), "/proc/pid/fd"). It costs the kernel a walk
- * through its sockets: for rare use.
+ * The processes that listen on a TCP port of loopback, or of every address; never PID 1, never lastscrape, and only those
+ * named as one of `programs` (null: whatever their name). Whose sockets are whose is shown to the same UID and GID, or with
+ * CAP_SYS_PTRACE (proc(5), "/proc/pid/fd"). It costs the kernel a walk through its sockets: for rare use.
  */
-export async function findPortOwners(port: number, ownPid: number): Promise<Found> {
+export async function findPortOwners(port: number, programs: readonly string[] | null, ownPid: number): Promise<Found> {
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8').catch(() => '')),
   );
@@ -104,12 +124,18 @@ export async function findPortOwners(port: number, ownPid: number): Promise<Foun
   const pids = await listPids(ownPid);
   if (typeof pids === 'string') return { kind: 'unknown', why: pids };
   const processes: ProcessId[] = [];
+  let hasStranger = false;
   for (const pid of pids) {
     if (!(await hasOneOf(pid, sockets))) continue;
     const stat = await readStat(pid);
-    if (typeof stat !== 'string') processes.push(stat.id);
+    if (typeof stat === 'string') continue;
+    if (programs === null || (await isNamedAsOneOf(programs, stat))) processes.push(stat.id);
+    else hasStranger = true;
   }
   if (processes.length > 0) return { kind: 'found', processes };
+  if (hasStranger) {
+    return { kind: 'unknown', why: `port ${port} belongs to another program than ${programs?.join(' or ')}` };
+  }
   return {
     kind: 'unknown',
     why: `the process that listens on port ${port} cannot be found; that needs its UID and GID, or CAP_SYS_PTRACE`,
@@ -162,10 +188,11 @@ async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
     // A name may hold blanks and parentheses: `12 (a) b) S 1 …`.
     const nameEnd = text.lastIndexOf(')');
     const fields = text.slice(nameEnd + 2).split(' ');
-    const [state] = fields;
+    const [state, parentPid] = fields;
     const threadCount = Number(fields[17]);
     return {
       id: { pid, startTicks: Number(fields[19]) },
+      parentPid: Number(parentPid),
       comm: text.slice(text.indexOf('(') + 1, nameEnd),
       // The first thread of a process that ended before the others is a zombie, too, and the process runs on.
       isRunning: (state !== 'Z' && state !== 'X') || threadCount > 1,
@@ -175,6 +202,11 @@ async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' || code === 'ESRCH' ? 'gone' : 'hidden';
   }
+}
+
+async function isNamedAsOneOf(names: readonly string[], stat: Stat): Promise<boolean> {
+  for (const name of names) if (await isNamed(name, stat)) return true;
+  return false;
 }
 
 async function isNamed(name: string, { id, comm }: Stat): Promise<boolean> {

@@ -39,10 +39,22 @@ test('note() sums up what repeats: four lines, then one at every power of two', 
   assert.deepEqual(times, [1, 1, 1, 1, 8, 16, 32, 64, 128, 256, 512]);
 });
 
+test('note() sums up each problem on its own: the fifth one is as new as the first', () => {
+  const { log, lines } = logAt('info');
+  const problems = ['refused', 'timed out', 'HTTP 503', 'HTTP 500', 'HTTP 403; create the Role'];
+  for (const problem of problems) log.note({ level: 'warn', msg: 'a condition cannot be seen', fields: { problem } });
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).problem),
+    problems,
+  );
+});
+
 test('note() keeps a run under its bound whatever happens, and says where the log ends', () => {
   const { log, lines, bytes } = logAt('info');
   for (let count = 0; count < 10_000; count++)
     log.note({ level: 'info', msg: `msg ${count}`, fields: { seen: 'ü'.repeat(9_999) } });
+  for (let count = 0; count < 10_000; count++)
+    log.note({ level: 'warn', msg: 'a condition cannot be seen', fields: { problem: `HTTP ${count}` } });
   assert.ok(bytes() <= LOG_MAX_BYTES + 1_024, `${bytes()} bytes`);
   assert.match(lines.at(-1) ?? '', /no more lines but the report/);
   log.report({ outcome: 'expired' });

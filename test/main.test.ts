@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -72,19 +72,24 @@ test('main() warns once where the message cannot be written, and goes on', async
   assert.equal(out.stdout.split('the termination message cannot be written').length, 2);
 });
 
-test('main() answers a bug with one error line, the report, and 70', async () => {
+test('main() answers a bug with one error line, the report, 70, and no tombstone that would stop others', async () => {
   let calls = 0;
-  const { process, out } = processOf(SHORT, {
-    nowMs: () => {
-      if (calls++ > 3) throw new Error('Bug: the clock broke');
-      return calls;
+  const tombstone = join(folder, 'lastscrape');
+  const { process, out } = processOf(
+    { ...SHORT, LASTSCRAPE_TOMBSTONE: tombstone },
+    {
+      nowMs: () => {
+        if (calls++ > 3) throw new Error('Bug: the clock broke');
+        return calls;
+      },
     },
-  });
+  );
   assert.deepEqual(await main(process), { code: 70, isUrgent: true });
   const errors = out.stdout.split('\n').filter((line) => line.includes('"level":"error"'));
   assert.equal(errors.length, 1);
   assert.deepEqual([readLast(out.stdout)['outcome'], readLast(out.stdout)['exitCode']], ['bug', 70]);
   assert.equal(JSON.parse(readFileSync(messagePath, 'utf8')).outcome, 'bug');
+  assert.equal(existsSync(tombstone), false);
 });
 
 test('main() answers an error that nobody caught in the same way, and EXIT_ZERO makes it 0', async () => {
@@ -108,7 +113,7 @@ test('main() reports what cannot work in this pod like a wrong configuration, al
   assert.deepEqual(await main(process), { code: 78, isUrgent: false });
   const problems = out.stderr.trimEnd().split('\n');
   const why =
-    'the containers of this pod do not share a process namespace (lastscrape is PID 1); set shareProcessNamespace: true in the spec of the pod';
+    'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
   assert.deepEqual(problems, [
     `Cannot use "process:main" of LASTSCRAPE_DONE_WHEN: ${why}`,
     `Cannot use "signal:one" of LASTSCRAPE_QUIT: ${why}`,

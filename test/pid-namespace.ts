@@ -28,10 +28,18 @@ export type PidNamespace = AsyncDisposable & {
   readonly folder: string;
   /** Starts a program with a UID, and waits until its name is `comm`. */
   start(command: readonly string[], options: { readonly uid: number; readonly comm: string }): Promise<Inhabitant>;
-  /** Starts lastscrape with exactly these variables; `isAlone`: as PID 1 of a namespace of its own inside of this one. */
+  /**
+   * Starts lastscrape with exactly these variables; `isAlone`: as PID 1 of a namespace of its own inside of this one;
+   * `init`: a command that starts it, and is the first program of its container.
+   */
   watch(
     env: Readonly<Record<string, string>>,
-    options?: { readonly uid?: number; readonly args?: readonly string[]; readonly isAlone?: boolean },
+    options?: {
+      readonly uid?: number;
+      readonly args?: readonly string[];
+      readonly isAlone?: boolean;
+      readonly init?: readonly string[];
+    },
   ): Watcher;
 };
 
@@ -98,9 +106,10 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
       );
       return { pid, ended };
     },
-    watch(env, { uid = WATCHER_UID, args = [], isAlone = false } = {}) {
-      const alone = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...setUid(uid), ...commandInside];
-      const command = isAlone ? enter(alone, 0) : enter(commandInside, uid);
+    watch(env, { uid = WATCHER_UID, args = [], isAlone = false, init = [] } = {}) {
+      const container = [...init, ...commandInside];
+      const alone = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...setUid(uid), ...container];
+      const command = isAlone ? enter(alone, 0) : enter(container, uid);
       return startWatcher({ PATH: process.env['PATH'] ?? '', ...env }, args, command);
     },
     async [Symbol.asyncDispose]() {

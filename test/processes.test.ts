@@ -7,7 +7,7 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isStillRunning } from '../src/processes.ts';
-import { startWatcher } from './binary/watcher.ts';
+import { COMMAND, startWatcher } from './binary/watcher.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace } from './pid-namespace.ts';
 import { until } from './pods/until.ts';
 
@@ -110,6 +110,37 @@ test('isStillRunning() tells a process from another one that has its PID by now'
   const child = spawn('true');
   await once(child, 'close');
   assert.equal(await isStillRunning({ pid: child.pid ?? 0, startTicks }), false);
+});
+
+/** A shell that starts what follows, and waits for it as an init does. */
+const INIT = ['sh', '-c', '"$@"; exit $?', 'sh'];
+
+test('readNamespace() is not misled by an init or a shell that starts lastscrape', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  for (const init of [INIT, [...INIT, ...INIT]]) {
+    const alone = await namespace.watch({}, { args: ['--check'], isAlone: true, init }).ended;
+    assert.match(alone.stdout, /^ {2}process namespace: not shared/m, alone.stderr);
+    const beside = await namespace.watch({}, { args: ['--check'], init }).ended;
+    assert.match(beside.stdout, /^ {2}process namespace: shared/m, beside.stderr);
+  }
+  const env = { LASTSCRAPE_DONE_WHEN: 'process:tail', LASTSCRAPE_START_TIMEOUT: '1ms' };
+  const { code, stderr } = await namespace.watch(env, { isAlone: true, init: INIT }).ended;
+  assert.equal(code, 78, 'no helper is quit under a main that is not seen');
+  assert.match(stderr, /do not share a process namespace/);
+});
+
+test('readNamespace() knows the container of a lastscrape that runs there already, from outside', {
+  skip,
+}, async (context) => {
+  const alone = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...COMMAND];
+  const env = { PATH: process.env['PATH'] ?? '', LASTSCRAPE_DONE_WHEN: 'file:/no/such/file', LASTSCRAPE_QUIT: 'none' };
+  const first = startWatcher(env, [], alone);
+  context.after(() => first.child.kill('SIGKILL'));
+  await first.said('watching');
+  const pid = readFileSync(`/proc/${first.child.pid}/task/${first.child.pid}/children`, 'utf8').trim();
+  const exec = ['nsenter', `--pid=/proc/${pid}/ns/pid`, `--mount=/proc/${pid}/ns/mnt`, ...COMMAND];
+  const { stdout } = await startWatcher(env, ['--check'], exec).ended;
+  assert.match(stdout, /^ {2}process namespace: not shared/m);
 });
 
 test('namespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {

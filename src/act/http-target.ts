@@ -22,6 +22,8 @@ export type HttpTargetOptions = {
   readonly servicePorts?: readonly number[];
   /** Who signals the owner of its port, should it not take the request; absent: nobody. */
   readonly sender?: Sender;
+  /** How its processes are named: no other owner of its port is signalled. Default: any name. */
+  readonly programs?: readonly string[];
   /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
   readonly flag?: string | null;
   /** How long it may take to go. Default: 0, it refuses as good as at once. */
@@ -93,7 +95,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     async probe(signal) {
       return (await lookFor([quitPort, ...servicePorts], signal))?.probe ?? 'refused';
     },
-    ...forcing(url, quitPort, options.sender),
+    ...forcing(url, quitPort, options),
     hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
     async inspect() {
       const quit = await look(quitPort);
@@ -109,11 +111,16 @@ export function httpTarget(options: HttpTargetOptions): Target {
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** How to end it without its consent: nothing where its process cannot be in this pod, or cannot be seen. */
-function forcing(url: URL, quitPort: number, sender: Sender | undefined): Pick<Target, 'force' | 'signalLeaves'> {
+function forcing(
+  url: URL,
+  quitPort: number,
+  { sender, programs }: HttpTargetOptions,
+): Pick<Target, 'force' | 'signalLeaves'> {
   // PID 1: no other container's process is in this namespace.
   if (sender === undefined || sender.pid === 1 || !LOOPBACK.test(url.hostname)) return {};
   return {
-    force: (count, answer) => forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, count, sender),
+    force: (count, answer) =>
+      forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, programs ?? null, count, sender),
     signalLeaves: (signal) => ({ leaves: leavesOf(signal) }),
   };
 }

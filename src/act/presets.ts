@@ -9,6 +9,8 @@ export type Preset = {
   readonly name: string;
   /** What its process is named, where that is not the name of the preset. */
   readonly program: string | null;
+  /** Programs that it starts itself, and that listen on ports of its service. */
+  readonly children: readonly string[];
   /** The flag with which it exits with 0 after TERM; null: none is known, or none is needed. */
   readonly exitZeroFlag: string | null;
   /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
@@ -38,6 +40,7 @@ const NO_HEADERS = () => ({});
 /** What most presets have. */
 const PLAIN = {
   program: null,
+  children: [],
   exitZeroFlag: null,
   method: 'POST',
   path: '/quitquitquit',
@@ -71,6 +74,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'istio',
     program: 'pilot-agent',
+    children: ['envoy'],
     port: 15020,
     servicePorts: [15000],
     needsMs: 5_000,
@@ -154,6 +158,7 @@ export const PRESETS: readonly Preset[] = [
     // connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself takes 20300 and no time.
     ...PLAIN,
     name: 'consul-dataplane',
+    children: ['envoy'],
     port: 20600,
     path: '/graceful_shutdown',
     servicePorts: [19000],
@@ -209,6 +214,7 @@ export function presetKind(preset: Preset): TargetKind {
           url,
           version,
           sender: { pid, kill },
+          programs: [preset.program ?? name, ...preset.children],
           headers: preset.headers(env),
           servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
           // An open quit port shows that the flag is set, where it would be closed without.

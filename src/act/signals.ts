@@ -65,14 +65,19 @@ export function leavesOf(signal: string): string {
 const FORCE_SIGNALS = ['TERM', 'KILL'] as const;
 
 /**
- * Signals the processes that listen on a port of loopback: TERM first (`count` is 0), then KILL. Never PID 1, never
- * lastscrape. Never rejects.
+ * Signals the processes that listen on a port of loopback: TERM first (`count` is 0), then KILL. Those named as one of
+ * `programs` only (null: whatever their name), never PID 1, never lastscrape. Never rejects.
  */
-export async function forcePortOwner(port: number, count: number, sender: Sender): Promise<Forced> {
+export async function forcePortOwner(
+  port: number,
+  programs: readonly string[] | null,
+  count: number,
+  sender: Sender,
+): Promise<Forced> {
   const impossible = (why: string) => ({ kind: 'impossible', why: `not forced: ${why}` }) as const;
   const problem = await namespaceProblem(sender.pid);
   if (problem !== null) return impossible(problem);
-  const found = await findPortOwners(port, sender.pid);
+  const found = await findPortOwners(port, programs, sender.pid);
   if (found.kind === 'unknown') return impossible(found.why);
   const signal = FORCE_SIGNALS[count] ?? 'KILL';
   const { reached, why } = await sendSignal(signal, found.processes, sender);

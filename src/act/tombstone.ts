@@ -22,7 +22,7 @@ export type TombstoneOptions = {
 export type OwnTombstone = {
   /** The hold is over: writes it, and goes on writing it. */
   readonly die: () => void;
-  /** The end of the process: writes it for the last time. */
+  /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
   readonly close: (exitCode: number) => void;
 };
 
@@ -52,7 +52,8 @@ export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnT
     },
     close(exitCode) {
       clearInterval(rewriting);
-      write(exitCode);
+      // Whoever waits for it would stop under a main that may run: after a bug, or a second signal.
+      if (died !== null) write(exitCode);
     },
   };
 }

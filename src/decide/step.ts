@@ -72,7 +72,7 @@ export type Facts = {
   /** What the newest look saw, for the log; blank before the first. */
   readonly seenText: string;
   readonly totals: Totals;
-  /** Of main containers that ended for good, the newest look that knew. */
+  /** Of main containers that ended for good, the newest look that knew; none once main is alive again. */
   readonly exitCodes: ExitCodes;
   readonly trail: Trail;
   /** The exporter answered at least once. */
@@ -283,7 +283,12 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
     isBlind: isBlind(look.conditions, facts),
     seenText: seen.text,
     totals,
-    exitCodes: Object.assign({}, facts.exitCodes, ...look.conditions.map(({ exitCodes }) => exitCodes ?? {})),
+    // A restart makes a code that was seen before a thing of the past.
+    exitCodes: Object.assign(
+      {},
+      seen.isAlive ? {} : facts.exitCodes,
+      ...look.conditions.map(({ exitCodes }) => exitCodes ?? {}),
+    ),
     trail: advanceTrail(facts.trail, look),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
     running,

@@ -88,7 +88,8 @@ function conditionOf(argument: string, sidecars: readonly string[], { open, clos
       if (look.kind !== 'done') doneSinceMs = null;
       else if (read.number === seenNumber) {
         // "Done" is to be seen twice: the same answer, served again, is one sight of it.
-        return { kind: 'unknown', why: `${look.seen} ${Math.round(ownPod.nowMs() - read.atMs)} ms ago` };
+        const { exitCodes = {} } = look;
+        return { kind: 'unknown', why: `${look.seen} ${Math.round(ownPod.nowMs() - read.atMs)} ms ago`, exitCodes };
       } else doneSinceMs ??= read.atMs;
       seenNumber = read.number;
       return look;

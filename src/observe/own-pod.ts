@@ -297,11 +297,10 @@ function judgeStatus(status: number, body: string, place: Place): Judged {
       return noSuchPod(place, 'is not there (HTTP 404)');
     default: {
       const message = readStatusMessage(body);
-      const said = message === '' ? '' : `: ${message.slice(0, 100)}`;
-      return passing(
-        `the API server ${place.origin} answers HTTP ${status}${said}`,
-        'it is asked again, ever less often',
-      );
+      const what = `the API server ${place.origin} answers HTTP ${status}`;
+      const judged = passing(what, 'it is asked again, ever less often');
+      // The server's own words may differ each time, and a warning is given once for each text of a problem.
+      return message === '' ? judged : { ...judged, why: `${what}: ${message.slice(0, 100)}` };
     }
   }
 }

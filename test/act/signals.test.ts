@@ -19,24 +19,29 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A server that answers 501 to every POST and goes by TERM; `isDeaf`: not by TERM. */
-async function serve(namespace: PidNamespace, uid: number, address: string, isDeaf = false) {
+/** A server that answers 501 to every POST and goes by TERM; `isDeaf`: not by TERM. Its argv[0] is `name`. */
+async function serve(
+  namespace: PidNamespace,
+  uid: number,
+  address: string,
+  { isDeaf = false, name = 'python3' }: { readonly isDeaf?: boolean; readonly name?: string } = {},
+) {
   const port = await freePort();
-  const server = `exec python3 -m http.server --bind ${address} ${port}`;
-  const command = ['sh', '-c', isDeaf ? `trap "" TERM; ${server}` : server];
+  const server = `exec -a ${name} python3 -m http.server --bind ${address} ${port}`;
+  const command = ['bash', '-c', isDeaf ? `trap "" TERM; ${server}` : server];
   const inhabitant = await namespace.start(command, { uid, comm: 'python3' });
   const url = `http://${address === '::1' ? '[::1]' : 'localhost'}:${port}`;
   await until('a server', 10_000, async () => (await fetch(url)).ok || undefined);
-  return { ...inhabitant, url: `${url}/quit` };
+  return { ...inhabitant, port, url: `${url}/quit` };
 }
 
-async function quit(namespace: PidNamespace, url: string, isAlone = false) {
+async function quit(namespace: PidNamespace, entry: string, isAlone = false) {
   const watcher = namespace.watch(
     {
       LASTSCRAPE_DONE_WHEN: 'file:/no/such/file',
       LASTSCRAPE_SCRAPES: '0',
       LASTSCRAPE_RUN_TIMEOUT: '1ms',
-      LASTSCRAPE_QUIT: url,
+      LASTSCRAPE_QUIT: entry,
       LASTSCRAPE_QUIT_TIMEOUT: '2s',
     },
     { isAlone },
@@ -67,7 +72,7 @@ for (const address of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
 
 test('forcePortOwner() sends KILL to what takes no TERM', { skip }, async () => {
   await using namespace = await openPidNamespace();
-  const server = await serve(namespace, WATCHER_UID, '127.0.0.1', true);
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { isDeaf: true });
   const { code, target, forced } = await quit(namespace, server.url);
   assert.deepEqual([code, target['result']], [0, 'stopped']);
   assert.equal(await server.ended, 137);
@@ -76,6 +81,39 @@ test('forcePortOwner() sends KILL to what takes no TERM', { skip }, async () => 
     ['TERM', 'KILL'],
   );
 });
+
+test("forcePortOwner() leaves another program alone that listens on a port of the preset's", { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { name: '/usr/bin/postgres' });
+  for (const [entry, programs] of [
+    [`cloud-sql-proxy:${await freePort()}:${server.port}`, 'cloud-sql-proxy'],
+    [`istio:${await freePort()}:${server.port}`, 'pilot-agent or envoy'],
+    [`prometheus:${server.port}`, 'prometheus'],
+  ] as const) {
+    const { code, target, forced } = await quit(namespace, entry);
+    assert.deepEqual([code, target['result'], forced], [69, 'failed', []], entry);
+    assert.equal(
+      String(target['hint']).split('; not forced: ')[1],
+      `port ${server.port} belongs to another program than ${programs}`,
+    );
+  }
+  process.kill(server.pid, 0);
+});
+
+for (const [preset, name] of [
+  ['cloud-sql-proxy', '/cloud-sql-proxy'],
+  ['alloydb-proxy', '/alloydb-auth-proxy'],
+  ['istio', '/usr/local/bin/envoy'],
+  ['consul-dataplane', 'envoy'],
+] as const) {
+  test(`forcePortOwner() sends TERM to ${name}, which serves the port of ${preset}`, { skip }, async () => {
+    await using namespace = await openPidNamespace();
+    const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { name });
+    const { code, target } = await quit(namespace, `${preset}:${await freePort()}:${server.port}`);
+    assert.deepEqual([code, target['result']], [0, 'stopped']);
+    assert.equal(await server.ended, 143);
+  });
+}
 
 test('forcePortOwner() says why a process with another UID still runs', { skip }, async () => {
   await using namespace = await openPidNamespace();

@@ -65,7 +65,9 @@ test('the tombstone of a folder that cannot be written is one warning', (context
   // Somebody's link under the temporary name is not written through.
   writeFileSync(join(folder, 'other'), 'other');
   symlinkSync(join(folder, 'other'), join(folder, '.linked.tmp-7'));
-  openAt(join(folder, 'linked')).close(0);
+  const linked = openAt(join(folder, 'linked'));
+  linked.die();
+  linked.close(0);
   assert.match(problems[1] ?? '', /ELOOP/);
   assert.equal(readFileSync(join(folder, 'other'), 'utf8'), 'other');
 });
@@ -141,6 +143,19 @@ test('the last tombstone has the exit code of the process', async (context) => {
   }).ended;
   assert.equal(code, 69);
   assert.equal(parse(readFileSync(path, 'utf8')).ExitCode, 69);
+});
+
+test('no tombstone is written by an end before the hold is over: main may run', async (context) => {
+  const folder = graveyardFor(context);
+  const env = { ...SHORT, LASTSCRAPE_RUN_TIMEOUT: '0', LASTSCRAPE_TOMBSTONE: join(folder, 'lastscrape') };
+  const watcher = startWatcher(env);
+  await watcher.said('main is running');
+  watcher.child.kill('SIGTERM');
+  await watcher.said('asked to terminate');
+  watcher.child.kill('SIGINT');
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, report?.['outcome']], [130, 'terminated']);
+  assert.deepEqual(readdirSync(folder), []);
 });
 
 test('no tombstone is written in a dry run, which says so, nor where none is asked for', async (context) => {

@@ -208,6 +208,7 @@ test('look() proves "done" once for each answer, with an answer for each look at
       assert.deepEqual(await look(), {
         kind: 'unknown',
         why: 'container load ended with 3 1000 ms ago',
+        exitCodes: { load: 3 },
       });
       advance(RUNNING_AGE_MS);
       assert.equal((await look()).kind, 'done');

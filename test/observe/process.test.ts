@@ -46,13 +46,13 @@ test('a watcher in a namespace of its own says what is missing in the spec of th
   assert.equal(code, 78);
   assert.equal(stdout, '');
   const why =
-    'the containers of this pod do not share a process namespace (lastscrape is PID 1); set shareProcessNamespace: true in the spec of the pod';
+    'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
   assert.equal(
     stderr,
     `Cannot use "process:tail" of LASTSCRAPE_DONE_WHEN: ${why}\nCannot use "signal:INT:tail" of LASTSCRAPE_QUIT: ${why}\n`,
   );
   const plain = await namespace.watch({}, { args: ['--check'], isAlone: true }).ended;
-  assert.match(plain.stdout, /^ {2}process namespace: not shared \(lastscrape is PID 1\)/m);
+  assert.match(plain.stdout, /^ {2}process namespace: not shared \(PID 1 is lastscrape, or started it\)/m);
   const shared = await namespace.watch({}, { args: ['--check'] }).ended;
   assert.match(shared.stdout, /^ {2}process namespace: shared; PID 1 is "sleep"$/m);
 });
