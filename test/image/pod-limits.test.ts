@@ -15,7 +15,7 @@ const IMAGE = 'lastscrape:0.1.0';
 
 /** The README's securityContext and limit as podman's options, and a tenth of a core. */
 const LIMITS = [
-  ...['--memory', '64m', '--memory-swap', '64m', '--cpus', '0.1', '--user', '65532', '--cap-drop', 'all'],
+  ...['--memory', '64m', '--memory-swap', '64m', '--cpus', '0.1', '--user', '65532:65532', '--cap-drop', 'all'],
   ...['--security-opt', 'no-new-privileges', '--read-only', '--read-only-tmpfs=false'],
 ];
 

@@ -88,7 +88,7 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
     const [, , { EffectiveCaps, Config, HostConfig } = assert.fail('no lastscrape')] = ended;
     assert.deepEqual(
       [EffectiveCaps ?? [], Config.User, HostConfig.ReadonlyRootfs, HostConfig.Memory, HostConfig.SecurityOpt],
-      [[], '65532', true, 64 * 2 ** 20, ['no-new-privileges']],
+      [[], '65532:65532', true, 64 * 2 ** 20, ['no-new-privileges']],
     );
 
     const total = readFinalTotal(master);
