@@ -21,12 +21,13 @@ ${ending}
 const ENDINGS: Readonly<Record<Death, string>> = {
   SIGKILL: 'kill -KILL "$1"',
   // A program beside it takes 58 of the 64 MiB that its container may have, and the kernel is told whom to end then; it spares the
-  // other one, which comes from a pod of the class Guaranteed. In `args` Kubernetes makes one dollar of two.
+  // other one, which comes from a pod of the class Guaranteed, or ends it, too, after that. In `args` Kubernetes makes one
+  // dollar of two.
   'out of memory': `
 group=/node-cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
 [ "$group" != /node-cgroup/memory ] || group=/node-cgroup$(sed -n 's/^0:://p' /proc/$1/cgroup)
 echo 1000 >/proc/$1/oom_score_adj
-sh -c 'echo $$$$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=58M count=1' "$group"
+sh -c 'echo $$$$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=58M count=1' "$group" || true
 `,
 };
 
