@@ -224,9 +224,11 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
 /** What a signal leaves behind is seen outside of this run: an exit code. */
 function noteSignal({ note }: LoopParts, target: Target, answer: Answer): void {
   if (answer.kind !== 'signalled' || answer.pids.length === 0) return;
-  const { signal, pids } = answer;
-  const fields = { target: target.name, signal, pids, ...target.signalLeaves?.(signal) };
-  note({ level: 'info', msg: 'target signalled', fields });
+  note({ level: 'info', msg: 'target signalled', fields: signalFields(target, answer) });
+}
+
+function signalFields(target: Target, { signal, pids }: Extract<Forced, { kind: 'signalled' }>): Note['fields'] {
+  return { target: target.name, signal, pids, ...target.signalLeaves?.(signal) };
 }
 
 async function force({ note }: LoopParts, target: Target, count: number, answer: Answer | null): Promise<Forced> {
@@ -234,9 +236,7 @@ async function force({ note }: LoopParts, target: Target, count: number, answer:
   if (forced.kind === 'impossible') {
     note({ level: 'debug', msg: 'target not forced', fields: { target: target.name, why: forced.why } });
   } else if (forced.pids.length > 0) {
-    const { signal, pids } = forced;
-    const fields = { target: target.name, signal, pids, ...target.signalLeaves?.(signal) };
-    note({ level: 'warn', msg: 'target did not go: its process is signalled', fields });
+    note({ level: 'warn', msg: 'target did not go: its process is signalled', fields: signalFields(target, forced) });
   }
   return forced;
 }

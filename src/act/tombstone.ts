@@ -29,22 +29,25 @@ export type OwnTombstone = {
 /** Opens the tombstone; lastscrape is born now. Writes nothing yet. */
 export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnTombstone {
   const born = time();
-  const early = tombstoneProblem(path);
-  if (early !== null) warn(early);
   let died: string | null = null;
   let rewriting: NodeJS.Timeout | undefined;
-  let hasWarned = early !== null;
-  function write(exitCode: number): void {
-    died ??= time();
-    const problem = writeTombstone(
-      path,
-      `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`,
-      pid,
-    );
+  let hasWarned = false;
+  function tell(problem: string | null): void {
     if (problem === null || hasWarned) return;
     hasWarned = true;
     warn(problem);
   }
+  function write(exitCode: number): void {
+    died ??= time();
+    tell(
+      writeTombstone(
+        path,
+        `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`,
+        pid,
+      ),
+    );
+  }
+  tell(tombstoneProblem(path));
   return {
     die() {
       write(0);
