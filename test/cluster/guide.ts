@@ -20,7 +20,7 @@ import {
 import { until } from '../pods/until.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
-import { END_MS, proveGoodEnd, START_MS, stage, statusOf, storyIn, untilContainer } from './story.ts';
+import { END_MS, proveGoodEnd, START_MS, stage, statusOf, storyIn, untilContainer, untilLogged } from './story.ts';
 
 /** Registers the stories. */
 export function tellGuide(): void {
@@ -88,9 +88,7 @@ export function tellGuide(): void {
       (each) => statusOf(each, 'export-orders')?.state.terminated !== undefined,
     );
     const { name } = pod.metadata;
-    await until('the hold', 60_000, async () =>
-      (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
-    );
+    await untilLogged(namespace, pod, 'main ended', 60_000);
     const metrics = `/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`;
     assert.match(await stage().cluster.read(metrics), /^orders_exported 3000$/m);
     const printed = await printing;

@@ -48,11 +48,6 @@ export type ImageLoader = Disposable & {
 /** @param command a shell command line to which the path of an archive is added, such as `ctr -n k8s.io images import` */
 export function openImageLoader(programs: Programs, command: string): ImageLoader {
   const directory = mkdtempSync(join(tmpdir(), 'lastscrape-images-'));
-  const rootOf = (name: string) => {
-    const root = join(directory, name);
-    mkdirSync(root);
-    return root;
-  };
   const load = async (file: string) => {
     await runShell(`${command} "$ARCHIVE"`, directory, { ARCHIVE: file });
     rmSync(file);
@@ -71,32 +66,14 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
       packNamed(join(DIST, 'image'), IMAGES.lastscrape, file('lastscrape'));
       await load(file('lastscrape'));
 
-      const exporterRoot = rootOf('exporter');
-      const real = programs.exporters.find(({ isReal }) => isReal);
-      const exporterConfig =
-        real === undefined
-          ? readLines(makeExporterRoot(exporterRoot))
-          : { entrypoint: addProgram(exporterRoot, real.command[0] ?? ''), user: '1000:1000' };
-      packFolder(exporterRoot, IMAGES.exporter, exporterConfig, file('exporter'));
-      await load(file('exporter'));
-
       mkdirSync(locustRoot);
       locustLines = makeLocustRoot(locustRoot, programs.locust?.[0] ?? '');
       await loadLocustAs(IMAGES.locust);
 
-      const prometheusRoot = rootOf('prometheus');
-      const entrypoint = addProgram(prometheusRoot, CLUSTER_PROMETHEUS_PATH);
-      packFolder(prometheusRoot, IMAGES.prometheus, { entrypoint, user: '65534:65534' }, file('prometheus'));
-      await load(file('prometheus'));
-
-      const busyboxRoot = rootOf('busybox');
-      addBusybox(busyboxRoot, findOnPath('busybox') ?? '');
-      packFolder(busyboxRoot, IMAGES.busybox, { entrypoint: ['/bin/sh'], user: '1000:1000' }, file('busybox'));
-      await load(file('busybox'));
-
-      for (const { name, make } of MIGRATION_IMAGES) {
-        const root = rootOf(name);
-        packFolder(root, IMAGES[name], make(root), file(name));
+      for (const { name, make } of MADE) {
+        const root = join(directory, name);
+        mkdirSync(root);
+        packFolder(root, IMAGES[name], make(root, programs), file(name));
         await load(file(name));
       }
     },
@@ -104,13 +81,35 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
   };
 }
 
-/** An image of the migration stories: how its folder is filled, and what it then says of itself. */
-type MigrationImage = { readonly name: keyof typeof IMAGES; readonly make: (root: string) => ImageConfig };
+/** An image that is made here: how its folder is filled, and what it then says of itself. */
+type Made = {
+  readonly name: keyof typeof IMAGES;
+  readonly make: (root: string, programs: Programs) => ImageConfig;
+};
 
 /** The user of lastscrape's image, and of the real Cloud SQL Auth Proxy (distroless' nonroot). */
 const NONROOT = '65532:65532';
 
-const MIGRATION_IMAGES: readonly MigrationImage[] = [
+const MADE: readonly Made[] = [
+  {
+    name: 'exporter',
+    make(root, { exporters }) {
+      const real = exporters.find(({ isReal }) => isReal);
+      if (real === undefined) return readLines(makeExporterRoot(root));
+      return { entrypoint: addProgram(root, real.command[0] ?? ''), user: '1000:1000' };
+    },
+  },
+  {
+    name: 'prometheus',
+    make: (root) => ({ entrypoint: addProgram(root, CLUSTER_PROMETHEUS_PATH), user: '65534:65534' }),
+  },
+  {
+    name: 'busybox',
+    make(root) {
+      addBusybox(root, findOnPath('busybox') ?? '');
+      return { entrypoint: ['/bin/sh'], user: '1000:1000' };
+    },
+  },
   {
     // Any main: a script in /bin, so that the kernel names its process "report".
     name: 'report',

@@ -5,11 +5,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { until } from '../pods/until.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, type Report, START_MS, stage, statusOf, storyIn } from './story.ts';
+import { END_MS, readEnd, START_MS, stage, statusOf, storyIn, untilLogged } from './story.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
 
@@ -45,7 +44,7 @@ export function tellMigration(): void {
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped']);
-    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 0 });
+    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
     const log = await namespace.readLog(pod.metadata.name, 'statsd-exporter');
     assert.match(log, /lastscrape has Died, TERM for/);
     assert.ok(finishedAt(pod, 'statsd-exporter') >= finishedAt(pod, MAIN));
@@ -55,7 +54,7 @@ export function tellMigration(): void {
     await start(namespace, 'kubexit-chain', (spec) => withMain(spec, ['/kubexit/kubexit', MAIN, '--fail']));
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Failed', { [MAIN]: 3, 'statsd-exporter': 0, lastscrape: 0 });
-    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 3 });
+    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 3 });
   });
 
   migration('scuttle: the proxy, then Istio', async (namespace) => {
@@ -67,7 +66,7 @@ export function tellMigration(): void {
       lastscrape: 0,
     });
     assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
-    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 0 });
+    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
     const log = await namespace.readLog(pod.metadata.name, 'istio-proxy');
     assert.match(log, /it was asked: POST \/quitquitquit/);
   });
@@ -94,7 +93,7 @@ export function tellMigration(): void {
     await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd', 'off'));
     const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
     assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 69);
-    const [target] = readReport(pod).targets;
+    const [target] = readEnd(pod).report.targets;
     assert.equal(target?.result, 'failed');
     assert.match(target?.hint ?? '', /404.*config\.linkerd\.io\/proxy-admin-shutdown: enabled/);
   });
@@ -104,7 +103,7 @@ export function tellMigration(): void {
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped', 'cloud-sql-proxy stopped']);
-    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 0 });
+    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
   });
 
   migration('k8s-controller-sidecars: a main that was OOMKilled is a main that ended', async (namespace) => {
@@ -112,7 +111,7 @@ export function tellMigration(): void {
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Failed', exitCodesWith(137));
     assert.equal(statusOf(pod, MAIN)?.state.terminated?.reason, 'OOMKilled');
-    assert.deepEqual(readReport(pod).mainExitCodes, { [MAIN]: 137 });
+    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 137 });
   });
 
   migration('k8s-controller-sidecars: the same without any right in the cluster', async (namespace) => {
@@ -127,7 +126,7 @@ export function tellMigration(): void {
     });
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
-    assert.equal(readReport(pod).outcome, 'scraped');
+    assert.equal(readEnd(pod).report.outcome, 'scraped');
   });
 
   migration('pkill: TERM by name, and nothing but 0 in the pod', async (namespace) => {
@@ -149,7 +148,7 @@ export function tellMigration(): void {
     const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
     assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 78);
     assert.ok(statusOf(pod, MAIN)?.state.running, 'main has not ended yet');
-    const [problem = ''] = readReport(pod).problems ?? [];
+    const [problem = ''] = readEnd(pod).report.problems ?? [];
     assert.match(problem, /^Cannot use "signal:cloud-sql-proxy" of LASTSCRAPE_QUIT: /);
   });
 }
@@ -216,9 +215,7 @@ function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd', quit: 'on' | 'off' =
 async function scrapeHeld(namespace: Namespace): Promise<void> {
   const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
   const { name } = pod.metadata;
-  await until('the hold', START_MS, async () =>
-    (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
-  );
+  await untilLogged(namespace, pod, 'main ended', START_MS);
   const page = await stage().cluster.read(`/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`);
   assert.match(page, /^report_rows 42$/m);
 }
@@ -255,19 +252,8 @@ function finishedAt(pod: Pod, container: string): string {
   return statusOf(pod, container)?.state.terminated?.finishedAt ?? '';
 }
 
-type MigrationReport = Report & {
-  readonly targets: readonly { readonly target: string; readonly result: string; readonly hint?: string }[];
-  readonly mainExitCodes?: Readonly<Record<string, number>>;
-};
-
-function readReport(pod: Pod): MigrationReport {
-  const { message } = statusOf(pod, 'lastscrape')?.state.terminated ?? {};
-  assert.ok(message, 'lastscrape has a termination message');
-  return JSON.parse(message);
-}
-
 /** The outcome, and the result of each target, in the order in which they were asked. */
 function readResults(pod: Pod): readonly string[] {
-  const { outcome, targets } = readReport(pod);
+  const { outcome, targets } = readEnd(pod).report;
   return [outcome, ...targets.map(({ target, result }) => `${target} ${result}`)];
 }

@@ -20,6 +20,7 @@ import {
   statusOf,
   story,
   untilContainer,
+  untilLogged,
 } from './story.ts';
 
 const OPTED_OUT = { 'lastscrape.dev/inject': 'false' };
@@ -193,9 +194,7 @@ export function tellPods(): void {
       await untilContainer(namespace, MASTER, 'terminated', END_MS);
       const { name } = masterPod(namespace).metadata;
       const total = await readLocustTotal(namespace);
-      await until('the hold', 60_000, async () =>
-        (await namespace.readLog(name, 'lastscrape')).includes('"msg":"main ended"') ? true : undefined,
-      );
+      await untilLogged(namespace, masterPod(namespace), 'main ended', 60_000);
       await stage().cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
       const { pod } = await namespace.untilPod(
         'the pod gone',
@@ -286,11 +285,7 @@ const lost: boolean[] = [];
 async function untilMoment(namespace: Namespace, moment: 'while main runs' | 'in the hold'): Promise<void> {
   const msg = moment === 'in the hold' ? 'main ended' : 'main is running';
   await untilContainer(namespace, 'lastscrape', 'running', START_MS);
-  await until(`"${msg}" in the log of lastscrape`, END_MS, async () =>
-    (await namespace.readLog(masterPod(namespace).metadata.name, 'lastscrape')).includes(`"msg":"${msg}"`)
-      ? true
-      : undefined,
-  );
+  await untilLogged(namespace, masterPod(namespace), msg, END_MS);
 }
 
 function withMain(spec: PodSpec, change: object): PodSpec {

@@ -68,7 +68,7 @@ export type Report = {
   readonly mainEndedAt: string;
   readonly scrapesSeen: number;
   readonly mainExitCodes?: Readonly<Record<string, number>>;
-  readonly targets: readonly { readonly target: string; readonly result: string }[];
+  readonly targets: readonly { readonly target: string; readonly result: string; readonly hint?: string }[];
   readonly final: { readonly requests: number };
   readonly exitCode: number;
 };
@@ -104,11 +104,24 @@ export async function untilContainer(
   return pod;
 }
 
-/** The termination message of lastscrape in the newest state of the master's pod. */
-export function readReport(namespace: Namespace): { readonly report: Report; readonly exitCode: number } {
-  const terminated = statusOf(masterPod(namespace), 'lastscrape')?.state.terminated;
+/** The termination message of lastscrape in that state of a pod, and its exit code. */
+export function readEnd(pod: Pod): { readonly report: Report; readonly exitCode: number } {
+  const terminated = statusOf(pod, 'lastscrape')?.state.terminated;
   assert.ok(terminated?.message, 'lastscrape has a termination message');
   return { report: JSON.parse(terminated.message), exitCode: terminated.exitCode };
+}
+
+/** The same in the newest state of the master's pod. */
+export function readReport(namespace: Namespace): ReturnType<typeof readEnd> {
+  return readEnd(masterPod(namespace));
+}
+
+/** Waits until lastscrape has logged that message in a pod. */
+export async function untilLogged(namespace: Namespace, pod: Pod, msg: string, withinMs: number): Promise<void> {
+  await until(`"${msg}" in the log of lastscrape`, withinMs, async () => {
+    const log = await namespace.readLog(pod.metadata.name, 'lastscrape');
+    return log.includes(`"msg":"${msg}"`) ? true : undefined;
+  });
 }
 
 /** The total in Locust's own summary. */
