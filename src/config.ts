@@ -4,7 +4,7 @@
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
 import type { Limits, LogLevel } from './decide/model.ts';
 import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
-import type { Parsed } from './parsed.ts';
+import type { ParseResult } from './parse-result.ts';
 import { redactUrl } from './redact.ts';
 
 /** One row of the table of variables, as `--help` and the README show it. */
@@ -156,14 +156,14 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
     problems.push(`Cannot read ${name}: ${problem}`);
   }
 
-  function read<Value>(name: VariableName, parse: (text: string) => Parsed<Value>): Value | undefined {
+  function read<Value>(name: VariableName, parse: (text: string) => ParseResult<Value>): Value | undefined {
     const text = textOf(env, name);
     const parsed = parse(text);
     if ('value' in parsed) return parsed.value;
     addProblem(name, `it is ${quote(text)}; must be ${parsed.problem}`);
     return undefined;
   }
-  function readEntries<Value>(name: VariableName, parse: (entry: string) => Parsed<Value>): readonly Value[] {
+  function readEntries<Value>(name: VariableName, parse: (entry: string) => ParseResult<Value>): readonly Value[] {
     return textOf(env, name)
       .split(',')
       .flatMap((entry) => {
@@ -284,7 +284,7 @@ function unknownVariables(env: Environment): string[] {
     .sort();
 }
 
-function parseMetricsUrl(text: string): Parsed<URL> {
+function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '') {
     return { problem: 'an http: URL without user and password, such as "http://localhost:9646/metrics"' };
@@ -292,7 +292,11 @@ function parseMetricsUrl(text: string): Parsed<URL> {
   return { value: url };
 }
 
-function parseCondition(entry: string, kinds: readonly ConditionKind[], context: ConditionContext): Parsed<Condition> {
+function parseCondition(
+  entry: string,
+  kinds: readonly ConditionKind[],
+  context: ConditionContext,
+): ParseResult<Condition> {
   const colonAt = entry.indexOf(':');
   const kind = kinds.find(({ name }) => name === entry.slice(0, Math.max(0, colonAt)));
   if (kind === undefined) return { problem: `one of ${list(kinds.map(({ usage }) => usage))}` };
@@ -300,7 +304,7 @@ function parseCondition(entry: string, kinds: readonly ConditionKind[], context:
   return 'value' in parsed ? parsed : { problem: `${kind.usage} with ${parsed.problem}` };
 }
 
-function parseTarget(entry: string, kinds: readonly TargetKind[], context: TargetContext): Parsed<Target> {
+function parseTarget(entry: string, kinds: readonly TargetKind[], context: TargetContext): ParseResult<Target> {
   if (entry === 'none') return { problem: 'the only entry: "none" stops nothing' };
   for (const kind of kinds) {
     const parsed = kind.read(entry, context);
@@ -309,38 +313,38 @@ function parseTarget(entry: string, kinds: readonly TargetKind[], context: Targe
   return { problem: `one of ${list([...kinds.map(({ usage }) => usage), 'none'])}` };
 }
 
-function parseScrapes(text: string): Parsed<number> {
+function parseScrapes(text: string): ParseResult<number> {
   const count = Number(text);
   if (!/^\d+$/.test(text) || count > SCRAPES_MAX) return { problem: `a whole number from 0 to ${SCRAPES_MAX}` };
   return { value: count };
 }
 
 /** RFC 1123 label (Kubernetes documentation, "Object Names and IDs"). */
-function parseContainerName(text: string): Parsed<string> {
+function parseContainerName(text: string): ParseResult<string> {
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text)) {
     return { problem: 'the name of a container such as "istio-proxy"' };
   }
   return { value: text };
 }
 
-function parseTombstonePath(text: string): Parsed<string | null> {
+function parseTombstonePath(text: string): ParseResult<string | null> {
   if (text === 'none') return { value: null };
   if (!/^\/.*[^/]$/.test(text)) return { problem: '"none" or an absolute path such as "/graveyard/lastscrape"' };
   return { value: text };
 }
 
-function parseBoolean(text: string): Parsed<boolean> {
+function parseBoolean(text: string): ParseResult<boolean> {
   if (text !== 'true' && text !== 'false') return { problem: '"true" or "false"' };
   return { value: text === 'true' };
 }
 
-function parseLogLevel(text: string): Parsed<LogLevel> {
+function parseLogLevel(text: string): ParseResult<LogLevel> {
   if (text === 'debug' || text === 'info' || text === 'warn' || text === 'error') return { value: text };
   return { problem: '"debug", "info", "warn" or "error"' };
 }
 
 /** `500ms`, `90s`, `1m30s`, `2h`, each unit at most once and the largest first; a bare integer is seconds. */
-function parseDuration(text: string, minMs = 0): Parsed<number> {
+function parseDuration(text: string, minMs = 0): ParseResult<number> {
   const [match, h = 0, m = 0, s = 0, ms = 0] = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text) ?? [];
   const isBare = /^\d+$/.test(text);
   const valueMs = isBare

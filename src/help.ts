@@ -6,7 +6,7 @@ import { redactUrl } from './redact.ts';
 const WIDTH = 100;
 
 /** The whole of `--help`: every variable with its default, the kinds, the exit codes. */
-export function helpText({ conditions, targets }: Kinds): string {
+export function formatHelp({ conditions, targets }: Kinds): string {
   const variables = VARIABLES.flatMap((variable) => [
     `  ${variable.name}=${variable.default}`,
     ...wrap(plain(variable.meaning), '      '),
@@ -38,7 +38,7 @@ export function helpText({ conditions, targets }: Kinds): string {
 }
 
 /** The whole of `--check`: what a run with this configuration would do; `found` is what this very pod shows now. */
-export function planText(config: Config, found: readonly string[]): string {
+export function formatPlan(config: Config, found: readonly string[]): string {
   const { limits, targets, conditions, metricsUrl } = config;
   const span = (ms: number) => formatDuration(ms);
   const isHeld = limits.scrapesWantedCount > 0 && limits.ttlMs > 0;

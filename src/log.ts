@@ -1,6 +1,6 @@
 // The log: one JSON object a line. Stays so short that a pipe nobody reads (64 KiB on Linux) never blocks the run.
 
-import type { LogLevel, Note } from './decide/model.ts';
+import type { LogEntry, LogLevel } from './decide/model.ts';
 
 /** All lines of a run at `info` and above, the report not among them. */
 export const LOG_MAX_BYTES = 28 * 1024;
@@ -14,7 +14,7 @@ const FIELD_MAX_LENGTH = 400;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 export type Log = {
-  readonly note: (note: Note) => void;
+  readonly note: (note: LogEntry) => void;
   /** Writes the last line, at every level; whoever calls it keeps it short. */
   readonly report: (fields: Readonly<Record<string, unknown>>) => void;
 };
@@ -35,11 +35,11 @@ export function openLog({ level, write, time }: LogOptions): Log {
   let isFull = false;
   let isDebugFull = false;
 
-  function lineOf(note: Note): string {
+  function lineOf(note: LogEntry): string {
     const fields = Object.fromEntries(Object.entries(note.fields).map(([name, value]) => [name, cut(value)]));
     return `${JSON.stringify({ time: time(), level: note.level, msg: note.msg, ...fields })}\n`;
   }
-  function writeDebug(note: Note): void {
+  function writeDebug(note: LogEntry): void {
     if (isDebugFull) return;
     const line = lineOf(note);
     debugBytes += byteLength(line);

@@ -1,8 +1,8 @@
 // Observe → decide → act: drives the law with real looks, real time and real targets, one look in flight at a time.
 // Holds no rule of its own: `step` and `nextQuitMove` decide, this obeys.
 
-import type { Forced, Target } from './act/target.ts';
-import { type ConditionLook, type Limits, NOT_LOOKED, type Note, type Observation } from './decide/model.ts';
+import type { ForceResult, Target } from './act/target.ts';
+import type { ConditionObservation, Limits, LogEntry, Observation } from './decide/model.ts';
 import { type Answer, beginQuit, nextQuitMove, type QuitEvent, type QuitResult, shareQuit } from './decide/quit.ts';
 import type { TargetReport } from './decide/report.ts';
 import { initialState, quitDeadlineMs, type State, step } from './decide/step.ts';
@@ -39,7 +39,7 @@ export type LoopParts = {
   readonly targets: readonly Target[];
   readonly quitTimeoutMs: number;
   readonly isDryRun: boolean;
-  readonly note: (note: Note) => void;
+  readonly note: (note: LogEntry) => void;
   /** Called once, when the hold is over and before anything is asked to quit. */
   readonly beforeQuit: () => void;
   /** Called at each change of state and after each target. */
@@ -90,7 +90,7 @@ async function observe(parts: LoopParts, stateDeadlineMs: number | null, isTold:
   const untoldAtMs = isTold ? null : signals.terminatedAtMs;
   const graceEndMs = untoldAtMs === null ? Number.POSITIVE_INFINITY : untoldAtMs + limits.terminationGraceMs;
   const deadlineMs = Math.min(stateDeadlineMs ?? Number.POSITIVE_INFINITY, graceEndMs);
-  const nothing: ConditionLook[] = parts.conditions.map(() => ({ kind: 'unknown', why: NOT_LOOKED }));
+  const nothing: ConditionObservation[] = parts.conditions.map(() => ({ kind: 'notObserved' }));
   if (startedAtMs >= deadlineMs) {
     const { terminatedAtMs } = signals;
     return { startedAtMs, atMs: startedAtMs, terminatedAtMs, exporter: { kind: 'none' }, conditions: nothing };
@@ -114,12 +114,12 @@ async function observe(parts: LoopParts, stateDeadlineMs: number | null, isTold:
     const exporter = parts.readExporter === null ? parts.notRead : await parts.readExporter(reading.signal);
     const conditions = nothing;
     for (const [index, condition] of inOrder(parts.conditions)) {
-      const seen = await condition.look({ exporter, signal: looking.signal });
+      const seen = await condition.observe({ exporter, signal: looking.signal });
       conditions[index] = seen;
       if (seen.kind === 'alive') break;
     }
     const { terminatedAtMs } = signals;
-    return { startedAtMs, atMs: clock.nowMs(), terminatedAtMs, exporter: exporter.look, conditions };
+    return { startedAtMs, atMs: clock.nowMs(), terminatedAtMs, exporter: exporter.observation, conditions };
   } finally {
     for (const cancel of cancels) cancel();
   }
@@ -187,7 +187,7 @@ async function quitTarget(
         break;
       case 'probe':
         await pause(parts, next.move.afterMs, [signals.second]);
-        event = { kind: 'probed', probe: await target.probe(signals.second) };
+        event = { kind: 'probed', probe: await target.probe(1_000, signals.second) };
         break;
       case 'force': {
         const forced = await force(parts, target, next.move.count, quit.answer);
@@ -227,11 +227,14 @@ function noteSignal({ note }: LoopParts, target: Target, answer: Answer): void {
   note({ level: 'info', msg: 'target signalled', fields: signalFields(target, answer) });
 }
 
-function signalFields(target: Target, { signal, pids }: Extract<Forced, { kind: 'signalled' }>): Note['fields'] {
+function signalFields(
+  target: Target,
+  { signal, pids }: Extract<ForceResult, { kind: 'signalled' }>,
+): LogEntry['fields'] {
   return { target: target.name, signal, pids, ...target.signalLeaves?.(signal) };
 }
 
-async function force({ note }: LoopParts, target: Target, count: number, answer: Answer | null): Promise<Forced> {
+async function force({ note }: LoopParts, target: Target, count: number, answer: Answer | null): Promise<ForceResult> {
   const forced = (await target.force?.(count, answer)) ?? { kind: 'impossible', why: 'there is no way to force it' };
   if (forced.kind === 'impossible') {
     note({ level: 'debug', msg: 'target not forced', fields: { target: target.name, why: forced.why } });
@@ -255,7 +258,9 @@ function ended(parts: LoopParts, target: Target, result: QuitResult, tookSeconds
 }
 
 function noteLook({ note }: LoopParts, { startedAtMs, atMs, exporter, conditions }: Observation): void {
-  const seen = conditions.map((look) => `${look.kind}: ${look.kind === 'unknown' ? look.why : look.seen}`);
+  const seen = conditions.map(
+    (look) => `${look.kind}${'seen' in look ? `: ${look.seen}` : 'why' in look ? `: ${look.why}` : ''}`,
+  );
   const tookSeconds = Math.round(atMs - startedAtMs) / 1000;
   note({ level: 'debug', msg: 'look', fields: { tookSeconds, exporter, conditions: seen } });
 }

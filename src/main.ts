@@ -1,12 +1,12 @@
 // The composition root: holds the tables of kinds, puts the parts together, turns what they came to into output and an
 // exit code. Everything of the process comes in as a parameter.
 
-import { findMesh, noteText, orderNotes } from './act/order.ts';
+import { findForgottenMesh, formatWarning, listTargetWarnings } from './act/order.ts';
 import { PRESETS, presetKind } from './act/presets.ts';
 import { signalKind } from './act/signal-target.ts';
 import type { TargetKind } from './act/target.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
-import { openTombstone, tombstoneProblem } from './act/tombstone.ts';
+import { findTombstoneProblem, openTombstone } from './act/tombstone.ts';
 import { urlKind } from './act/url-target.ts';
 import {
   type Config,
@@ -18,7 +18,7 @@ import {
   type Self,
   type TerminationLog,
 } from './config.ts';
-import type { Note } from './decide/model.ts';
+import type { LogEntry } from './decide/model.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -29,7 +29,7 @@ import {
   type TargetReport,
 } from './decide/report.ts';
 import type { State } from './decide/step.ts';
-import { helpText, planText } from './help.ts';
+import { formatHelp, formatPlan } from './help.ts';
 import { openLog } from './log.ts';
 import { type Clock, type LoopParts, runLoop, type Signals } from './loop.ts';
 import type { Condition, ConditionKind } from './observe/condition.ts';
@@ -40,7 +40,7 @@ import { metricKind } from './observe/metric.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
-import { describeNamespace } from './processes.ts';
+import { describeNamespace } from './procfs.ts';
 import { COMMIT, VERSION } from './version.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
@@ -100,7 +100,7 @@ export async function main(process: Process): Promise<Exit> {
     return leave(EXIT.done);
   }
   if (argv[0] === '--help') {
-    process.stdout(helpText(KINDS));
+    process.stdout(formatHelp(KINDS));
     return leave(EXIT.done);
   }
   // Before entries are checked, which asks servers: PID 1 of a container never hears of a signal that nobody listened to.
@@ -115,7 +115,7 @@ export async function main(process: Process): Promise<Exit> {
     return result.isExitZero ? outlastMain(process, result, heard) : leave(EXIT.misconfigured);
   }
   if (heard === null) {
-    process.stdout(planText(result.config, await inspect(result.config, process.pid)));
+    process.stdout(formatPlan(result.config, await inspect(result.config, process.pid)));
     await closeAll(result.config.conditions);
     return leave(EXIT.done);
   }
@@ -155,15 +155,15 @@ async function inspect(config: Config, ownPid: number): Promise<readonly string[
   const lines = [`process namespace: ${await describeNamespace(ownPid)}`];
   for (const { text, inspect: look } of conditions) lines.push(...(await about(text, look)));
   for (const { name, inspect: look } of targets) lines.push(...(await about(name, look)));
-  const problem = tombstonePath === null ? null : tombstoneProblem(tombstonePath);
+  const problem = tombstonePath === null ? null : findTombstoneProblem(tombstonePath);
   if (problem !== null) lines.push(`warning: ${problem}`);
-  lines.push(...targetNotes(config).map((note) => `warning: ${noteText(note)}`));
+  lines.push(...targetNotes(config).map((note) => `warning: ${formatWarning(note)}`));
   return lines;
 }
 
-function targetNotes({ targets, conditions, quitTimeoutMs }: Config): readonly Note[] {
+function targetNotes({ targets, conditions, quitTimeoutMs }: Config): readonly LogEntry[] {
   const waitsForAll = conditions.some((condition) => condition.waitsForAll === true);
-  return orderNotes(targets, { quitTimeoutMs, waitsForAll });
+  return listTargetWarnings(targets, { quitTimeoutMs, waitsForAll });
 }
 
 async function about(name: string, look: (() => Promise<readonly string[]>) | undefined): Promise<readonly string[]> {
@@ -230,7 +230,7 @@ async function run(process: Process, config: Config, { signals, secondSignal }: 
       progress: (now, done) => write(report(now, done, false)),
     });
     // A pod that is being stopped ends its proxies by itself.
-    if (signals.terminatedAtMs === null) (await findMesh(config.targets, PRESETS)).forEach(log.note);
+    if (signals.terminatedAtMs === null) (await findForgottenMesh(config.targets, PRESETS)).forEach(log.note);
     const second = secondSignal();
     const built = report(state, targets, true);
     const code =

@@ -45,21 +45,21 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   decide: { parts: [], why: 'the law knows nothing of the world: no clock, no I/O, no configuration' },
   wire: { parts: [], why: 'bytes become values here, whoever reads them' },
   net: { parts: [], why: 'connections know nothing of what they are for' },
-  parsed: { parts: [], why: 'a leaf' },
+  'parse-result': { parts: [], why: 'a leaf' },
   redact: { parts: [], why: 'a leaf' },
   version: { parts: [], why: 'a leaf' },
-  processes: { parts: [], why: 'a leaf: it says what /proc shows, whoever asks' },
+  procfs: { parts: [], why: 'a leaf: it says what /proc shows, whoever asks' },
   observe: {
-    parts: ['wire', 'net', 'processes', 'type decide', 'type parsed'],
+    parts: ['wire', 'net', 'procfs', 'type decide', 'type parse-result'],
     why: 'a look says what it saw and decides nothing',
   },
   act: {
-    parts: ['net', 'redact', 'processes', 'type decide', 'type parsed'],
+    parts: ['net', 'redact', 'procfs', 'type decide', 'type parse-result'],
     why: 'what is done was decided elsewhere',
   },
   log: { parts: ['type decide'], why: 'the log writes notes and makes none' },
   config: {
-    parts: ['redact', 'type decide', 'type observe', 'type act', 'type parsed'],
+    parts: ['redact', 'type decide', 'type observe', 'type act', 'type parse-result'],
     why: 'the kinds come in as a parameter',
   },
   help: { parts: ['config', 'redact'], why: 'it prints the table of variables' },
@@ -95,7 +95,7 @@ const IMPURE =
 
 test('decide, wire and config are pure', () => {
   for (const file of files.filter((each) =>
-    ['decide', 'wire', 'config', 'parsed', 'redact', 'help', 'log'].includes(partOf(each)),
+    ['decide', 'wire', 'config', 'parse-result', 'redact', 'help', 'log'].includes(partOf(each)),
   )) {
     const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'));
     assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);

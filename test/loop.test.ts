@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Target } from '../src/act/target.ts';
-import type { ConditionLook, ExporterLook, Limits, Note } from '../src/decide/model.ts';
+import type { ConditionObservation, ExporterObservation, Limits, LogEntry } from '../src/decide/model.ts';
 import type { Answer, Probe } from '../src/decide/quit.ts';
 import { type LoopParts, runLoop } from '../src/loop.ts';
 import type { Condition, ExporterReading } from '../src/observe/condition.ts';
@@ -16,8 +16,8 @@ const LIMITS: Limits = {
   pollMs: 1_000,
   isMetric: [false],
 };
-const ALIVE: ConditionLook = { kind: 'alive', seen: 'port open' };
-const DONE: ConditionLook = { kind: 'done', seen: 'port refused', provesWasAlive: false };
+const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
+const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
 
 /** A clock that jumps to its next timer whenever everything waits. */
 class VirtualClock {
@@ -67,7 +67,7 @@ function world(script: Script) {
   const clock = new VirtualClock();
   const first = new AbortController();
   const second = new AbortController();
-  const notes: Note[] = [];
+  const notes: LogEntry[] = [];
   const progress: string[] = [];
   let terminatedAtMs: number | null = null;
   const conditions = script.conditions ?? [conditionOf('port', () => DONE)];
@@ -105,12 +105,12 @@ function world(script: Script) {
   };
 }
 
-function reading(look: ExporterLook): ExporterReading {
-  return { look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
+function reading(look: ExporterObservation): ExporterReading {
+  return { observation: look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
 }
 
-function conditionOf(text: string, look: () => ConditionLook, metricName: string | null = null): Condition {
-  return { text, metricName, look: async () => look() };
+function conditionOf(text: string, look: () => ConditionObservation, metricName: string | null = null): Condition {
+  return { text, metricName, observe: async () => look() };
 }
 
 /** A target that answers and shows its port as it is told to; `asked` and `probed` say how often. */

@@ -5,7 +5,7 @@ import type { Answer, Probe } from '../decide/quit.ts';
 import { dial } from '../net/dial.ts';
 import { openExchange } from '../net/exchange.ts';
 import { redactUrl } from '../redact.ts';
-import { forcePortOwner, leavesOf, type Sender } from './signals.ts';
+import { describeExitCode, forcePortOwner, type Sender } from './signals.ts';
 import type { Target } from './target.ts';
 
 const PROBE_TIMEOUT_MS = 1_000;
@@ -16,7 +16,7 @@ export type HttpTargetOptions = {
   /** `http:`; a user and a password become a Basic authorization. */
   readonly url: URL;
   readonly version: string;
-  /** Sent besides the usual ones; their values are never printed. */
+  /** SendResult besides the usual ones; their values are never printed. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports of its service, on the host of the URL: it is gone when they refuse, too. Default: none. */
   readonly servicePorts?: readonly number[];
@@ -52,15 +52,15 @@ export function httpTarget(options: HttpTargetOptions): Target {
     const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     headers['authorization'] = `Basic ${btoa(String.fromCodePoint(...new TextEncoder().encode(user)))}`;
   }
-  const look = async (port: number, signal?: AbortSignal): Promise<Probe> => {
-    const dialled = await dial(url.hostname, port, { timeoutMs: PROBE_TIMEOUT_MS, signal });
+  const probePort = async (port: number, timeoutMs = PROBE_TIMEOUT_MS, signal?: AbortSignal): Promise<Probe> => {
+    const dialled = await dial(url.hostname, port, { timeoutMs: Math.min(timeoutMs, PROBE_TIMEOUT_MS), signal });
     if (dialled.kind === 'open') dialled.socket.destroy();
     return dialled.kind;
   };
   /** The first port that does not refuse, and what it does instead; null: all refuse. */
-  const lookFor = async (ports: readonly number[], signal?: AbortSignal) => {
+  const findListener = async (ports: readonly number[], timeoutMs?: number, signal?: AbortSignal) => {
     for (const port of ports) {
-      const probe = await look(port, signal);
+      const probe = await probePort(port, timeoutMs, signal);
       if (probe !== 'refused') return { port, probe };
     }
     return null;
@@ -80,11 +80,11 @@ export function httpTarget(options: HttpTargetOptions): Target {
           case 'answered':
             return { kind: 'answered', status: exchanged.status, isHtml: exchanged.contentType.includes('html') };
           case 'failed':
-            return { kind: 'failed', why: exchanged.why };
+            return { kind: 'failed', why: exchanged.why, wasSent: exchanged.wasSent };
           case 'dropped':
             return { kind: 'dropped' };
           case 'refused': {
-            const service = await lookFor(servicePorts, signal);
+            const service = await findListener(servicePorts, timeoutMs, signal);
             return service === null ? { kind: 'refused' } : { kind: 'disabled', port: service.port };
           }
         }
@@ -92,16 +92,16 @@ export function httpTarget(options: HttpTargetOptions): Target {
         await exchange.close();
       }
     },
-    async probe(signal) {
-      return (await lookFor([quitPort, ...servicePorts], signal))?.probe ?? 'refused';
+    async probe(timeoutMs, signal) {
+      return (await findListener([quitPort, ...servicePorts], timeoutMs, signal))?.probe ?? 'refused';
     },
     ...forcing(url, quitPort, options),
     hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
     async inspect() {
-      const quit = await look(quitPort);
+      const quit = await probePort(quitPort);
       if (quit === 'open') return [`answers on ${quitPort}${flag === null ? '' : `; it quits only with ${flag}`}`];
       if (quit === 'unknown') return [`neither answers nor refuses on ${quitPort}`];
-      const service = await lookFor(servicePorts);
+      const service = await findListener(servicePorts);
       if (service !== null) return [`refuses on ${quitPort}: ${describe({ kind: 'disabled', port: service.port })}`];
       return [`refuses on ${[quitPort, ...servicePorts].join(', ')}: not started yet, or on another port`];
     },
@@ -121,7 +121,7 @@ function forcing(
   return {
     force: (count, answer) =>
       forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, programs ?? null, count, sender),
-    signalLeaves: (signal) => ({ leaves: leavesOf(signal) }),
+    signalLeaves: (signal) => ({ leaves: describeExitCode(signal) }),
   };
 }
 

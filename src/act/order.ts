@@ -1,7 +1,7 @@
 // What is odd about the targets as a whole: their order, their time, a mesh's proxy that is not among them.
 // Looks only; what stands in the list is done as it stands there.
 
-import type { Note } from '../decide/model.ts';
+import type { LogEntry } from '../decide/model.ts';
 import { dial } from '../net/dial.ts';
 import type { Preset } from './presets.ts';
 import type { Target } from './target.ts';
@@ -17,18 +17,18 @@ export type TargetsContext = {
 };
 
 /** Warnings about targets in the order given: one that is waited for, a mesh's proxy that is not the last, a QUIT_TIMEOUT that is too short. */
-export function orderNotes(
+export function listTargetWarnings(
   targets: readonly Target[],
   { quitTimeoutMs, waitsForAll }: TargetsContext,
-): readonly Note[] {
-  const waiting: Note = {
+): readonly LogEntry[] {
+  const waiting: LogEntry = {
     level: 'warn',
     msg: 'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS',
     fields: { targets: targets.map(({ name }) => name).join(',') },
   };
-  const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): Note[] => {
+  const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): LogEntry[] => {
     const later = targets.slice(index + 1).filter((target) => target.isMesh !== true);
-    const notes: Note[] = [];
+    const notes: LogEntry[] = [];
     if (isMesh && later.length > 0) {
       const fields = { target: name, before: later.map((target) => target.name).join(',') };
       notes.push({
@@ -51,7 +51,7 @@ export function orderNotes(
 }
 
 /** A warning as a line for a person. */
-export function noteText({ msg, fields }: Note): string {
+export function formatWarning({ msg, fields }: LogEntry): string {
   const said = Object.entries(fields).map(([name, value]) => `${name} ${value}`);
   return `${msg} (${said.join(', ')})`;
 }
@@ -60,9 +60,12 @@ export function noteText({ msg, fields }: Note): string {
  * A warning for each mesh proxy that answers on loopback after the last quit, although no mesh proxy was listed; nothing is
  * looked for where one was, or where nothing was to be stopped. Connects, sends no byte; never rejects.
  */
-export async function findMesh(targets: readonly Target[], presets: readonly Preset[]): Promise<readonly Note[]> {
+export async function findForgottenMesh(
+  targets: readonly Target[],
+  presets: readonly Preset[],
+): Promise<readonly LogEntry[]> {
   if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
-  const notes = presets.map(async ({ name, foundBy }): Promise<Note[]> => {
+  const notes = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
     if (foundBy === null) return [];
     const dialled = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
     if (dialled.kind !== 'open') return [];

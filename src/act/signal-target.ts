@@ -2,9 +2,9 @@
 // Gone is proven by the processes themselves: none of those that were signalled runs any more.
 
 import type { Answer } from '../decide/quit.ts';
-import { findProcesses, isStillRunning, namespaceProblem, type ProcessId } from '../processes.ts';
+import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../procfs.ts';
 import { PRESETS } from './presets.ts';
-import { leavesOf, SIGNALS, sendSignal, signalProblem } from './signals.ts';
+import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './signals.ts';
 import type { Target, TargetContext, TargetKind } from './target.ts';
 
 const ENTRY = /^signal:(?:([^:]*):)?([^:]*)$/;
@@ -38,14 +38,14 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
     request: `SIG${signal} to every process named ${name}`,
     async ask() {
       const found = await findProcesses(name, pid);
-      if (found.kind === 'unknown') return { kind: 'failed', why: found.why };
+      if (found.kind === 'unknown') return { kind: 'failed', why: found.why, wasSent: false };
       seen.push(...found.processes.filter((each) => !isAmong(seen, each)));
       if (seen.length === 0) return { kind: 'refused' };
       // Once only: programs take a second TERM for "at once".
       const rest = found.processes.filter((each) => !isAmong(signalled, each));
       const { reached, why } = await sendSignal(signal, rest, context);
       signalled.push(...reached);
-      if (why !== null) return { kind: 'failed', why };
+      if (why !== null) return { kind: 'failed', why, wasSent: signalled.length > 0 };
       return { kind: 'signalled', signal, pids: reached.map((each) => each.pid) };
     },
     async probe() {
@@ -62,15 +62,15 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
       if (why !== null) return { kind: 'impossible', why: 'KILL is not allowed, either' };
       return { kind: 'signalled', signal: 'KILL', pids: reached.map((each) => each.pid) };
     },
-    signalLeaves: (what) => ({ leaves: leavesOf(what), instead: insteadOf(name) }),
+    signalLeaves: (what) => ({ leaves: describeExitCode(what), instead: insteadOf(name) }),
     hint: hintOf,
     async check() {
-      const problem = await namespaceProblem(pid);
+      const problem = await findNamespaceProblem(pid);
       if (problem !== null) return problem;
       const found = await findProcesses(name, pid);
       if (found.kind === 'unknown') return null;
       for (const each of found.processes) {
-        const denied = await signalProblem(each, context);
+        const denied = await findSignalProblem(each, context);
         if (denied !== null) return denied;
       }
       return null;
@@ -82,7 +82,7 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
         found.processes.length === 0
           ? 'no such process runs'
           : `runs as PID ${found.processes.map((each) => each.pid).join(', ')}, and may be signalled`;
-      return [runs, `${signal} leaves ${leavesOf(signal)}`, `instead: ${insteadOf(name)}`];
+      return [runs, `${signal} leaves ${describeExitCode(signal)}`, `instead: ${insteadOf(name)}`];
     },
   };
 }

@@ -1,14 +1,14 @@
 // Signals to processes of the pod: who may send them, what they leave behind, and the owner of a port that is signalled
 // where a quit endpoint does not take the request.
 
-import { findPortOwners, isStillRunning, namespaceProblem, type ProcessId, readUid } from '../processes.ts';
-import type { Forced, TargetContext } from './target.ts';
+import { findNamespaceProblem, findPortOwners, isStillRunning, type ProcessId, readUid } from '../procfs.ts';
+import type { ForceResult, TargetContext } from './target.ts';
 
 /** What sends a signal. */
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 
 /** What became of a signal; `why`: one of them may not be signalled. */
-export type Sent = { readonly reached: readonly ProcessId[]; readonly why: string | null };
+export type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
 
 /** The signals that end a program, with their numbers on Linux (signal(7)); a program may take them for something else. */
 export const SIGNALS: Readonly<Record<string, number>> = {
@@ -22,7 +22,11 @@ export const SIGNALS: Readonly<Record<string, number>> = {
 };
 
 /** Sends `signal` to those of them that still run; never rejects. */
-export async function sendSignal(signal: string, processes: readonly ProcessId[], { kill }: Sender): Promise<Sent> {
+export async function sendSignal(
+  signal: string,
+  processes: readonly ProcessId[],
+  { kill }: Sender,
+): Promise<SendResult> {
   const reached: ProcessId[] = [];
   let refusedPid: number | null = null;
   for (const each of processes) {
@@ -39,7 +43,7 @@ export async function sendSignal(signal: string, processes: readonly ProcessId[]
 }
 
 /** Why this process may not be signalled, with what to do; null: it may, or is gone. */
-export async function signalProblem({ pid }: ProcessId, { kill }: Sender): Promise<string | null> {
+export async function findSignalProblem({ pid }: ProcessId, { kill }: Sender): Promise<string | null> {
   try {
     kill(pid, 0);
   } catch (error) {
@@ -56,7 +60,7 @@ async function forbidden(pid: number): Promise<string> {
 }
 
 /** What a signal leaves behind in the pod: 128 and its number, where the program does not handle it. */
-export function leavesOf(signal: string): string {
+export function describeExitCode(signal: string): string {
   const code = 128 + (SIGNALS[signal] ?? 0);
   return `exit code ${code} where the program does not end by itself with 0: with restartPolicy Never the pod is Failed then, with OnFailure the container is started again`;
 }
@@ -73,9 +77,9 @@ export async function forcePortOwner(
   programs: readonly string[] | null,
   count: number,
   sender: Sender,
-): Promise<Forced> {
+): Promise<ForceResult> {
   const impossible = (why: string) => ({ kind: 'impossible', why: `not forced: ${why}` }) as const;
-  const problem = await namespaceProblem(sender.pid);
+  const problem = await findNamespaceProblem(sender.pid);
   if (problem !== null) return impossible(problem);
   const found = await findPortOwners(port, programs, sender.pid);
   if (found.kind === 'unknown') return impossible(found.why);

@@ -1,10 +1,10 @@
 // What a kind of quit target is: a row of the table in main.ts, and one file in this folder.
 
 import type { Answer, Probe } from '../decide/quit.ts';
-import type { Parsed } from '../parsed.ts';
+import type { ParseResult } from '../parse-result.ts';
 
 /** What forcing a target came to. */
-export type Forced =
+export type ForceResult =
   | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
   /** `why` goes with the hint. */
   | { readonly kind: 'impossible'; readonly why: string };
@@ -17,10 +17,10 @@ export type Target = {
   readonly request: string;
   /** Asks it once to end; never rejects. */
   readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
-  /** Looks whether it still listens; never rejects. */
-  readonly probe: (signal: AbortSignal) => Promise<Probe>;
+  /** Probes whether it still listens, for `timeoutMs` at most; never rejects. */
+  readonly probe: (timeoutMs: number, signal: AbortSignal) => Promise<Probe>;
   /** Ends it without its consent, `count` times before; absent where that is impossible from the start. Never rejects. */
-  readonly force?: (count: number, answer: Answer | null) => Promise<Forced>;
+  readonly force?: (count: number, answer: Answer | null) => Promise<ForceResult>;
   /** What a signal leaves behind in the pod, as fields of the log line that tells of it. */
   readonly signalLeaves?: (signal: string) => Readonly<Record<string, unknown>>;
   /** How long it may take to go; once it took the request it is not asked again before that has passed. Default: 0. */
@@ -53,5 +53,5 @@ export type TargetKind = {
   /** What it means, for `--help` and the README. */
   readonly meaning: string;
   /** Reads an entry; null where it is not of this kind, a problem says what it must be. */
-  readonly read: (entry: string, context: TargetContext) => Parsed<Target> | null;
+  readonly read: (entry: string, context: TargetContext) => ParseResult<Target> | null;
 };

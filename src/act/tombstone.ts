@@ -47,7 +47,7 @@ export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnT
       ),
     );
   }
-  tell(tombstoneProblem(path));
+  tell(findTombstoneProblem(path));
   return {
     die() {
       write(0);
@@ -62,7 +62,7 @@ export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnT
 }
 
 /** Why no tombstone can be written there, as its folder shows; or null. */
-export function tombstoneProblem(path: string): string | null {
+export function findTombstoneProblem(path: string): string | null {
   try {
     accessSync(dirname(path), constants.W_OK);
     return null;

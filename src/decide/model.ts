@@ -1,4 +1,4 @@
-// The words of the law: what a look saw, what is remembered, what is decided.
+// The vocabulary of the rules: what was observed, what is remembered, what is decided.
 // Owns the types that `step` reads and writes; holds no rule, no clock and no I/O.
 // Times are monotonic milliseconds (`…AtMs`), spans are milliseconds (`…Ms`).
 
@@ -25,28 +25,33 @@ export type Limits = {
 /** Exit codes of main containers by name; only of those that ended for good. */
 export type ExitCodes = Readonly<Record<string, number>>;
 
-/** What one condition showed in one look. `seen` and `why` are short and fit for a log line. */
-export type ConditionLook =
+/**
+ * What one condition showed in one observation. `seen` and `why` are short and fit for a log line.
+ *
+ * `problem`: `what is; what to do` where a person must act; each text is warned of once.
+ * `exitCodes`: of main containers that ended for good, where the condition knows them.
+ */
+export type ConditionObservation =
   | { readonly kind: 'alive'; readonly seen: string; readonly exitCodes?: ExitCodes }
-  /**
-   * `provesWasAlive`: what was seen can only be so if main was alive at some time before.
-   * `provesNeverRan`: it can only be so if main was given up before it ever ran.
-   */
   | {
       readonly kind: 'done';
       readonly seen: string;
+      /** What was seen can only be so if main was alive at some time before. */
       readonly provesWasAlive: boolean;
+      /** It can only be so if main was given up before it ever ran. Default: false. */
       readonly provesNeverRan?: boolean;
+      /** Which answer of its source this is: two observations of one answer prove no more than one. Absent: each is its own. */
+      readonly answerNumber?: number;
       readonly exitCodes?: ExitCodes;
     }
-  /**
-   * Neither alive nor done: it breaks nothing and proves nothing.
-   * `problem`: `what is; what to do` where a person must act; a warning is given once for each text.
-   */
-  | { readonly kind: 'unknown'; readonly why: string; readonly problem?: string; readonly exitCodes?: ExitCodes };
-
-/** Why a condition is unknown that was not looked at: another one had shown that main is alive, or the time was up. */
-export const NOT_LOOKED = 'not looked';
+  /** Main has not begun: it is not alive, and nothing tells whether it ever was. */
+  | { readonly kind: 'notStarted'; readonly why: string; readonly exitCodes?: ExitCodes }
+  /** It was asked, and the answer tells nothing: it breaks no series and proves nothing. */
+  | { readonly kind: 'unknown'; readonly why: string; readonly exitCodes?: ExitCodes }
+  /** It could not be asked at all: main may be alive, so START_TIMEOUT decides nothing meanwhile. */
+  | { readonly kind: 'blind'; readonly why: string; readonly problem?: string }
+  /** It was not asked: another condition had shown that main is alive, or the time was up. */
+  | { readonly kind: 'notObserved' };
 
 /** promhttp's counter of finished scrapes (status 200 only) and its gauge, which includes the response that shows it. */
 export type ScrapeCounters = { readonly finishedCount: number; readonly inFlightCount: number };
@@ -60,7 +65,7 @@ export type Totals = {
 };
 
 /** What became of the request to the exporter in one look. */
-export type ExporterLook =
+export type ExporterObservation =
   /** No request was made: there was nothing to read it for, or no time. */
   | { readonly kind: 'none' }
   | { readonly kind: 'answered'; readonly scrapes: ScrapeCounters | null; readonly totals: Totals }
@@ -76,9 +81,9 @@ export type Observation = {
   readonly atMs: number;
   /** When the first SIGTERM or SIGINT came; null while none did. */
   readonly terminatedAtMs: number | null;
-  readonly exporter: ExporterLook;
+  readonly exporter: ExporterObservation;
   /** One per condition, in the order of DONE_WHEN. */
-  readonly conditions: readonly ConditionLook[];
+  readonly conditions: readonly ConditionObservation[];
 };
 
 /** How the run ended, for the report. */
@@ -100,7 +105,7 @@ export type HoldOutcome = Exclude<Outcome, 'misconfigured' | 'bug' | 'unfinished
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** One line to log: `msg` is constant, `fields` vary. */
-export type Note = {
+export type LogEntry = {
   readonly level: LogLevel;
   readonly msg: string;
   readonly fields: Readonly<Record<string, unknown>>;

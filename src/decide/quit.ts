@@ -28,8 +28,8 @@ export type Answer =
   | { readonly kind: 'disabled'; readonly port: number }
   /** Signals went to these processes; none where all of that name have theirs already. */
   | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
-  /** No answer in time, or the request could not be made. */
-  | { readonly kind: 'failed'; readonly why: string };
+  /** No answer in time, or the request could not be made. `wasSent`: the target may have taken it. */
+  | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean };
 
 /** Whether the target still listens. */
 export type Probe = 'open' | 'refused' | 'unknown';

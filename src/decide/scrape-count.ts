@@ -7,14 +7,14 @@
 import type { Observation, ScrapeCounters } from './model.ts';
 
 /** What must be remembered of every look, so that a count can begin at any of them. */
-export type Trail = {
+export type PollHistory = {
   /** The newest counter; null before the first. A lower one means that the exporter was restarted. */
   readonly finishedCount: number | null;
   /** Own requests that were given up and may still be queued in the exporter. */
   readonly givenUpCount: number;
 };
 
-export const EMPTY_TRAIL: Trail = { finishedCount: null, givenUpCount: 0 };
+export const EMPTY_HISTORY: PollHistory = { finishedCount: null, givenUpCount: 0 };
 
 /** One count of others' scrapes, from its baseline on. */
 export type Count = {
@@ -42,27 +42,27 @@ export function beginCount(notBeforeMs: number): Count {
 }
 
 /** The counters of a look, or null where it has none. */
-export function countersOf(look: Observation): ScrapeCounters | null {
+export function readCounters(look: Observation): ScrapeCounters | null {
   return look.exporter.kind === 'answered' ? look.exporter.scrapes : null;
 }
 
 /** Whether the counter fell: the exporter was restarted since the last look that showed it. */
-export function hasRestarted(trail: Trail, look: Observation): boolean {
-  const counters = countersOf(look);
+export function hasRestarted(trail: PollHistory, look: Observation): boolean {
+  const counters = readCounters(look);
   return counters !== null && trail.finishedCount !== null && counters.finishedCount < trail.finishedCount;
 }
 
 /** Whether the look shows that nobody else's request is in flight; own ones that were given up count as others' here. */
 export function isQuiet(look: Observation): boolean {
-  return (countersOf(look)?.inFlightCount ?? Number.POSITIVE_INFINITY) <= 1;
+  return (readCounters(look)?.inFlightCount ?? Number.POSITIVE_INFINITY) <= 1;
 }
 
 /** The trail after one more look. */
-export function advanceTrail(trail: Trail, look: Observation): Trail {
+export function advanceHistory(trail: PollHistory, look: Observation): PollHistory {
   const { exporter } = look;
   if (exporter.kind === 'refused') return { ...trail, givenUpCount: 0 };
   if (exporter.kind === 'failed' && exporter.mayCount) return { ...trail, givenUpCount: trail.givenUpCount + 1 };
-  const counters = countersOf(look);
+  const counters = readCounters(look);
   if (counters === null) return trail;
   // What was given up is queued no longer than the gauge says: it ended, and is in the counter from here on.
   const stillQueuedCount = Math.min(trail.givenUpCount, Math.max(0, counters.inFlightCount - 1));
@@ -73,9 +73,9 @@ export function advanceTrail(trail: Trail, look: Observation): Trail {
 }
 
 /** The count after one more look; `trail` is the one before that look. */
-export function advanceCount(count: Count, look: Observation, trail: Trail): Count {
+export function advanceCount(count: Count, look: Observation, trail: PollHistory): Count {
   const { exporter } = look;
-  const counters = countersOf(look);
+  const counters = readCounters(look);
   if (counters === null) {
     if (count.baseline === null) return count;
     if (exporter.kind === 'answered') return { ...count, ownCount: count.ownCount + 1 };

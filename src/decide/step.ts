@@ -7,25 +7,24 @@
 
 import {
   assertNever,
-  type ConditionLook,
+  type ConditionObservation,
   type ExitCodes,
   type HoldOutcome,
   type Limits,
+  type LogEntry,
   type LogLevel,
-  NOT_LOOKED,
-  type Note,
   type Observation,
   type Totals,
 } from './model.ts';
 import {
   advanceCount,
-  advanceTrail,
+  advanceHistory,
   beginCount,
   type Count,
-  EMPTY_TRAIL,
+  EMPTY_HISTORY,
   hasRestarted,
   isQuiet,
-  type Trail,
+  type PollHistory,
 } from './scrape-count.ts';
 
 /** A refused exporter is gone after this long, while every other condition is proven: a container restart takes less. */
@@ -72,9 +71,11 @@ export type Facts = {
   /** What the newest look saw, for the log; blank before the first. */
   readonly seenText: string;
   readonly totals: Totals;
+  /** Of each condition, the number of the newest answer that showed it done; null where answers have none. */
+  readonly answerNumbers: readonly (number | null)[];
   /** Of main containers that ended for good, the newest look that knew; none once main is alive again. */
   readonly exitCodes: ExitCodes;
-  readonly trail: Trail;
+  readonly trail: PollHistory;
   /** The exporter answered at least once. */
   readonly hasAnswered: boolean;
   /** Scrapes by others since the first look; those before an exporter's restart apart. */
@@ -86,7 +87,7 @@ export type Facts = {
 };
 
 /** Why main was taken for done, or was not waited for any longer. */
-export type Because =
+export type Reason =
   /** Every condition held, in two looks at least, for the settle time. */
   | 'settled'
   /** Every condition but the metric held for 60 s, and the metric was unreadable. */
@@ -115,7 +116,7 @@ export type Phase =
       readonly kind: 'holding';
       readonly mainEndedAtMs: number;
       /** After `runTimeout` main may live, and coming alive again changes nothing. */
-      readonly because: Because;
+      readonly because: Reason;
       readonly count: Count;
       readonly isExporterRestarted: boolean;
       readonly goneSinceMs: number | null;
@@ -126,7 +127,7 @@ export type Phase =
       readonly kind: 'quitting';
       readonly sinceMs: number;
       readonly outcome: HoldOutcome;
-      readonly because: Because;
+      readonly because: Reason;
       readonly mainEndedAtMs: number | null;
       /** null where nothing was counted: no hold, or no counter. */
       readonly scrapesSeenCount: number | null;
@@ -140,7 +141,7 @@ export type Next =
   /** Quit; `quitDeadlineMs` says by when. */
   | { readonly kind: 'quit' };
 
-export type Decision = { readonly state: State; readonly notes: readonly Note[]; readonly next: Next };
+export type Decision = { readonly state: State; readonly notes: readonly LogEntry[]; readonly next: Next };
 
 /** The state before the first look, which begins at `startedAtMs`. */
 export function initialState(startedAtMs: number): State {
@@ -153,8 +154,9 @@ export function initialState(startedAtMs: number): State {
       isBlind: false,
       seenText: '',
       totals: { requests: null, failures: null, users: null },
+      answerNumbers: [],
       exitCodes: {},
-      trail: EMPTY_TRAIL,
+      trail: EMPTY_HISTORY,
       hasAnswered: false,
       running: { count: beginCount(startedAtMs), beforeRestartCount: 0 },
       metricUnknownSinceMs: null,
@@ -187,7 +189,7 @@ export function scrapesWhileRunning({ facts, phase }: State): number | null {
  * @throws Error when called in `quitting`: nothing is watched there.
  */
 export function step(state: State, look: Observation, limits: Limits): Decision {
-  const judged = judge(look, limits);
+  const judged = judge(dropRepeated(look, state.facts.answerNumbers), limits);
   // A decision by the clock alone has seen nothing: what the last look saw still stands.
   const seen = { ...judged, text: judged.text === '' ? state.facts.seenText : judged.text };
   const facts = advanceFacts(state.facts, look, seen);
@@ -235,7 +237,7 @@ type Turn = {
   readonly look: Observation;
   readonly seen: Seen;
   readonly limits: Limits;
-  readonly notes: Note[];
+  readonly notes: LogEntry[];
 };
 
 type PhaseOf<Kind extends Phase['kind']> = Extract<Phase, { readonly kind: Kind }>;
@@ -243,19 +245,30 @@ type PhaseOf<Kind extends Phase['kind']> = Extract<Phase, { readonly kind: Kind 
 function judge(look: Observation, limits: Limits): Seen {
   const metrics = look.conditions.filter((_, index) => limits.isMetric[index]);
   const others = look.conditions.filter((_, index) => !limits.isMetric[index]);
-  const isDone = (condition: ConditionLook) => condition.kind === 'done';
+  const isDone = (condition: ConditionObservation) => condition.kind === 'done';
   return {
     isAlive: look.conditions.some((condition) => condition.kind === 'alive'),
     isDone: look.conditions.every(isDone),
     areOthersDone: others.length > 0 && others.every(isDone),
-    isMetricUnknown: metrics.length > 0 && metrics.every((condition) => condition.kind === 'unknown'),
+    isMetricUnknown: metrics.length > 0 && metrics.every(({ kind }) => kind === 'unknown' || kind === 'notObserved'),
     provesWasAlive: look.conditions.some((condition) => condition.kind === 'done' && condition.provesWasAlive),
     provesNeverRan: look.conditions.some((condition) => condition.kind === 'done' && condition.provesNeverRan === true),
     text: look.conditions
-      .map((condition) => (condition.kind === 'unknown' ? condition.why : condition.seen))
-      .filter((text) => text !== NOT_LOOKED)
+      .flatMap((condition) => ('seen' in condition ? [condition.seen] : 'why' in condition ? [condition.why] : []))
       .join(', '),
   };
+}
+
+/** One answer of a source, served again, proves no more than once: it leaves everything as it is. */
+function dropRepeated(look: Observation, answerNumbers: Facts['answerNumbers']): Observation {
+  const conditions = look.conditions.map((condition, index): ConditionObservation => {
+    const isRepeated =
+      condition.kind === 'done' &&
+      condition.answerNumber !== undefined &&
+      condition.answerNumber === answerNumbers[index];
+    return isRepeated ? { kind: 'unknown', why: condition.seen, exitCodes: condition.exitCodes ?? {} } : condition;
+  });
+  return { ...look, conditions };
 }
 
 function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
@@ -263,7 +276,7 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
   const isRestarted = hasRestarted(facts.trail, look);
   const running = isRestarted
     ? {
-        count: advanceCount(beginCount(look.startedAtMs), look, EMPTY_TRAIL),
+        count: advanceCount(beginCount(look.startedAtMs), look, EMPTY_HISTORY),
         beforeRestartCount: facts.running.beforeRestartCount + facts.running.count.seenCount,
       }
     : { ...facts.running, count: advanceCount(facts.running.count, look, facts.trail) };
@@ -283,13 +296,16 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
     isBlind: isBlind(look.conditions, facts),
     seenText: seen.text,
     totals,
+    answerNumbers: look.conditions.map((condition, index) =>
+      condition.kind === 'done' ? (condition.answerNumber ?? null) : (facts.answerNumbers[index] ?? null),
+    ),
     // A restart makes a code that was seen before a thing of the past.
     exitCodes: Object.assign(
       {},
       seen.isAlive ? {} : facts.exitCodes,
-      ...look.conditions.map(({ exitCodes }) => exitCodes ?? {}),
+      ...look.conditions.map((condition) => ('exitCodes' in condition ? condition.exitCodes : {})),
     ),
-    trail: advanceTrail(facts.trail, look),
+    trail: advanceHistory(facts.trail, look),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
     running,
     metricUnknownSinceMs: seen.isMetricUnknown ? (facts.metricUnknownSinceMs ?? look.atMs) : null,
@@ -297,10 +313,9 @@ function advanceFacts(facts: Facts, look: Observation, seen: Seen): Facts {
 }
 
 /** Whether something keeps a condition from being seen, in the newest look at any. */
-function isBlind(conditions: readonly ConditionLook[], before: Facts): boolean {
-  const looked = conditions.filter((look) => look.kind !== 'unknown' || look.why !== NOT_LOOKED);
-  if (looked.length === 0) return before.isBlind;
-  return looked.some((look) => look.kind === 'unknown' && look.problem !== undefined);
+function isBlind(conditions: readonly ConditionObservation[], before: Facts): boolean {
+  const observed = conditions.filter(({ kind }) => kind !== 'notObserved');
+  return observed.length === 0 ? before.isBlind : observed.some(({ kind }) => kind === 'blind');
 }
 
 function afterWaiting(turn: Turn, phase: PhaseOf<'waiting'>): Decision {
@@ -412,7 +427,7 @@ function holdOn(turn: Turn, before: PhaseOf<'holding'>, facts: Facts, limits: Li
   return watch(turn, { ...before, scrapedAtMs });
 }
 
-function hold(turn: Turn, series: Series, because: Because): Decision {
+function hold(turn: Turn, series: Series, because: Reason): Decision {
   const { limits } = turn;
   say(turn, 'info', because === 'runTimeout' ? 'main ran for too long: treated as ended' : 'main ended', {
     seen: turn.seen.text,
@@ -435,7 +450,7 @@ function hold(turn: Turn, series: Series, because: Because): Decision {
 function quit(
   turn: Turn,
   outcome: HoldOutcome,
-  because: Because,
+  because: Reason,
   mainEndedAtMs: number | null,
   held: PhaseOf<'holding'> | null,
 ): Decision {
@@ -550,7 +565,7 @@ function isGraceOver({ look, facts, limits }: Turn): boolean {
 /** Tells once of each thing that keeps a condition from being seen, and that a person must mend. */
 function warnOfProblems(turn: Turn): void {
   for (const look of turn.look.conditions) {
-    if (look.kind !== 'unknown' || look.problem === undefined || turn.facts.warned.includes(look.problem)) continue;
+    if (look.kind !== 'blind' || look.problem === undefined || turn.facts.warned.includes(look.problem)) continue;
     turn.facts = { ...turn.facts, warned: [...turn.facts.warned, look.problem] };
     say(turn, 'warn', 'a condition cannot be seen', { problem: look.problem });
   }
@@ -581,11 +596,11 @@ function warnWhileRunning(turn: Turn): void {
   }
 }
 
-function say(turn: Turn, level: LogLevel, msg: string, fields: Note['fields']): void {
+function say(turn: Turn, level: LogLevel, msg: string, fields: LogEntry['fields']): void {
   turn.notes.push({ level, msg, fields });
 }
 
-function warnOnce(turn: Turn, msg: string, fields: Note['fields']): void {
+function warnOnce(turn: Turn, msg: string, fields: LogEntry['fields']): void {
   if (turn.facts.warned.includes(msg)) return;
   turn.facts = { ...turn.facts, warned: [...turn.facts.warned, msg] };
   say(turn, 'warn', msg, fields);

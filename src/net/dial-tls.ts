@@ -3,7 +3,7 @@
 
 import { isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
-import { type Dialled, type DialOptions, dial } from './dial.ts';
+import { type DialOptions, type DialResult, dial } from './dial.ts';
 import type { Dial } from './exchange.ts';
 
 export type TlsOptions = {
@@ -33,13 +33,13 @@ function shakeHands(
   hostname: string,
   { readCa, onDistrust }: TlsOptions,
   { timeoutMs, signal }: DialOptions,
-): Promise<Dialled> {
+): Promise<DialResult> {
   const ca = readCa();
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve) => {
     // The name to ask for (SNI) is never an address (RFC 6066, section 3); `host` is what the certificate is checked against.
     const secured = connect({ socket, ca, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
-    const end = (dialled: Dialled) => {
+    const end = (dialled: DialResult) => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
       secured.removeAllListeners('secureConnect');

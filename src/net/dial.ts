@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** What connecting showed. Only `refused` proves that nothing listens there. */
-export type Dialled =
+export type DialResult =
   | { readonly kind: 'open'; readonly socket: Socket }
   | { readonly kind: 'refused' }
   | { readonly kind: 'unknown'; readonly why: string };
@@ -30,15 +30,15 @@ export function isRefused(codes: readonly string[]): boolean {
 }
 
 /** The addresses behind a host name as it stands in a URL; anything but `localhost` is taken as it is. */
-export function addressesOf(hostname: string): readonly string[] {
+export function listAddresses(hostname: string): readonly string[] {
   if (hostname === 'localhost') return ['127.0.0.1', '::1'];
   return [hostname.replace(/^\[|\]$/g, '')];
 }
 
 /** Connects to the first address that accepts. The socket is the caller's to destroy. Never throws. */
-export async function dial(hostname: string, port: number, options: DialOptions): Promise<Dialled> {
+export async function dial(hostname: string, port: number, options: DialOptions): Promise<DialResult> {
   const codes: string[] = [];
-  for (const address of addressesOf(hostname)) {
+  for (const address of listAddresses(hostname)) {
     const attempt = await dialAddress(address, port, options);
     if ('destroy' in attempt) return { kind: 'open', socket: attempt };
     codes.push(...attempt);

@@ -2,7 +2,7 @@
 // Follows no redirect, uses no proxy, sends nothing twice: what became of a request is said, never repaired.
 
 import { Client } from 'undici';
-import { type Dialled, type DialOptions, dial } from './dial.ts';
+import { type DialOptions, type DialResult, dial } from './dial.ts';
 
 export type Request = {
   readonly method: string;
@@ -21,7 +21,7 @@ export type Request = {
 };
 
 /** What became of a request. */
-export type Exchanged =
+export type ExchangeResult =
   /** The whole answer came, as HTTP says where it ends. */
   | { readonly kind: 'answered'; readonly status: number; readonly contentType: string }
   | { readonly kind: 'refused' }
@@ -32,12 +32,12 @@ export type Exchanged =
 
 export type Exchange = {
   /** Sends one request; never rejects. One at a time. */
-  readonly send: (request: Request) => Promise<Exchanged>;
+  readonly send: (request: Request) => Promise<ExchangeResult>;
   readonly close: () => Promise<void>;
 };
 
 /** How an exchange connects: `dial`, or with TLS on top. Never rejects. */
-export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<Dialled>;
+export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
 
 /** How long an idle connection is kept; longer than any pause between two looks. */
 const KEEP_ALIVE_MS = 600_000;
@@ -98,7 +98,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
 }
 
 /** `signal` is aborted with the reason as a string. */
-function dispatch(client: Client, request: Request, signal: AbortSignal): Promise<Exchanged> {
+function dispatch(client: Client, request: Request, signal: AbortSignal): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     let status: number | null = null;
     let contentType = '';

@@ -1,11 +1,11 @@
 // What a kind of condition is: a row of the table in main.ts, and one file in this folder.
 
-import type { ConditionLook, ExporterLook } from '../decide/model.ts';
-import type { Parsed } from '../parsed.ts';
+import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
+import type { ParseResult } from '../parse-result.ts';
 import type { Reading } from '../wire/exposition.ts';
 
 /** What one look may use. */
-export type LookContext = {
+export type ObserveContext = {
   readonly exporter: ExporterReading;
   /** Ends the look early; its reason is a string. */
   readonly signal: AbortSignal;
@@ -13,7 +13,7 @@ export type LookContext = {
 
 /** What the exporter said in this look. */
 export type ExporterReading = {
-  readonly look: ExporterLook;
+  readonly observation: ExporterObservation;
   /** The condition metric's one sample without labels, or why it is not known. */
   readonly metric: (name: string) => Reading;
   /** It serves requests of Locust: it once reached Locust. */
@@ -41,7 +41,7 @@ export type Condition = {
   /** It waits for every other container of the pod, those of the targets too. */
   readonly waitsForAll?: boolean;
   /** Never rejects: what cannot be seen is `unknown`. */
-  readonly look: (context: LookContext) => Promise<ConditionLook>;
+  readonly observe: (context: ObserveContext) => Promise<ConditionObservation>;
   /** Looks once, before the first look, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
   readonly check?: () => Promise<string | null>;
   /** What `--check` can tell of it in this very pod, a line each. Never rejects. */
@@ -58,5 +58,5 @@ export type ConditionKind = {
   /** What it means, for `--help` and the README. */
   readonly meaning: string;
   /** Reads the argument; a problem says what it must be. */
-  readonly read: (argument: string, context: ConditionContext) => Parsed<Condition>;
+  readonly read: (argument: string, context: ConditionContext) => ParseResult<Condition>;
 };

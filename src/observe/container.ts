@@ -2,11 +2,11 @@
 // started again. Running, or to be started again, proves that main is alive; ended proves that it was. Not yet started proves
 // nothing: LASTSCRAPE_START_TIMEOUT counts. The reader of the pod is imported at the first look, and only then.
 
-import type { ConditionLook } from '../decide/model.ts';
+import type { ConditionObservation } from '../decide/model.ts';
 import type { OwnContainer } from '../wire/mount-info.ts';
 import type { Pod, PodContainer } from '../wire/pod-status.ts';
 import type { Condition, ConditionContext, ConditionKind } from './condition.ts';
-import type { OwnPod, Surroundings } from './own-pod.ts';
+import type { PodEnvironment, PodReader } from './pod-reader.ts';
 
 /**
  * How old an answer may be that is served again while main runs. A hundred pods ask the API server twenty times a second
@@ -30,15 +30,15 @@ const CHECK_COUNT = 3;
 export const containerKind: ConditionKind = openContainerKind(null);
 
 /** The kind in other surroundings than a container's, for tests; null: in those. */
-export function openContainerKind(surroundings: Surroundings | null): ConditionKind {
-  const pods = new WeakMap<ConditionContext, Promise<OwnPod>>();
+export function openContainerKind(surroundings: PodEnvironment | null): ConditionKind {
+  const pods = new WeakMap<ConditionContext, Promise<PodReader>>();
 
   /** One for all conditions of a configuration. */
-  function openPod(context: ConditionContext): Promise<OwnPod> {
+  function openPod(context: ConditionContext): Promise<PodReader> {
     const opened =
       pods.get(context) ??
-      import('./own-pod.ts').then(({ openOwnPod, SURROUNDINGS }) =>
-        openOwnPod(context.env, context.version, surroundings ?? SURROUNDINGS),
+      import('./pod-reader.ts').then(({ openPodReader, POD_ENVIRONMENT }) =>
+        openPodReader(context.env, context.version, surroundings ?? POD_ENVIRONMENT),
       );
     pods.set(context, opened);
     return opened;
@@ -61,7 +61,7 @@ export function openContainerKind(surroundings: Surroundings | null): ConditionK
   };
 }
 
-type Opener = { readonly open: () => Promise<OwnPod>; readonly close: () => Promise<void> };
+type Opener = { readonly open: () => Promise<PodReader>; readonly close: () => Promise<void> };
 
 function conditionOf(argument: string, sidecars: readonly string[], { open, close }: Opener): Condition {
   let seenNumber = 0;
@@ -71,28 +71,23 @@ function conditionOf(argument: string, sidecars: readonly string[], { open, clos
     metricName: null,
     waitsForAll: argument === '*' && sidecars.length === 0,
     close,
-    async look({ signal }) {
+    async observe({ signal }) {
       const ownPod = await open();
       const isUrgent = doneSinceMs !== null && ownPod.nowMs() - doneSinceMs < DONE_URGENT_MS;
       const read = await ownPod.read({ maxAgeMs: isUrgent ? 0 : RUNNING_AGE_MS, seenNumber, signal });
       const what = `container ${argument}`;
       if (read.kind === 'failed') {
         const problem = read.problem === null ? {} : { problem: read.problem };
-        return { kind: 'unknown', why: `${what} unknown: ${read.why}`, ...problem };
+        return { kind: 'blind', why: `${what} unknown: ${read.why}`, ...problem };
       }
       const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
       if ('problem' in selected) {
-        return { kind: 'unknown', why: `${what} unknown: ${selected.problem}`, problem: selected.problem };
+        return { kind: 'blind', why: `${what} unknown: ${selected.problem}`, problem: selected.problem };
       }
-      const look = lookAtContainers(selected.containers);
-      if (look.kind !== 'done') doneSinceMs = null;
-      else if (read.number === seenNumber) {
-        // "Done" is to be seen twice: the same answer, served again, is one sight of it.
-        const { exitCodes = {} } = look;
-        return { kind: 'unknown', why: `${look.seen} ${Math.round(ownPod.nowMs() - read.atMs)} ms ago`, exitCodes };
-      } else doneSinceMs ??= read.atMs;
+      const observation = judgeContainers(selected.containers);
+      doneSinceMs = observation.kind === 'done' ? (doneSinceMs ?? read.atMs) : null;
       seenNumber = read.number;
-      return look;
+      return observation.kind === 'done' ? { ...observation, answerNumber: read.number } : observation;
     },
     async check() {
       const ownPod = await open();
@@ -118,7 +113,7 @@ function conditionOf(argument: string, sidecars: readonly string[], { open, clos
 }
 
 /** The containers that an entry means, or `what is; what to do`. */
-export type Selected = { readonly containers: readonly PodContainer[] } | { readonly problem: string };
+export type SelectResult = { readonly containers: readonly PodContainer[] } | { readonly problem: string };
 
 /** Finds the containers of `container:ARGUMENT`. `own` is null where the mounts do not tell: then it is the one named so. */
 export function selectContainers(
@@ -126,7 +121,7 @@ export function selectContainers(
   argument: string,
   sidecars: readonly string[],
   own: OwnContainer | null,
-): Selected {
+): SelectResult {
   const names = containers.map(({ name }) => name);
   const ownName = own?.name ?? OWN_NAME;
   const strangers = sidecars.filter((name) => ![...names, ...initNames, ...INJECTED_NAMES].includes(name));
@@ -160,7 +155,7 @@ export function selectContainers(
 }
 
 /** What the containers show together: alive if one is, done if all are. */
-export function lookAtContainers(containers: readonly PodContainer[]): ConditionLook {
+export function judgeContainers(containers: readonly PodContainer[]): ConditionObservation {
   const exitCodes = Object.fromEntries(
     containers.flatMap(({ name, state }) => (state.kind === 'done' ? [[name, state.exitCode] as const] : [])),
   );
@@ -169,7 +164,7 @@ export function lookAtContainers(containers: readonly PodContainer[]): Condition
   const alive = first('alive');
   if (alive !== undefined) return { kind: 'alive', seen: alive, exitCodes };
   const notStarted = first('notStarted');
-  if (notStarted !== undefined) return { kind: 'unknown', why: notStarted, exitCodes };
+  if (notStarted !== undefined) return { kind: 'notStarted', why: notStarted, exitCodes };
   return { kind: 'done', seen: seen.join(', '), provesWasAlive: true, exitCodes };
 }
 

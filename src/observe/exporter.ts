@@ -1,7 +1,7 @@
 // Reads the exporter: one GET at a time over one connection, the body streamed through the filter of wire/.
 // Says what it saw; decides nothing.
 
-import type { ExporterLook } from '../decide/model.ts';
+import type { ExporterObservation } from '../decide/model.ts';
 import { openExchange } from '../net/exchange.ts';
 import { openExposition } from '../wire/exposition.ts';
 import type { ExporterReading } from './condition.ts';
@@ -50,7 +50,7 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
           if (exchanged.status !== 200) return failed(`HTTP ${exchanged.status}`, false);
           const { metrics, hasRequests, scrapes, requests, failures, users } = exposition.end();
           return {
-            look: { kind: 'answered', scrapes, totals: { requests, failures, users } },
+            observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },
             metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
             hasRequests,
           };
@@ -64,6 +64,6 @@ function failed(why: string, mayCount: boolean): ExporterReading {
   return unread({ kind: 'failed', why, mayCount }, why);
 }
 
-function unread(look: ExporterLook, why: string): ExporterReading {
-  return { look, metric: () => ({ kind: 'unknown', why }), hasRequests: false };
+function unread(observation: ExporterObservation, why: string): ExporterReading {
+  return { observation, metric: () => ({ kind: 'unknown', why }), hasRequests: false };
 }

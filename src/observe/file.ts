@@ -14,7 +14,7 @@ export const fileKind: ConditionKind = {
       value: {
         text: `file:${path}`,
         metricName: null,
-        async look() {
+        async observe() {
           try {
             await stat(path);
             return { kind: 'done', seen: `file ${path} exists`, provesWasAlive: true };

@@ -17,7 +17,7 @@ export const metricKind: ConditionKind = {
       value: {
         text: `metric:${name}`,
         metricName: name,
-        async look({ exporter }) {
+        async observe({ exporter }) {
           const reading = exporter.metric(name);
           if (reading.kind === 'unknown') return { kind: 'unknown', why: `${name} unknown: ${reading.why}` };
           const seen = `${name} ${reading.value}`;

@@ -27,7 +27,7 @@ export const portKind: ConditionKind = {
       value: {
         text: `port:${argument}`,
         metricName: null,
-        async look({ signal }) {
+        async observe({ signal }) {
           const dialled = await dial(host, port, { timeoutMs: PROBE_TIMEOUT_MS, signal });
           switch (dialled.kind) {
             case 'open':

@@ -1,7 +1,7 @@
 // `process:NAME`: main is done when no process of that name runs. One that runs proves that main is alive; none proves
 // nothing of before. Needs the PID namespace of the pod (shareProcessNamespace).
 
-import { findProcesses, namespaceProblem } from '../processes.ts';
+import { findNamespaceProblem, findProcesses } from '../procfs.ts';
 import type { ConditionKind } from './condition.ts';
 
 /** A name as a file has it. */
@@ -17,13 +17,13 @@ export const processKind: ConditionKind = {
       value: {
         text: `process:${name}`,
         metricName: null,
-        async look() {
+        async observe() {
           const found = await findProcesses(name, pid);
           if (found.kind === 'unknown') return { kind: 'unknown', why: `process ${name} unknown: ${found.why}` };
           if (found.processes.length > 0) return { kind: 'alive', seen: `process ${name} runs` };
           return { kind: 'done', seen: `no process ${name}`, provesWasAlive: false };
         },
-        check: () => namespaceProblem(pid),
+        check: () => findNamespaceProblem(pid),
         async inspect() {
           const found = await findProcesses(name, pid);
           if (found.kind === 'unknown') return [`unknown: ${found.why}`];

@@ -4,7 +4,7 @@
 
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { ConditionLook } from '../decide/model.ts';
+import type { ConditionObservation } from '../decide/model.ts';
 import type { ConditionKind } from './condition.ts';
 
 /** A tombstone is three lines; a longer file is none. */
@@ -16,12 +16,11 @@ export const tombstoneKind: ConditionKind = {
   meaning: 'the kubexit tombstone PATH has a `Died`',
   read(path) {
     if (!path.startsWith('/')) return { problem: 'an absolute path such as "/graveyard/main"' };
-    const look = () => lookAt(path);
-    return { value: { text: `tombstone:${path}`, metricName: null, look } };
+    return { value: { text: `tombstone:${path}`, metricName: null, observe: () => observeTombstone(path) } };
   },
 };
 
-async function lookAt(path: string): Promise<ConditionLook> {
+async function observeTombstone(path: string): Promise<ConditionObservation> {
   const unknown = (why: string) => ({ kind: 'unknown', why: `tombstone ${path} unknown: ${why}` }) as const;
   let text: string;
   try {
@@ -31,7 +30,7 @@ async function lookAt(path: string): Promise<ConditionLook> {
     text = await readFile(path, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return unknown(code === 'ENOENT' ? 'not there yet' : `${code}`);
+    return code === 'ENOENT' ? { kind: 'notStarted', why: `tombstone ${path} not there yet` } : unknown(`${code}`);
   }
   const fields = await parseFields(text);
   if (fields === null) return unknown('it cannot be read (half written?)');

@@ -2,7 +2,7 @@
 // A line that cannot be read is counted and skipped; it never costs the other lines. Pure; never throws.
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
-import { openSampleFilter, type Wanted } from './sample-filter.ts';
+import { openSampleFilter, type WantedLine } from './sample-filter.ts';
 
 /** A metric's one value, or why it is not known. */
 export type Reading =
@@ -23,7 +23,7 @@ export type Exposition = {
   readonly users: number | null;
   /** promhttp's counter for code 200 and its gauge; null unless both are there. */
   readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
-  /** Wanted lines that could not be read, or were too long. */
+  /** WantedLine lines that could not be read, or were too long. */
   readonly unreadableLineCount: number;
 };
 
@@ -64,7 +64,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
   /** Keeps the first sample with exactly these labels, given in any of their orders, if it is a number that can be reported. */
   function wantOne(name: string, orders: readonly string[]) {
     const found: { value: number | null } = { value: null };
-    const wanted: Wanted = {
+    const wanted: WantedLine = {
       name,
       isPrefix: false,
       labels: orders.filter((labels) => labels !== '').map((labels) => `{${labels}`),

@@ -29,12 +29,12 @@ export type Pod = {
 };
 
 /** The pod, or why the text is none. */
-export type PodReading = { readonly pod: Pod } | { readonly why: string };
+export type PodResult = { readonly pod: Pod } | { readonly why: string };
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Reads the body of `GET /api/v1/namespaces/NAMESPACE/pods/NAME`; never throws. */
-export function readPod(text: string): PodReading {
+export function readPod(text: string): PodResult {
   const root = parse(text);
   if (root === null) return { why: 'the answer is not JSON' };
   const containers = listOf(at(root, 'spec')['containers']);

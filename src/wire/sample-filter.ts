@@ -8,7 +8,7 @@
 export const LINE_MAX_BYTES = 64 * 1024;
 
 /** Lines to keep. */
-export type Wanted = {
+export type WantedLine = {
   /** The metric's name, or with `isPrefix` how the name begins. */
   readonly name: string;
   readonly isPrefix: boolean;
@@ -25,7 +25,7 @@ export type SampleFilter = {
   readonly write: (chunk: Uint8Array) => void;
   /** The body has ended as HTTP says: what follows the last line feed is a whole line. */
   readonly end: () => void;
-  /** Wanted lines that were longer than LINE_MAX_BYTES. */
+  /** WantedLine lines that were longer than LINE_MAX_BYTES. */
   readonly tooLongCount: number;
 };
 
@@ -35,7 +35,7 @@ const TAB = 0x09;
 const OPENING_BRACE = 0x7b;
 
 type Pattern = {
-  readonly wanted: Wanted;
+  readonly wanted: WantedLine;
   readonly name: Uint8Array;
   /** The name behind a line feed: what is searched for. */
   readonly start: Uint8Array;
@@ -44,7 +44,7 @@ type Pattern = {
 };
 
 /** Opens a filter for one body. */
-export function openSampleFilter(wanted: readonly Wanted[]): SampleFilter {
+export function openSampleFilter(wanted: readonly WantedLine[]): SampleFilter {
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();
   const patterns: readonly Pattern[] = wanted.map((each) => ({

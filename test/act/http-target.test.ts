@@ -50,10 +50,14 @@ test('ask() says that it was refused, or got no answer', async () => {
   const url = new URL(`http://localhost:${await closedPort()}/`);
   const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
   assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
-  assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort()), { kind: 'failed', why: 'interrupted' });
+  assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort()), {
+    kind: 'failed',
+    why: 'interrupted',
+    wasSent: false,
+  });
   await using peer = await openPeer(() => {});
   const silent = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
-  assert.deepEqual(await silent.ask(20, NEVER), { kind: 'failed', why: 'timed out' });
+  assert.deepEqual(await silent.ask(20, NEVER), { kind: 'failed', why: 'timed out', wasSent: true });
   await peer.closed(1);
 });
 
@@ -117,12 +121,12 @@ test('httpTarget() names itself without secrets', () => {
 test('probe() sees whether the port is open, and sends nothing', async () => {
   const options = { method: 'POST', version: '1.2.3' };
   await using peer = await openPeer(() => {});
-  assert.equal(await httpTarget({ ...options, url: peer.url }).probe(NEVER), 'open');
+  assert.equal(await httpTarget({ ...options, url: peer.url }).probe(1_000, NEVER), 'open');
   await peer.closed(1);
   assert.deepEqual(peer.requests, []);
   const closed = httpTarget({ ...options, url: new URL(`http://localhost:${await closedPort()}/`) });
-  assert.equal(await closed.probe(NEVER), 'refused');
-  assert.equal(await closed.probe(AbortSignal.abort('SIGTERM')), 'unknown');
+  assert.equal(await closed.probe(1_000, NEVER), 'refused');
+  assert.equal(await closed.probe(1_000, AbortSignal.abort('SIGTERM')), 'unknown');
 });
 
 test('hint() says what an answer usually means', () => {
@@ -134,7 +138,7 @@ test('hint() says what an answer usually means', () => {
     [{ kind: 'dropped' }, /closed the connection and listens again/],
     [{ kind: 'disabled', port: 5432 }, /^its quit port refuses while 5432 answers: quitting may be switched off$/],
     [{ kind: 'refused' }, /refused our request and listens again/],
-    [{ kind: 'failed', why: 'timed out' }, /^no answer \(timed out\): is it overloaded/],
+    [{ kind: 'failed', why: 'timed out', wasSent: true }, /^no answer \(timed out\): is it overloaded/],
     [answered(401), /^it answered 401: it wants credentials/],
     [answered(403), /^it answered 403: it wants credentials, or quitting is switched off$/],
     [answered(404, true), /^it answered 404: no such path/],
@@ -175,9 +179,9 @@ test('ask() takes a refused quit port for disabled while its service answers on 
 test('probe() takes a target for gone when its quit port and all ports of its service refuse', async () => {
   await using service = await openPeer(() => {});
   const [quitPort, otherPort] = [await closedPort(), await closedPort()];
-  assert.equal(await behind(quitPort, [otherPort, service.port]).probe(NEVER), 'open');
-  assert.equal(await behind(service.port, [otherPort]).probe(NEVER), 'open');
-  assert.equal(await behind(quitPort, [otherPort]).probe(NEVER), 'refused');
+  assert.equal(await behind(quitPort, [otherPort, service.port]).probe(1_000, NEVER), 'open');
+  assert.equal(await behind(service.port, [otherPort]).probe(1_000, NEVER), 'open');
+  assert.equal(await behind(quitPort, [otherPort]).probe(1_000, NEVER), 'refused');
 });
 
 test('ask() sends the headers of its own', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findMesh, noteText, orderNotes } from '../../src/act/order.ts';
+import { findForgottenMesh, formatWarning, listTargetWarnings } from '../../src/act/order.ts';
 import { PRESETS, type Preset } from '../../src/act/presets.ts';
 import type { Target } from '../../src/act/target.ts';
 import { closedPort, openPeer } from '../net/peer.ts';
@@ -22,19 +22,19 @@ const LINKERD = target('linkerd', { isMesh: true });
 
 /** The warnings of a list, each as its message and the target it names. */
 function said(targets: readonly Target[], quitTimeoutMs = 30_000): readonly string[] {
-  return orderNotes(targets, { quitTimeoutMs, waitsForAll: false }).map(noteText);
+  return listTargetWarnings(targets, { quitTimeoutMs, waitsForAll: false }).map(formatWarning);
 }
 
-test('orderNotes() warns of targets that main is waited for together with', () => {
+test('listTargetWarnings() warns of targets that main is waited for together with', () => {
   const seen = (targets: readonly Target[]) =>
-    orderNotes(targets, { quitTimeoutMs: 30_000, waitsForAll: true }).map(noteText);
+    listTargetWarnings(targets, { quitTimeoutMs: 30_000, waitsForAll: true }).map(formatWarning);
   const waiting =
     'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS (targets app,istio)';
   assert.deepEqual(seen([APP, ISTIO]), [waiting]);
   assert.deepEqual(seen([]), []);
 });
 
-test('orderNotes() warns of a mesh proxy before another target, and of nothing else', () => {
+test('listTargetWarnings() warns of a mesh proxy before another target, and of nothing else', () => {
   const early = 'a mesh proxy is not the last to quit: it carries scrapes and reports';
   assert.deepEqual(said([]), []);
   assert.deepEqual(said([APP, ISTIO]), []);
@@ -46,7 +46,7 @@ test('orderNotes() warns of a mesh proxy before another target, and of nothing e
   ]);
 });
 
-test('orderNotes() warns of a time-out that ends before the target had its time', () => {
+test('listTargetWarnings() warns of a time-out that ends before the target had its time', () => {
   const short = 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to go';
   assert.deepEqual(said([ISTIO], 5_000), [`${short} (target istio, needsSeconds 5, quitTimeoutSeconds 5)`]);
   assert.deepEqual(said([ISTIO], 5_001), []);
@@ -59,9 +59,9 @@ function found(...ports: readonly number[]): readonly Preset[] {
   return ports.map((foundBy, index) => ({ ...(any as Preset), name: `mesh${index}`, foundBy }));
 }
 
-test('findMesh() names the proxy that answers although it was not listed, and sends it nothing', async () => {
+test('findForgottenMesh() names the proxy that answers although it was not listed, and sends it nothing', async () => {
   await using proxy = await openPeer(() => {});
-  const [note, ...more] = await findMesh([APP], found(await closedPort(), proxy.port));
+  const [note, ...more] = await findForgottenMesh([APP], found(await closedPort(), proxy.port));
   assert.deepEqual(more, []);
   assert.equal(note?.level, 'warn');
   assert.match(note?.msg ?? '', /^a mesh proxy still runs/);
@@ -70,14 +70,14 @@ test('findMesh() names the proxy that answers although it was not listed, and se
   assert.deepEqual(proxy.requests, []);
 });
 
-test('findMesh() does not look where nothing is to be stopped, or a proxy was listed', async () => {
+test('findForgottenMesh() does not look where nothing is to be stopped, or a proxy was listed', async () => {
   await using proxy = await openPeer(() => {});
-  assert.deepEqual(await findMesh([], found(proxy.port)), []);
-  assert.deepEqual(await findMesh([APP, ISTIO], found(proxy.port)), []);
+  assert.deepEqual(await findForgottenMesh([], found(proxy.port)), []);
+  assert.deepEqual(await findForgottenMesh([APP, ISTIO], found(proxy.port)), []);
   assert.equal(proxy.connectionsCount(), 0);
 });
 
-test('findMesh() makes two looks by default: Istio and Linkerd', () => {
+test('findForgottenMesh() makes two looks by default: Istio and Linkerd', () => {
   const ports = PRESETS.flatMap(({ name, foundBy }) => (foundBy === null ? [] : [[name, foundBy]]));
   assert.deepEqual(ports, [
     ['istio', 15021],

@@ -3,13 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionLook, ExporterLook, Limits, Observation } from '../../src/decide/model.ts';
+import type { ConditionObservation, ExporterObservation, Limits, Observation } from '../../src/decide/model.ts';
 import {
-  type Because,
   type Decision,
   GONE_AFTER_MS,
   IN_FLIGHT_WAIT_MS,
   initialState,
+  type Reason,
   type State,
   step,
   WITHOUT_METRIC_AFTER_MS,
@@ -53,14 +53,14 @@ function keyOf(situation: unknown, nowMs: number, counter: number, without: read
 // ---------------------------------------------------------------------------------------------------------------------
 // It never quits, and never holds, while main is not proven done, but for the reasons that the decision names.
 
-const ANSWERED: ExporterLook = {
+const ANSWERED: ExporterObservation = {
   kind: 'answered',
   scrapes: null,
   totals: { requests: null, failures: null, users: null },
 };
-const REFUSED: ExporterLook = { kind: 'refused' };
-const FAILED: ExporterLook = { kind: 'failed', why: '', mayCount: true };
-const METRICS: readonly (readonly [ExporterLook, ConditionLook])[] = [
+const REFUSED: ExporterObservation = { kind: 'refused' };
+const FAILED: ExporterObservation = { kind: 'failed', why: '', mayCount: true };
+const METRICS: readonly (readonly [ExporterObservation, ConditionObservation])[] = [
   [ANSWERED, { kind: 'alive', seen: '' }],
   [ANSWERED, { kind: 'done', seen: '', provesWasAlive: false }],
   [ANSWERED, { kind: 'done', seen: '', provesWasAlive: true }],
@@ -68,13 +68,13 @@ const METRICS: readonly (readonly [ExporterLook, ConditionLook])[] = [
   [REFUSED, { kind: 'unknown', why: '' }],
   [FAILED, { kind: 'unknown', why: '' }],
 ];
-const PORTS: readonly ConditionLook[] = [
+const PORTS: readonly ConditionObservation[] = [
   { kind: 'alive', seen: '' },
   { kind: 'done', seen: '', provesWasAlive: false },
   { kind: 'unknown', why: '' },
   { kind: 'done', seen: '', provesWasAlive: false, provesNeverRan: true },
 ];
-type Sight = readonly [ExporterLook, ConditionLook, ConditionLook];
+type Sight = readonly [ExporterObservation, ConditionObservation, ConditionObservation];
 const SIGHTS: readonly Sight[] = [
   [{ kind: 'none' }, { kind: 'unknown', why: '' }, { kind: 'unknown', why: '' }],
   ...METRICS.flatMap(([exporter, metric]) => PORTS.map((port): Sight => [exporter, metric, port])),
@@ -112,7 +112,7 @@ function remember(memory: Memory, [exporter, metric, port]: Sight, atMs: number,
   };
 }
 
-function isJustified(because: Because, memory: Memory, sight: Sight, atMs: number): boolean {
+function isJustified(because: Reason, memory: Memory, sight: Sight, atMs: number): boolean {
   const [exporter, metric, port] = sight;
   const isKnown = memory.aliveMs !== null || memory.wasAlive;
   const lasts = (sinceMs: number | null, forMs: number) => sinceMs !== null && atMs - sinceMs >= forMs;
@@ -172,9 +172,9 @@ function lookOf([exporter, metric, port]: Sight, atMs: number, terminatedAtMs: n
 }
 
 const ENDED: readonly Sight[] = [
-  [ANSWERED, METRICS[2]?.[1] as ConditionLook, PORTS[1] as ConditionLook],
-  [REFUSED, METRICS[4]?.[1] as ConditionLook, PORTS[1] as ConditionLook],
-  [FAILED, METRICS[5]?.[1] as ConditionLook, PORTS[1] as ConditionLook],
+  [ANSWERED, METRICS[2]?.[1] as ConditionObservation, PORTS[1] as ConditionObservation],
+  [REFUSED, METRICS[4]?.[1] as ConditionObservation, PORTS[1] as ConditionObservation],
+  [FAILED, METRICS[5]?.[1] as ConditionObservation, PORTS[1] as ConditionObservation],
 ];
 
 test('step() holds and quits only for what it names, and ends once main stays ended: all sequences', (t) => {
@@ -420,6 +420,6 @@ function answeredLook(before: World, after: World, startedAtMs: number, atMs: nu
   };
 }
 
-function portOf({ isEnded }: World): ConditionLook {
+function portOf({ isEnded }: World): ConditionObservation {
   return isEnded ? { kind: 'done', seen: '', provesWasAlive: false } : { kind: 'alive', seen: '' };
 }

@@ -16,7 +16,7 @@ import {
 
 const DROPPED: Answer = { kind: 'dropped' };
 const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
-const LOST: Answer = { kind: 'failed', why: 'timed out' };
+const LOST: Answer = { kind: 'failed', why: 'timed out', wasSent: true };
 const DISABLED: Answer = { kind: 'disabled', port: 5432 };
 const FORBIDDEN: Answer = { kind: 'answered', status: 403, isHtml: false };
 const PAGE: Answer = { kind: 'answered', status: 200, isHtml: true };
@@ -174,7 +174,7 @@ test('shareQuit() never gives a target more time than it had', () => {
 
 test('nextQuitMove() forces at half and at three quarters of the time what did not take the request', () => {
   const answers: readonly (readonly [Answer, readonly number[]])[] = [
-    [{ kind: 'failed', why: 'timed out' }, [15, 23]],
+    [{ kind: 'failed', why: 'timed out', wasSent: true }, [15, 23]],
     [{ kind: 'answered', status: 404, isHtml: false }, [15, 23]],
     [{ kind: 'answered', status: 200, isHtml: true }, [15, 23]],
     [{ kind: 'signalled', signal: 'TERM', pids: [7] }, [15, 23]],
@@ -193,12 +193,12 @@ test('nextQuitMove() forces at half and at three quarters of the time what did n
       JSON.stringify(answer),
     );
   }
-  const never = play(beginQuit(0, 30_000, null, 1), [{ kind: 'failed', why: 'timed out' }], 'open');
+  const never = play(beginQuit(0, 30_000, null, 1), [{ kind: 'failed', why: 'timed out', wasSent: true }], 'open');
   assert.deepEqual(never.forced, [], 'a target that cannot be forced');
 });
 
 test('nextQuitMove() forces once where that turns out to be impossible', () => {
-  const timedOut: Answer = { kind: 'failed', why: 'timed out' };
+  const timedOut: Answer = { kind: 'failed', why: 'timed out', wasSent: true };
   assert.equal(play(beginQuit(0, 30_000, null, 1, 0, true), [timedOut], 'open', 0, false).forced.length, 1);
 });
 

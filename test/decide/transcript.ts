@@ -3,13 +3,12 @@
 
 import type { Target } from '../../src/act/target.ts';
 import { readConfig } from '../../src/config.ts';
-import {
-  type ConditionLook,
-  type ExporterLook,
-  NOT_LOOKED,
-  type Note,
-  type Observation,
-  type ScrapeCounters,
+import type {
+  ConditionObservation,
+  ExporterObservation,
+  LogEntry,
+  Observation,
+  ScrapeCounters,
 } from '../../src/decide/model.ts';
 import {
   type Answer,
@@ -171,7 +170,7 @@ class Player {
   }
 }
 
-function exporterOf(fields: ReadonlyMap<string, string | undefined>): ExporterLook {
+function exporterOf(fields: ReadonlyMap<string, string | undefined>): ExporterObservation {
   const exporter = fields.get('exporter');
   if (exporter === 'none') return { kind: 'none' };
   if (exporter === 'refused') return { kind: 'refused' };
@@ -189,12 +188,14 @@ function exporterOf(fields: ReadonlyMap<string, string | undefined>): ExporterLo
   };
 }
 
-function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefined>): ConditionLook {
+function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefined>): ConditionObservation {
   const value = fields.get(kind);
   if (kind === 'metric') {
     const isRead = fields.get('exporter') === undefined;
     if (!isRead || value === undefined || value === '?')
-      return { kind: 'unknown', why: fields.get('exporter') === 'none' ? NOT_LOOKED : 'locust_up unknown' };
+      return fields.get('exporter') === 'none'
+        ? { kind: 'notObserved' }
+        : { kind: 'unknown', why: 'locust_up unknown' };
     if (value !== '0') return { kind: 'alive', seen: `locust_up ${value}` };
     return { kind: 'done', seen: 'locust_up 0', provesWasAlive: fields.has('rows') };
   }
@@ -205,7 +206,7 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
   }
   switch (value) {
     case 'missing':
-      if (kind === 'tombstone') return { kind: 'unknown', why: 'tombstone not there yet' };
+      if (kind === 'tombstone') return { kind: 'notStarted', why: 'tombstone not there yet' };
       return { kind: 'alive', seen: `${kind} missing` };
     case 'open':
     case 'born':
@@ -222,14 +223,14 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
     case 'backoff':
       return { kind: 'alive', seen: `${kind} ${value}` };
     case 'notstarted':
-      return { kind: 'unknown', why: `${kind} not started` };
+      return { kind: 'notStarted', why: `${kind} not started` };
     case 'forbidden':
-      return { kind: 'unknown', why: `${kind} unknown: HTTP 403`, problem: 'HTTP 403; create the Role' };
+      return { kind: 'blind', why: `${kind} unknown: HTTP 403`, problem: 'HTTP 403; create the Role' };
     case 'halfwritten':
       return { kind: 'unknown', why: `${kind} half written` };
     case 'timeout':
     case undefined:
-      return { kind: 'unknown', why: value === undefined ? NOT_LOOKED : `${kind} unknown: timed out` };
+      return value === undefined ? { kind: 'notObserved' } : { kind: 'unknown', why: `${kind} unknown: timed out` };
     default:
       throw new Error(`no such look: ${kind}=${value}`);
   }
@@ -238,11 +239,11 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
 function answerOf(answer: string): Answer {
   if (answer === 'dropped' || answer === 'refused') return { kind: answer };
   if (answer === 'signalled') return { kind: 'signalled', signal: 'TERM', pids: [12] };
-  if (answer === 'timeout') return { kind: 'failed', why: 'timed out' };
+  if (answer === 'timeout') return { kind: 'failed', why: 'timed out', wasSent: true };
   return { kind: 'answered', status: Number(answer), isHtml: false };
 }
 
-function noteLine({ level, msg, fields }: Note): string {
+function noteLine({ level, msg, fields }: LogEntry): string {
   const values = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   return `${level} "${msg}"${values.join('')}`;
 }

@@ -19,7 +19,7 @@ const BUNDLE = [
   join(DIST, 'bundle.cjs'),
 ];
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
-const LAZY = ['src/net/dial-tls.ts', 'src/observe/own-pod.ts', 'src/wire/pod-status.ts', 'text:yaml'];
+const LAZY = ['src/net/dial-tls.ts', 'src/observe/pod-reader.ts', 'src/wire/pod-status.ts', 'text:yaml'];
 const DIED = 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n';
 
 type Coverage = {

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { addressesOf, type Dialled, dial, isRefused } from '../../src/net/dial.ts';
+import { type DialResult, dial, isRefused, listAddresses } from '../../src/net/dial.ts';
 
 const VERDICTS: readonly (readonly [codes: string, isRefused: boolean])[] = [
   ['ECONNREFUSED', true],
@@ -37,11 +37,11 @@ for (const [codes, expected] of VERDICTS) {
   });
 }
 
-test('addressesOf() knows localhost without looking it up, and takes anything else as it is', () => {
-  assert.deepEqual(addressesOf('localhost'), ['127.0.0.1', '::1']);
-  assert.deepEqual(addressesOf('127.0.0.2'), ['127.0.0.2']);
-  assert.deepEqual(addressesOf('[::1]'), ['::1']);
-  assert.deepEqual(addressesOf('exporter.example'), ['exporter.example']);
+test('listAddresses() knows localhost without looking it up, and takes anything else as it is', () => {
+  assert.deepEqual(listAddresses('localhost'), ['127.0.0.1', '::1']);
+  assert.deepEqual(listAddresses('127.0.0.2'), ['127.0.0.2']);
+  assert.deepEqual(listAddresses('[::1]'), ['::1']);
+  assert.deepEqual(listAddresses('exporter.example'), ['exporter.example']);
 });
 
 /** Listens on a free port and takes every connection. */
@@ -68,7 +68,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<Dialled> {
+async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<DialResult> {
   const dialled = await dial(host, port, { timeoutMs: 5_000, signal });
   if (dialled.kind === 'open') dialled.socket.destroy();
   return dialled;
@@ -137,7 +137,7 @@ test('dial() does not take a full backlog for refused', async (context) => {
   const [line] = await once(child.stdout, 'data');
   const port = Number(line);
   child.kill('SIGSTOP');
-  let last: Dialled;
+  let last: DialResult;
   do {
     last = await dial('localhost', port, { timeoutMs: 250 });
     if (last.kind === 'open') sockets.push(last.socket);
@@ -149,7 +149,7 @@ test('dial() does not take a full backlog for refused', async (context) => {
   assert.deepEqual(await hanging, { kind: 'unknown', why: 'interrupted' });
 });
 
-const namespaceProblem = (() => {
+const findNamespaceProblem = (() => {
   try {
     execFileSync('unshare', ['-n', '-m', 'sh', '-c', 'ip link set lo up'], { stdio: 'pipe' });
     return null;
@@ -196,10 +196,10 @@ const NAMESPACES: readonly Namespace[] = [
 
 for (const { name, prepare, seen } of NAMESPACES) {
   test(`dial() sees what it must with ${name}`, (context) => {
-    if (namespaceProblem !== null) {
-      assert.notEqual(process.env['CI'], 'true', namespaceProblem);
-      console.error(`NOT TESTED: dial() with ${name}. ${namespaceProblem}`);
-      context.skip(namespaceProblem);
+    if (findNamespaceProblem !== null) {
+      assert.notEqual(process.env['CI'], 'true', findNamespaceProblem);
+      console.error(`NOT TESTED: dial() with ${name}. ${findNamespaceProblem}`);
+      context.skip(findNamespaceProblem);
       return;
     }
     const inside = join(import.meta.dirname, 'dial-inside.ts');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Exchanged, openExchange, type Request } from '../../src/net/exchange.ts';
+import { type ExchangeResult, openExchange, type Request } from '../../src/net/exchange.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from './peer.ts';
 
 const LIMIT_MS = 30_000;
@@ -8,10 +8,10 @@ const LIMIT_MS = 30_000;
 /** Long ago given up where the test is right. */
 const GET: Request = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' }, timeoutMs: LIMIT_MS };
 
-type Sent = { readonly exchanged: Exchanged; readonly body: string; readonly requests: readonly string[] };
+type Delivery = { readonly exchanged: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
 
 /** Sends one GET to a peer that answers so. */
-async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise<Sent> {
+async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise<Delivery> {
   await using peer = await openPeer(answer);
   const exchange = openExchange(peer.url);
   let body = '';
@@ -24,18 +24,18 @@ async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise
   return { exchanged, body, requests: [...peer.requests] };
 }
 
-function answered(status: number, contentType = 'text/plain'): Exchanged {
+function answered(status: number, contentType = 'text/plain'): ExchangeResult {
   return { kind: 'answered', status, contentType };
 }
 
 type Case = {
   readonly name: string;
   readonly answer: Answerer;
-  readonly expected: Exchanged;
+  readonly expected: ExchangeResult;
   readonly body?: string;
 };
 
-const failed = (why: string, status: number | null): Exchanged => ({ kind: 'failed', why, wasSent: true, status });
+const failed = (why: string, status: number | null): ExchangeResult => ({ kind: 'failed', why, wasSent: true, status });
 const CASES: readonly Case[] = [
   { name: 'an answer', answer: (s) => s.write(answerWith('a 1\n')), expected: answered(200), body: 'a 1\n' },
   {

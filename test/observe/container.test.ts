@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionLook } from '../../src/decide/model.ts';
+import type { ConditionObservation } from '../../src/decide/model.ts';
 import type { Condition } from '../../src/observe/condition.ts';
-import { lookAtContainers, openContainerKind, RUNNING_AGE_MS, selectContainers } from '../../src/observe/container.ts';
+import { judgeContainers, openContainerKind, RUNNING_AGE_MS, selectContainers } from '../../src/observe/container.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
-import type { Surroundings } from '../../src/observe/own-pod.ts';
+import type { PodEnvironment } from '../../src/observe/pod-reader.ts';
 import { type ContainerState, type Pod, readPod } from '../../src/wire/pod-status.ts';
 import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
@@ -90,16 +90,16 @@ for (const [name, parameters, expected] of SELECTIONS) {
   test(`selectContainers() finds ${name}`, () => assert.equal(selectedOf(...parameters), expected));
 }
 
-const LOOKS: readonly (readonly [string, Readonly<Record<string, ContainerState>>, ConditionLook])[] = [
+const LOOKS: readonly (readonly [string, Readonly<Record<string, ContainerState>>, ConditionObservation])[] = [
   [
     'alive where one is',
     { a: DONE(1), b: WAITING, c: ALIVE },
     { kind: 'alive', seen: 'container c running', exitCodes: { a: 1 } },
   ],
   [
-    'unknown where one was not started',
+    'not started where one was not',
     { a: DONE(0), b: WAITING },
-    { kind: 'unknown', why: 'container b not started (ImagePullBackOff)', exitCodes: { a: 0 } },
+    { kind: 'notStarted', why: 'container b not started (ImagePullBackOff)', exitCodes: { a: 0 } },
   ],
   [
     'done where all are',
@@ -114,7 +114,7 @@ const LOOKS: readonly (readonly [string, Readonly<Record<string, ContainerState>
 ];
 
 for (const [name, states, expected] of LOOKS) {
-  test(`lookAtContainers() is ${name}`, () => assert.deepEqual(lookAtContainers(podOf(states).containers), expected));
+  test(`judgeContainers() is ${name}`, () => assert.deepEqual(judgeContainers(podOf(states).containers), expected));
 }
 
 function recorded(file: string): string {
@@ -124,7 +124,7 @@ function recorded(file: string): string {
 type Watch = {
   readonly server: ApiServer;
   readonly conditions: readonly Condition[];
-  readonly look: (index?: number) => Promise<ConditionLook>;
+  readonly look: (index?: number) => Promise<ConditionObservation>;
   readonly advance: (ms: number) => void;
 };
 
@@ -137,7 +137,7 @@ async function watch(
 ) {
   await using server = await openApiServer({ authority, answer });
   let now = 0;
-  const surroundings: Surroundings = {
+  const surroundings: PodEnvironment = {
     accountFolder: server.accountFolder,
     mountInfoPath: '/nowhere',
     nowMs: () => now,
@@ -153,19 +153,21 @@ async function watch(
     assert.ok('value' in parsed, entry);
     return parsed.value;
   });
-  const look = (index = 0) => (conditions[index] as Condition).look({ exporter: NOT_READ, signal: NEVER });
+  const look = (index = 0) => (conditions[index] as Condition).observe({ exporter: NOT_READ, signal: NEVER });
   await story({ server, conditions, look, advance: (ms) => (now += ms) });
   for (const { close } of conditions) await close?.();
 }
 
-test('look() follows a container from its start through restarts, and asks every 5 s meanwhile', { skip }, async () => {
+test('observe() follows a container from its start through restarts, and asks every 5 s meanwhile', {
+  skip,
+}, async () => {
   let file = 'on-failure.1-waiting';
   await watch(
     ['fails', 'good'],
     (_, response) => give(response, recorded(file)),
     async ({ server, look, advance }) => {
       assert.deepEqual(await look(), {
-        kind: 'unknown',
+        kind: 'notStarted',
         why: 'container fails not started (PodInitializing)',
         exitCodes: {},
       });
@@ -193,36 +195,39 @@ test('look() follows a container from its start through restarts, and asks every
   );
 });
 
-test('look() proves "done" once for each answer, with an answer for each look at first', { skip }, async () => {
+test('observe() proves "done" once for each answer, with an answer for each look at first', { skip }, async () => {
   await watch(
     ['load'],
     (_, response) => give(response, recorded('never')),
     async ({ server, look, advance }) => {
-      const kinds: string[] = [];
+      const numbers: unknown[] = [];
       for (let count = 0; count < 21; count++) {
-        kinds.push((await look()).kind);
+        const observation = await look();
+        assert.ok(observation.kind === 'done');
+        numbers.push(observation.answerNumber);
         advance(500);
       }
-      assert.deepEqual(kinds, [...Array(20).fill('done'), 'unknown']);
+      assert.deepEqual(numbers, [...Array(20).keys()].map((index) => index + 1).concat(20));
       assert.equal(server.requests.length, 20);
+      advance(RUNNING_AGE_MS);
       assert.deepEqual(await look(), {
-        kind: 'unknown',
-        why: 'container load ended with 3 1000 ms ago',
+        kind: 'done',
+        seen: 'container load ended with 3',
+        provesWasAlive: true,
+        answerNumber: 21,
         exitCodes: { load: 3 },
       });
-      advance(RUNNING_AGE_MS);
-      assert.equal((await look()).kind, 'done');
     },
   );
 });
 
-test('look() says what keeps it from seeing, and what to do', { skip }, async () => {
+test('observe() says what keeps it from seeing, and what to do', { skip }, async () => {
   await watch(
     ['load'],
     (_, response) => refuse(response, 403),
     async ({ look }) => {
       const seen = await look();
-      assert.ok(seen.kind === 'unknown');
+      assert.ok(seen.kind === 'blind');
       assert.equal(seen.why, 'container load unknown: HTTP 403');
       assert.match(String(seen.problem), /kubectl create role lastscrape/);
     },
@@ -232,7 +237,7 @@ test('look() says what keeps it from seeing, and what to do', { skip }, async ()
     (_, response) => response.writeHead(503).end(),
     async ({ look }) => {
       const seen = await look();
-      assert.ok(seen.kind === 'unknown' && seen.problem === undefined);
+      assert.ok(seen.kind === 'blind' && seen.problem === undefined);
     },
   );
   await watch(
@@ -240,7 +245,7 @@ test('look() says what keeps it from seeing, and what to do', { skip }, async ()
     (_, response) => give(response, recorded('never')),
     async ({ look }) => {
       const problem = 'this pod has no such container; must be one of "load"';
-      assert.deepEqual(await look(), { kind: 'unknown', why: `container lode unknown: ${problem}`, problem });
+      assert.deepEqual(await look(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
     },
   );
 });

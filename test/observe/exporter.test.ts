@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { ExporterLook } from '../../src/decide/model.ts';
+import type { ExporterObservation } from '../../src/decide/model.ts';
 import type { ExporterReading } from '../../src/observe/condition.ts';
 import { BODY_MAX_BYTES, NOT_READ, openExporter } from '../../src/observe/exporter.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../net/peer.ts';
@@ -11,7 +11,7 @@ import { readRecordedBody } from '../wire/recording.ts';
 const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt').toString();
 const NEVER = new AbortController().signal;
 
-/** One look at an exporter that answers so. */
+/** One observation at an exporter that answers so. */
 async function lookAt(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
   await using peer = await openPeer(answer);
   const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
@@ -21,8 +21,8 @@ async function lookAt(answer: Answerer, signal: AbortSignal = NEVER): Promise<Ex
 }
 
 test('read() reads a recorded exposition', async () => {
-  const { look, metric, hasRequests } = await lookAt((socket) => socket.write(answerWith(STOPPED)));
-  assert.deepEqual(look, {
+  const { observation, metric, hasRequests } = await lookAt((socket) => socket.write(answerWith(STOPPED)));
+  assert.deepEqual(observation, {
     kind: 'answered',
     scrapes: { finishedCount: 55, inFlightCount: 1 },
     totals: { requests: 222, failures: 36, users: 0 },
@@ -38,10 +38,10 @@ test('read() uses one connection for many looks and starts each afresh', async (
   });
   const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
   for (let count = 0; count < 40; count++) {
-    const { look, metric, hasRequests } = await exporter.read(NEVER);
+    const { observation, metric, hasRequests } = await exporter.read(NEVER);
     assert.deepEqual(metric('locust_up'), { kind: 'value', value: count % 2 === 0 ? 1 : count });
     assert.equal(hasRequests, count % 2 === 0);
-    assert.equal(look.kind === 'answered' && look.scrapes !== null, count % 2 === 0);
+    assert.equal(observation.kind === 'answered' && observation.scrapes !== null, count % 2 === 0);
   }
   assert.equal(peer.connectionsCount(), 1);
   await exporter.close();
@@ -105,11 +105,11 @@ const FAILURES: readonly Failure[] = [
   },
 ];
 
-function assertUnread({ look, metric, hasRequests }: ExporterReading, why: RegExp, mayCount: boolean) {
-  assert.ok(look.kind === 'failed', JSON.stringify(look));
-  assert.match(look.why, why);
-  assert.equal(look.mayCount, mayCount, 'mayCount');
-  assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: look.why });
+function assertUnread({ observation, metric, hasRequests }: ExporterReading, why: RegExp, mayCount: boolean) {
+  assert.ok(observation.kind === 'failed', JSON.stringify(observation));
+  assert.match(observation.why, why);
+  assert.equal(observation.mayCount, mayCount, 'mayCount');
+  assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: observation.why });
   assert.equal(hasRequests, false);
 }
 
@@ -121,8 +121,8 @@ for (const { name, answer, why, mayCount } of FAILURES) {
 
 test('read() says where the exporter refuses', async () => {
   const exporter = openExporter(new URL(`http://localhost:${await closedPort()}/metrics`), ['locust_up'], '1.2.3');
-  const { look, metric } = await exporter.read(NEVER);
-  assert.deepEqual(look, { kind: 'refused' } satisfies ExporterLook);
+  const { observation, metric } = await exporter.read(NEVER);
+  assert.deepEqual(observation, { kind: 'refused' } satisfies ExporterObservation);
   assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'the exporter refuses connections' });
   await exporter.close();
 });
@@ -130,8 +130,8 @@ test('read() says where the exporter refuses', async () => {
 test('read() knows nothing from gzip that nobody asked for, or from a page of HTML', async () => {
   const html = readRecordedBody('exporter-0.5.0-locust-2.47.0/01b-root.txt').toString();
   for (const answer of [answerWith('\x1f\x0b\x08', '200 OK', 'Content-Encoding: gzip\r\n'), answerWith(html)]) {
-    const { look, metric } = await lookAt((socket) => socket.write(answer));
-    assert.deepEqual(look, {
+    const { observation, metric } = await lookAt((socket) => socket.write(answer));
+    assert.deepEqual(observation, {
       kind: 'answered',
       scrapes: null,
       totals: { requests: null, failures: null, users: null },
@@ -205,7 +205,7 @@ for (const [name, piece] of Object.entries({
 }
 
 test('NOT_READ says that nobody looked', () => {
-  assert.deepEqual(NOT_READ.look, { kind: 'none' });
+  assert.deepEqual(NOT_READ.observation, { kind: 'none' });
   assert.deepEqual(NOT_READ.metric('locust_up'), { kind: 'unknown', why: 'the exporter was not read' });
   assert.equal(NOT_READ.hasRequests, false);
 });

@@ -3,21 +3,21 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ConditionLook } from '../../src/decide/model.ts';
+import type { ConditionObservation } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { fileKind } from '../../src/observe/file.ts';
 
 const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
 
-async function lookAt(path: string): Promise<ConditionLook> {
+async function lookAt(path: string): Promise<ConditionObservation> {
   const parsed = fileKind.read(path, CONTEXT);
   assert.ok('value' in parsed, path);
   assert.equal(parsed.value.text, `file:${path}`);
   assert.equal(parsed.value.metricName, null);
-  return parsed.value.look({ exporter: NOT_READ, signal: new AbortController().signal });
+  return parsed.value.observe({ exporter: NOT_READ, signal: new AbortController().signal });
 }
 
-test('look() is alive until the file exists, and unknown where that cannot be seen', async (context) => {
+test('observe() is alive until the file exists, and unknown where that cannot be seen', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-file-'));
   context.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'done');

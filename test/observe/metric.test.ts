@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionLook } from '../../src/decide/model.ts';
+import type { ConditionObservation } from '../../src/decide/model.ts';
 import { metricKind } from '../../src/observe/metric.ts';
 import type { Reading } from '../../src/wire/exposition.ts';
 
@@ -8,16 +8,16 @@ const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
 
 const signal = new AbortController().signal;
 
-async function lookAt(reading: Reading, hasRequests: boolean): Promise<ConditionLook> {
+async function lookAt(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {
   const parsed = metricKind.read('locust_up', CONTEXT);
   assert.ok('value' in parsed);
   assert.equal(parsed.value.text, 'metric:locust_up');
   assert.equal(parsed.value.metricName, 'locust_up');
   const metric = (name: string): Reading => (name === 'locust_up' ? reading : { kind: 'unknown', why: 'another' });
-  return parsed.value.look({ exporter: { look: { kind: 'none' }, metric, hasRequests }, signal });
+  return parsed.value.observe({ exporter: { observation: { kind: 'none' }, metric, hasRequests }, signal });
 }
 
-test('look() is done at 0, alive at anything else, unknown where it was not read', async () => {
+test('observe() is done at 0, alive at anything else, unknown where it was not read', async () => {
   const alive = (seen: string) => ({ kind: 'alive', seen });
   assert.deepEqual(await lookAt({ kind: 'value', value: 1 }, true), alive('locust_up 1'));
   assert.deepEqual(await lookAt({ kind: 'value', value: -1 }, false), alive('locust_up -1'));

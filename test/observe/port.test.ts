@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionLook } from '../../src/decide/model.ts';
+import type { ConditionObservation } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { portKind } from '../../src/observe/port.ts';
 import { closedPort, openPeer } from '../net/peer.ts';
 
 const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
 
-async function lookAt(argument: string, signal = new AbortController().signal): Promise<ConditionLook> {
+async function lookAt(argument: string, signal = new AbortController().signal): Promise<ConditionObservation> {
   const parsed = portKind.read(argument, CONTEXT);
   assert.ok('value' in parsed, argument);
   assert.equal(parsed.value.text, `port:${argument}`);
   assert.equal(parsed.value.metricName, null);
-  return parsed.value.look({ exporter: NOT_READ, signal });
+  return parsed.value.observe({ exporter: NOT_READ, signal });
 }
 
-test('look() is alive where something listens, sends no byte, and closes', async () => {
+test('observe() is alive where something listens, sends no byte, and closes', async () => {
   await using peer = await openPeer(() => {});
   assert.deepEqual(await lookAt(`${peer.port}`), { kind: 'alive', seen: `port ${peer.port} open` });
   const argument = `127.0.0.1:${peer.port}`;
@@ -24,12 +24,12 @@ test('look() is alive where something listens, sends no byte, and closes', async
   assert.deepEqual(peer.requests, []);
 });
 
-test('look() is done where connections are refused, which proves nothing about before', async () => {
+test('observe() is done where connections are refused, which proves nothing about before', async () => {
   const port = await closedPort();
   assert.deepEqual(await lookAt(`${port}`), { kind: 'done', seen: `port ${port} refused`, provesWasAlive: false });
 });
 
-test('look() is unknown where it was cut short', async () => {
+test('observe() is unknown where it was cut short', async () => {
   assert.deepEqual(await lookAt('5557', AbortSignal.abort('SIGTERM')), {
     kind: 'unknown',
     why: 'port 5557 unknown: SIGTERM',

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { ConditionLook } from '../../src/decide/model.ts';
+import type { ConditionObservation } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { TOMBSTONE_MAX_BYTES, tombstoneKind } from '../../src/observe/tombstone.ts';
 
@@ -12,12 +12,12 @@ const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
 after(() => rmSync(folder, { recursive: true }));
 const path = join(folder, 'main');
 
-async function lookAt(text: string | null, at = path): Promise<ConditionLook> {
+async function lookAt(text: string | null, at = path): Promise<ConditionObservation> {
   const parsed = tombstoneKind.read(at, CONTEXT);
   assert.ok('value' in parsed);
   assert.deepEqual([parsed.value.text, parsed.value.metricName], [`tombstone:${at}`, null]);
   if (text !== null) writeFileSync(at, text);
-  return parsed.value.look({ exporter: NOT_READ, signal: new AbortController().signal });
+  return parsed.value.observe({ exporter: NOT_READ, signal: new AbortController().signal });
 }
 
 /** As the README of kubexit shows it. */
@@ -85,10 +85,10 @@ const LOOKS: readonly (readonly [string, string, unknown])[] = [
 ];
 
 for (const [name, text, look] of LOOKS) {
-  test(`look() at a tombstone: ${name}`, async () => assert.deepEqual(await lookAt(text), look));
+  test(`observe() at a tombstone: ${name}`, async () => assert.deepEqual(await lookAt(text), look));
 }
 
-test('look() never takes a part of a dead tombstone for dead without its whole Died', async () => {
+test('observe() never takes a part of a dead tombstone for dead without its whole Died', async () => {
   for (let length = 0; length < DIED.length; length++) {
     const look = await lookAt(DIED.slice(0, length));
     const isDiedWhole = length >= DIED.indexOf('ExitCode') - 1;
@@ -96,11 +96,11 @@ test('look() never takes a part of a dead tombstone for dead without its whole D
   }
 });
 
-test('look() knows nothing of a file that is not there or cannot be read', async () => {
+test('observe() knows nothing of a file that is not there or cannot be read', async () => {
   const missing = join(folder, 'missing');
   assert.deepEqual(await lookAt(null, missing), {
-    kind: 'unknown',
-    why: `tombstone ${missing} unknown: not there yet`,
+    kind: 'notStarted',
+    why: `tombstone ${missing} not there yet`,
   });
   const directory = join(folder, 'directory');
   mkdirSync(directory);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LINE_MAX_BYTES, openSampleFilter, type Wanted } from '../../src/wire/sample-filter.ts';
+import { LINE_MAX_BYTES, openSampleFilter, type WantedLine } from '../../src/wire/sample-filter.ts';
 import { readRecordedBody } from './recording.ts';
 
 type Kept = { readonly lines: readonly string[]; readonly tooLongCount: number };
@@ -8,7 +8,7 @@ type Kept = { readonly lines: readonly string[]; readonly tooLongCount: number }
 /** What the filter keeps of the pieces; `enough`: how many lines are asked for. */
 function keep(
   pieces: Iterable<Uint8Array>,
-  wanted: Omit<Wanted, 'onLine'>,
+  wanted: Omit<WantedLine, 'onLine'>,
   enough: number = Number.POSITIVE_INFINITY,
 ): Kept {
   const lines: string[] = [];

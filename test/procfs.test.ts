@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isStillRunning } from '../src/processes.ts';
+import { isStillRunning } from '../src/procfs.ts';
 import { COMMAND, startWatcher } from './binary/watcher.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace } from './pid-namespace.ts';
 import { until } from './pods/until.ts';
@@ -143,7 +143,7 @@ test('readNamespace() knows the container of a lastscrape that runs there alread
   assert.match(stdout, /^ {2}process namespace: not shared/m);
 });
 
-test('namespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {
+test('findNamespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {
   for (const args of [[], ['--check']]) {
     const env = {
       LASTSCRAPE_DONE_WHEN: 'process:nginx',

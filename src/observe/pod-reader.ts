@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { dialTls } from '../net/dial-tls.ts';
-import { type Exchange, type Exchanged, openExchange } from '../net/exchange.ts';
+import { type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
 import { type OwnContainer, readOwnContainer } from '../wire/mount-info.ts';
 import { type Pod, readPod, readStatusMessage } from '../wire/pod-status.ts';
 
@@ -24,7 +24,7 @@ const SAME_LOOK_MS = 250;
 const WORTH_A_WARNING_COUNT = 4;
 
 /** Where a container finds what Kubernetes puts into it, and what else is outside. */
-export type Surroundings = {
+export type PodEnvironment = {
   /** The folder of token, ca.crt and namespace. */
   readonly accountFolder: string;
   readonly mountInfoPath: string;
@@ -36,7 +36,7 @@ export type Surroundings = {
 };
 
 /** As Kubernetes does it (documentation, "Accessing the Kubernetes API from a Pod"). */
-export const SURROUNDINGS: Surroundings = {
+export const POD_ENVIRONMENT: PodEnvironment = {
   accountFolder: '/var/run/secrets/kubernetes.io/serviceaccount',
   mountInfoPath: '/proc/self/mountinfo',
   nowMs: () => performance.now(),
@@ -45,7 +45,7 @@ export const SURROUNDINGS: Surroundings = {
 };
 
 /** What reading the pod came to. */
-export type PodLook =
+export type PodReadResult =
   /** `number` counts the answers: two looks with the same number are one reading. */
   | { readonly kind: 'read'; readonly pod: Pod; readonly number: number; readonly atMs: number }
   | {
@@ -62,10 +62,10 @@ export type PodLook =
       readonly isLasting: boolean;
     };
 
-type Failure = Extract<PodLook, { readonly kind: 'failed' }>;
+type Failure = Extract<PodReadResult, { readonly kind: 'failed' }>;
 
 /** What a caller has already. */
-export type Wanted = {
+export type WantedPod = {
   /** An answer that is younger is served again. */
   readonly maxAgeMs: number;
   /** The number of the newest answer that the caller saw; another one of this very look is served, whatever `maxAgeMs`. */
@@ -74,9 +74,9 @@ export type Wanted = {
   readonly signal?: AbortSignal;
 };
 
-export type OwnPod = {
+export type PodReader = {
   /** Reads the pod, or serves the newest answer again; never rejects. One call at a time. */
-  readonly read: (wanted: Wanted) => Promise<PodLook>;
+  readonly read: (wanted: WantedPod) => Promise<PodReadResult>;
   /** This very container; null where its termination message is not mounted. */
   readonly own: OwnContainer | null;
   readonly nowMs: () => number;
@@ -87,12 +87,12 @@ export type OwnPod = {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Opens this pod; connects at the first read. */
-export function openOwnPod(env: Environment, version: string, surroundings: Surroundings): OwnPod {
+export function openPodReader(env: Environment, version: string, surroundings: PodEnvironment): PodReader {
   const { nowMs, accountFolder } = surroundings;
   const own = readOwnContainer(readText(surroundings.mountInfoPath) ?? '');
   let exchange: { readonly origin: string; readonly open: Exchange } | null = null;
   let distrust: string | null = null;
-  let newest: Extract<PodLook, { readonly kind: 'read' }> | null = null;
+  let newest: Extract<PodReadResult, { readonly kind: 'read' }> | null = null;
   let failure: Failure | null = null;
   let failedCount = 0;
   let readCount = 0;
@@ -109,7 +109,11 @@ export function openOwnPod(env: Environment, version: string, surroundings: Surr
     return exchange.open;
   }
 
-  function isServedAgain(answer: NonNullable<typeof newest>, { maxAgeMs, seenNumber }: Wanted, ageMs: number): boolean {
+  function isServedAgain(
+    answer: NonNullable<typeof newest>,
+    { maxAgeMs, seenNumber }: WantedPod,
+    ageMs: number,
+  ): boolean {
     return ageMs < maxAgeMs || (answer.number !== seenNumber && ageMs < SAME_LOOK_MS);
   }
 
@@ -205,7 +209,7 @@ function findPlace(env: Environment, accountFolder: string): Place | { readonly 
   return { origin: url.origin, namespace, pod, token, tokenPath };
 }
 
-type Answer = { readonly exchanged: Exchanged; readonly body: string; readonly retryAfterMs: number };
+type Answer = { readonly exchanged: ExchangeResult; readonly body: string; readonly retryAfterMs: number };
 
 /** One request; once more where the kept connection had ended, or the token was renewed just now. */
 async function get(exchange: Exchange, place: Place, version: string, signal?: AbortSignal): Promise<Answer> {

@@ -11,7 +11,7 @@ export type ProcessId = {
 };
 
 /** What looking for processes came to. */
-export type Found =
+export type FindResult =
   | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -58,7 +58,7 @@ async function descendsFromFirst(pid: number): Promise<boolean> {
 }
 
 /** Why the processes of other containers cannot be named here: `what is; what to do`, or null. */
-export async function namespaceProblem(ownPid: number): Promise<string | null> {
+export async function findNamespaceProblem(ownPid: number): Promise<string | null> {
   switch (await readNamespace(ownPid)) {
     case 'own':
       return 'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
@@ -87,7 +87,7 @@ export async function describeNamespace(ownPid: number): Promise<string> {
  * The running processes named `name`: their comm, or the base name of their argv[0]. Never PID 1, which with a shared
  * namespace is the pause process of the pod, and never lastscrape itself. A zombie does not run.
  */
-export async function findProcesses(name: string, ownPid: number): Promise<Found> {
+export async function findProcesses(name: string, ownPid: number): Promise<FindResult> {
   const pids = await listPids(ownPid);
   if (typeof pids === 'string') return { kind: 'unknown', why: pids };
   const processes: ProcessId[] = [];
@@ -115,7 +115,11 @@ export async function isStillRunning({ pid, startTicks }: ProcessId): Promise<bo
  * named as one of `programs` (null: whatever their name). Whose sockets are whose is shown to the same UID and GID, or with
  * CAP_SYS_PTRACE (proc(5), "/proc/pid/fd"). It costs the kernel a walk through its sockets: for rare use.
  */
-export async function findPortOwners(port: number, programs: readonly string[] | null, ownPid: number): Promise<Found> {
+export async function findPortOwners(
+  port: number,
+  programs: readonly string[] | null,
+  ownPid: number,
+): Promise<FindResult> {
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8').catch(() => '')),
   );

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   BODY_MAX_BYTES,
-  type OwnPod,
-  openOwnPod,
-  type PodLook,
+  openPodReader,
+  type PodEnvironment,
+  type PodReader,
+  type PodReadResult,
   RETRY_PAUSES_MS,
-  type Surroundings,
-} from '../../src/observe/own-pod.ts';
+} from '../../src/observe/pod-reader.ts';
 import { closedPort } from '../net/peer.ts';
 import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { readRecordedText } from '../wire/recording.ts';
 
-const skip = gateOpenssl('test/observe/own-pod.test.ts');
+const skip = gateOpenssl('test/observe/pod-reader.test.ts');
 const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };
 const POD = readRecordedText('kubernetes-1.36.3/never.json');
 const GET = 'GET /api/v1/namespaces/load-tests/pods/load-x7k2p';
@@ -23,7 +23,7 @@ const GET = 'GET /api/v1/namespaces/load-tests/pods/load-x7k2p';
 /** A clock that the test moves; no jitter, unless asked for. */
 function surround(accountFolder: string, jitter = 0) {
   let now = 1_000_000;
-  const surroundings: Surroundings = {
+  const surroundings: PodEnvironment = {
     accountFolder,
     mountInfoPath: '/nowhere',
     nowMs: () => now,
@@ -35,7 +35,7 @@ function surround(accountFolder: string, jitter = 0) {
   return { surroundings, advance: (ms: number) => (now += ms), now: () => now };
 }
 
-type Story = { readonly server: ApiServer; readonly pod: OwnPod; readonly advance: (ms: number) => number };
+type Story = { readonly server: ApiServer; readonly pod: PodReader; readonly advance: (ms: number) => number };
 
 /** Tells a story of one server that answers so, and one reader. */
 async function tell(
@@ -45,16 +45,16 @@ async function tell(
 ): Promise<void> {
   await using server = await openApiServer({ authority, answer });
   const { surroundings, advance } = surround(server.accountFolder);
-  const pod = openOwnPod({ ...server.env, ...env }, '1.2.3', surroundings);
+  const pod = openPodReader({ ...server.env, ...env }, '1.2.3', surroundings);
   await story({ server, pod, advance });
   await pod.close();
 }
 
 const NEWEST = { maxAgeMs: 0, seenNumber: 0 };
 
-function failureOf(look: PodLook): Extract<PodLook, { kind: 'failed' }> {
+function failureOf(look: PodReadResult): Extract<PodReadResult, { kind: 'failed' }> {
   assert.equal(look.kind, 'failed');
-  return look as Extract<PodLook, { kind: 'failed' }>;
+  return look as Extract<PodReadResult, { kind: 'failed' }>;
 }
 
 test('read() reads this pod, with the mounted token and namespace, over one connection', { skip }, async () => {
@@ -145,7 +145,7 @@ test('read() goes on with a renewed token, also where the old one is refused bef
     },
   });
   rotated = server;
-  const pod = openOwnPod(server.env, '1.2.3', surround(server.accountFolder).surroundings);
+  const pod = openPodReader(server.env, '1.2.3', surround(server.accountFolder).surroundings);
   assert.equal((await pod.read(NEWEST)).kind, 'read');
   assert.deepEqual(
     server.requests.map((request) => request.split(' ').at(-1)),
@@ -192,14 +192,14 @@ test('read() says on 404, and on another pod of that name, that the host name is
     );
   const { surroundings } = surround(server.accountFolder);
   mount('00000000-0000-0000-0000-000000000000');
-  const other = openOwnPod(server.env, '1.2.3', { ...surroundings, mountInfoPath });
+  const other = openPodReader(server.env, '1.2.3', { ...surroundings, mountInfoPath });
   assert.match(
     String(failureOf(await other.read(NEWEST)).problem),
     /^pod load-tests\/load-x7k2p is another one than this; /,
   );
   await other.close();
   mount(JSON.parse(POD).metadata.uid);
-  const own = openOwnPod(server.env, '1.2.3', { ...surroundings, mountInfoPath });
+  const own = openPodReader(server.env, '1.2.3', { ...surroundings, mountInfoPath });
   assert.equal((await own.read(NEWEST)).kind, 'read');
   assert.equal(own.own?.name, 'watcher');
   await own.close();
@@ -238,7 +238,7 @@ test('read() asks ever less often while the server fails, and at once when it ha
 test('read() adds up to a quarter by chance to a pause', { skip }, async () => {
   await using server = await openApiServer({ authority, answer: (_, response) => response.writeHead(500).end() });
   const { surroundings, now } = surround(server.accountFolder, 1);
-  const pod = openOwnPod(server.env, '1.2.3', surroundings);
+  const pod = openPodReader(server.env, '1.2.3', surroundings);
   const { retryAtMs } = failureOf(await pod.read(NEWEST));
   assert.equal(Number(retryAtMs) - now(), 1_250);
   await pod.close();
@@ -256,7 +256,7 @@ for (const [retryAfter, pauseMs] of [
       answer: (_, response) => response.writeHead(429, { 'retry-after': retryAfter }).end('Too many requests'),
     });
     const { surroundings, now } = surround(server.accountFolder);
-    const pod = openOwnPod(server.env, '1.2.3', surroundings);
+    const pod = openPodReader(server.env, '1.2.3', surroundings);
     const { why, retryAtMs } = failureOf(await pod.read(NEWEST));
     assert.match(why, /answers HTTP 429$/);
     assert.equal(Number(retryAtMs) - now(), pauseMs);
@@ -333,7 +333,7 @@ test('read() trusts the mounted authority only, and the right address only', { s
   const answer: ApiAnswerer = () => assert.fail('the token must not be sent');
   for (const certificate of [makeAuthority().sign(['IP:127.0.0.1']), authority.sign(['IP:10.96.0.1'])]) {
     await using server = await openApiServer({ authority, certificate, answer });
-    const pod = openOwnPod(server.env, '1.2.3', surround(server.accountFolder).surroundings);
+    const pod = openPodReader(server.env, '1.2.3', surround(server.accountFolder).surroundings);
     const { problem, isLasting } = failureOf(await pod.read(NEWEST));
     assert.match(
       String(problem),
@@ -375,7 +375,7 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
       env,
     );
   }
-  const pod = openOwnPod({ KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' }, '1', surround('/nowhere').surroundings);
+  const pod = openPodReader({ KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' }, '1', surround('/nowhere').surroundings);
   assert.match(
     String(failureOf(await pod.read(NEWEST)).problem),
     /^no service account is mounted at \/nowhere; remove automountServiceAccountToken: false from the pod or its account$/,
