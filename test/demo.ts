@@ -1,6 +1,6 @@
 // `npm run demo`: one LocustTest pod's end, from start to exit code, in about 16 s. The watcher is the real one, in a process
 // of its own; Locust, the exporter and Prometheus are stand-ins in this process. With --real all four are real
-// (pods/demo-real.ts). It exits 1 if the outcome is not what it must be.
+// (demo-real.ts). It exits 1 if the outcome is not what it must be.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -210,7 +210,7 @@ const args = process.argv.slice(2);
 if (args.length === 0) {
   process.exitCode = (await runDemo()) ? 0 : 1;
 } else if (args.length === 1 && args[0] === '--real') {
-  const { runRealDemo } = await import('./pods/demo-real.ts');
+  const { runRealDemo } = await import('./demo-real.ts');
   process.exitCode = await runRealDemo();
 } else {
   process.stderr.write(USAGE);

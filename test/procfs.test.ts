@@ -7,9 +7,9 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isStillRunning } from '../src/procfs.ts';
-import { COMMAND, startWatcher } from './binary/watcher.ts';
-import { gateNamespaces, openPidNamespace, type PidNamespace } from './pid-namespace.ts';
-import { until } from './pods/until.ts';
+import { gateNamespaces, openPidNamespace, type PidNamespace } from './support/pid-namespace.ts';
+import { until } from './support/until.ts';
+import { COMMAND, startWatcher } from './support/watcher.ts';
 
 const skip = gateNamespaces('test/processes.test.ts');
 

@@ -8,8 +8,8 @@ import { PRESETS } from '../src/act/presets.ts';
 import { VARIABLES } from '../src/config.ts';
 import { EXIT } from '../src/decide/report.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
-import { TARGET_PROGRAMS } from './pods/target-programs.ts';
 import { STAND_INS } from './stand-in/quit-targets.ts';
+import { TARGET_PROGRAMS } from './support/target-programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type HttpTargetOptions, httpTarget } from '../../src/act/http-target.ts';
 import type { Answer } from '../../src/decide/quit.ts';
-import { type Answerer, answerWith, closedPort, openPeer } from '../net/peer.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;
 const LIMIT_MS = 30_000;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { findForgottenMesh, formatWarning, listTargetWarnings } from '../../src/act/order.ts';
 import { PRESETS, type Preset } from '../../src/act/presets.ts';
 import type { Target } from '../../src/act/target.ts';
-import { closedPort, openPeer } from '../net/peer.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
 
 function target(name: string, more: Partial<Target> = {}): Target {
   return {

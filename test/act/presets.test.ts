@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { PRESETS, presetKind } from '../../src/act/presets.ts';
 import type { Target, TargetContext } from '../../src/act/target.ts';
 import type { Answer } from '../../src/decide/quit.ts';
-import { answerWith, openPeer } from '../net/peer.ts';
+import { answerWith, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;
 const LIMIT_MS = 30_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signalKind } from '../../src/act/signal-target.ts';
-import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../pid-namespace.ts';
+import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 
 const skip = gateNamespaces('test/act/signal-target.test.ts');
 

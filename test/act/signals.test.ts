@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
-import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../pid-namespace.ts';
-import { until } from '../pods/until.ts';
+import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
+import { until } from '../support/until.ts';
 
 const skip = gateNamespaces('test/act/signals.test.ts');
 

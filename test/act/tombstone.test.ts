@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import { openTombstone } from '../../src/act/tombstone.ts';
-import { startWatcher } from '../binary/watcher.ts';
+import { startWatcher } from '../support/watcher.ts';
 
 function graveyardFor(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-graveyard-'));

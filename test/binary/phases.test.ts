@@ -7,8 +7,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { until } from '../pods/until.ts';
-import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from './watcher.ts';
+import { until } from '../support/until.ts';
+import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
 
 /** One scrape by somebody else. */
 async function scrape(url: string): Promise<void> {

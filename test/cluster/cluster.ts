@@ -4,9 +4,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
-import { type Child, startChild } from '../pods/child.ts';
-import { readTestVariable } from '../pods/programs.ts';
-import { until } from '../pods/until.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { readTestVariable } from '../support/programs.ts';
+import { until } from '../support/until.ts';
 
 /** Of everything that a run makes; its value is the name of the run. */
 export const RUN_LABEL = 'lastscrape.dev/test';

@@ -15,10 +15,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readInterpreter } from '../../image/elf.ts';
-import { DIST } from '../image/dist.ts';
-import { copyLibraries, makeExporterRoot, makeLocustRoot, makeMeshRoot } from '../image/pod-root.ts';
-import { findOnPath, type Programs } from '../pods/programs.ts';
-import { findTarget, TARGET_PROGRAMS } from '../pods/target-programs.ts';
+import { DIST } from '../support/dist.ts';
+import { copyLibraries, makeExporterRoot, makeLocustRoot, makeMeshRoot } from '../support/pod-root.ts';
+import { findOnPath, type Programs } from '../support/programs.ts';
+import { findTarget, TARGET_PROGRAMS } from '../support/target-programs.ts';
 import { type ImageConfig, packFolder, packNamed } from './archive.ts';
 import { runShell } from './cluster.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
@@ -160,7 +160,7 @@ export function listMissingTargets(): readonly string[] {
   const missing = TARGET_PROGRAMS.filter(
     (each) => /^(statsd-exporter|cloud-sql-proxy)$/.test(each.entry) && findTarget(each) === undefined,
   );
-  return missing.map(({ name }) => `${name}: run "npm exec -- node test/pods/install.ts" (needs Go)`);
+  return missing.map(({ name }) => `${name}: run "npm exec -- node test/tools/install-programs.ts" (needs Go)`);
 }
 
 function findTargetOf(entry: string): string {

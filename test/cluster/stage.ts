@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { VERSION } from '../../src/version.ts';
-import { DEFINITIONS, definitionPath } from '../deploy/definitions.ts';
-import { gateDist } from '../image/dist.ts';
-import { findOnPath, findPrograms, listMissing, readTestVariable } from '../pods/programs.ts';
-import { until } from '../pods/until.ts';
+import { DEFINITIONS, definitionPath } from '../support/definitions.ts';
+import { gateDist } from '../support/dist.ts';
+import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';
+import { until } from '../support/until.ts';
 import { openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
 import { listMissingTargets, openImageLoader } from './images.ts';
@@ -39,7 +39,7 @@ export function requireCluster(): { readonly loadCommand: string } {
     ...([CLUSTER_PROMETHEUS_PATH, ...DEFINITIONS.map(definitionPath)].every((path) => existsSync(path))
       ? []
       : [
-          'Prometheus with Kubernetes discovery, definitions: run "npm exec -- node test/cluster/install.ts" (needs Go)',
+          'Prometheus with Kubernetes discovery, definitions: run "npm exec -- node test/tools/install-cluster.ts" (needs Go)',
         ]),
   ];
   if (missing.length > 0) {

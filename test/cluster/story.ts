@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { until } from '../pods/until.ts';
+import { until } from '../support/until.ts';
 import type { Cluster, ContainerStatus, Namespace, Pod } from './cluster.ts';
 import type { ImageLoader } from './images.ts';
 import { EXPORTER, type LocustTest, MASTER, startLocustTest } from './locust-test.ts';

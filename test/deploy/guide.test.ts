@@ -6,9 +6,9 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { findPrograms, gate } from '../pods/programs.ts';
-import { type BlockName, RUN_HERE, RUN_IN_CLUSTER, readBlock, readBlocks, readGuide } from './guide.ts';
-import { lastscrapeOf, readGolden } from './injected.ts';
+import { type BlockName, RUN_HERE, RUN_IN_CLUSTER, readBlock, readBlocks, readGuide } from '../support/guide.ts';
+import { lastscrapeOf, readGolden } from '../support/injected.ts';
+import { findPrograms, gate } from '../support/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const programs = findPrograms();
@@ -30,7 +30,7 @@ test('every command of the guide is run by a test, or says why it is not', () =>
   assert.equal(marked.filter(({ language }) => language === 'sh').length, commands.length, 'a block has no marker');
   const run = marked.filter(({ marker }) => marker === 'run').map(({ name }) => name);
   assert.deepEqual(run.toSorted(), [...RUN_IN_CLUSTER, ...RUN_HERE].toSorted());
-  const cluster = ['guide.ts', 'stage.ts']
+  const cluster = ['guide.cluster.ts', 'stage.ts']
     .map((file) => readFileSync(join(ROOT, 'test/cluster', file), 'utf8'))
     .join('\n');
   for (const name of RUN_IN_CLUSTER) {

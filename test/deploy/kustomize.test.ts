@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { findPrograms, gate } from '../pods/programs.ts';
-import { type Container, type Fields, lastscrapeOf, type Pod, readGolden, readPod } from './injected.ts';
+import { type Container, type Fields, lastscrapeOf, type Pod, readGolden, readPod } from '../support/injected.ts';
+import { findPrograms, gate } from '../support/programs.ts';
 
 type Job = Fields & {
   kind: string;

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { findOnPath } from '../pods/programs.ts';
 import {
   type Fields,
   goldenOf,
@@ -21,7 +20,8 @@ import {
   readStrangers,
   readVariants,
   UNTOUCHED,
-} from './injected.ts';
+} from '../support/injected.ts';
+import { findOnPath } from '../support/programs.ts';
 
 const POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'kyverno.yaml'), 'utf8');
 const kyverno = findOnPath('kubectl-kyverno') ?? findOnPath('kyverno');

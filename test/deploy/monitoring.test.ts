@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { type Network, openNetwork } from '../pods/network.ts';
-import { findPrograms, gate } from '../pods/programs.ts';
-import { runPrometheus } from '../pods/prometheus.ts';
-import { until } from '../pods/until.ts';
-import { OPERATOR_SCHEMAS } from './crd-schemas.ts';
-import { OPERATOR_VERSION } from './definitions.ts';
+import { OPERATOR_VERSION } from '../support/definitions.ts';
+import { type Network, openNetwork } from '../support/network.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+import { runPrometheus } from '../support/prometheus.ts';
+import { until } from '../support/until.ts';
+import { OPERATOR_SCHEMAS } from '../tools/make-crd-schemas.ts';
 import { discoverPod, discoverService, type EndpointRole, type Pod, type Service, type Target } from './discovery.ts';
 import { type Monitor, type RelabelRule, readRelabelings, renderPodMonitor, renderServiceMonitor } from './monitors.ts';
 

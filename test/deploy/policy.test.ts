@@ -19,7 +19,7 @@ import {
   readPod,
   readVariants,
   UNTOUCHED,
-} from './injected.ts';
+} from '../support/injected.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const ROUTES = ['deploy/policy.yaml', 'deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const;
@@ -115,7 +115,7 @@ test('an injected container comes back after a signal that nobody sent on purpos
 
 test('the goldens are of the policy as it is', () => {
   const [hash] = read('fixtures/injected/policy.sha256').split('\n');
-  assert.equal(hash, hashPolicy(), 'deploy/policy.yaml changed: run test/deploy/make-injected.ts with a cluster');
+  assert.equal(hash, hashPolicy(), 'deploy/policy.yaml changed: run test/tools/make-injected.ts with a cluster');
 });
 
 test('normalise() leaves of the answer of an API server the golden, and of that the pod with one more container', () => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { findPrograms, gate } from '../pods/programs.ts';
+import { findPrograms, gate } from '../support/programs.ts';
 
 const MONITORING = join(import.meta.dirname, '../../deploy/monitoring');
 const RULES = readFileSync(join(MONITORING, 'rules.yaml'), 'utf8');

@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findPrograms, gate } from '../pods/programs.ts';
+import { findPrograms, gate } from '../support/programs.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 

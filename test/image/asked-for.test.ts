@@ -6,8 +6,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Ended, openPod, startWatcher } from '../binary/watcher.ts';
-import { DIST, gateDist } from './dist.ts';
+import { DIST, gateDist } from '../support/dist.ts';
+import { type Ended, openPod, startWatcher } from '../support/watcher.ts';
 
 const skip = gateDist('test/image/asked-for.test.ts');
 const MARK = '\nloaded: ';

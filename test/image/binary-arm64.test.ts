@@ -6,9 +6,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openPod } from '../binary/watcher.ts';
-import { startChild } from '../pods/child.ts';
-import { DIST, gateDist, gateProgram } from './dist.ts';
+import { startChild } from '../support/child.ts';
+import { DIST, gateDist, gateProgram } from '../support/dist.ts';
+import { openPod } from '../support/watcher.ts';
 
 const FILE = 'test/image/binary-arm64.test.ts';
 const isNative = process.arch === 'arm64';

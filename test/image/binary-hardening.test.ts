@@ -8,10 +8,10 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { openPod, openPort, type Pod } from '../binary/watcher.ts';
-import { type Child, startChild } from '../pods/child.ts';
-import { until } from '../pods/until.ts';
-import { DIST, gateDist } from './dist.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { DIST, gateDist } from '../support/dist.ts';
+import { until } from '../support/until.ts';
+import { openPod, openPort, type Pod } from '../support/watcher.ts';
 import { gateMissing, listMissingRights } from './pod-podman.ts';
 
 const FILE = 'test/image/binary-hardening.test.ts';

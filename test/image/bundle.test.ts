@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { gateDist, ROOT, readDist, readDistJson } from './dist.ts';
+import { gateDist, ROOT, readDist, readDistJson } from '../support/dist.ts';
 
 const skip = gateDist('test/image/bundle.test.ts');
 const readText = () => readDist('bundle.cjs').toString('utf8');

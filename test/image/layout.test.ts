@@ -17,7 +17,7 @@ import {
   readDistJson,
   readImages,
   readIndex,
-} from './dist.ts';
+} from '../support/dist.ts';
 
 const skip = gateDist('test/image/layout.test.ts');
 /** ELF machines by OCI's names. */

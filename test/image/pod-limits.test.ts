@@ -6,8 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { openPod, type Pod } from '../binary/watcher.ts';
-import type { Child } from '../pods/child.ts';
+import type { Child } from '../support/child.ts';
+import { openPod, type Pod } from '../support/watcher.ts';
 import { gatePodman, openPodman, type Podman } from './pod-podman.ts';
 
 const skip = gatePodman('test/image/pod-limits.test.ts');

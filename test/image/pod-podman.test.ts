@@ -9,16 +9,16 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { type Child, startChild } from '../pods/child.ts';
-import type { InsidePlan } from '../pods/inside.ts';
-import { type Answer, baseEnv, type Network } from '../pods/network.ts';
-import { locustfile, readFinalTotal, START_MS } from '../pods/pod.ts';
-import { findPrograms, listMissing } from '../pods/programs.ts';
-import { startPrometheus } from '../pods/prometheus.ts';
-import { proveStored } from '../pods/proof.ts';
-import { ROOT } from './dist.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { ROOT } from '../support/dist.ts';
+import type { InsidePlan } from '../support/inside.ts';
+import { type Answer, baseEnv, type Network } from '../support/network.ts';
+import { locustfile, readFinalTotal, START_MS } from '../support/pod.ts';
+import { LOCUSTFILES, makeExporterRoot, makeLocustRoot } from '../support/pod-root.ts';
+import { findPrograms, listMissing } from '../support/programs.ts';
+import { startPrometheus } from '../support/prometheus.ts';
+import { proveStored } from '../support/proof.ts';
 import { gatePodman, openPodman } from './pod-podman.ts';
-import { LOCUSTFILES, makeExporterRoot, makeLocustRoot } from './pod-root.ts';
 
 const FILE = 'test/image/pod-podman.test.ts';
 const programs = findPrograms();
@@ -137,7 +137,7 @@ async function enterNetwork(pid: number, directory: string, stack: AsyncDisposab
   const plan: InsidePlan = { directory, targetPort: ports.target, doors: [ports.prometheus] };
   const inside = startChild({
     name: 'the process inside',
-    command: wrap([process.execPath, join(ROOT, 'test/pods/inside.ts'), JSON.stringify(plan)]),
+    command: wrap([process.execPath, join(ROOT, 'test/support/inside.ts'), JSON.stringify(plan)]),
     env: baseEnv(directory),
     cwd: directory,
   });

@@ -7,9 +7,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Child, startChild } from '../pods/child.ts';
-import { readTestVariable } from '../pods/programs.ts';
-import { DIST, gateDist, gateProgram } from './dist.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { DIST, gateDist, gateProgram } from '../support/dist.ts';
+import { readTestVariable } from '../support/programs.ts';
 
 /** What is read of `podman inspect` about a container. */
 export type Container = {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { sha256 } from '../../image/layout.ts';
-import { DIST, gateDist, ROOT, readDist, readIndex } from './dist.ts';
+import { DIST, gateDist, ROOT, readDist, readIndex } from '../support/dist.ts';
 
 const skip = gateDist('test/image/reproducible.test.ts');
 /** Two cores that other tests use too: a build alone takes 100 s, mostly zstd at level 19. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
 import { dialTls } from '../../src/net/dial-tls.ts';
 import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
-import { closedPort, openPeer } from './peer.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
 
 const skip = gateOpenssl('test/net/dial-tls.test.ts');
 const NOBODY: Authority = { ca: '', sign: () => ({ cert: '', key: '' }) };

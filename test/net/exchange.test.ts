@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ExchangeResult, openExchange, type Request } from '../../src/net/exchange.ts';
-import { type Answerer, answerWith, closedPort, openPeer } from './peer.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
 const LIMIT_MS = 30_000;
 

@@ -8,7 +8,7 @@ import type { PodEnvironment } from '../../src/observe/pod-reader.ts';
 import { type ContainerState, type Pod, readPod } from '../../src/wire/pod-status.ts';
 import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
-import { readRecordedText } from '../wire/recording.ts';
+import { readRecordedText } from '../support/recording.ts';
 
 const skip = gateOpenssl('test/observe/container.test.ts');
 const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };

@@ -5,8 +5,8 @@ import { runInNewContext } from 'node:vm';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import type { ExporterReading } from '../../src/observe/condition.ts';
 import { BODY_MAX_BYTES, NOT_READ, openExporter } from '../../src/observe/exporter.ts';
-import { type Answerer, answerWith, closedPort, openPeer } from '../net/peer.ts';
-import { readRecordedBody } from '../wire/recording.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
+import { readRecordedBody } from '../support/recording.ts';
 
 const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt').toString();
 const NEVER = new AbortController().signal;

@@ -10,10 +10,10 @@ import {
   type PodReadResult,
   RETRY_PAUSES_MS,
 } from '../../src/observe/pod-reader.ts';
-import { closedPort } from '../net/peer.ts';
 import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
-import { readRecordedText } from '../wire/recording.ts';
+import { closedPort } from '../support/peer.ts';
+import { readRecordedText } from '../support/recording.ts';
 
 const skip = gateOpenssl('test/observe/pod-reader.test.ts');
 const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { portKind } from '../../src/observe/port.ts';
-import { closedPort, openPeer } from '../net/peer.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
 
 const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { processKind } from '../../src/observe/process.ts';
-import { gateNamespaces, openPidNamespace } from '../pid-namespace.ts';
+import { gateNamespaces, openPidNamespace } from '../support/pid-namespace.ts';
 
 const skip = gateNamespaces('test/observe/process.test.ts');
 

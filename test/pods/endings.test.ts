@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { locustfile, type MasterStart, type Pod, readFinalTotal, readLocustTime, START_MS } from './pod.ts';
-import { findPrograms, gate } from './programs.ts';
+import { locustfile, type MasterStart, type Pod, readFinalTotal, readLocustTime, START_MS } from '../support/pod.ts';
+import { findPrograms, gate } from '../support/programs.ts';
 import {
   assertRuns,
   proveExporterGone,
@@ -14,7 +14,7 @@ import {
   proveStored,
   readLast,
   TOTAL,
-} from './proof.ts';
+} from '../support/proof.ts';
 import { story } from './story.ts';
 
 const programs = findPrograms();

@@ -2,12 +2,12 @@
 // After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers; what it has is then stored.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Child } from './child.ts';
-import { type Pod, readFinalTotal, START_MS } from './pod.ts';
-import { findPrograms, gate } from './programs.ts';
-import { assertRuns, proveExporterGone, proveReport, proveStored, readLast, TOTAL } from './proof.ts';
+import type { Child } from '../support/child.ts';
+import { type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+import { assertRuns, proveExporterGone, proveReport, proveStored, readLast, TOTAL } from '../support/proof.ts';
+import { until } from '../support/until.ts';
 import { story } from './story.ts';
-import { until } from './until.ts';
 
 const programs = findPrograms();
 const skip = gate(programs, 'test/pods/interruptions.test.ts', ['locust', 'prometheus']);

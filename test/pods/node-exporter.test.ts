@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { Child } from './child.ts';
-import { openPod, type Pod, START_MS } from './pod.ts';
-import { findPrograms, gate } from './programs.ts';
-import { assertRuns, proveReport, proveScrapesSeen } from './proof.ts';
+import type { Child } from '../support/child.ts';
+import { openPod, type Pod, START_MS } from '../support/pod.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+import { assertRuns, proveReport, proveScrapesSeen } from '../support/proof.ts';
 
 const programs = findPrograms();
 const skip = gate(programs, 'test/pods/node-exporter.test.ts', ['prometheus', 'nodeExporter']);

@@ -1,8 +1,8 @@
 // Registers a story about a pod as a test, once for each exporter there is; when it fails, the test says what every
 // program of the pod printed last. Whatever happens, all of them are ended.
 import { it } from 'node:test';
-import { openPod, type Pod } from './pod.ts';
-import type { Programs } from './programs.ts';
+import { openPod, type Pod } from '../support/pod.ts';
+import type { Programs } from '../support/programs.ts';
 
 /** Longer than any sum of the bounds inside a story is likely to be, so that those speak first. */
 const STORY_MS = 400_000;

@@ -5,12 +5,18 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { closedPort } from '../net/peer.ts';
-import { type Child, startChild } from './child.ts';
-import { baseEnv, type Network, openNetwork } from './network.ts';
-import { findOnPath, findPrograms, gate } from './programs.ts';
-import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
-import { until } from './until.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { baseEnv, type Network, openNetwork } from '../support/network.ts';
+import { closedPort } from '../support/peer.ts';
+import { findOnPath, findPrograms, gate } from '../support/programs.ts';
+import {
+  findTarget,
+  gateTargets,
+  type Place,
+  TARGET_PROGRAMS,
+  type TargetProgram,
+} from '../support/target-programs.ts';
+import { until } from '../support/until.ts';
 
 const programs = findPrograms();
 const skip = gateTargets('test/pods/targets.test.ts') || gate(programs, 'test/pods/targets.test.ts', ['nodeExporter']);

@@ -8,7 +8,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readRecordedBody } from '../wire/recording.ts';
+import { readRecordedBody } from '../support/recording.ts';
 import type { Authority, Certificate } from './authority.ts';
 
 /** Answers one request that has a right token; `count` is how many came before it. */

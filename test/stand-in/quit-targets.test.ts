@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { main } from '../../src/main.ts';
 import { dial } from '../../src/net/dial.ts';
-import { closedPort } from '../net/peer.ts';
-import { until } from '../pods/until.ts';
+import { closedPort } from '../support/peer.ts';
+import { until } from '../support/until.ts';
 import { type Running, STAND_INS, type StandIn, startStandIn } from './quit-targets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));

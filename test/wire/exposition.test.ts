@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Exposition, openExposition } from '../../src/wire/exposition.ts';
 import { LINE_MAX_BYTES } from '../../src/wire/sample-filter.ts';
-import { readRecordedBody, readRecordedText } from './recording.ts';
+import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 import { readReference } from './reference.ts';
 
 const CUT_MAX_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ContainerState, type Pod, readPod, readStatusMessage } from '../../src/wire/pod-status.ts';
-import { readRecordedBody, readRecordedText } from './recording.ts';
+import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 
 const FOLDER = 'kubernetes-1.36.3';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LINE_MAX_BYTES, openSampleFilter, type WantedLine } from '../../src/wire/sample-filter.ts';
-import { readRecordedBody } from './recording.ts';
+import { readRecordedBody } from '../support/recording.ts';
 
 type Kept = { readonly lines: readonly string[]; readonly tooLongCount: number };
 

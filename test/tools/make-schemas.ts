@@ -1,12 +1,12 @@
 // Makes fixtures/schemas/kubernetes-* and kyverno-* again: JSON schemas, as kubeconform reads them, of the kinds that deploy/ and
 // fixtures/pods use. The first come from the API server of KUBECONFIG (wants kubectl), the second from Kyverno's Go module (wants Go):
-// npm exec -- node test/deploy/make-schemas.ts
+// npm exec -- node test/tools/make-schemas.ts
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { convert, type Schema, tidy } from './crd-schemas.ts';
-import { downloadDefinition, KYVERNO_DEFINITION } from './definitions.ts';
+import { downloadDefinition, KYVERNO_DEFINITION } from '../support/definitions.ts';
+import { convert, type Schema, tidy } from './make-crd-schemas.ts';
 
 const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
 

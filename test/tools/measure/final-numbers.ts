@@ -3,12 +3,12 @@
 
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Child } from '../pods/child.ts';
-import { openPod, type Pod, readFinalTotal, START_MS } from '../pods/pod.ts';
-import type { ExporterProgram, Programs } from '../pods/programs.ts';
-import type { Prometheus } from '../pods/prometheus.ts';
-import { readLast, TOTAL } from '../pods/proof.ts';
-import { until } from '../pods/until.ts';
+import type { Child } from '../../support/child.ts';
+import { openPod, type Pod, readFinalTotal, START_MS } from '../../support/pod.ts';
+import type { ExporterProgram, Programs } from '../../support/programs.ts';
+import type { Prometheus } from '../../support/prometheus.ts';
+import { readLast, TOTAL } from '../../support/proof.ts';
+import { until } from '../../support/until.ts';
 
 /** The ways, in the order of the table. */
 export const WAYS = ['killed', 'quitAtEnd', 'keptFixed', 'lastscrape'] as const;

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { COMMAND, startWatcher, type Watcher } from './binary/watcher.ts';
-import { until } from './pods/until.ts';
+import { until } from './until.ts';
+import { COMMAND, startWatcher, type Watcher } from './watcher.ts';
 
 /** The UID that the image of lastscrape sets. */
 export const WATCHER_UID = 65_532;
@@ -63,7 +63,7 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
   chmodSync(folder, 0o777);
   // The checkout and Node may lie where another UID may not look.
   const [file = '', ...rest] = COMMAND;
-  const root = join(import.meta.dirname, '..');
+  const root = join(import.meta.dirname, '../..');
   const [program, checkout] = [join(folder, 'program'), join(folder, 'checkout')];
   for (const path of [program, checkout]) mkdirSync(path);
   const commandInside = [join(program, basename(file)), ...rest.map((path) => path.replace(root, checkout))];

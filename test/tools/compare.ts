@@ -7,8 +7,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { zstdCompressSync } from 'node:zlib';
-import { medianOf } from './median.ts';
-import { readCost, readThreadSeconds } from './process-cost.ts';
+import { medianOf } from './measure/median.ts';
+import { readCost, readThreadSeconds } from './measure/process-cost.ts';
 import {
   discard,
   INSTANCE_COUNT,
@@ -20,8 +20,8 @@ import {
   stop,
   WARM_UP_SECONDS,
   watchEnv,
-} from './runner.ts';
-import { findSubject } from './subject.ts';
+} from './measure/runner.ts';
+import { findSubject } from './measure/subject.ts';
 
 const MOST_BYTES_RATIO = 1.03;
 const MOST_SECONDS_RATIO = 1.25;

@@ -1,4 +1,4 @@
-// Makes what the cluster test wants: `node test/cluster/install.ts`. Debian's Prometheus is built without Kubernetes discovery, so this
+// Makes what the cluster test wants: `node test/tools/install-cluster.ts`. Debian's Prometheus is built without Kubernetes discovery, so this
 // builds Prometheus from its Go module, with that discovery and no other; and it keeps the definitions that some manifests are for.
 // Cached by version: a second run does nothing.
 
@@ -6,8 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { DEFINITIONS, definitionPath, downloadDefinition } from '../deploy/definitions.ts';
-import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from './prometheus-path.ts';
+import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
+import { DEFINITIONS, definitionPath, downloadDefinition } from '../support/definitions.ts';
 
 const PROGRAM = 'github.com/prometheus/prometheus/cmd/prometheus';
 

@@ -1,11 +1,11 @@
 // Makes fixtures/schemas/prometheus-operator-*/ again: JSON schemas, as kubeconform reads them, of the monitors and rules in
 // deploy/monitoring, from the CustomResourceDefinitions in prometheus-operator's Go module. Needs Go and its module proxy:
-// npm exec -- node test/deploy/crd-schemas.ts
+// npm exec -- node test/tools/make-crd-schemas.ts
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { downloadDefinition, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from './definitions.ts';
+import { downloadDefinition, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from '../support/definitions.ts';
 
 /** Where they are. */
 export const OPERATOR_SCHEMAS = join(

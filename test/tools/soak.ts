@@ -7,9 +7,9 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openExporter } from '../stand-in/exporter.ts';
 import { openLocust } from '../stand-in/locust.ts';
-import { medianOf } from './median.ts';
-import { countDescriptors, readCost } from './process-cost.ts';
-import { findSubject } from './subject.ts';
+import { medianOf } from './measure/median.ts';
+import { countDescriptors, readCost } from './measure/process-cost.ts';
+import { findSubject } from './measure/subject.ts';
 
 type Sample = { readonly residentBytes: number; readonly anonymousBytes: number; readonly descriptorCount: number };
 

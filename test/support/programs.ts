@@ -1,4 +1,4 @@
-// Finds the real programs that the pods are made of. It never installs anything: `node test/pods/install.ts` makes Locust's
+// Finds the real programs that the pods are made of. It never installs anything: `node test/tools/install-programs.ts` makes Locust's
 // virtual environment, a package manager brings the rest, so `npm test` alone needs no network.
 // Variables: LASTSCRAPE_TEST_LOCUST_VERSION (another Locust than the locked one), LASTSCRAPE_TEST_EXPORTER (path of a real
 // locust_exporter, else the PATH), LASTSCRAPE_TEST_BINARY (path of a built watcher, else the sources), CI=true (nothing may be missing).
@@ -35,7 +35,8 @@ export const LOCKED_LOCUST_VERSION = '2.47.0';
 export const REQUIREMENTS_PATH = join(import.meta.dirname, 'requirements.txt');
 
 const HOW_TO_INSTALL: Readonly<Record<Needed, string>> = {
-  locust: 'Locust: run "npm exec -- node test/pods/install.ts" (needs Python 3.11 or later with venv, and PyPI)',
+  locust:
+    'Locust: run "npm exec -- node test/tools/install-programs.ts" (needs Python 3.11 or later with venv, and PyPI)',
   prometheus: 'Prometheus: "apt-get install prometheus" on Debian, or put "prometheus" on the PATH',
   promtool: 'promtool: "apt-get install prometheus" on Debian, or put "promtool" on the PATH',
   nodeExporter:

@@ -49,7 +49,7 @@ export type Pod = {
 
 /** The locustfile of that name in test/pods/locustfiles. */
 export function locustfile(name: 'steady' | 'failing' | 'broken'): string {
-  return join(import.meta.dirname, 'locustfiles', `${name}.py`);
+  return join(import.meta.dirname, '../pods/locustfiles', `${name}.py`);
 }
 
 /** 90 s: three Locusts at a time import themselves in 10 s on two busy cores. */

@@ -1,12 +1,12 @@
 // Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long after the last
 // scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a table and asserts nothing;
 // it fails only when a run itself does. Goals: median below 1 s, 10 of 10.
-import { openPod, type Pod, readFinalTotal, START_MS } from '../pods/pod.ts';
-import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../pods/programs.ts';
-import type { Prometheus } from '../pods/prometheus.ts';
-import { type ReportFields, readLast, TOTAL } from '../pods/proof.ts';
-import { until } from '../pods/until.ts';
-import { medianOf } from './median.ts';
+import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
+import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../support/programs.ts';
+import type { Prometheus } from '../support/prometheus.ts';
+import { type ReportFields, readLast, TOTAL } from '../support/proof.ts';
+import { until } from '../support/until.ts';
+import { medianOf } from './measure/median.ts';
 
 type Measured = {
   readonly lastStep: 'settle' | 'scrape';

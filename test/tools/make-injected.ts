@@ -1,4 +1,4 @@
-// `npm exec -- node test/deploy/make-injected.ts`: writes fixtures/injected anew from what a real API server makes of fixtures/pods with
+// `npm exec -- node test/tools/make-injected.ts`: writes fixtures/injected anew from what a real API server makes of fixtures/pods with
 // deploy/policy.yaml (dry run: no pod is made). Wants kubectl and KUBECONFIG. It applies a copy of the policy that matches one namespace
 // of its own, which the policy itself leaves out, and takes both away again. Read the diff before you commit it.
 import { execFileSync } from 'node:child_process';
@@ -20,7 +20,7 @@ import {
   readStrangers,
   UNTOUCHED,
   type Variant,
-} from './injected.ts';
+} from '../support/injected.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'injected');
 const NAME = 'lastscrape-golden';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { readBlock } from '../deploy/guide.ts';
-import { until } from '../pods/until.ts';
+import { readBlock } from '../support/guide.ts';
+import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
 import { type Death, killLastscrape } from './killer.ts';
 import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';

@@ -1,5 +1,5 @@
 // The real programs that the tests stop: how each is started with its quit endpoint on and off, and how it is got.
-// It installs nothing itself: `node test/pods/install.ts` does, for those that pip and Go install.
+// It installs nothing itself: `node test/tools/install-programs.ts` does, for those that pip and Go install.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPLETE_MARKER, cachePath, findOnPath, readTestVariable } from './programs.ts';
@@ -153,7 +153,7 @@ export function gateTargets(file: string): string | false {
   const missing = TARGET_PROGRAMS.filter((program) => findTarget(program) === undefined).map(({ name, source }) =>
     source.kind === 'debian'
       ? `${name}: "apt-get install ${source.package}" on Debian`
-      : `${name}: run "npm exec -- node test/pods/install.ts" (needs ${source.kind === 'go' ? 'Go 1.26' : 'Python with venv'})`,
+      : `${name}: run "npm exec -- node test/tools/install-programs.ts" (needs ${source.kind === 'go' ? 'Go 1.26' : 'Python with venv'})`,
   );
   if (missing.length > 0) {
     const message = `Cannot run ${file}: real programs are missing; install ${missing.join('; ')}`;

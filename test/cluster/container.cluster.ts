@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { until } from '../pods/until.ts';
+import { until } from '../support/until.ts';
 import { type Container, type Manifest, type Namespace, type Pod, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { END_MS, type Report, START_MS, stage, statusOf, storyIn } from './story.ts';

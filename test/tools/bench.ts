@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describePrograms, findPrograms, listMissing } from '../pods/programs.ts';
+import { describePrograms, findPrograms, listMissing } from '../support/programs.ts';
 import {
   KEPT_SECONDS,
   KUBELET_SECONDS,
@@ -16,7 +16,7 @@ import {
   SCRAPE_SECONDS,
   WAYS,
   type Way,
-} from './final-numbers.ts';
+} from './measure/final-numbers.ts';
 import {
   type Footprint,
   type FootprintPlan,
@@ -24,10 +24,10 @@ import {
   measureFootprints,
   PROGRAMS,
   type Program,
-} from './footprint.ts';
-import { medianOf } from './median.ts';
-import { findSubject, type Subject } from './subject.ts';
-import { type Block, type Cell, writeSvg } from './svg.ts';
+} from './measure/footprint.ts';
+import { medianOf } from './measure/median.ts';
+import { findSubject, type Subject } from './measure/subject.ts';
+import { type Block, type Cell, writeSvg } from './measure/svg.ts';
 
 /** One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than 25 %. */
 type Budget = {

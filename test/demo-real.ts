@@ -2,9 +2,9 @@
 // Prometheus holds at the end against what Locust printed. It says which programs are real, and what to install if one
 // is missing. It never leaves a program running.
 import { setTimeout as delay } from 'node:timers/promises';
-import { openTimeline, readLogEntry, type Timeline } from '../stand-in/timeline.ts';
-import type { Child } from './child.ts';
-import { openPod, type Pod, readFinalTotal, START_MS } from './pod.ts';
+import { openTimeline, readLogEntry, type Timeline } from './stand-in/timeline.ts';
+import type { Child } from './support/child.ts';
+import { openPod, type Pod, readFinalTotal, START_MS } from './support/pod.ts';
 import {
   describePrograms,
   type ExporterProgram,
@@ -12,9 +12,9 @@ import {
   listMissing,
   type Needed,
   readTestVariable,
-} from './programs.ts';
-import type { Prometheus } from './prometheus.ts';
-import { readLast, TOTAL } from './proof.ts';
+} from './support/programs.ts';
+import type { Prometheus } from './support/prometheus.ts';
+import { readLast, TOTAL } from './support/proof.ts';
 
 const NEEDED: readonly Needed[] = ['locust', 'prometheus'];
 const SCRAPE_INTERVAL = '3s';

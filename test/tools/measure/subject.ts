@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readTestVariable } from '../pods/programs.ts';
+import { readTestVariable } from '../../support/programs.ts';
 
 /** What is measured. */
 export type Subject = {
@@ -13,7 +13,7 @@ export type Subject = {
   readonly binary: string | undefined;
 };
 
-const ROOT = join(import.meta.dirname, '../..');
+const ROOT = join(import.meta.dirname, '../../..');
 
 /** Looks for the binary first; the sources cost more in every respect but the final numbers. */
 export function findSubject(): Subject {

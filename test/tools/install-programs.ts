@@ -1,4 +1,4 @@
-// Installs the real programs of the tests that pip and Go install: `node test/pods/install.ts`. Each is cached between runs by
+// Installs the real programs of the tests that pip and Go install: `node test/tools/install-programs.ts`. Each is cached between runs by
 // its version, and Locust by its lock file, so that a second run does nothing. Locked versions are installed by hash; another
 // Locust (LASTSCRAPE_TEST_LOCUST_VERSION) without, and it says so. It touches no Python and no Go folder but its own.
 import { execFileSync } from 'node:child_process';
@@ -12,8 +12,8 @@ import {
   locustEnvironmentPath,
   locustVersion,
   REQUIREMENTS_PATH,
-} from './programs.ts';
-import { type Source, TARGET_PROGRAMS } from './target-programs.ts';
+} from '../support/programs.ts';
+import { type Source, TARGET_PROGRAMS } from '../support/target-programs.ts';
 
 /** In the order tried; the lock file was made for CPython 3.11 and later. */
 const PYTHONS = ['python3', 'python3.11', 'python3.12', 'python3.13', 'python3.14'];
@@ -61,7 +61,7 @@ function installTarget(path: string, source: Exclude<Source, { kind: 'debian' }>
     run(go, ['install', '-trimpath', source.module], { GOBIN: join(path, 'bin'), CGO_ENABLED: '0', GOFLAGS: '' });
     return null;
   }
-  const requirements = join(import.meta.dirname, source.requirements);
+  const requirements = join(import.meta.dirname, '../support', source.requirements);
   const problem = installPackages(path, [
     '--require-hashes',
     '--requirement',

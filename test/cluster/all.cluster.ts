@@ -2,10 +2,10 @@
 // side, and takes everything away again.
 
 import { after, before, describe } from 'node:test';
-import { tellContainers } from './container.ts';
-import { tellGuide } from './guide.ts';
-import { tellMigration } from './migrate.ts';
-import { tellPods } from './pods.ts';
+import { tellContainers } from './container.cluster.ts';
+import { tellGuide } from './guide.cluster.ts';
+import { tellMigration } from './migrate.cluster.ts';
+import { tellPods } from './pods.cluster.ts';
 import { applyPolicy, openStage } from './stage.ts';
 import { type Stage, setStage } from './story.ts';
 

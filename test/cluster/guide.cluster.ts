@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
-import { DEFINITIONS, type Definition, definitionPath } from '../deploy/definitions.ts';
-import { type BlockName, readBlock } from '../deploy/guide.ts';
+import { DEFINITIONS, type Definition, definitionPath } from '../support/definitions.ts';
+import { type BlockName, readBlock } from '../support/guide.ts';
 import {
   goldenOf,
   INJECTED,
@@ -16,8 +16,8 @@ import {
   readStrangers,
   readVariants,
   UNTOUCHED,
-} from '../deploy/injected.ts';
-import { until } from '../pods/until.ts';
+} from '../support/injected.ts';
+import { until } from '../support/until.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
 import { END_MS, proveGoodEnd, START_MS, stage, statusOf, storyIn, untilContainer, untilLogged } from './story.ts';

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cachePath } from '../pods/programs.ts';
+import { cachePath } from './programs.ts';
 
 /** One definition: its name, and the file of a module that it comes from. */
 export type Definition = {
@@ -36,7 +36,7 @@ export const KYVERNO_DEFINITION: Definition = {
 
 export const DEFINITIONS: readonly Definition[] = [...OPERATOR_DEFINITIONS, KYVERNO_DEFINITION];
 
-/** Where test/cluster/install.ts keeps it. */
+/** Where test/tools/install-cluster.ts keeps it. */
 export function definitionPath({ name, version }: Definition): string {
   return cachePath(`definition-${name}-${version}.yaml`);
 }

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readTestVariable } from '../pods/programs.ts';
+import { readTestVariable } from '../../support/programs.ts';
 
 /** The exposition of every measurement that does not say another one. */
 export const SMALL_BYTES = 50_000;
