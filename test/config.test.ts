@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { type Config, type Environment, formatDuration, readConfig, VARIABLES } from '../src/config.ts';
 import { KINDS } from '../src/main.ts';
 import type { ConditionContext, ConditionKind } from '../src/observe/condition.ts';
+import { DEFAULT_LIMITS } from './support/limits.ts';
 
 const SELF = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal') };
 
@@ -27,16 +28,7 @@ test('readConfig() has the defaults of the design where nothing is set', () => {
       ['port:5557', null],
     ],
   );
-  assert.deepEqual(config.limits, {
-    scrapesWantedCount: 1,
-    ttlMs: 90_000,
-    settleMs: 3_000,
-    startTimeoutMs: 600_000,
-    runTimeoutMs: 0,
-    terminationGraceMs: 25_000,
-    pollMs: 1_000,
-    isMetric: [true, false],
-  });
+  assert.deepEqual(config.limits, DEFAULT_LIMITS);
   assert.deepEqual(
     config.targets.map(({ name, request }) => [name, request]),
     [['locust-exporter', 'POST http://localhost:9646/quitquitquit']],

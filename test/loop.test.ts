@@ -5,15 +5,14 @@ import type { ConditionObservation, ExporterObservation, Limits, LogEntry } from
 import type { Answer, Probe } from '../src/decide/quit.ts';
 import { type LoopParts, runLoop } from '../src/loop.ts';
 import type { Condition, ExporterReading } from '../src/observe/condition.ts';
+import { DEFAULT_LIMITS } from './support/limits.ts';
 
 const LIMITS: Limits = {
-  scrapesWantedCount: 1,
+  ...DEFAULT_LIMITS,
   ttlMs: 10_000,
   settleMs: 1_000,
   startTimeoutMs: 60_000,
-  runTimeoutMs: 0,
   terminationGraceMs: 5_000,
-  pollMs: 1_000,
   isMetric: [false],
 };
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };

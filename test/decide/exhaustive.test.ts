@@ -14,16 +14,16 @@ import {
   step,
   WITHOUT_METRIC_AFTER_MS,
 } from '../../src/decide/step.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
 
 const LIMITS: Limits = {
-  scrapesWantedCount: 1,
+  ...DEFAULT_LIMITS,
   ttlMs: 20_000,
   settleMs: 10_000,
   startTimeoutMs: 30_000,
   runTimeoutMs: 90_000,
   terminationGraceMs: 15_000,
   pollMs: 5_000,
-  isMetric: [true, false],
 };
 const CAP_MS = 100_000;
 /** Memory that no decision but a warning reads, where the exporter shows no counters. */

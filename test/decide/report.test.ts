@@ -11,17 +11,9 @@ import {
   type TargetReport,
 } from '../../src/decide/report.ts';
 import { initialState, type Phase, type State } from '../../src/decide/step.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
 
-const LIMITS: Limits = {
-  scrapesWantedCount: 2,
-  ttlMs: 90_000,
-  settleMs: 3_000,
-  startTimeoutMs: 600_000,
-  runTimeoutMs: 0,
-  terminationGraceMs: 25_000,
-  pollMs: 1_000,
-  isMetric: [true, false],
-};
+const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
 const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };
 
 function stateWith(phase: Phase, facts: Partial<State['facts']> = {}): State {

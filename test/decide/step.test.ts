@@ -4,17 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Limits, Observation } from '../../src/decide/model.ts';
 import { initialState, QUIT_MIN_MS, quitDeadlineMs, step } from '../../src/decide/step.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
 
-const LIMITS: Limits = {
-  scrapesWantedCount: 1,
-  ttlMs: 90_000,
-  settleMs: 3_000,
-  startTimeoutMs: 0,
-  runTimeoutMs: 0,
-  terminationGraceMs: 25_000,
-  pollMs: 1_000,
-  isMetric: [],
-};
+const LIMITS: Limits = { ...DEFAULT_LIMITS, startTimeoutMs: 0, isMetric: [] };
 const LOOK: Observation = { startedAtMs: 0, atMs: 0, terminatedAtMs: null, exporter: { kind: 'none' }, conditions: [] };
 
 test('step() refuses to be called while quitting, and with a phase that it does not know', () => {
