@@ -2,7 +2,8 @@
 // All problems are found at once; a value is never repaired.
 
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
-import type { Limits, LogLevel } from './decide/model.ts';
+import type { LogLevel } from './decide/messages.ts';
+import type { Limits } from './decide/model.ts';
 import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
 import { redactUrl } from './redact.ts';
@@ -235,7 +236,6 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
         runTimeoutMs,
         terminationGraceMs,
         pollMs,
-        isMetric,
       },
       targets,
       quitTimeoutMs,

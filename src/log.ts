@@ -1,6 +1,6 @@
 // The log: one JSON object a line. Stays so short that a pipe nobody reads (64 KiB on Linux) never blocks the run.
 
-import type { LogEntry, LogLevel } from './decide/model.ts';
+import { type LogEntry, type LogLevel, MESSAGES } from './decide/messages.ts';
 
 /** All lines of a run at `info` and above, the report not among them. */
 export const LOG_MAX_BYTES = 28 * 1024;
@@ -37,26 +37,25 @@ export function openLog({ level, write, time }: LogOptions): Log {
 
   function lineOf(note: LogEntry): string {
     const fields = Object.fromEntries(Object.entries(note.fields).map(([name, value]) => [name, cut(value)]));
-    return `${JSON.stringify({ time: time(), level: note.level, msg: note.msg, ...fields })}\n`;
+    return `${JSON.stringify({ time: time(), level: MESSAGES[note.id].level, msg: MESSAGES[note.id].text, ...fields })}\n`;
   }
   function writeDebug(note: LogEntry): void {
     if (isDebugFull) return;
     const line = lineOf(note);
     debugBytes += byteLength(line);
     isDebugFull = debugBytes > DEBUG_MAX_BYTES;
-    write(
-      isDebugFull ? lineOf({ level: 'debug', msg: 'no more debug lines: their bound is reached', fields: {} }) : line,
-    );
+    write(isDebugFull ? lineOf({ id: 'debugFull', fields: {} }) : line);
   }
 
   return {
     note(note) {
-      if (LEVELS.indexOf(note.level) < LEVELS.indexOf(level)) return;
-      if (note.level === 'debug') {
+      const { level: ownLevel } = MESSAGES[note.id];
+      if (LEVELS.indexOf(ownLevel) < LEVELS.indexOf(level)) return;
+      if (ownLevel === 'debug') {
         writeDebug(note);
         return;
       }
-      const what = `${note.msg} ${note.fields['problem'] ?? ''}`;
+      const what = `${note.id} ${note.fields['problem'] ?? ''}`;
       const count = (counts.get(what) ?? 0) + 1;
       counts.set(what, count);
       const isPowerOfTwo = (count & (count - 1)) === 0;
@@ -64,12 +63,12 @@ export function openLog({ level, write, time }: LogOptions): Log {
       const line = lineOf(count > REPEATS_WRITTEN_COUNT ? { ...note, fields: { ...note.fields, times: count } } : note);
       logBytes += byteLength(line);
       isFull = logBytes > LOG_MAX_BYTES;
-      write(
-        isFull ? lineOf({ level: 'warn', msg: 'no more lines but the report: the log is full', fields: {} }) : line,
-      );
+      write(isFull ? lineOf({ id: 'logFull', fields: {} }) : line);
     },
     report(fields) {
-      write(`${JSON.stringify({ time: time(), level: 'info', msg: 'report', ...fields })}\n`);
+      write(
+        `${JSON.stringify({ time: time(), level: MESSAGES.report.level, msg: MESSAGES.report.text, ...fields })}\n`,
+      );
     },
   };
 }

@@ -8,6 +8,7 @@ import type { TargetKind } from './act/target.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
 import { findTombstoneProblem, openTombstone } from './act/tombstone.ts';
 import { urlKind } from './act/url-target.ts';
+import type { Clock } from './clock.ts';
 import {
   type Config,
   type ConfigResult,
@@ -18,7 +19,8 @@ import {
   type Self,
   type TerminationLog,
 } from './config.ts';
-import type { LogEntry } from './decide/model.ts';
+import type { LogEntry } from './decide/messages.ts';
+import type { Policy } from './decide/model.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -26,17 +28,17 @@ import {
   EXIT,
   fitReport,
   type Report,
-  type TargetReport,
 } from './decide/report.ts';
-import type { State } from './decide/step.ts';
+import type { State } from './decide/state.ts';
 import { formatHelp, formatPlan } from './help.ts';
 import { openLog } from './log.ts';
-import { type Clock, type LoopParts, runLoop, type Signals } from './loop.ts';
+import { type LoopParts, runLoop, type Signals } from './loop.ts';
 import type { Condition, ConditionKind } from './observe/condition.ts';
 import { containerKind } from './observe/container.ts';
-import { NOT_READ, openExporter } from './observe/exporter.ts';
+import { openExporter } from './observe/exporter.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
+import { beginObservation } from './observe/observation.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
@@ -171,7 +173,8 @@ async function about(name: string, look: (() => Promise<readonly string[]>) | un
 }
 
 async function run(process: Process, config: Config, { signals, secondSignal }: Heard): Promise<Exit> {
-  const { limits, terminationLog } = config;
+  const { terminationLog } = config;
+  const policy = buildPolicy(config);
   const time = () => new Date(process.wallMs()).toISOString();
   const log = openLog({ level: config.logLevel, write: process.stdout, time });
   const codeOf = (code: number) => (config.isExitZero ? EXIT.done : code);
@@ -180,7 +183,7 @@ async function run(process: Process, config: Config, { signals, secondSignal }: 
     const problem = writeReport(terminationLog, report);
     if (problem === null || hasWriteFailed) return;
     hasWriteFailed = true;
-    log.note({ level: 'warn', msg: 'the termination message cannot be written', fields: { problem } });
+    log.note({ id: 'messageUnwritable', fields: { problem } });
   };
   const tombstone =
     config.tombstonePath === null || config.isDryRun
@@ -189,25 +192,23 @@ async function run(process: Process, config: Config, { signals, secondSignal }: 
           path: config.tombstonePath,
           pid: process.pid,
           time,
-          warn: (problem) => log.note({ level: 'warn', msg: 'the tombstone cannot be written', fields: { problem } }),
+          warn: (problem) => log.note({ id: 'tombstoneUnwritable', fields: { problem } }),
         });
   const onBug = (error: unknown): number => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const report = fitReport(buildBugReport(error instanceof Error ? error.message : text, VERSION));
-    log.note({ level: 'error', msg: 'bug in lastscrape: please report it', fields: { error: text } });
+    log.note({ id: 'bug', fields: { error: text } });
     write(report);
     log.report(report);
     tombstone?.close(codeOf(EXIT.bug));
     return codeOf(EXIT.bug);
   };
   process.onUncaught(onBug);
-  const report = (state: State, targets: readonly TargetReport[], isFinished: boolean) =>
+  const report = (state: State, isFinished: boolean) =>
     fitReport(
       buildReport({
         state,
-        limits,
-        targets,
-        targetCount: config.targets.length,
+        policy,
         nowMs: process.nowMs(),
         toTime: (atMs) => new Date(process.wallMs() - process.nowMs() + atMs).toISOString(),
         isFinished,
@@ -215,24 +216,24 @@ async function run(process: Process, config: Config, { signals, secondSignal }: 
       }),
     );
 
-  log.note({ level: 'info', msg: 'watching', fields: planFields(config) });
+  log.note({ id: 'watching', fields: planFields(config) });
   targetNotes(config).forEach(log.note);
   try {
-    const { state, targets } = await watch(process, config, signals, {
-      note: log.note,
+    const state = await watch(process, config, signals, {
+      log: log.note,
       beforeQuit() {
         tombstone?.die();
         if (config.tombstonePath !== null && config.isDryRun) {
           const fields = { path: config.tombstonePath };
-          log.note({ level: 'info', msg: 'dry run: the tombstone is not written', fields });
+          log.note({ id: 'tombstoneSkipped', fields });
         }
       },
-      progress: (now, done) => write(report(now, done, false)),
+      progress: (now) => write(report(now, false)),
     });
     // A pod that is being stopped ends its proxies by itself.
     if (signals.terminatedAtMs === null) (await findForgottenMesh(config.targets, PRESETS)).forEach(log.note);
     const second = secondSignal();
-    const built = report(state, targets, true);
+    const built = report(state, true);
     const code =
       second === 'SIGINT' ? EXIT.interrupted : second === 'SIGTERM' ? EXIT.done : (built.exitCode ?? EXIT.done);
     const last = { ...built, exitCode: code };
@@ -265,8 +266,24 @@ async function outlastMain(
   const result = readConfig(env, KINDS, selfOf(process));
   if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
   process.onUncaught(() => EXIT.done);
-  await watch(process, result.config, signals, { note: () => {}, beforeQuit: () => {}, progress: () => {} });
+  await watch(process, result.config, signals, { log: () => {}, beforeQuit: () => {}, progress: () => {} });
   return { code: EXIT.done, isUrgent: secondSignal() !== null };
+}
+
+/** What `step` decides by. */
+export function buildPolicy({ limits, conditions, targets, quitTimeoutMs, isDryRun }: Config): Policy {
+  return {
+    limits,
+    conditions: conditions.map(({ metricName }) => ({ isMetric: metricName !== null })),
+    targets: targets.map(({ name, request, needsMs = 0, force }) => ({
+      name,
+      request,
+      needsMs,
+      canForce: force !== undefined,
+    })),
+    quitTimeoutMs,
+    isDryRun,
+  };
 }
 
 /** Runs the loop with the real parts of the configuration. */
@@ -274,21 +291,19 @@ async function watch(
   process: Process,
   config: Config,
   signals: Signals,
-  words: Pick<LoopParts, 'note' | 'beforeQuit' | 'progress'>,
+  words: Pick<LoopParts, 'log' | 'beforeQuit' | 'progress'>,
 ): ReturnType<typeof runLoop> {
   const metricNames = config.conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
   const exporter = config.isExporterRead ? openExporter(config.metricsUrl, metricNames, VERSION) : null;
   try {
+    const clock = clockOf(process);
+    const sources = { conditions: config.conditions, readExporter: exporter?.read ?? null };
     return await runLoop({
-      limits: config.limits,
-      clock: clockOf(process),
+      policy: buildPolicy(config),
+      clock,
       signals,
-      conditions: config.conditions,
-      readExporter: exporter?.read ?? null,
-      notRead: NOT_READ,
+      observe: (limits) => beginObservation(sources, clock, limits),
       targets: config.targets,
-      quitTimeoutMs: config.quitTimeoutMs,
-      isDryRun: config.isDryRun,
       ...words,
     });
   } finally {

@@ -42,7 +42,7 @@ function partOf(file: string): string {
 
 /** What a part may import; `type` stands before what it may import types of only. */
 const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; readonly why: string }>> = {
-  decide: { parts: [], why: 'the law knows nothing of the world: no clock, no I/O, no configuration' },
+  decide: { parts: [], why: 'the rules know nothing of the world: no clock, no I/O, no configuration' },
   wire: { parts: [], why: 'bytes become values here, whoever reads them' },
   net: { parts: [], why: 'connections know nothing of what they are for' },
   'parse-result': { parts: [], why: 'a leaf' },
@@ -50,20 +50,21 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   version: { parts: [], why: 'a leaf' },
   procfs: { parts: [], why: 'a leaf: it says what /proc shows, whoever asks' },
   observe: {
-    parts: ['wire', 'net', 'procfs', 'type decide', 'type parse-result'],
-    why: 'a look says what it saw and decides nothing',
+    parts: ['wire', 'net', 'procfs', 'clock', 'type decide', 'type parse-result'],
+    why: 'an observation says what it saw and decides nothing',
   },
   act: {
-    parts: ['net', 'redact', 'procfs', 'type decide', 'type parse-result'],
+    parts: ['net', 'redact', 'procfs', 'decide', 'type parse-result'],
     why: 'what is done was decided elsewhere',
   },
-  log: { parts: ['type decide'], why: 'the log writes notes and makes none' },
+  log: { parts: ['decide'], why: 'the log writes entries and makes none' },
   config: {
     parts: ['redact', 'type decide', 'type observe', 'type act', 'type parse-result'],
     why: 'the kinds come in as a parameter',
   },
   help: { parts: ['config', 'redact'], why: 'it prints the table of variables' },
-  loop: { parts: ['decide', 'type observe', 'type act'], why: 'it drives interfaces, and main says which' },
+  clock: { parts: [], why: 'a leaf: time as a parameter' },
+  loop: { parts: ['clock', 'decide', 'type observe', 'type act'], why: 'it drives interfaces, and main says which' },
 };
 
 for (const [part, { parts, why }] of Object.entries(MAY_IMPORT)) {

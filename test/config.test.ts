@@ -231,7 +231,10 @@ test('readConfig() ignores blanks around entries, and keeps their order', () => 
     config.conditions.map(({ text }) => text),
     ['port:[::1]:80', 'file:/a b', 'metric:x'],
   );
-  assert.deepEqual(config.limits.isMetric, [false, false, true]);
+  assert.deepEqual(
+    config.conditions.map(({ metricName }) => metricName),
+    [null, null, 'x'],
+  );
   assert.deepEqual(
     config.targets.map(({ name }) => name),
     ['GET http://localhost:1/a%2Cb', 'locust-exporter'],

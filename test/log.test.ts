@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LogLevel } from '../src/decide/model.ts';
+import type { LogLevel } from '../src/decide/messages.ts';
 import { DEBUG_MAX_BYTES, LOG_MAX_BYTES, openLog } from '../src/log.ts';
 
 function logAt(level: LogLevel) {
@@ -11,9 +11,9 @@ function logAt(level: LogLevel) {
 
 test('note() writes one JSON object a line: time, level, msg, then the fields', () => {
   const { log, lines } = logAt('info');
-  log.note({ level: 'warn', msg: 'main ended', fields: { seen: 'a\nb', count: 1 } });
+  log.note({ id: 'noCounter', fields: { seen: 'a\nb', count: 1 } });
   assert.deepEqual(lines, [
-    '{"time":"2026-11-21T09:30:00.123Z","level":"warn","msg":"main ended","seen":"a\\nb","count":1}\n',
+    '{"time":"2026-11-21T09:30:00.123Z","level":"warn","msg":"the exporter shows no scrape counter: holding for the whole TTL","seen":"a\\nb","count":1}\n',
   ]);
 });
 
@@ -25,7 +25,7 @@ test('note() leaves out what is below the level; report() is written at every le
     ['error', 1],
   ] as const) {
     const { log, lines } = logAt(level);
-    for (const each of ['debug', 'info', 'warn', 'error'] as const) log.note({ level: each, msg: each, fields: {} });
+    for (const id of ['polled', 'mainEnded', 'noCounter', 'targetFailed'] as const) log.note({ id, fields: {} });
     assert.equal(lines.length, count, level);
     log.report({ outcome: 'scraped' });
     assert.match(lines.at(-1) ?? '', /"msg":"report","outcome":"scraped"/);
@@ -34,7 +34,7 @@ test('note() leaves out what is below the level; report() is written at every le
 
 test('note() sums up what repeats: four lines, then one at every power of two', () => {
   const { log, lines } = logAt('info');
-  for (let count = 1; count <= 1_000; count++) log.note({ level: 'info', msg: 'main is running again', fields: {} });
+  for (let count = 1; count <= 1_000; count++) log.note({ id: 'mainRunningAgain', fields: {} });
   const times = lines.map((line) => JSON.parse(line).times ?? 1);
   assert.deepEqual(times, [1, 1, 1, 1, 8, 16, 32, 64, 128, 256, 512]);
 });
@@ -42,7 +42,7 @@ test('note() sums up what repeats: four lines, then one at every power of two', 
 test('note() sums up each problem on its own: the fifth one is as new as the first', () => {
   const { log, lines } = logAt('info');
   const problems = ['refused', 'timed out', 'HTTP 503', 'HTTP 500', 'HTTP 403; create the Role'];
-  for (const problem of problems) log.note({ level: 'warn', msg: 'a condition cannot be seen', fields: { problem } });
+  for (const problem of problems) log.note({ id: 'conditionBlind', fields: { problem } });
   assert.deepEqual(
     lines.map((line) => JSON.parse(line).problem),
     problems,
@@ -52,9 +52,8 @@ test('note() sums up each problem on its own: the fifth one is as new as the fir
 test('note() keeps a run under its bound whatever happens, and says where the log ends', () => {
   const { log, lines, bytes } = logAt('info');
   for (let count = 0; count < 10_000; count++)
-    log.note({ level: 'info', msg: `msg ${count}`, fields: { seen: 'ü'.repeat(9_999) } });
-  for (let count = 0; count < 10_000; count++)
-    log.note({ level: 'warn', msg: 'a condition cannot be seen', fields: { problem: `HTTP ${count}` } });
+    log.note({ id: 'mainEnded', fields: { problem: count, seen: 'ü'.repeat(9_999) } });
+  for (let count = 0; count < 10_000; count++) log.note({ id: 'conditionBlind', fields: { problem: `HTTP ${count}` } });
   assert.ok(bytes() <= LOG_MAX_BYTES + 1_024, `${bytes()} bytes`);
   assert.match(lines.at(-1) ?? '', /no more lines but the report/);
   log.report({ outcome: 'expired' });
@@ -63,10 +62,10 @@ test('note() keeps a run under its bound whatever happens, and says where the lo
 
 test('note() stops debug at a bound of its own, and goes on with the others', () => {
   const { log, lines, bytes } = logAt('debug');
-  for (let count = 0; count < 10_000; count++) log.note({ level: 'debug', msg: 'look', fields: { count } });
+  for (let count = 0; count < 10_000; count++) log.note({ id: 'polled', fields: { count } });
   assert.ok(bytes() <= DEBUG_MAX_BYTES + 1_024, `${bytes()} bytes`);
   assert.match(lines.at(-1) ?? '', /no more debug lines/);
-  log.note({ level: 'info', msg: 'main ended', fields: {} });
+  log.note({ id: 'mainEnded', fields: {} });
   assert.match(lines.at(-1) ?? '', /main ended/);
 });
 

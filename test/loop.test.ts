@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Target } from '../src/act/target.ts';
-import type { ConditionObservation, ExporterObservation, Limits, LogEntry } from '../src/decide/model.ts';
-import type { Answer, Probe } from '../src/decide/quit.ts';
+import type { LogEntry } from '../src/decide/messages.ts';
+import type { ConditionObservation, ExporterObservation, Limits } from '../src/decide/model.ts';
+import type { State, TargetReport } from '../src/decide/state.ts';
+import type { Answer, Probe } from '../src/decide/target.ts';
 import { type LoopParts, runLoop } from '../src/loop.ts';
 import type { Condition, ExporterReading } from '../src/observe/condition.ts';
+import { beginObservation, type Sources } from '../src/observe/observation.ts';
 import { DEFAULT_LIMITS } from './support/limits.ts';
 
 const LIMITS: Limits = {
@@ -13,7 +16,6 @@ const LIMITS: Limits = {
   settleMs: 1_000,
   startTimeoutMs: 60_000,
   terminationGraceMs: 5_000,
-  isMetric: [false],
 };
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
 const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
@@ -57,7 +59,7 @@ class VirtualClock {
 type Script = {
   readonly limits?: Partial<Limits>;
   readonly conditions?: readonly Condition[];
-  readonly read?: LoopParts['readExporter'];
+  readonly read?: Sources['readExporter'];
   readonly targets?: readonly Target[];
   readonly isDryRun?: boolean;
 };
@@ -66,12 +68,25 @@ function world(script: Script) {
   const clock = new VirtualClock();
   const first = new AbortController();
   const second = new AbortController();
-  const notes: LogEntry[] = [];
+  const log: LogEntry[] = [];
   const progress: string[] = [];
   let terminatedAtMs: number | null = null;
   const conditions = script.conditions ?? [conditionOf('port', () => DONE)];
+  const targets = script.targets ?? [];
+  const sources: Sources = { conditions, readExporter: script.read ?? null };
   const parts: LoopParts = {
-    limits: { ...LIMITS, isMetric: conditions.map(({ metricName }) => metricName !== null), ...script.limits },
+    policy: {
+      limits: { ...LIMITS, ...script.limits },
+      conditions: conditions.map(({ metricName }) => ({ isMetric: metricName !== null })),
+      targets: targets.map(({ name, request, force }) => ({
+        name,
+        request,
+        needsMs: 0,
+        canForce: force !== undefined,
+      })),
+      quitTimeoutMs: 30_000,
+      isDryRun: script.isDryRun ?? false,
+    },
     clock,
     signals: {
       get terminatedAtMs() {
@@ -80,19 +95,15 @@ function world(script: Script) {
       first: first.signal,
       second: second.signal,
     },
-    conditions,
-    readExporter: script.read ?? null,
-    notRead: reading({ kind: 'none' }),
-    targets: script.targets ?? [],
-    quitTimeoutMs: 30_000,
-    isDryRun: script.isDryRun ?? false,
-    note: (note) => notes.push(note),
+    observe: (effect) => beginObservation(sources, clock, effect),
+    targets,
+    log: (entry) => log.push(entry),
     beforeQuit: () => progress.push('beforeQuit'),
     progress: (state) => progress.push(state.phase.kind),
   };
   return {
     clock,
-    notes,
+    log,
     progress,
     run: () => clock.run(runLoop(parts)),
     signal() {
@@ -102,6 +113,11 @@ function world(script: Script) {
       } else second.abort('interrupted');
     },
   };
+}
+
+/** The targets that are through. */
+function readReports({ phase }: State): readonly TargetReport[] {
+  return phase.kind === 'quitting' ? phase.reports : [];
 }
 
 function reading(look: ExporterObservation): ExporterReading {
@@ -138,7 +154,8 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
     read: async () =>
       reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
   });
-  const { state, targets } = await run();
+  const state = await run();
+  const targets = readReports(state);
   assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'beforeQuit', 'quitting']);
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
   assert.equal(targets[0]?.result, 'stopped');
@@ -193,13 +210,13 @@ test('runLoop() ends a read that hangs at the TTL', async () => {
       });
     },
   });
-  const { state } = await hanging.run();
+  const state = await hanging.run();
   assert.ok(state.phase.kind === 'quitting');
   assert.equal(state.phase.outcome, 'expired');
   assert.equal(state.phase.sinceMs - (state.phase.mainEndedAtMs ?? 0), LIMITS.ttlMs);
 });
 
-test('runLoop() looks at once after a signal, with the read interrupted and the port looked at', async () => {
+test('runLoop() gives the read 1 s at most after a signal, and probes the port', async () => {
   const texts: string[] = [];
   const interrupted = world({
     conditions: [
@@ -220,21 +237,21 @@ test('runLoop() looks at once after a signal, with the read interrupted and the 
         );
       }),
   });
-  const { state } = await interrupted.run();
-  assert.equal(texts[0], 'port at 700');
+  const state = await interrupted.run();
+  assert.equal(texts[0], 'port at 1000', 'it had a second');
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
   assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 5_700);
 });
 
 test('runLoop() wakes from its pause at a signal', async () => {
-  const { clock, run, signal, notes } = world({
+  const { clock, run, signal, log } = world({
     limits: { pollMs: 600_000, terminationGraceMs: 0 },
     conditions: [conditionOf('port', () => ALIVE)],
   });
   clock.after(3_000, signal);
-  const { state } = await run();
+  const state = await run();
   assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 3_000);
-  assert.ok(notes.some(({ msg }) => msg === 'asked to terminate'));
+  assert.ok(log.some(({ id }) => id === 'terminating'));
 });
 
 test('runLoop() reads for 1 s at most in the look that follows a signal in a pause', async () => {
@@ -253,8 +270,8 @@ test('runLoop() reads for 1 s at most in the look that follows a signal in a pau
     },
   });
   hanging.clock.after(3_000, hanging.signal);
-  const { state } = await hanging.run();
-  assert.ok(hanging.notes.some(({ msg }) => msg === 'asked to terminate'));
+  const state = await hanging.run();
+  assert.ok(hanging.log.some(({ id }) => id === 'terminating'));
   assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 8_000, 'the grace is kept');
   assert.ok(readAtMs > 3_000, 'and there was another look');
 });
@@ -263,7 +280,7 @@ test('runLoop() gives up at once at the second signal, while watching', async ()
   const { clock, run, signal } = world({ conditions: [conditionOf('port', () => ALIVE)] });
   clock.after(3_000, signal);
   clock.after(3_200, signal);
-  const { state } = await run();
+  const state = await run();
   assert.equal(state.phase.kind, 'running');
   assert.equal(clock.nowMs(), 3_200);
 });
@@ -278,7 +295,7 @@ test('runLoop() gives up at once at the second signal, while quitting, and says 
   });
   quitting.clock.after(6_000, quitting.signal);
   quitting.clock.after(6_100, quitting.signal);
-  const { targets } = await quitting.run();
+  const targets = readReports(await quitting.run());
   assert.deepEqual(
     targets.map(({ target, result }) => [target, result]),
     [['one', 'stopped']],
@@ -295,7 +312,7 @@ test('runLoop() lets a target that lives on no longer than its share of the grac
     targets: [one.target, two.target],
   });
   clock.after(2_000, signal);
-  const { targets } = await run();
+  const targets = readReports(await run());
   assert.deepEqual(
     targets.map(({ result, hint }) => [result, hint]),
     [
@@ -314,18 +331,18 @@ test('runLoop() shortens what a target has when the signal comes while it is ask
     targets: [living.target],
   });
   clock.after(5_000, signal);
-  const { targets } = await run();
+  const targets = readReports(await run());
   assert.equal(targets[0]?.result, 'failed');
   assert.equal(clock.nowMs(), 8_000);
 });
 
 test('runLoop() asks nobody in a dry run, and says whom it would have asked', async () => {
   const target = targetOf('exporter', [OK], ['open']);
-  const { notes, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
-  const { targets } = await run();
+  const { log, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
+  const targets = readReports(await run());
   assert.deepEqual(targets, [{ target: 'exporter', result: 'skipped', seconds: 0 }]);
   assert.deepEqual(target.seen, { asked: 0, probed: 0 });
-  assert.ok(notes.some(({ msg, fields }) => msg.startsWith('dry run') && fields['request'] === 'POST exporter'));
+  assert.ok(log.some(({ id, fields }) => id === 'targetSkipped' && fields['request'] === 'POST exporter'));
 });
 
 test('runLoop() asks strictly in order, one after the other is gone', async () => {
@@ -333,7 +350,7 @@ test('runLoop() asks strictly in order, one after the other is gone', async () =
   const one = targetOf('one', [DROPPED], ['open', 'open', 'refused'], () => order.push('ask one'));
   const two = targetOf('two', [{ kind: 'refused' }], ['open'], () => order.push('ask two'));
   const { run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [one.target, two.target] });
-  const { targets } = await run();
+  const targets = readReports(await run());
   assert.deepEqual(order, ['ask one', 'ask two']);
   assert.equal(one.seen.probed, 3);
   assert.deepEqual(
@@ -347,7 +364,7 @@ test('runLoop() waits longer than a timer of Node can', async () => {
     limits: { pollMs: 40 * 86_400_000, runTimeoutMs: 60 * 86_400_000 },
     conditions: [conditionOf('port', () => ALIVE)],
   });
-  const { state } = await run();
+  const state = await run();
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
   assert.ok(clock.nowMs() >= 60 * 86_400_000);
 });

@@ -1,7 +1,7 @@
 // A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL, and by those of its
 // service where they are others.
 
-import type { Answer, Probe } from '../decide/quit.ts';
+import type { Answer, Probe } from '../decide/target.ts';
 import { dial } from '../net/dial.ts';
 import { openExchange } from '../net/exchange.ts';
 import { redactUrl } from '../redact.ts';

@@ -1,7 +1,7 @@
 // What is odd about the targets as a whole: their order, their time, a mesh's proxy that is not among them.
 // Looks only; what stands in the list is done as it stands there.
 
-import type { LogEntry } from '../decide/model.ts';
+import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 import { dial } from '../net/dial.ts';
 import type { Preset } from './presets.ts';
 import type { Target } from './target.ts';
@@ -22,8 +22,7 @@ export function listTargetWarnings(
   { quitTimeoutMs, waitsForAll }: TargetsContext,
 ): readonly LogEntry[] {
   const waiting: LogEntry = {
-    level: 'warn',
-    msg: 'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS',
+    id: 'waitsForTargets',
     fields: { targets: targets.map(({ name }) => name).join(',') },
   };
   const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): LogEntry[] => {
@@ -32,16 +31,14 @@ export function listTargetWarnings(
     if (isMesh && later.length > 0) {
       const fields = { target: name, before: later.map((target) => target.name).join(',') };
       notes.push({
-        level: 'warn',
-        msg: 'a mesh proxy is not the last to quit: it carries scrapes and reports',
+        id: 'meshNotLast',
         fields,
       });
     }
     if (needsMs > 0 && quitTimeoutMs <= needsMs) {
       const fields = { target: name, needsSeconds: needsMs / 1000, quitTimeoutSeconds: quitTimeoutMs / 1000 };
       notes.push({
-        level: 'warn',
-        msg: 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to go',
+        id: 'quitTimeoutShort',
         fields,
       });
     }
@@ -51,9 +48,9 @@ export function listTargetWarnings(
 }
 
 /** A warning as a line for a person. */
-export function formatWarning({ msg, fields }: LogEntry): string {
+export function formatWarning({ id, fields }: LogEntry): string {
   const said = Object.entries(fields).map(([name, value]) => `${name} ${value}`);
-  return `${msg} (${said.join(', ')})`;
+  return `${MESSAGES[id].text} (${said.join(', ')})`;
 }
 
 /**
@@ -73,8 +70,7 @@ export async function findForgottenMesh(
     const fields = { port: foundBy, add: `${name}, as the last entry of LASTSCRAPE_QUIT` };
     return [
       {
-        level: 'warn',
-        msg: 'a mesh proxy still runs: unless it is a native sidecar the pod will not complete',
+        id: 'meshForgotten',
         fields,
       },
     ];

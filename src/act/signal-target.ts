@@ -1,7 +1,7 @@
 // `signal:NAME` and `signal:SIGNAL:NAME`: every process of that name gets one signal, and KILL after half of QUIT_TIMEOUT.
 // Gone is proven by the processes themselves: none of those that were signalled runs any more.
 
-import type { Answer } from '../decide/quit.ts';
+import type { Answer } from '../decide/target.ts';
 import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../procfs.ts';
 import { PRESETS } from './presets.ts';
 import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './signals.ts';

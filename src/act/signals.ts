@@ -1,8 +1,9 @@
 // Signals to processes of the pod: who may send them, what they leave behind, and the owner of a port that is signalled
 // where a quit endpoint does not take the request.
 
+import type { ForceResult } from '../decide/target.ts';
 import { findNamespaceProblem, findPortOwners, isStillRunning, type ProcessId, readUid } from '../procfs.ts';
-import type { ForceResult, TargetContext } from './target.ts';
+import type { TargetContext } from './target.ts';
 
 /** What sends a signal. */
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;

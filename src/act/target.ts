@@ -1,13 +1,7 @@
 // What a kind of quit target is: a row of the table in main.ts, and one file in this folder.
 
-import type { Answer, Probe } from '../decide/quit.ts';
+import type { Answer, ForceResult, Probe } from '../decide/target.ts';
 import type { ParseResult } from '../parse-result.ts';
-
-/** What forcing a target came to. */
-export type ForceResult =
-  | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
-  /** `why` goes with the hint. */
-  | { readonly kind: 'impossible'; readonly why: string };
 
 /** One entry of QUIT. */
 export type Target = {

@@ -8,7 +8,7 @@ export type Limits = {
   readonly scrapesWantedCount: number;
   /** Longest hold, from the moment main ended; 0 does not hold. */
   readonly ttlMs: number;
-  /** How long "done" must hold without a break; 0 still asks for two looks. */
+  /** How long "done" must hold without a break; 0 still asks for two observations. */
   readonly settleMs: number;
   /** How long main may stay unseen; 0 waits for ever. */
   readonly startTimeoutMs: number;
@@ -16,10 +16,38 @@ export type Limits = {
   readonly runTimeoutMs: number;
   /** How long to watch, hold and quit after the first signal. */
   readonly terminationGraceMs: number;
-  /** From the start of one look to the start of the next while main runs. */
+  /** From the start of one observation to the start of the next while main runs. */
   readonly pollMs: number;
-  /** For each condition, in the order of DONE_WHEN: is it read from the exporter? */
-  readonly isMetric: readonly boolean[];
+};
+
+/** Whether the pod is held at all once main has ended. */
+export function hasHold({ scrapesWantedCount, ttlMs }: Limits): boolean {
+  return scrapesWantedCount > 0 && ttlMs > 0;
+}
+
+/** What `step` must know of a target. */
+export type TargetPolicy = {
+  /** How it is named in the log and the report; without secrets. */
+  readonly name: string;
+  /** What is sent, for a person; without secrets. */
+  readonly request: string;
+  /** How long it may take to go; once it took the request it is not asked again before that has passed. */
+  readonly needsMs: number;
+  /** There may be a way to end it without its consent. */
+  readonly canForce: boolean;
+};
+
+/** Everything that `step` decides by, from the configuration. Read-only for the whole run. */
+export type Policy = {
+  readonly limits: Limits;
+  /** In the order of DONE_WHEN; `isMetric`: it is read from the exporter. */
+  readonly conditions: readonly { readonly isMetric: boolean }[];
+  /** In the order in which they are asked. */
+  readonly targets: readonly TargetPolicy[];
+  /** For each target: from the first request until it must be gone. */
+  readonly quitTimeoutMs: number;
+  /** Nobody is asked to quit. */
+  readonly isDryRun: boolean;
 };
 
 /** Exit codes of main containers by name; only of those that ended for good. */
@@ -64,7 +92,7 @@ export type Totals = {
   readonly users: number | null;
 };
 
-/** What became of the request to the exporter in one look. */
+/** What the request to the exporter showed in one observation. */
 export type ExporterObservation =
   /** No request was made: there was nothing to read it for, or no time. */
   | { readonly kind: 'none' }
@@ -73,14 +101,16 @@ export type ExporterObservation =
   /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
-/** One look at everything: the input of `step`. */
+/** What one turn saw of everything. */
 export type Observation = {
-  /** When the look began; the exporter's counters are of this moment. */
+  /** When it began; the exporter's counters are of this moment. */
   readonly startedAtMs: number;
-  /** When the look ended. */
+  /** When the request to the exporter had ended, and the other conditions were asked. */
+  readonly readAtMs: number;
+  /** When it ended. */
   readonly atMs: number;
-  /** When the first SIGTERM or SIGINT came; null while none did. */
-  readonly terminatedAtMs: number | null;
+  /** How long it could take at most, by its own limits; longer means that this process stood still meanwhile. */
+  readonly allowedMs: number;
   readonly exporter: ExporterObservation;
   /** One per condition, in the order of DONE_WHEN. */
   readonly conditions: readonly ConditionObservation[];
@@ -101,15 +131,6 @@ export type Outcome =
 
 /** The outcomes that `step` decides. */
 export type HoldOutcome = Exclude<Outcome, 'misconfigured' | 'bug' | 'unfinished'>;
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-
-/** One line to log: `msg` is constant, `fields` vary. */
-export type LogEntry = {
-  readonly level: LogLevel;
-  readonly msg: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-};
 
 /** Fails the type check where a union gained a member, and the run where a value is outside its type. */
 export function assertNever(value: never): never {

@@ -1,189 +1,134 @@
-// What quitting does next for one target: ask, verify that it is gone, ask again. Pure.
-// A target is stopped when it refuses connections after our request; no answer of its own proves it.
+// The rules of quitting: one target after the other, in their order, each with its share of the time that is left. Pure.
+// `target.ts` says what comes next for the one that is being asked.
 
-/** Longest wait for the answer to one request. */
-export const ASK_TIMEOUT_MS = 5_000;
-/** Pauses between the looks at a target that was asked; the last one repeats. Real targets refuse within 75 ms to 0.9 s (fixtures/recordings/quit-endpoints). */
-export const PROBE_PAUSES_MS: readonly number[] = [20, 30, 50, 100, 200, 300, 500];
-/** Pauses from the end of one request to the next; the last one repeats. */
-export const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];
-/**
- * How long a target may refuse at its quit port while its service answers; a target that needs longer to go gets that.
- * Real programs open both ports within milliseconds of each other (fixtures/recordings/quit-endpoints), so that one which
- * still starts is the exception; the rest of QUIT_TIMEOUT would only be waited for in vain.
- */
-export const DISABLED_MS = 10_000;
+import type { LogEntry, MessageId } from './messages.ts';
+import type { Limits, Policy, TargetPolicy } from './model.ts';
+import type { QuitDecision, QuitEffect, QuitEvent, QuitState, TargetReport } from './state.ts';
+import {
+  beginTarget,
+  nextTargetMove,
+  type QuitResult,
+  shortenTarget,
+  type TargetEvent,
+  type TargetState,
+  type TargetTime,
+} from './target.ts';
 
-/** When a target that neither went nor took the request is forced: shares of its time, and no further one after the last. */
-export const FORCE_AT: readonly number[] = [1 / 2, 3 / 4];
+/** Quitting gets at least this long after a signal, whatever the grace. */
+export const QUIT_MIN_MS = 1_000;
 
-/** What came back for one request to quit. */
-export type Answer =
-  | { readonly kind: 'answered'; readonly status: number; readonly isHtml: boolean }
-  /** The connection ended without an answer: what a program does that exits inside its handler. */
-  | { readonly kind: 'dropped' }
-  /** Nothing listens there, nor at a port of its service. */
-  | { readonly kind: 'refused' }
-  /** Nothing listens at the quit port, while its service does at `port`: quitting is switched off, or it goes already. */
-  | { readonly kind: 'disabled'; readonly port: number }
-  /** Signals went to these processes; none where all of that name have theirs already. */
-  | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
-  /** No answer in time, or the request could not be made. `wasSent`: the target may have taken it. */
-  | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean };
-
-/** Whether the target still listens. */
-export type Probe = 'open' | 'refused' | 'unknown';
-
-export type QuitEvent =
-  | { readonly kind: 'begun' }
-  | { readonly kind: 'asked'; readonly answer: Answer }
-  | { readonly kind: 'probed'; readonly probe: Probe }
-  /** `isPossible`: false where it cannot be forced, now or later. */
-  | { readonly kind: 'forced'; readonly isPossible: boolean };
-
-/** `failed`: it still runs, although everything was tried. */
-export type QuitResult = 'stopped' | 'alreadyGone' | 'failed';
-
-export type QuitMove =
-  /** Send one request, and give it up after `timeoutMs`. */
-  | { readonly kind: 'ask'; readonly timeoutMs: number }
-  /** Wait, then look whether it still listens. */
-  | { readonly kind: 'probe'; readonly afterMs: number }
-  /** End it without its consent; `count` is 0 at the first of FORCE_AT. */
-  | { readonly kind: 'force'; readonly count: number }
-  | { readonly kind: 'ended'; readonly result: QuitResult };
-
-export type QuitState = {
-  readonly beganAtMs: number;
-  readonly endsByMs: number;
-  /** There may be a way to end it without its consent. */
-  readonly canForce: boolean;
-  readonly forceCount: number;
-  /** How long the target may take to go; once it took a request it is not asked again before. */
-  readonly needsMs: number;
-  /** Since when only `disabled` was seen; null: another answer came, or none. */
-  readonly disabledSinceMs: number | null;
-  readonly askCount: number;
-  /** When the newest answer came. */
-  readonly answeredAtMs: number;
-  /** Looks since then. */
-  readonly probeCount: number;
-  /** The newest answer that says something: a later `failed` does not replace it. */
-  readonly answer: Answer | null;
-};
-
-/**
- * The state for a target that is asked from `nowMs` on.
- *
- * `endsByMs` is the end of all quitting (null: none): the targets that are left share the time until then.
- * `needsMs`, default 0: how long this target may take to go. `canForce`, default false: it may be forced (FORCE_AT).
- */
-export function beginQuit(
-  nowMs: number,
-  quitTimeoutMs: number,
-  endsByMs: number | null,
-  targetsLeftCount: number,
-  needsMs = 0,
-  canForce = false,
-): QuitState {
-  const ends = {
-    beganAtMs: nowMs,
-    canForce,
-    forceCount: 0,
-    endsByMs: nowMs + quitTimeoutMs,
-    needsMs,
-    disabledSinceMs: null,
-    askCount: 0,
-    answeredAtMs: nowMs,
-    probeCount: 0,
-    answer: null,
-  };
-  return shareQuit(ends, nowMs, endsByMs, targetsLeftCount);
+/** Begins to quit: the first target is asked. */
+export function beginQuitting(state: QuitState, log: readonly LogEntry[], policy: Policy): QuitDecision {
+  return beginNextTarget(state, state.phase.sinceMs, log, policy);
 }
 
-/** The state with no more than this target's share of the time until `endsByMs`; for a signal that comes while it is asked. */
-export function shareQuit(
-  state: QuitState,
-  nowMs: number,
-  endsByMs: number | null,
-  targetsLeftCount: number,
-): QuitState {
-  if (endsByMs === null) return state;
-  return { ...state, endsByMs: Math.min(state.endsByMs, nowMs + Math.max(0, endsByMs - nowMs) / targetsLeftCount) };
+/** Decides what an event means for the target that is being asked. */
+export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Policy): QuitDecision {
+  const { facts, phase } = state;
+  if (event.kind === 'signalled') {
+    const signalled: QuitState = { facts: { ...facts, terminatedAtMs: facts.terminatedAtMs ?? event.atMs }, phase };
+    if (phase.target === null) return { kind: 'quitting', state: signalled, log: [], next: { kind: 'done' } };
+    const target = shortenTarget(phase.target, readTime(signalled, event.atMs, policy));
+    // What was asked or waited for goes on; its own event comes next.
+    return {
+      kind: 'quitting',
+      state: { ...signalled, phase: { ...phase, target } },
+      log: [],
+      next: { kind: 'resume' },
+    };
+  }
+  if (phase.target === null) throw new Error('Bug: no target is being asked');
+  return moveTarget(state, phase.target, event, event.atMs, logEvent(event, readPolicy(state, policy)), policy);
 }
 
-/** Decides what an event means for the target; `nowMs` is when the event ended. */
-export function nextQuitMove(
+/** When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one. */
+export function findQuitDeadline(sinceMs: number, terminatedAtMs: number | null, limits: Limits): number | null {
+  if (terminatedAtMs === null) return null;
+  const beginsMs = Math.max(sinceMs, terminatedAtMs);
+  return Math.max(terminatedAtMs + limits.terminationGraceMs, beginsMs + QUIT_MIN_MS);
+}
+
+function beginNextTarget(state: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): QuitDecision {
+  const { facts, phase } = state;
+  const next = policy.targets[phase.reports.length];
+  if (next === undefined) {
+    return { kind: 'quitting', state: { facts, phase: { ...phase, target: null } }, log, next: { kind: 'done' } };
+  }
+  if (policy.isDryRun) {
+    const { name, request } = next;
+    const report: TargetReport = { target: name, result: 'skipped', seconds: 0 };
+    const entry: LogEntry = { id: 'targetSkipped', fields: { target: name, request } };
+    return beginNextTarget(addReport(state, report), nowMs, [...log, entry], policy);
+  }
+  const target = beginTarget(next, readTime(state, nowMs, policy));
+  return moveTarget(state, target, { kind: 'begun' }, nowMs, log, policy);
+}
+
+function moveTarget(
   state: QuitState,
-  event: QuitEvent,
+  before: TargetState,
+  event: TargetEvent,
   nowMs: number,
-): { readonly state: QuitState; readonly move: QuitMove } {
-  if (event.kind === 'begun') return ask(state, nowMs);
+  log: readonly LogEntry[],
+  policy: Policy,
+): QuitDecision {
+  const { facts, phase } = state;
+  const { state: target, move } = nextTargetMove(before, event, nowMs);
+  if (move.kind === 'ended') {
+    const report = buildTargetReport(readPolicy(state, policy), move, nowMs - target.beganAtMs);
+    const { target: name, result: _, ...fields } = report;
+    const entry: LogEntry = { id: RESULT_MESSAGES[move.result], fields: { target: name, ...fields } };
+    return beginNextTarget(addReport(state, report), nowMs, [...log, entry], policy);
+  }
+  const next: QuitEffect = { ...move, index: phase.reports.length };
+  return { kind: 'quitting', state: { facts, phase: { ...phase, target } }, log, next };
+}
+
+const RESULT_MESSAGES = {
+  stopped: 'targetStopped',
+  alreadyGone: 'targetAlreadyGone',
+  failed: 'targetFailed',
+} as const satisfies Record<QuitResult, MessageId>;
+
+function buildTargetReport(
+  { name }: TargetPolicy,
+  { result, hint }: { readonly result: QuitResult; readonly hint: string },
+  tookMs: number,
+): TargetReport {
+  const seconds = Math.round(tookMs / 10) / 100;
+  return { target: name, result, seconds, ...(result === 'failed' ? { hint } : {}) };
+}
+
+/** What is worth a line of an event: what a signal leaves behind is seen outside of this run, as an exit code. */
+function logEvent(event: Exclude<QuitEvent, { kind: 'signalled' }>, { name }: TargetPolicy): readonly LogEntry[] {
+  if (event.kind === 'probed') return [];
   if (event.kind === 'asked') {
-    if (event.answer.kind === 'refused') return gone(state);
-    const answer = newestOf(state.answer, event.answer);
-    const disabledSinceMs = answer.kind === 'disabled' ? (state.disabledSinceMs ?? nowMs) : null;
-    // A look at the service of a database proxy makes it dial its database: not often where nothing was asked.
-    const probeCount = answer.kind === 'disabled' ? PROBE_PAUSES_MS.length : 0;
-    return probe({ ...state, answer, disabledSinceMs, answeredAtMs: nowMs, probeCount }, nowMs);
+    const { answer, leaves } = event;
+    const asked: LogEntry = { id: 'targetAsked', fields: { target: name, ...answer } };
+    if (answer.kind !== 'signalled' || answer.pids.length === 0) return [asked];
+    const { signal, pids } = answer;
+    return [{ id: 'targetSignalled', fields: { target: name, signal, pids, ...leaves } }, asked];
   }
-  if (event.kind === 'forced') {
-    return probe({ ...state, canForce: event.isPossible, forceCount: state.forceCount + 1, probeCount: 0 }, nowMs);
-  }
-  // Gone is latched here: whatever listens there later was started anew, and is not ours to stop.
-  if (event.probe === 'refused') return gone(state);
-  if (nowMs >= state.endsByMs || (!state.canForce && isDisabledForLong(state, nowMs))) {
-    return { state, move: { kind: 'ended', result: 'failed' } };
-  }
-  const forceAtMs = nextForceMs(state);
-  const isHopeless = state.forceCount === 0 && isDisabledForLong(state, nowMs);
-  if (forceAtMs !== null && (nowMs >= forceAtMs || isHopeless)) {
-    return { state, move: { kind: 'force', count: state.forceCount } };
-  }
-  const pauseMs = Math.max(pauseOf(ASK_PAUSES_MS, state.askCount - 1), isTaken(state.answer) ? state.needsMs : 0);
-  if (nowMs - state.answeredAtMs >= pauseMs) return ask(state, nowMs);
-  return probe(state, nowMs);
+  const { result, leaves } = event;
+  if (result.kind === 'impossible') return [{ id: 'targetNotForced', fields: { target: name, why: result.why } }];
+  const { signal, pids } = result;
+  return pids.length === 0 ? [] : [{ id: 'targetForced', fields: { target: name, signal, pids, ...leaves } }];
 }
 
-/** The answer that says more: none at all, or a quit port that is closed by now, says nothing new after another one. */
-function newestOf(old: Answer | null, answer: Answer): Answer {
-  return old !== null && (answer.kind === 'failed' || answer.kind === 'disabled') ? old : answer;
+function addReport({ facts, phase }: QuitState, report: TargetReport): QuitState {
+  return { facts, phase: { ...phase, target: null, reports: [...phase.reports, report] } };
 }
 
-/** It refuses: because of us, unless no request can have reached it. */
-function gone(state: QuitState) {
-  const isOurs = state.forceCount > 0 || (state.answer !== null && state.answer.kind !== 'disabled');
-  return { state, move: { kind: 'ended', result: isOurs ? 'stopped' : 'alreadyGone' } as const };
+/** The policy of the target that is being asked. */
+function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
+  return targets[phase.reports.length] as TargetPolicy;
 }
 
-function isDisabledForLong({ disabledSinceMs, needsMs }: QuitState, nowMs: number): boolean {
-  // The time that it needs, too: somebody else may have asked it before us.
-  return disabledSinceMs !== null && nowMs - disabledSinceMs >= Math.max(DISABLED_MS, needsMs);
-}
-
-/** The target took the request, as far as an answer can tell. */
-function isTaken(answer: Answer | null): boolean {
-  return answer?.kind === 'dropped' || (answer?.kind === 'answered' && answer.status < 300 && !answer.isHtml);
-}
-
-/** When it is forced next; null: never. One that took the request has its whole time to go. */
-function nextForceMs({ beganAtMs, endsByMs, canForce, forceCount, answer }: QuitState): number | null {
-  const share = FORCE_AT[forceCount];
-  return share === undefined || !canForce || isTaken(answer) ? null : beganAtMs + share * (endsByMs - beganAtMs);
-}
-
-function ask(state: QuitState, nowMs: number) {
-  const byMs = Math.max(nextForceMs(state) ?? state.endsByMs, nowMs);
-  const timeoutMs = Math.max(1, Math.min(ASK_TIMEOUT_MS, byMs - nowMs));
-  return { state: { ...state, askCount: state.askCount + 1 }, move: { kind: 'ask', timeoutMs } as const };
-}
-
-function probe(state: QuitState, nowMs: number) {
-  const byMs = nextForceMs(state) ?? state.endsByMs;
-  const afterMs = Math.max(0, Math.min(pauseOf(PROBE_PAUSES_MS, state.probeCount), byMs - nowMs));
-  return { state: { ...state, probeCount: state.probeCount + 1 }, move: { kind: 'probe', afterMs } as const };
-}
-
-function pauseOf(pausesMs: readonly number[], index: number): number {
-  return pausesMs[Math.min(index, pausesMs.length - 1)] as number;
+function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): TargetTime {
+  return {
+    nowMs,
+    quitTimeoutMs: policy.quitTimeoutMs,
+    quitByMs: findQuitDeadline(phase.sinceMs, facts.terminatedAtMs, policy.limits),
+    leftCount: policy.targets.length - phase.reports.length,
+  };
 }

@@ -1,24 +1,16 @@
-// The report: what a run came to, as one JSON object and one sentence. Pure.
+// The report: how a run went, as one JSON object and one sentence. Pure.
 // It says only what was seen; what is unknown is null.
 
-import { assertNever, type ExitCodes, type HoldOutcome, type Limits, type Outcome } from './model.ts';
-import type { QuitResult } from './quit.ts';
-import { type State, scrapesWhileRunning } from './step.ts';
+import { countScrapesWhileRunning } from './facts.ts';
+import { MESSAGES } from './messages.ts';
+import { assertNever, type ExitCodes, type HoldOutcome, type Limits, type Outcome, type Policy } from './model.ts';
+import type { State, TargetReport } from './state.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
 export const REPORT_MAX_BYTES = 1_024;
 
 /** Exit codes, from sysexits(3) where one fits. */
 export const EXIT = { done: 0, usage: 64, targetRuns: 69, bug: 70, misconfigured: 78, interrupted: 130 } as const;
-
-/** What became of one target; `skipped` in a dry run. */
-export type TargetReport = {
-  readonly target: string;
-  readonly result: QuitResult | 'skipped';
-  /** From the first request until it was known to be gone, or given up. */
-  readonly seconds: number;
-  readonly hint?: string;
-};
 
 /** The report as it is logged and written; the order of the keys is the order of reading. */
 export type Report = {
@@ -55,10 +47,7 @@ type RunOutcome = HoldOutcome | 'unfinished';
 
 export type ReportInput = {
   readonly state: State;
-  readonly limits: Limits;
-  readonly targets: readonly TargetReport[];
-  /** How many targets there are; more than `targets` where quitting was cut short. */
-  readonly targetCount: number;
+  readonly policy: Policy;
   /** The moment that the report speaks of. */
   readonly nowMs: number;
   /** A monotonic moment as RFC 3339, UTC. */
@@ -70,8 +59,10 @@ export type ReportInput = {
 
 /** The report of a run, finished or not. */
 export function buildReport(input: ReportInput): Report {
-  const { state, limits, targets, nowMs } = input;
+  const { state, policy, nowMs } = input;
+  const { limits } = policy;
   const { facts, phase } = state;
+  const targets = phase.kind === 'quitting' ? phase.reports : [];
   const mainEndedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
   const scrapesSeen =
     phase.kind === 'quitting'
@@ -91,19 +82,20 @@ export function buildReport(input: ReportInput): Report {
     outcome,
     scrapesWanted: limits.scrapesWantedCount,
     scrapesSeen,
-    scrapesWhileRunning: scrapesWhileRunning(state),
+    scrapesWhileRunning: countScrapesWhileRunning(state),
     // Main can be known to have been alive only after its end was seen.
     ranSeconds: facts.aliveSinceMs === null ? null : toSeconds(Math.max(0, ranUntilMs - facts.aliveSinceMs)),
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs),
     mainEndedAt: mainEndedAtMs === null ? null : input.toTime(mainEndedAtMs),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     targets,
-    final: finalOf(state),
+    final: buildFinal(state),
     exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
     version: input.version,
   };
-  const summary = [summaryOf(numbers, state, limits), ...targetsSummary(input)].join('; ');
-  return { summary, ...withHint(state, outcome), ...numbers };
+  const summary = [summarizeHold(numbers, state, limits), ...summarizeTargets(targets, input)].join('; ');
+  const hint = findHint(state, outcome);
+  return { summary, ...(hint === null ? {} : { hint }), ...numbers };
 }
 
 /** The report of a configuration that cannot be used. */
@@ -146,21 +138,24 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   return fitted;
 }
 
-function withHint({ facts, phase }: State, outcome: RunOutcome): { readonly hint?: string } {
-  if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return {};
-  if (phase.scrapesSeenCount === null)
-    return { hint: 'the exporter showed no promhttp scrape counter after main ended' };
-  const nobody = facts.warned.find((msg) => msg.startsWith('nobody has scraped'));
-  return nobody === undefined ? {} : { hint: nobody };
+/** What may have kept the scrapes away; null where nothing is known. */
+function findHint({ facts, phase }: State, outcome: RunOutcome): string | null {
+  if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
+  if (phase.scrapesSeenCount === null) {
+    return phase.hasAnswered
+      ? 'the exporter showed no promhttp scrape counter after main ended'
+      : 'the exporter gave no answer after main ended';
+  }
+  return facts.warned.includes('nobodyScraped') ? MESSAGES.nobodyScraped.text : null;
 }
 
-function finalOf({ facts }: State): NonNullable<Report['final']> {
+function buildFinal({ facts }: State): NonNullable<Report['final']> {
   const { requests, failures, users } = facts.totals;
   const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
   return { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users };
 }
 
-function summaryOf(
+function summarizeHold(
   report: { readonly outcome: RunOutcome; readonly scrapesSeen: number | null; readonly heldSeconds: number | null },
   { facts, phase }: State,
   { scrapesWantedCount, ttlMs }: Limits,
@@ -202,7 +197,7 @@ const RESULT_WORDS = {
   skipped: 'left alone (dry run)',
 } as const satisfies Record<TargetReport['result'], string>;
 
-function targetsSummary({ targets, targetCount, isFinished }: ReportInput): string[] {
+function summarizeTargets(targets: readonly TargetReport[], { policy, isFinished }: ReportInput): string[] {
   if (!isFinished) return [];
   const words =
     targets.length <= 2
@@ -211,6 +206,7 @@ function targetsSummary({ targets, targetCount, isFinished }: ReportInput): stri
           const count = targets.filter((target) => target.result === result).length;
           return count === 0 ? [] : [`${count} targets ${text.replace('was', 'were').replace('runs', 'run')}`];
         });
+  const targetCount = policy.targets.length;
   const missingCount = targetCount - targets.length;
   return missingCount === 0 ? words : [...words, `${missingCount} of ${targetCount} targets not asked to the end`];
 }

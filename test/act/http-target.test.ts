@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type HttpTargetOptions, httpTarget } from '../../src/act/http-target.ts';
-import type { Answer } from '../../src/decide/quit.ts';
+import type { Answer } from '../../src/decide/target.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;

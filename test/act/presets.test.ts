@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PRESETS, presetKind } from '../../src/act/presets.ts';
 import type { Target, TargetContext } from '../../src/act/target.ts';
-import type { Answer } from '../../src/decide/quit.ts';
+import type { Answer } from '../../src/decide/target.ts';
 import { answerWith, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;

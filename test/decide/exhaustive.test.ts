@@ -1,23 +1,16 @@
-// Plays every sequence of looks, signals and restarts of the watcher on a coarse clock, up to a depth, against step().
-// Equal situations (the same memory, ages capped where no limit can tell them apart) are played once.
+// Plays every sequence of observations, signals, clock jumps and restarts of the watcher on a coarse clock, up to a depth,
+// against step(). Equal situations (the same memory, ages capped where no limit can tell them apart) are played once.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionObservation, ExporterObservation, Limits, Observation } from '../../src/decide/model.ts';
-import {
-  type Decision,
-  GONE_AFTER_MS,
-  IN_FLIGHT_WAIT_MS,
-  initialState,
-  type Reason,
-  type State,
-  step,
-  WITHOUT_METRIC_AFTER_MS,
-} from '../../src/decide/step.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import type { ConditionObservation, ExporterObservation, Limits, Observation, Policy } from '../../src/decide/model.ts';
+import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
+import { type Decision, initialState, type Reason, type State, type WatchState } from '../../src/decide/state.ts';
+import { step } from '../../src/decide/step.ts';
+import { GONE_AFTER_MS, WITHOUT_METRIC_AFTER_MS } from '../../src/decide/watch.ts';
 
 const LIMITS: Limits = {
-  ...DEFAULT_LIMITS,
+  scrapesWantedCount: 1,
   ttlMs: 20_000,
   settleMs: 10_000,
   startTimeoutMs: 30_000,
@@ -25,15 +18,36 @@ const LIMITS: Limits = {
   terminationGraceMs: 15_000,
   pollMs: 5_000,
 };
+
+/** Nobody is to be quit: what is checked is when, and why. */
+function policyWith(limits: Limits, ...isMetric: readonly boolean[]): Policy {
+  return {
+    limits,
+    conditions: isMetric.map((each) => ({ isMetric: each })),
+    targets: [],
+    quitTimeoutMs: 30_000,
+    isDryRun: false,
+  };
+}
+
 const CAP_MS = 100_000;
 /** Memory that no decision but a warning reads, where the exporter shows no counters. */
-const NOT_DECIDING = ['seenText', 'warned', 'totals', 'metricUnknownSinceMs', 'running', 'trail', 'count'];
+const NOT_DECIDING = [
+  'seenText',
+  'warned',
+  'totals',
+  'metricUnreadableSinceMs',
+  'running',
+  'history',
+  'count',
+  'hasAnswered',
+];
 /** Memory that the count does not read. */
 const NOT_COUNTING = [
   'seenText',
   'warned',
   'totals',
-  'metricUnknownSinceMs',
+  'metricUnreadableSinceMs',
   'running',
   'startedAtMs',
   'aliveSinceMs',
@@ -60,192 +74,270 @@ const ANSWERED: ExporterObservation = {
 };
 const REFUSED: ExporterObservation = { kind: 'refused' };
 const FAILED: ExporterObservation = { kind: 'failed', why: '', mayCount: true };
+const ALIVE: ConditionObservation = { kind: 'alive', seen: '' };
+const UNKNOWN: ConditionObservation = { kind: 'unknown', why: '' };
+const done = (provesWasAlive: boolean, provesNeverRan = false): ConditionObservation => ({
+  kind: 'done',
+  seen: '',
+  provesWasAlive,
+  provesNeverRan,
+});
 const METRICS: readonly (readonly [ExporterObservation, ConditionObservation])[] = [
-  [ANSWERED, { kind: 'alive', seen: '' }],
-  [ANSWERED, { kind: 'done', seen: '', provesWasAlive: false }],
-  [ANSWERED, { kind: 'done', seen: '', provesWasAlive: true }],
-  [ANSWERED, { kind: 'unknown', why: '' }],
-  [REFUSED, { kind: 'unknown', why: '' }],
-  [FAILED, { kind: 'unknown', why: '' }],
+  [ANSWERED, ALIVE],
+  [ANSWERED, done(false)],
+  [ANSWERED, done(true)],
+  [ANSWERED, UNKNOWN],
+  [REFUSED, UNKNOWN],
+  [FAILED, UNKNOWN],
 ];
 const PORTS: readonly ConditionObservation[] = [
-  { kind: 'alive', seen: '' },
-  { kind: 'done', seen: '', provesWasAlive: false },
-  { kind: 'unknown', why: '' },
-  { kind: 'done', seen: '', provesWasAlive: false, provesNeverRan: true },
-];
-type Sight = readonly [ExporterObservation, ConditionObservation, ConditionObservation];
-const SIGHTS: readonly Sight[] = [
-  [{ kind: 'none' }, { kind: 'unknown', why: '' }, { kind: 'unknown', why: '' }],
-  ...METRICS.flatMap(([exporter, metric]) => PORTS.map((port): Sight => [exporter, metric, port])),
+  ALIVE,
+  done(false),
+  UNKNOWN,
+  done(false, true),
+  { kind: 'blind', why: '' },
+  { kind: 'notStarted', why: '' },
 ];
 
-/** What a reader of the design would note down of the looks of one watcher; times are null where it does not hold. */
+/** What one observation shows; the conditions in the order of the policy. */
+type Sight = { readonly exporter: ExporterObservation; readonly conditions: readonly ConditionObservation[] };
+
+const ONE_METRIC: readonly Sight[] = METRICS.flatMap(([exporter, metric]) =>
+  PORTS.map((port): Sight => ({ exporter, conditions: [metric, port] })),
+);
+/** A second metric, which may vanish while the first one is read. */
+const TWO_METRICS: readonly Sight[] = METRICS.flatMap(([exporter, metric]) =>
+  [ALIVE, done(false), UNKNOWN].flatMap((second) =>
+    exporter.kind !== 'answered' && second.kind !== 'unknown'
+      ? []
+      : PORTS.map((port): Sight => ({ exporter, conditions: [metric, second, port] })),
+  ),
+);
+
+/** How an observation went in time: at once, its read hung all the while since the last one, or the process stood still in it. */
+const MANNERS = ['quick', 'hanging', 'stalled'] as const;
+type Manner = (typeof MANNERS)[number];
+
+/** What a reader of the design would note down of one watcher's observations; times are null where it does not hold. */
 type Memory = {
   readonly startedMs: number;
   readonly aliveMs: number | null;
   readonly wasAlive: boolean;
   readonly signalMs: number | null;
   readonly doneMs: number | null;
-  readonly doneLooks: number;
+  readonly doneCount: number;
   readonly portMs: number | null;
-  readonly portLooks: number;
+  readonly portCount: number;
   readonly refusedMs: number | null;
 };
 
-function remember(memory: Memory, [exporter, metric, port]: Sight, atMs: number, signalMs: number | null): Memory {
-  const isAlive = metric.kind === 'alive' || port.kind === 'alive';
-  const isPortDone = port.kind === 'done';
-  const isDone = isPortDone && metric.kind === 'done';
-  const isRows = metric.kind === 'done' && metric.provesWasAlive;
+/** What a sight proves; while the process stood still nothing but life. */
+function judge({ exporter, conditions }: Sight, isMetric: readonly boolean[], manner: Manner) {
+  const isDone = (condition: ConditionObservation) => condition.kind === 'done' && manner !== 'stalled';
+  const others = conditions.filter((_, index) => !isMetric[index]);
+  const metrics = conditions.filter((_, index) => isMetric[index]);
+  return {
+    isAlive: conditions.some(({ kind }) => kind === 'alive'),
+    isDone: conditions.every(isDone),
+    isPortDone: others.every(isDone),
+    isRows: conditions.some((each) => each.kind === 'done' && each.provesWasAlive && manner !== 'stalled'),
+    isNeverRan: conditions.some((each) => each.kind === 'done' && each.provesNeverRan === true),
+    isBlind: conditions.some(({ kind }) => kind === 'blind'),
+    isUnreadable:
+      metrics.some((each) => each.kind === 'unknown' || (each.kind === 'done' && manner === 'stalled')) &&
+      !metrics.some(({ kind }) => kind === 'alive'),
+    isNotAlive: conditions.every(
+      (each, index) =>
+        isDone(each) || each.kind === 'notStarted' || (exporter.kind === 'refused' && isMetric[index] === true),
+    ),
+  };
+}
+type Proof = ReturnType<typeof judge>;
+
+function remember(memory: Memory, { exporter }: Sight, proof: Proof, atMs: number, signalMs: number | null): Memory {
+  const { isAlive, isDone, isPortDone } = proof;
   const isRefused = exporter.kind === 'refused' || (exporter.kind === 'none' && memory.refusedMs !== null);
   return {
     startedMs: memory.startedMs,
     aliveMs: memory.aliveMs ?? (isAlive ? atMs : null),
-    wasAlive: memory.wasAlive || isRows,
+    wasAlive: memory.wasAlive || proof.isRows,
     signalMs,
     doneMs: isAlive ? null : (memory.doneMs ?? (isDone ? atMs : null)),
-    doneLooks: isAlive ? 0 : Math.min(2, memory.doneLooks + (isDone ? 1 : 0)),
+    doneCount: isAlive ? 0 : Math.min(2, memory.doneCount + (isDone ? 1 : 0)),
     portMs: isAlive ? null : (memory.portMs ?? (isPortDone ? atMs : null)),
-    portLooks: isAlive ? 0 : Math.min(2, memory.portLooks + (isPortDone ? 1 : 0)),
+    portCount: isAlive ? 0 : Math.min(2, memory.portCount + (isPortDone ? 1 : 0)),
     refusedMs: !isRefused || isAlive ? null : (memory.refusedMs ?? (isPortDone ? atMs : null)),
   };
 }
 
-function isJustified(because: Reason, memory: Memory, sight: Sight, atMs: number): boolean {
-  const [exporter, metric, port] = sight;
+function isJustified(because: Reason, memory: Memory, { exporter }: Sight, proof: Proof, manner: Manner, atMs: number) {
   const isKnown = memory.aliveMs !== null || memory.wasAlive;
   const lasts = (sinceMs: number | null, forMs: number) => sinceMs !== null && atMs - sinceMs >= forMs;
-  const areLooksDone = port.kind === 'done' && metric.kind === 'done';
+  // A limit decides by what was seen when it was over, and by nothing that was seen before the process stood still.
+  const isOver = (sinceMs: number | null, forMs: number) => manner !== 'stalled' && lasts(sinceMs, forMs);
   switch (because) {
     case 'settled':
-      return isKnown && areLooksDone && memory.doneLooks >= 2 && lasts(memory.doneMs, LIMITS.settleMs);
+      return isKnown && proof.isDone && memory.doneCount >= 2 && lasts(memory.doneMs, LIMITS.settleMs);
     case 'settledWithoutMetric':
       return (
         isKnown &&
-        port.kind === 'done' &&
-        metric.kind === 'unknown' &&
-        memory.portLooks >= 2 &&
-        lasts(memory.portMs, WITHOUT_METRIC_AFTER_MS)
+        proof.isPortDone &&
+        proof.isUnreadable &&
+        memory.portCount >= 2 &&
+        (lasts(memory.portMs, WITHOUT_METRIC_AFTER_MS) || isOver(memory.doneMs, LIMITS.ttlMs))
       );
     case 'exporterGone':
       return (
         isKnown &&
         exporter.kind === 'refused' &&
-        port.kind === 'done' &&
+        proof.isPortDone &&
         (memory.signalMs !== null || lasts(memory.refusedMs, GONE_AFTER_MS))
       );
     case 'startTimeout':
-      return !isKnown && lasts(memory.startedMs, LIMITS.startTimeoutMs);
+      return !isKnown && !proof.isBlind && isOver(memory.startedMs, LIMITS.startTimeoutMs);
     case 'neverRan':
       return (
-        !isKnown &&
-        areLooksDone &&
-        port.provesNeverRan === true &&
-        memory.doneLooks >= 2 &&
-        lasts(memory.doneMs, LIMITS.settleMs)
+        !isKnown && proof.isDone && proof.isNeverRan && memory.doneCount >= 2 && lasts(memory.doneMs, LIMITS.settleMs)
       );
     case 'runTimeout':
-      return isKnown && lasts(memory.wasAlive ? memory.startedMs : memory.aliveMs, LIMITS.runTimeoutMs);
+      return isKnown && isOver(memory.wasAlive ? memory.startedMs : memory.aliveMs, LIMITS.runTimeoutMs);
     case 'grace':
-      return lasts(memory.signalMs, LIMITS.terminationGraceMs);
+      return isOver(memory.signalMs, LIMITS.terminationGraceMs);
     case 'signalBeforeStart':
-      return !isKnown && memory.signalMs !== null;
+      return !isKnown && memory.signalMs !== null && proof.isNotAlive;
   }
 }
 
-/** Plays on with one and the same look, at the times that step() asks for; when it quits, or null. */
-function playOn(from: Decision, sight: Sight, signalMs: number | null, untilMs: number): number | null {
+function observationOf({ exporter, conditions }: Sight, atMs: number, beforeMs: number, manner: Manner): Observation {
+  const startedAtMs = manner === 'quick' ? atMs : beforeMs;
+  return { startedAtMs, readAtMs: atMs, atMs, allowedMs: manner === 'stalled' ? 1_000 : 600_000, exporter, conditions };
+}
+
+/** Plays on with one and the same sight, at the times that step() asks for; when it quits, or null. */
+function playOn(from: Decision, sight: Sight, policy: Policy, untilMs: number): number | null {
   let decision = from;
-  while (decision.next.kind === 'look') {
-    const { atMs: nextMs, deadlineMs } = decision.next;
-    const isLate = deadlineMs !== null && nextMs >= deadlineMs;
-    const atMs = isLate ? deadlineMs : nextMs;
+  while (decision.kind === 'watching') {
+    const { atMs } = decision.next;
     if (atMs > untilMs) return null;
-    decision = step(decision.state, lookOf(isLate ? (SIGHTS[0] as Sight) : sight, atMs, signalMs), LIMITS);
+    const observation = observationOf(sight, atMs, atMs, 'quick');
+    decision = step(decision.state, { kind: 'observed', observation }, policy);
   }
-  return decision.state.phase.kind === 'quitting' ? decision.state.phase.sinceMs : null;
+  return decision.state.phase.sinceMs;
 }
 
-function lookOf([exporter, metric, port]: Sight, atMs: number, terminatedAtMs: number | null): Observation {
-  return { startedAtMs: atMs, atMs, terminatedAtMs, exporter, conditions: [metric, port] };
-}
+type Plan = {
+  readonly isMetric: readonly boolean[];
+  readonly sights: readonly Sight[];
+  /** Main has ended, and stays so. */
+  readonly ended: readonly Sight[];
+  readonly depth: number;
+  readonly paceMs: readonly number[];
+};
 
-const ENDED: readonly Sight[] = [
-  [ANSWERED, METRICS[2]?.[1] as ConditionObservation, PORTS[1] as ConditionObservation],
-  [REFUSED, METRICS[4]?.[1] as ConditionObservation, PORTS[1] as ConditionObservation],
-  [FAILED, METRICS[5]?.[1] as ConditionObservation, PORTS[1] as ConditionObservation],
-];
+const PORT_CLOSED = done(false);
+const PLANS: Readonly<Record<string, Plan>> = {
+  'a metric and a port': {
+    isMetric: [true, false],
+    sights: ONE_METRIC,
+    ended: [
+      { exporter: ANSWERED, conditions: [done(true), PORT_CLOSED] },
+      { exporter: REFUSED, conditions: [UNKNOWN, PORT_CLOSED] },
+      { exporter: FAILED, conditions: [UNKNOWN, PORT_CLOSED] },
+    ],
+    depth: 5,
+    paceMs: [5_000, 45_000],
+  },
+  'two metrics and a port': {
+    isMetric: [true, true, false],
+    sights: TWO_METRICS,
+    ended: [
+      { exporter: ANSWERED, conditions: [done(true), done(false), PORT_CLOSED] },
+      { exporter: ANSWERED, conditions: [done(true), UNKNOWN, PORT_CLOSED] },
+      { exporter: REFUSED, conditions: [UNKNOWN, UNKNOWN, PORT_CLOSED] },
+    ],
+    depth: 3,
+    paceMs: [5_000, 45_000, 200_000],
+  },
+};
 
-test('step() holds and quits only for what it names, and ends once main stays ended: all sequences', (t) => {
-  const depth = 7;
-  const paceMs = [5_000, 45_000] as const;
-  type Situation = { state: State; memory: Memory; decision: Decision | null };
-  const startOf = (nowMs: number): Situation => ({
-    state: initialState(nowMs),
-    memory: { ...EMPTY_MEMORY, startedMs: nowMs },
-    decision: null,
-  });
-  let frontier: { situation: Situation; nowMs: number }[] = [{ situation: startOf(0), nowMs: 0 }];
-  const seen = new Set<string>();
-  const named = new Map<string, number>();
-  let stepCount = 0;
-  const sumMs =
-    LIMITS.startTimeoutMs +
-    WITHOUT_METRIC_AFTER_MS +
-    LIMITS.settleMs +
-    LIMITS.ttlMs +
-    GONE_AFTER_MS +
-    3 * LIMITS.pollMs;
+for (const [name, plan] of Object.entries(PLANS)) {
+  test(`step() holds and quits only for what it names, and ends once main stays ended: ${name}, all sequences`, (t) => {
+    const { isMetric, sights, ended, depth, paceMs } = plan;
+    const policy = policyWith(LIMITS, ...isMetric);
+    type Situation = { state: WatchState; memory: Memory };
+    let frontier: { situation: Situation; nowMs: number }[] = [
+      { situation: { state: initialState(0), memory: EMPTY_MEMORY }, nowMs: 0 },
+    ];
+    const seen = new Set<string>();
+    const named = new Map<string, number>();
+    let stepCount = 0;
+    const sumMs =
+      LIMITS.startTimeoutMs +
+      WITHOUT_METRIC_AFTER_MS +
+      LIMITS.settleMs +
+      LIMITS.ttlMs +
+      GONE_AFTER_MS +
+      3 * LIMITS.pollMs;
 
-  for (let level = 0; level < depth; level++) {
-    const next: typeof frontier = [];
-    for (const { situation, nowMs } of frontier) {
-      for (const dtMs of paceMs) {
-        const atMs = nowMs + dtMs;
-        for (const isSignal of situation.memory.signalMs === null ? [false, true] : [false]) {
-          const signalMs = situation.memory.signalMs ?? (isSignal ? atMs : null);
-          for (const sight of SIGHTS) {
-            const memory = remember(situation.memory, sight, atMs, signalMs);
-            const decision = step(situation.state, lookOf(sight, atMs, signalMs), LIMITS);
-            stepCount++;
-            const { phase } = decision.state;
-            const before = situation.state.phase.kind;
-            if ((phase.kind === 'holding' || phase.kind === 'quitting') && before !== 'holding') {
-              named.set(phase.because, (named.get(phase.because) ?? 0) + 1);
-              assert.ok(
-                isJustified(phase.because, memory, sight, atMs),
-                `${phase.kind} because ${phase.because}: ${JSON.stringify({ memory, sight, atMs })}`,
-              );
+    for (let level = 0; level < depth; level++) {
+      const next: typeof frontier = [];
+      for (const { situation, nowMs } of frontier) {
+        for (const dtMs of paceMs) {
+          const atMs = nowMs + dtMs;
+          for (const isSignal of situation.memory.signalMs === null ? [false, true] : [false]) {
+            const signalMs = situation.memory.signalMs ?? (isSignal ? atMs : null);
+            let { state } = situation;
+            if (isSignal) {
+              const told = step(state, { kind: 'signalled', atMs }, policy);
+              assert.ok(told.kind === 'watching');
+              state = told.state;
             }
-            if (decision.next.kind === 'look') {
-              assert.ok(decision.next.atMs > atMs, 'the next look is later');
-              assert.ok(
-                decision.next.deadlineMs === null || decision.next.deadlineMs > atMs,
-                'a limit that is over has decided',
-              );
+            for (const manner of dtMs === paceMs[0] ? MANNERS.slice(0, 1) : MANNERS) {
+              for (const sight of sights) {
+                const proof = judge(sight, isMetric, manner);
+                const memory = remember(situation.memory, sight, proof, atMs, signalMs);
+                const observation = observationOf(sight, atMs, nowMs, manner);
+                const decision: Decision = step(state, { kind: 'observed', observation }, policy);
+                stepCount++;
+                const { phase } = decision.state;
+                if (
+                  (phase.kind === 'holding' || phase.kind === 'quitting') &&
+                  situation.state.phase.kind !== 'holding'
+                ) {
+                  named.set(phase.because, (named.get(phase.because) ?? 0) + 1);
+                  assert.ok(
+                    isJustified(phase.because, memory, sight, proof, manner, atMs),
+                    `${phase.kind} because ${phase.because}: ${JSON.stringify({ memory, sight, manner, atMs })}`,
+                  );
+                }
+                if (decision.kind === 'quitting') continue;
+                const isAgain = decision.next.atMs === atMs;
+                assert.ok(
+                  decision.next.atMs > atMs || (isAgain && manner !== 'quick'),
+                  'the next observation is later',
+                );
+                const key = keyOf({ state: decision.state, memory }, atMs, 0, NOT_DECIDING);
+                if (seen.has(key)) continue;
+                seen.add(key);
+                for (const each of ended) {
+                  const quitMs = playOn(decision, each, policy, atMs + sumMs);
+                  assert.ok(quitMs !== null, `hangs: ${key} with ${JSON.stringify(each)}`);
+                }
+                next.push({ situation: { state: decision.state, memory }, nowMs: atMs });
+              }
             }
-            if (phase.kind === 'quitting') continue;
-            const key = keyOf({ state: decision.state, memory }, atMs, 0, NOT_DECIDING);
-            if (seen.has(key)) continue;
-            seen.add(key);
-            for (const ended of ENDED) {
-              const quitMs = playOn(decision, ended, signalMs, atMs + sumMs);
-              assert.ok(quitMs !== null, `hangs: ${key} with ${JSON.stringify(ended)}`);
-            }
-            next.push({ situation: { state: decision.state, memory, decision }, nowMs: atMs });
           }
         }
       }
+      frontier = next;
     }
-    frontier = next;
-  }
-  // A restart of the watcher is a new start beside the same main: its memory is empty, and so is the oracle's.
-  t.diagnostic(
-    `${stepCount} steps, ${seen.size} situations, depth ${depth}; reasons named: ${JSON.stringify(Object.fromEntries(named))}`,
-  );
-  assert.equal(named.size, 8, 'every reason was met');
-});
+    // A restart of the watcher is a new start beside the same main: its memory is empty, and so is the oracle's.
+    t.diagnostic(
+      `${stepCount} steps, ${seen.size} situations, depth ${depth}; reasons named: ${JSON.stringify(Object.fromEntries(named))}`,
+    );
+    assert.equal(named.size, 8, 'every reason was met');
+  });
+}
 
 const EMPTY_MEMORY: Memory = {
   startedMs: 0,
@@ -253,9 +345,9 @@ const EMPTY_MEMORY: Memory = {
   wasAlive: false,
   signalMs: null,
   doneMs: null,
-  doneLooks: 0,
+  doneCount: 0,
   portMs: null,
-  portLooks: 0,
+  portCount: 0,
   refusedMs: null,
 };
 
@@ -276,7 +368,7 @@ type World = {
   readonly trueCount: number;
 };
 
-/** Everything that can happen at the exporter between two looks. */
+/** Everything that can happen at the exporter between two observations. */
 const EVENTS: readonly ((world: World) => World | null)[] = [
   (world) => world,
   (world) => ({ ...world, counter: world.counter + 1, trueCount: world.trueCount + (world.isEnded ? 1 : 0) }),
@@ -297,7 +389,7 @@ const EVENTS: readonly ((world: World) => World | null)[] = [
 ];
 
 type Kind = 'quick' | 'slow' | 'givenUpQueued' | 'givenUpCounted' | 'givenUpLost' | 'status500';
-const KINDS_OF_LOOK: readonly Kind[] = ['quick', 'slow', 'givenUpQueued', 'givenUpCounted', 'givenUpLost', 'status500'];
+const KINDS: readonly Kind[] = ['quick', 'slow', 'givenUpQueued', 'givenUpCounted', 'givenUpLost', 'status500'];
 
 test('step() never counts more scrapes than others made since the end: all sequences', (t) => {
   const depth = 5;
@@ -310,8 +402,12 @@ test('step() never counts more scrapes than others made since the end: all seque
     pollMs: 1_000,
   };
   const start: World = { isEnded: false, counter: 50, oldInFlight: 0, newInFlight: 0, ownQueued: 0, trueCount: 0 };
-  const first = step(initialState(0), answeredLook(start, start, 0, 0), limits).state;
-  let frontier = [{ state: first, world: { ...start, counter: start.counter + 1 }, nowMs: 0 }];
+  const policy = policyWith(limits, true, false);
+  const first = step(initialState(0), { kind: 'observed', observation: answered(start, start, 0, 0) }, policy);
+  assert.ok(first.kind === 'watching');
+  let frontier: { state: WatchState; world: World; nowMs: number }[] = [
+    { state: first.state, world: { ...start, counter: start.counter + 1 }, nowMs: 0 },
+  ];
   const seen = new Set<string>();
   let stepCount = 0;
   let scrapedCount = 0;
@@ -322,27 +418,30 @@ test('step() never counts more scrapes than others made since the end: all seque
       for (const event of EVENTS) {
         const before = event(world);
         if (before === null) continue;
-        for (const kind of KINDS_OF_LOOK) {
+        for (const kind of KINDS) {
           for (const during of kind === 'slow' ? EVENTS : EVENTS.slice(0, 1)) {
             const after = during(before);
             if (after === null) continue;
             const startedAtMs = nowMs + 1_000;
             const atMs = startedAtMs + (kind === 'slow' ? 5_000 : 0);
-            const { look, world: left } = play(kind, before, after, startedAtMs, atMs);
-            const decision = step(state, look, limits);
+            const { observation, world: left } = play(kind, before, after, startedAtMs, atMs);
+            const decision: Decision = step(state, { kind: 'observed', observation }, policy);
             stepCount++;
-            const { phase } = decision.state;
+            const { phase }: State = decision.state;
             const counted =
               phase.kind === 'holding'
                 ? phase.count.seenCount
                 : phase.kind === 'quitting'
                   ? (phase.scrapesSeenCount ?? 0)
                   : 0;
-            // A slow look ends after the events that happened during it, but shows the counters from before.
-            assert.ok(counted <= before.trueCount, `counted ${counted}: ${JSON.stringify({ state, before, look })}`);
-            if (phase.kind === 'quitting') {
+            // A slow observation ends after the events that happened during it, but shows the counters from before.
+            assert.ok(
+              counted <= before.trueCount,
+              `counted ${counted}: ${JSON.stringify({ state, before, observation })}`,
+            );
+            if (decision.kind === 'quitting') {
               scrapedCount++;
-              assert.equal(phase.outcome, 'scraped');
+              assert.equal(decision.state.phase.outcome, 'scraped');
               assert.ok(before.trueCount >= limits.scrapesWantedCount, 'scraped means scraped');
               const isQuiet = before.oldInFlight + before.newInFlight === 0;
               const reachedMs = state.phase.kind === 'holding' ? state.phase.scrapedAtMs : null;
@@ -374,40 +473,44 @@ test('step() never counts more scrapes than others made since the end: all seque
   assert.ok(scrapedCount > 0, 'no sequence was scraped: the check shows nothing');
 });
 
-/** One look of a kind: what it shows (counters of its beginning), and the exporter after it. */
+/** One observation of a kind: what it shows (counters of its beginning), and the exporter after it. */
 function play(
   kind: Kind,
   before: World,
   after: World,
   startedAtMs: number,
   atMs: number,
-): { look: Observation; world: World } {
+): { observation: Observation; world: World } {
   const failed = (mayCount: boolean): Observation => ({
-    ...answeredLook(before, after, startedAtMs, atMs),
+    ...answered(before, after, startedAtMs, atMs),
     exporter: { kind: 'failed', why: '', mayCount },
-    conditions: [{ kind: 'unknown', why: '' }, portOf(after)],
+    conditions: [UNKNOWN, portOf(after)],
   });
   switch (kind) {
     case 'quick':
     case 'slow':
-      return { look: answeredLook(before, after, startedAtMs, atMs), world: { ...after, counter: after.counter + 1 } };
+      return {
+        observation: answered(before, after, startedAtMs, atMs),
+        world: { ...after, counter: after.counter + 1 },
+      };
     case 'givenUpQueued':
-      return { look: failed(true), world: { ...after, ownQueued: after.ownQueued + 1 } };
+      return { observation: failed(true), world: { ...after, ownQueued: after.ownQueued + 1 } };
     case 'givenUpCounted':
-      return { look: failed(true), world: { ...after, counter: after.counter + 1 } };
+      return { observation: failed(true), world: { ...after, counter: after.counter + 1 } };
     case 'givenUpLost':
-      return { look: failed(true), world: after };
+      return { observation: failed(true), world: after };
     case 'status500':
-      return { look: failed(false), world: after };
+      return { observation: failed(false), world: after };
   }
 }
 
-function answeredLook(before: World, after: World, startedAtMs: number, atMs: number): Observation {
+function answered(before: World, after: World, startedAtMs: number, atMs: number): Observation {
   const inFlightCount = 1 + before.oldInFlight + before.newInFlight + before.ownQueued;
   return {
     startedAtMs,
+    readAtMs: atMs,
     atMs,
-    terminatedAtMs: null,
+    allowedMs: 25_000,
     exporter: {
       kind: 'answered',
       scrapes: { finishedCount: before.counter, inFlightCount },

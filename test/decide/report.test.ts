@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MESSAGES } from '../../src/decide/messages.ts';
 import type { HoldOutcome, Limits } from '../../src/decide/model.ts';
 import {
   buildBugReport,
@@ -8,9 +9,8 @@ import {
   fitReport,
   REPORT_MAX_BYTES,
   type Report,
-  type TargetReport,
 } from '../../src/decide/report.ts';
-import { initialState, type Phase, type State } from '../../src/decide/step.ts';
+import { initialState, type Phase, type State, type TargetReport } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
@@ -22,7 +22,17 @@ function stateWith(phase: Phase, facts: Partial<State['facts']> = {}): State {
 }
 
 function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCount: number | null): Phase {
-  return { kind: 'quitting', sinceMs: 112_000, outcome, because: 'settled', mainEndedAtMs, scrapesSeenCount };
+  return {
+    kind: 'quitting',
+    sinceMs: 112_000,
+    outcome,
+    because: 'settled',
+    mainEndedAtMs,
+    scrapesSeenCount,
+    hasAnswered: true,
+    reports: [],
+    target: null,
+  };
 }
 
 function reportOf(
@@ -31,11 +41,16 @@ function reportOf(
   isFinished = true,
   targetCount = targets.length,
 ): Report {
+  const { facts, phase } = state;
   return buildReport({
-    state,
-    limits: LIMITS,
-    targets,
-    targetCount,
+    state: phase.kind === 'quitting' ? { facts, phase: { ...phase, reports: targets } } : state,
+    policy: {
+      limits: LIMITS,
+      conditions: [],
+      targets: Array.from({ length: targetCount }, () => ({ name: '', request: '', needsMs: 0, canForce: false })),
+      quitTimeoutMs: 30_000,
+      isDryRun: false,
+    },
     nowMs: 120_000,
     toTime: (atMs) => new Date(Date.UTC(2026, 10, 21) + atMs).toISOString(),
     isFinished,
@@ -147,13 +162,14 @@ test('buildReport() speaks of a run that is not over', () => {
       isNobody: false,
     },
     isExporterRestarted: false,
+    hasAnswered: true,
     goneSinceMs: null,
     scrapedAtMs: null,
   };
   const report = reportOf(stateWith(holding), [], false, 1);
   assert.deepEqual([report.heldSeconds, report.scrapesSeen], [20, 1]);
   const count = { ...holding.count, seenCount: 5 };
-  const running = { count, beforeRestartCount: 2 };
+  const running = { count, restartedAtMs: 1, beforeRestartCount: 2, wasScrapedBefore: true };
   assert.equal(reportOf(stateWith(holding, { running }), [], false, 1).scrapesWhileRunning, 6);
   const early = stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null }, { running });
   assert.equal(reportOf(early, [], false, 1).scrapesWhileRunning, 7);
@@ -169,12 +185,15 @@ test('buildReport() says of a run that a second signal ended: terminated', () =>
 });
 
 test('buildReport() hints at why nobody scraped, where the hold expired without a scrape', () => {
-  const warned = ['nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?'];
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), { warned })).hint, warned[0]);
+  const warned = ['nobodyScraped'];
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), { warned })).hint, MESSAGES.nobodyScraped.text);
   assert.equal(reportOf(stateWith(ended('expired', 22_000, 0))).hint, undefined);
   assert.equal(reportOf(stateWith(ended('expired', 22_000, 1), { warned })).hint, undefined);
   assert.equal(reportOf(stateWith(ended('scraped', 22_000, 2), { warned })).hint, undefined);
-  assert.match(reportOf(stateWith(ended('expired', 22_000, null))).hint ?? '', /no promhttp scrape counter/);
+  const uncounted = ended('expired', 22_000, null);
+  assert.match(reportOf(stateWith(uncounted)).hint ?? '', /no promhttp scrape counter/);
+  const silent = reportOf(stateWith({ ...uncounted, hasAnswered: false } as Phase));
+  assert.equal(silent.hint, 'the exporter gave no answer after main ended');
 });
 
 const sizeOf = (report: Report) => Buffer.byteLength(JSON.stringify(report));

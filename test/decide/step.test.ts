@@ -1,33 +1,76 @@
-// What no story tells: the misuse of step(), and small rules of their own. Stories are in fixtures/transcripts.
+// What no transcript tells: small rules of their own. Stories are in fixtures/transcripts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Limits, Observation } from '../../src/decide/model.ts';
-import { initialState, QUIT_MIN_MS, quitDeadlineMs, step } from '../../src/decide/step.ts';
+import { hasHold, type Observation, type Policy } from '../../src/decide/model.ts';
+import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quit.ts';
+import { begin, step } from '../../src/decide/step.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
 
-const LIMITS: Limits = { ...DEFAULT_LIMITS, startTimeoutMs: 0, isMetric: [] };
-const LOOK: Observation = { startedAtMs: 0, atMs: 0, terminatedAtMs: null, exporter: { kind: 'none' }, conditions: [] };
+const LIMITS = DEFAULT_LIMITS;
+const POLICY: Policy = {
+  limits: LIMITS,
+  conditions: [{ isMetric: false }],
+  targets: [],
+  quitTimeoutMs: 30_000,
+  isDryRun: false,
+};
 
-test('step() refuses to be called while quitting, and with a phase that it does not know', () => {
-  const { facts } = initialState(0);
-  const quitting = step(
-    { facts, phase: { kind: 'waiting', done: null } },
-    { ...LOOK, terminatedAtMs: 0 },
-    { ...LIMITS, isMetric: [true] },
-  );
-  assert.throws(() => step(quitting.state, LOOK, LIMITS), /^Error: Bug: step\(\) was called while quitting$/);
-  assert.throws(() => step({ facts, phase: { kind: 'new' } as never }, LOOK, LIMITS), /^Error: Bug: unexpected value/);
+function observe(atMs: number, kind: 'alive' | 'done'): Observation {
+  const condition =
+    kind === 'alive' ? ({ kind, seen: '' } as const) : ({ kind, seen: '', provesWasAlive: false } as const);
+  return {
+    startedAtMs: atMs,
+    readAtMs: atMs,
+    atMs,
+    allowedMs: 25_000,
+    exporter: { kind: 'none' },
+    conditions: [condition],
+  };
+}
+
+test('begin() observes at once', () => {
+  const { state, next } = begin(1_000);
+  assert.equal(state.phase.kind, 'waiting');
+  assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: null, readMinMs: 1_000 });
 });
 
-test('quitDeadlineMs() leaves the rest of the grace, and 1 s at least', () => {
-  assert.equal(quitDeadlineMs(1_000, null, LIMITS), null);
-  assert.equal(quitDeadlineMs(1_000, 500, LIMITS), 25_500);
-  assert.equal(quitDeadlineMs(25_400, 500, LIMITS), 25_400 + QUIT_MIN_MS);
-  assert.equal(quitDeadlineMs(1_000, 500, { ...LIMITS, terminationGraceMs: 0 }), 1_000 + QUIT_MIN_MS);
+test('step() tells of the first signal once, and observes at once', () => {
+  const told = step(begin(0).state, { kind: 'signalled', atMs: 500 }, POLICY);
+  assert.ok(told.kind === 'watching');
+  assert.deepEqual(told.log, [{ id: 'terminating', fields: { graceSeconds: 25, while: 'waiting' } }]);
+  assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500, readMinMs: 1_000 });
+  const again = step(told.state, { kind: 'signalled', atMs: 900 }, POLICY);
+  assert.deepEqual([again.log, again.state.facts.terminatedAtMs], [[], 500]);
+});
+
+test('step() goes on quitting at a signal, also where no target is left', () => {
+  const waiting = step(begin(0).state, { kind: 'signalled', atMs: 0 }, POLICY);
+  assert.ok(waiting.kind === 'watching');
+  const quitting = step(waiting.state, { kind: 'observed', observation: observe(1, 'done') }, POLICY);
+  assert.ok(quitting.kind === 'quitting');
+  assert.deepEqual(quitting.next, { kind: 'done' });
+  assert.deepEqual(step(quitting.state, { kind: 'signalled', atMs: 2 }, POLICY).next, { kind: 'done' });
+  assert.throws(
+    () => step(quitting.state, { kind: 'probed', atMs: 3, probe: 'open' }, POLICY),
+    /^Error: Bug: no target is being asked$/,
+  );
+});
+
+test('findQuitDeadline() leaves the rest of the grace, and 1 s at least', () => {
+  assert.equal(findQuitDeadline(1_000, null, LIMITS), null);
+  assert.equal(findQuitDeadline(1_000, 500, LIMITS), 25_500);
+  assert.equal(findQuitDeadline(25_400, 500, LIMITS), 25_400 + QUIT_MIN_MS);
+  assert.equal(findQuitDeadline(1_000, 500, { ...LIMITS, terminationGraceMs: 0 }), 1_000 + QUIT_MIN_MS);
   assert.equal(
-    quitDeadlineMs(1_000, 5_000, { ...LIMITS, terminationGraceMs: 0 }),
+    findQuitDeadline(1_000, 5_000, { ...LIMITS, terminationGraceMs: 0 }),
     5_000 + QUIT_MIN_MS,
     'a signal while quitting',
   );
+});
+
+test('hasHold() wants scrapes and time', () => {
+  assert.equal(hasHold(LIMITS), true);
+  assert.equal(hasHold({ ...LIMITS, scrapesWantedCount: 0 }), false);
+  assert.equal(hasHold({ ...LIMITS, ttlMs: 0 }), false);
 });

@@ -1,27 +1,20 @@
 // Plays a golden transcript: lines that begin with `>` are what was seen, the lines below each are what was decided.
 // The grammar is in fixtures/transcripts/README.md.
 
-import type { Target } from '../../src/act/target.ts';
 import { readConfig } from '../../src/config.ts';
+import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
-  LogEntry,
   Observation,
+  Policy,
   ScrapeCounters,
 } from '../../src/decide/model.ts';
-import {
-  type Answer,
-  beginQuit,
-  nextQuitMove,
-  type Probe,
-  type QuitEvent,
-  type QuitState,
-  shareQuit,
-} from '../../src/decide/quit.ts';
-import { buildReport, fitReport, type TargetReport } from '../../src/decide/report.ts';
-import { initialState, quitDeadlineMs, type State, step } from '../../src/decide/step.ts';
-import { KINDS } from '../../src/main.ts';
+import { buildReport, fitReport } from '../../src/decide/report.ts';
+import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
+import { begin, step } from '../../src/decide/step.ts';
+import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
+import { buildPolicy, KINDS } from '../../src/main.ts';
 
 /** The transcript with every line of output made anew. */
 export function playTranscript(text: string): string {
@@ -46,24 +39,19 @@ export function playTranscript(text: string): string {
 
 const SELF = { version: '0.1.0', pid: 1, kill: () => {} };
 
+type Fields = ReadonlyMap<string, string | undefined>;
+
+/** Feeds what a line shows to `step`, as the loop does, and puts down what it decides. */
 class Player {
   readonly #conditions: readonly string[];
-  readonly #limits;
-  readonly #targets: readonly Target[];
-  readonly #quitTimeoutMs: number;
-  #state: State | null = null;
-  #terminatedAtMs: number | null = null;
-  #quit: QuitState | null = null;
-  #targetStartedAtMs = 0;
-  #reports: TargetReport[] = [];
+  readonly #policy: Policy;
+  #decision: Decision | null = null;
 
   constructor(settings: Record<string, string>) {
     const result = readConfig(settings, KINDS, SELF);
     if (!('config' in result)) throw new Error(result.problems.join('\n'));
-    this.#limits = result.config.limits;
+    this.#policy = buildPolicy(result.config);
     this.#conditions = result.config.conditions.map(({ text }) => text.replace(/:.*/, ''));
-    this.#targets = result.config.targets;
-    this.#quitTimeoutMs = result.config.quitTimeoutMs;
   }
 
   play(line: string): string[] {
@@ -71,106 +59,100 @@ class Player {
     const atMs = Math.round(Number(/^(\d+(?:\.\d+)?)s$/.exec(time)?.[1] ?? Number.NaN) * 1000);
     if (Number.isNaN(atMs)) throw new Error(`no time in "> ${line}"`);
     const fields = new Map(words.map((word) => word.split('=', 2) as [string, string | undefined]));
-    if (fields.has('SIGTERM') || fields.has('SIGINT')) this.#terminatedAtMs ??= atMs;
-    if (this.#state?.phase.kind === 'quitting') return this.#playQuit(atMs, fields);
-    return this.#playLook(atMs, fields);
-  }
-
-  #playLook(atMs: number, fields: ReadonlyMap<string, string | undefined>): string[] {
+    const isSignal = fields.has('SIGTERM') || fields.has('SIGINT');
     const startedAtMs = atMs - seconds(fields.get('took') ?? '0s');
-    const before = this.#state ?? initialState(startedAtMs);
-    const look: Observation = {
-      startedAtMs,
-      atMs,
-      terminatedAtMs: this.#terminatedAtMs,
-      exporter: exporterOf(fields),
-      conditions: this.#conditions.map((kind) => conditionOf(kind, fields)),
+    const before = this.#decision ?? begin(startedAtMs);
+    const lines: string[] = [];
+    let now = before;
+    const take = (decision: Decision) => {
+      now = decision;
+      lines.push(...decision.log.filter(({ id }) => MESSAGES[id].level !== 'debug').map(formatEntry));
     };
-    const decision = step(before, look, this.#limits);
-    this.#state = decision.state;
-    const lines = decision.notes.map(noteLine);
-    if (before.phase.kind !== decision.state.phase.kind) lines.push(`state ${decision.state.phase.kind}`);
-    if (decision.next.kind === 'quit') return [...lines, ...this.#beginTarget(atMs)];
-    const { atMs: nextMs, deadlineMs } = decision.next;
-    lines.push(`look at ${inSeconds(nextMs)}${deadlineMs === null ? '' : `, decide by ${inSeconds(deadlineMs)}`}`);
-    return lines;
-  }
-
-  #playQuit(atMs: number, fields: ReadonlyMap<string, string | undefined>): string[] {
-    if (this.#quit === null) return ['nothing is left to do'];
-    if (fields.has('SIGTERM')) {
-      this.#quit = shareQuit(this.#quit, atMs, this.#quitEndsMs(), this.#targets.length - this.#reports.length);
-      return [`${this.#target()} must be gone by ${inSeconds(this.#quit.endsByMs)}`];
+    if (isSignal && now.kind === 'watching') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
+    else if (isSignal && now.kind === 'quitting') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
+    const isAlone = isSignal && fields.size === 1;
+    if (!isAlone && now.kind === 'watching') {
+      const observation = this.#readObservation(startedAtMs, atMs, fields);
+      take(step(now.state, { kind: 'observed', observation }, this.#policy));
+    } else if (!isAlone && now.kind === 'quitting') {
+      take(step(now.state, readQuitEvent(atMs, fields), this.#policy));
     }
-    const answer = fields.get('answer');
-    const probe = fields.get('probe');
-    const forced = fields.get('forced');
-    const event: QuitEvent =
-      forced !== undefined
-        ? { kind: 'forced', isPossible: forced === 'yes' }
-        : answer !== undefined
-          ? { kind: 'asked', answer: answerOf(answer) }
-          : { kind: 'probed', probe: (probe ?? 'unknown') as Probe };
-    return this.#move(event, atMs);
+    this.#decision = now;
+    const { phase } = before.state;
+    if (now.state.phase.kind !== phase.kind) lines.push(`state ${now.state.phase.kind}`);
+    return [...lines, ...this.#describeTarget(before, now), this.#describeNext(now, atMs)];
   }
 
-  #beginTarget(atMs: number): string[] {
-    const leftCount = this.#targets.length - this.#reports.length;
-    if (leftCount === 0) return [this.#report(atMs)];
-    this.#targetStartedAtMs = atMs;
-    const { needsMs, force } = this.#targets[this.#reports.length] as Target;
-    const canForce = force !== undefined;
-    this.#quit = beginQuit(atMs, this.#quitTimeoutMs, this.#quitEndsMs(), leftCount, needsMs, canForce);
-    return [
-      `${this.#target()} must be gone by ${inSeconds(this.#quit.endsByMs)}`,
-      ...this.#move({ kind: 'begun' }, atMs),
-    ];
+  #readObservation(startedAtMs: number, atMs: number, fields: Fields): Observation {
+    const readAtMs = atMs - seconds(fields.get('after') ?? '0s');
+    const allowedMs = seconds(fields.get('allowed') ?? '25s');
+    const conditions = this.#conditions.map((kind, index) => {
+      // A second condition of one kind has its field with a number: `metric2=`.
+      const number = this.#conditions.slice(0, index + 1).filter((each) => each === kind).length;
+      return readCondition(kind, number === 1 ? kind : `${kind}${number}`, fields);
+    });
+    return { startedAtMs, readAtMs, atMs, allowedMs, exporter: readExporter(fields), conditions };
   }
 
-  #move(event: QuitEvent, atMs: number): string[] {
-    const { state, move } = nextQuitMove(this.#quit as QuitState, event, atMs);
-    this.#quit = state;
-    switch (move.kind) {
+  /** By when the target must be gone that is asked from now on, or that got less time. */
+  #describeTarget(before: Decision, now: Decision): string[] {
+    const target = now.state.phase.kind === 'quitting' ? now.state.phase.target : null;
+    const old = before.state.phase.kind === 'quitting' ? before.state.phase.target : null;
+    if (target === null || (old?.beganAtMs === target.beganAtMs && old.endsByMs === target.endsByMs)) return [];
+    return [`${this.#nameTarget(now.state as QuitState)} must be gone by ${inSeconds(target.endsByMs)}`];
+  }
+
+  #describeNext({ state, next }: Decision, atMs: number): string {
+    switch (next.kind) {
+      case 'observe': {
+        const limit = next.readByMs === null ? '' : `, decide by ${inSeconds(next.readByMs)}`;
+        return `observe at ${inSeconds(next.atMs)}${limit}`;
+      }
       case 'ask':
-        return [`ask ${this.#target()}, for ${inSeconds(move.timeoutMs)} at most`];
+        return `ask ${this.#nameTarget(state)}, for ${inSeconds(next.timeoutMs)} at most`;
       case 'probe':
-        return [`look whether it listens at ${inSeconds(atMs + move.afterMs)}`];
+        return `probe at ${inSeconds(next.atMs)}, for ${inSeconds(next.timeoutMs)} at most`;
       case 'force':
-        return [`force ${this.#target()}, ${move.count === 0 ? 'for the first time' : 'again'}`];
-      case 'ended': {
-        const target = this.#target();
-        this.#reports.push({ target, result: move.result, seconds: (atMs - this.#targetStartedAtMs) / 1000 });
-        this.#quit = null;
-        return [`${target}: ${move.result}`, ...this.#beginTarget(atMs)];
+        return `force ${this.#nameTarget(state)}, ${next.count === 0 ? 'for the first time' : 'again'}`;
+      case 'resume':
+        return 'go on';
+      case 'done': {
+        const report = buildReport({
+          state,
+          policy: this.#policy,
+          nowMs: atMs,
+          toTime: (ms) => `+${inSeconds(ms)}`,
+          isFinished: true,
+          version: '0.1.0',
+        });
+        return `report ${JSON.stringify(fitReport(report))}`;
       }
     }
   }
 
-  #report(nowMs: number): string {
-    const report = buildReport({
-      state: this.#state as State,
-      limits: this.#limits,
-      targets: this.#reports,
-      targetCount: this.#targets.length,
-      nowMs,
-      toTime: (atMs) => `+${inSeconds(atMs)}`,
-      isFinished: true,
-      version: '0.1.0',
-    });
-    return `report ${JSON.stringify(fitReport(report))}`;
-  }
-
-  #quitEndsMs(): number | null {
-    const phase = this.#state?.phase;
-    return phase?.kind === 'quitting' ? quitDeadlineMs(phase.sinceMs, this.#terminatedAtMs, this.#limits) : null;
-  }
-
-  #target(): string {
-    return (this.#targets[this.#reports.length] as Target).name;
+  #nameTarget({ phase }: Decision['state']): string {
+    const index = phase.kind === 'quitting' ? phase.reports.length : 0;
+    return this.#policy.targets[index]?.name ?? '';
   }
 }
 
-function exporterOf(fields: ReadonlyMap<string, string | undefined>): ExporterObservation {
+function readQuitEvent(atMs: number, fields: Fields): QuitEvent {
+  const answer = fields.get('answer');
+  const forced = fields.get('forced');
+  if (forced !== undefined) {
+    const result: ForceResult =
+      forced === 'yes'
+        ? { kind: 'signalled', signal: 'TERM', pids: [12] }
+        : { kind: 'impossible', why: 'not forced: hidden' };
+    return { kind: 'forced', atMs, result, leaves: {} };
+  }
+  if (answer !== undefined) {
+    return { kind: 'asked', atMs, answer: readAnswer(answer), hint: `hint for ${answer}`, leaves: {} };
+  }
+  return { kind: 'probed', atMs, probe: (fields.get('probe') ?? 'unknown') as Probe };
+}
+
+function readExporter(fields: Fields): ExporterObservation {
   const exporter = fields.get('exporter');
   if (exporter === 'none') return { kind: 'none' };
   if (exporter === 'refused') return { kind: 'refused' };
@@ -180,24 +162,23 @@ function exporterOf(fields: ReadonlyMap<string, string | undefined>): ExporterOb
   const scrapes: ScrapeCounters | null = fields.has('count')
     ? { finishedCount: Number(fields.get('count')), inFlightCount: Number(fields.get('inflight') ?? 1) }
     : null;
-  const numberOf = (name: string) => (fields.has(name) ? Number(fields.get(name)) : null);
+  const readNumber = (name: string) => (fields.has(name) ? Number(fields.get(name)) : null);
   return {
     kind: 'answered',
     scrapes,
-    totals: { requests: numberOf('requests'), failures: numberOf('failures'), users: numberOf('users') },
+    totals: { requests: readNumber('requests'), failures: readNumber('failures'), users: readNumber('users') },
   };
 }
 
-function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefined>): ConditionObservation {
-  const value = fields.get(kind);
+function readCondition(kind: string, field: string, fields: Fields): ConditionObservation {
+  const value = fields.get(field);
   if (kind === 'metric') {
+    const name = field === 'metric' ? 'locust_up' : 'locust_users';
     const isRead = fields.get('exporter') === undefined;
     if (!isRead || value === undefined || value === '?')
-      return fields.get('exporter') === 'none'
-        ? { kind: 'notObserved' }
-        : { kind: 'unknown', why: 'locust_up unknown' };
-    if (value !== '0') return { kind: 'alive', seen: `locust_up ${value}` };
-    return { kind: 'done', seen: 'locust_up 0', provesWasAlive: fields.has('rows') };
+      return fields.get('exporter') === 'none' ? { kind: 'notObserved' } : { kind: 'unknown', why: `${name} unknown` };
+    if (value !== '0') return { kind: 'alive', seen: `${name} ${value}` };
+    return { kind: 'done', seen: `${name} 0`, provesWasAlive: fields.has('rows') };
   }
   if (value?.startsWith('ended:')) {
     const exitCode = Number(value.slice('ended:'.length));
@@ -226,6 +207,8 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
       return { kind: 'notStarted', why: `${kind} not started` };
     case 'forbidden':
       return { kind: 'blind', why: `${kind} unknown: HTTP 403`, problem: 'HTTP 403; create the Role' };
+    case 'unreachable':
+      return { kind: 'blind', why: `${kind} unknown: no answer` };
     case 'halfwritten':
       return { kind: 'unknown', why: `${kind} half written` };
     case 'timeout':
@@ -236,20 +219,22 @@ function conditionOf(kind: string, fields: ReadonlyMap<string, string | undefine
   }
 }
 
-function answerOf(answer: string): Answer {
+function readAnswer(answer: string): Answer {
   if (answer === 'dropped' || answer === 'refused') return { kind: answer };
   if (answer === 'signalled') return { kind: 'signalled', signal: 'TERM', pids: [12] };
+  if (answer === 'signalled-before') return { kind: 'signalled', signal: 'TERM', pids: [] };
   if (answer === 'timeout') return { kind: 'failed', why: 'timed out', wasSent: true };
   return { kind: 'answered', status: Number(answer), isHtml: false };
 }
 
-function noteLine({ level, msg, fields }: LogEntry): string {
+function formatEntry({ id, fields }: LogEntry): string {
+  const { level, text } = MESSAGES[id];
   const values = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
-  return `${level} "${msg}"${values.join('')}`;
+  return `${level} "${text}"${values.join('')}`;
 }
 
 function seconds(text: string): number {
-  return Math.round(Number(text.slice(0, -1)) * 1000);
+  return text.endsWith('ms') ? Number(text.slice(0, -2)) : Math.round(Number(text.slice(0, -1)) * 1000);
 }
 
 function inSeconds(ms: number): string {

@@ -11,5 +11,4 @@ export const DEFAULT_LIMITS: Limits = {
   runTimeoutMs: 0,
   terminationGraceMs: 25_000,
   pollMs: 1_000,
-  isMetric: [true, false],
 };

@@ -1,0 +1,20 @@
+// Time as the loop and the observations see it: a parameter, so that tests can run it at will.
+
+export type Clock = {
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  /** Calls back once after `ms`; returns how to cancel that. */
+  readonly after: (ms: number, callback: () => void) => () => void;
+};
+
+/** Longest span that a timer of Node takes (2^31 - 1 ms). */
+const TIMER_MAX_MS = 2_147_483_647;
+
+/** Like `clock.after`, for any span; a negative one is 0. */
+export function callAfter(clock: Clock, ms: number, callback: () => void): () => void {
+  let cancel = clock.after(Math.min(Math.max(0, ms), TIMER_MAX_MS), () => {
+    if (ms <= TIMER_MAX_MS) callback();
+    else cancel = callAfter(clock, ms - TIMER_MAX_MS, callback);
+  });
+  return () => cancel();
+}

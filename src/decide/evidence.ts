@@ -1,0 +1,98 @@
+// What one observation proves of main, all conditions together, and the series of observations that prove the same. Pure.
+
+import type { ConditionObservation, Observation, Policy } from './model.ts';
+import { advanceCount, beginCount, hasRestarted, type PollHistory } from './scrape-count.ts';
+import type { Facts, Series } from './state.ts';
+
+/** An observation that took longer cannot be the baseline: its counters are too much older than the end that it proved. */
+export const BASELINE_MAX_MS = 1_000;
+/** One that took so much longer than it could was not slow: this process stood still (SIGSTOP, a frozen node, a suspended VM). */
+const STALL_MS = 2_000;
+
+/** What an observation showed of main. */
+export type Evidence = {
+  readonly isAlive: boolean;
+  /** Every condition shows that main is not alive now. */
+  readonly isNotAlive: boolean;
+  readonly isDone: boolean;
+  /** There are conditions that are no metric, and all of them are done. */
+  readonly areOthersDone: boolean;
+  /** One of the metrics could not be read, and none of them is alive. */
+  readonly isMetricUnreadable: boolean;
+  readonly provesWasAlive: boolean;
+  readonly provesNeverRan: boolean;
+  /** This process stood still meanwhile: what was seen may be long past. */
+  readonly isStalled: boolean;
+  /** What was seen, for the log; what the observation before saw where this one saw nothing. */
+  readonly text: string;
+};
+
+/** Judges an observation; `facts` are those from before it. */
+export function judgeObservation(observation: Observation, facts: Facts, { conditions: rows }: Policy): Evidence {
+  const { startedAtMs, atMs, allowedMs, exporter } = observation;
+  const isStalled = atMs - startedAtMs > allowedMs + STALL_MS;
+  const conditions = observation.conditions.map((condition, index) => {
+    const isRepeated =
+      condition.kind === 'done' &&
+      condition.answerNumber !== undefined &&
+      condition.answerNumber === facts.answerNumbers[index];
+    return condition.kind === 'done' && (isRepeated || isStalled)
+      ? ({ kind: 'unknown', why: condition.seen } as const)
+      : condition;
+  });
+  const metrics = conditions.filter((_, index) => rows[index]?.isMetric);
+  const others = conditions.filter((_, index) => !rows[index]?.isMetric);
+  const isAlive = conditions.some(({ kind }) => kind === 'alive');
+  const isRefused = exporter.kind === 'refused';
+  const isDone = (condition: ConditionObservation) => condition.kind === 'done';
+  const text = conditions
+    .flatMap((condition) => ('seen' in condition ? [condition.seen] : 'why' in condition ? [condition.why] : []))
+    .join(', ');
+  return {
+    isAlive,
+    // Where the exporter refuses, nothing of main can be read there, and nothing is lost that could be scraped.
+    isNotAlive: conditions.every(
+      (condition, index) =>
+        isDone(condition) || condition.kind === 'notStarted' || (isRefused && rows[index]?.isMetric === true),
+    ),
+    isDone: conditions.every(isDone),
+    areOthersDone: others.length > 0 && others.every(isDone),
+    isMetricUnreadable: metrics.some(({ kind }) => kind === 'unknown') && !metrics.some(({ kind }) => kind === 'alive'),
+    provesWasAlive: conditions.some((condition) => condition.kind === 'done' && condition.provesWasAlive),
+    provesNeverRan: conditions.some((condition) => condition.kind === 'done' && condition.provesNeverRan === true),
+    isStalled,
+    text: text === '' ? facts.seenText : text,
+  };
+}
+
+/** The series that begins with this observation. */
+export function beginSeries(observation: Observation, history: PollHistory): Series {
+  return {
+    sinceMs: observation.atMs,
+    provenCount: 1,
+    count: advanceCount(beginCount(observation.atMs - BASELINE_MAX_MS), observation, history),
+    isExporterRestarted: hasRestarted(history, observation),
+  };
+}
+
+/** An alive observation breaks a series; one that proves begins it; any other leaves it as it is. */
+export function advanceSeries(
+  series: Series | null,
+  observation: Observation,
+  history: PollHistory,
+  { isAlive, isProven }: { readonly isAlive: boolean; readonly isProven: boolean },
+): Series | null {
+  if (isAlive) return null;
+  if (series === null) return isProven ? beginSeries(observation, history) : null;
+  return {
+    sinceMs: series.sinceMs,
+    provenCount: series.provenCount + (isProven ? 1 : 0),
+    count: advanceCount(series.count, observation, history),
+    isExporterRestarted: series.isExporterRestarted || hasRestarted(history, observation),
+  };
+}
+
+/** Whether this very observation proves the series again, as the second one at least, and for long enough. */
+export function isSettled(series: Series, observation: Observation, isProvenNow: boolean, afterMs: number): boolean {
+  return isProvenNow && series.provenCount >= 2 && observation.atMs - series.sinceMs >= afterMs;
+}

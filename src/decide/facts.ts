@@ -1,0 +1,64 @@
+// What every observation adds to what is remembered, whatever the phase. Pure.
+
+import type { Evidence } from './evidence.ts';
+import type { Observation, Totals } from './model.ts';
+import { advanceCount, advanceHistory, beginCount, EMPTY_HISTORY, hasRestarted } from './scrape-count.ts';
+import type { Facts, State } from './state.ts';
+
+/** The facts after one more observation. */
+export function advanceFacts(facts: Facts, observation: Observation, evidence: Evidence): Facts {
+  const { exporter, conditions, atMs } = observation;
+  const observed = conditions.filter(({ kind }) => kind !== 'notObserved');
+  return {
+    ...facts,
+    aliveSinceMs: facts.aliveSinceMs ?? (evidence.isAlive ? atMs : null),
+    wasAliveBefore:
+      facts.wasAliveBefore || (facts.aliveSinceMs === null && !evidence.isAlive && evidence.provesWasAlive),
+    isBlind: observed.length === 0 ? facts.isBlind : observed.some(({ kind }) => kind === 'blind'),
+    seenText: evidence.text,
+    totals: exporter.kind === 'answered' ? mergeTotals(facts.totals, exporter.totals) : facts.totals,
+    answerNumbers: conditions.map((condition, index) =>
+      condition.kind === 'done' ? (condition.answerNumber ?? null) : (facts.answerNumbers[index] ?? null),
+    ),
+    // A restart makes a code that was seen before a thing of the past.
+    exitCodes: Object.assign(
+      {},
+      evidence.isAlive ? {} : facts.exitCodes,
+      ...conditions.map((condition) => ('exitCodes' in condition ? condition.exitCodes : {})),
+    ),
+    history: advanceHistory(facts.history, observation),
+    hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
+    running: advanceRunning(facts, observation),
+    metricUnreadableSinceMs: evidence.isMetricUnreadable ? (facts.metricUnreadableSinceMs ?? atMs) : null,
+  };
+}
+
+function mergeTotals(before: Totals, now: Totals): Totals {
+  return {
+    requests: now.requests ?? before.requests,
+    failures: now.failures ?? before.failures,
+    users: now.users ?? before.users,
+  };
+}
+
+/** An exporter that was restarted counts from 0 again; what was seen before stays. */
+function advanceRunning({ running, history }: Facts, observation: Observation): Facts['running'] {
+  if (!hasRestarted(history, observation)) {
+    return { ...running, count: advanceCount(running.count, observation, history) };
+  }
+  return {
+    count: advanceCount(beginCount(observation.startedAtMs), observation, EMPTY_HISTORY),
+    restartedAtMs: observation.atMs,
+    beforeRestartCount: running.beforeRestartCount + running.count.seenCount,
+    wasScrapedBefore: running.wasScrapedBefore || !running.count.isNobody,
+  };
+}
+
+/** Scrapes by others from the first observation until main ended, a lower bound; null where the exporter shows no counter. */
+export function countScrapesWhileRunning({ facts, phase }: State): number | null {
+  const { count, beforeRestartCount } = facts.running;
+  if (count.baseline === null) return null;
+  const sinceEndCount =
+    phase.kind === 'holding' ? phase.count.seenCount : phase.kind === 'quitting' ? Number(phase.scrapesSeenCount) : 0;
+  return Math.max(0, beforeRestartCount + count.seenCount - sinceEndCount);
+}

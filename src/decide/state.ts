@@ -1,0 +1,229 @@
+// What is remembered between two events, and what may come next. Owns the types that `step` reads and returns; holds no rule.
+// Times are monotonic milliseconds (`…AtMs`, `since…Ms`), spans are milliseconds (`…Ms`).
+
+import type { LogEntry } from './messages.ts';
+import type { ExitCodes, HoldOutcome, Observation, Totals } from './model.ts';
+import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
+import type { Answer, ForceResult, Probe, QuitResult, TargetState } from './target.ts';
+
+/** An unbroken series of observations that each proved the same, unknown ones in between included. */
+export type Series = {
+  /** When its first observation ended: main ended then. */
+  readonly sinceMs: number;
+  /** Observations that proved it. */
+  readonly provenCount: number;
+  readonly count: Count;
+  /** The exporter was restarted within the series: its numbers are gone. */
+  readonly isExporterRestarted: boolean;
+};
+
+/** What is remembered in every phase. */
+export type Facts = {
+  /** When the first observation began. */
+  readonly startedAtMs: number;
+  /** When main was first known to be or to have been alive; RUN_TIMEOUT counts from here. */
+  readonly aliveSinceMs: number | null;
+  /** An observation proved that main was alive before this watch began. */
+  readonly wasAliveBefore: boolean;
+  /** When the first SIGTERM or SIGINT came; null while none did. */
+  readonly terminatedAtMs: number | null;
+  /** Some condition could not be asked in the newest observation: then START_TIMEOUT decides nothing. */
+  readonly isBlind: boolean;
+  /** What the newest observation saw, for the log; blank before the first. */
+  readonly seenText: string;
+  readonly totals: Totals;
+  /** Of each condition, the number of the newest answer that showed it done; null where answers have none. */
+  readonly answerNumbers: readonly (number | null)[];
+  /** Of main containers that ended for good, the newest observation that knew; none once main is alive again. */
+  readonly exitCodes: ExitCodes;
+  readonly history: PollHistory;
+  /** The exporter answered at least once. */
+  readonly hasAnswered: boolean;
+  /** Scrapes by others since the first observation. */
+  readonly running: {
+    /** Since the exporter was restarted, or since the start. */
+    readonly count: Count;
+    /** When the exporter was restarted; null: it was not. */
+    readonly restartedAtMs: number | null;
+    /** Scrapes seen before that. */
+    readonly beforeRestartCount: number;
+    /** Somebody may have scraped before that. */
+    readonly wasScrapedBefore: boolean;
+  };
+  /** When one of the metrics became unreadable, and none was alive; null otherwise. */
+  readonly metricUnreadableSinceMs: number | null;
+  /** Warnings that were given, each once: ids, and texts of problems. */
+  readonly warned: readonly string[];
+};
+
+/** Why main was taken for done, or was not waited for any longer. */
+export type Reason =
+  /** Every condition held, in two observations at least, for the settle time. */
+  | 'settled'
+  /** Every condition but the metrics held, for 60 s or until the TTL was over, and a metric was unreadable. */
+  | 'settledWithoutMetric'
+  /** The exporter refused while every other condition held: for 15 s, or after a signal or a scrape once. */
+  | 'exporterGone'
+  | 'startTimeout'
+  /** Every condition held for the settle time, and one of them proved that main was given up before it ran. */
+  | 'neverRan'
+  | 'runTimeout'
+  /** The grace after a signal was used up. */
+  | 'grace'
+  /** A signal came before main was ever alive. */
+  | 'signalBeforeStart';
+
+export type Waiting = { readonly kind: 'waiting'; readonly done: Series | null };
+
+export type Running = {
+  readonly kind: 'running';
+  /** Every condition is proven. */
+  readonly done: Series | null;
+  /** Every condition but the metrics is proven. */
+  readonly others: Series | null;
+  readonly goneSinceMs: number | null;
+};
+
+export type Holding = {
+  readonly kind: 'holding';
+  readonly mainEndedAtMs: number;
+  /** After `runTimeout` main may live, and coming alive again changes nothing. */
+  readonly because: Reason;
+  readonly count: Count;
+  readonly isExporterRestarted: boolean;
+  /** The exporter answered since main ended. */
+  readonly hasAnswered: boolean;
+  readonly goneSinceMs: number | null;
+  /** When the count was reached; null before. */
+  readonly scrapedAtMs: number | null;
+};
+
+/** How one target ended; `skipped` in a dry run. */
+export type TargetReport = {
+  readonly target: string;
+  readonly result: QuitResult | 'skipped';
+  /** From the first request until it was known to be gone, or given up. */
+  readonly seconds: number;
+  readonly hint?: string;
+};
+
+export type Quitting = {
+  readonly kind: 'quitting';
+  readonly sinceMs: number;
+  readonly outcome: HoldOutcome;
+  readonly because: Reason;
+  readonly mainEndedAtMs: number | null;
+  /** null where nothing was counted: no hold, or no counter. */
+  readonly scrapesSeenCount: number | null;
+  /** The exporter answered since main ended. */
+  readonly hasAnswered: boolean;
+  /** Targets that are through, in their order. */
+  readonly reports: readonly TargetReport[];
+  /** The target that is being asked; null: none is left. */
+  readonly target: TargetState | null;
+};
+
+export type WatchPhase = Waiting | Running | Holding;
+export type Phase = WatchPhase | Quitting;
+
+type StateIn<SomePhase extends Phase> = { readonly facts: Facts; readonly phase: SomePhase };
+/** While main is watched, and held for. */
+export type WatchState = StateIn<WatchPhase>;
+/** From here there is no way back. */
+export type QuitState = StateIn<Quitting>;
+export type State = StateIn<Phase>;
+
+/** The first signal came. */
+export type Signalled = { readonly kind: 'signalled'; readonly atMs: number };
+/** What can happen while main is watched. */
+export type WatchEvent = { readonly kind: 'observed'; readonly observation: Observation } | Signalled;
+/** What can happen to the target that is being asked; `atMs` is when it had happened. */
+export type QuitEvent =
+  /** `hint`: what this answer usually means where the target still runs. `leaves`: what a signal leaves behind, for the log. */
+  | {
+      readonly kind: 'asked';
+      readonly atMs: number;
+      readonly answer: Answer;
+      readonly hint: string;
+      readonly leaves: LogEntry['fields'];
+    }
+  | { readonly kind: 'probed'; readonly atMs: number; readonly probe: Probe }
+  | {
+      readonly kind: 'forced';
+      readonly atMs: number;
+      readonly result: ForceResult;
+      readonly leaves: LogEntry['fields'];
+    }
+  | Signalled;
+
+/**
+ * Observe everything at `atMs`. The exporter may be read until `readByMs` (null: no limit is near), and for `readMinMs` in any
+ * case; the conditions after it get as long again as `readMinMs`.
+ */
+export type ObserveEffect = {
+  readonly kind: 'observe';
+  readonly atMs: number;
+  readonly readByMs: number | null;
+  readonly readMinMs: number;
+};
+
+/** What to do with the target `index`, counted from 0. */
+export type QuitEffect =
+  /** Send one request, and give it up after `timeoutMs`. */
+  | { readonly kind: 'ask'; readonly index: number; readonly timeoutMs: number }
+  /** Wait until `atMs`, then probe whether it still listens, for `timeoutMs` at most. */
+  | { readonly kind: 'probe'; readonly index: number; readonly atMs: number; readonly timeoutMs: number }
+  /** End it without its consent, as it was `count` times before. */
+  | {
+      readonly kind: 'force';
+      readonly index: number;
+      readonly count: number;
+      readonly answer: Answer | null;
+    }
+  /** What is under way goes on; its event comes next. */
+  | { readonly kind: 'resume' }
+  /** Nothing is left to do. */
+  | { readonly kind: 'done' };
+
+export type WatchDecision = {
+  readonly kind: 'watching';
+  readonly state: WatchState;
+  readonly log: readonly LogEntry[];
+  readonly next: ObserveEffect;
+};
+export type QuitDecision = {
+  readonly kind: 'quitting';
+  readonly state: QuitState;
+  readonly log: readonly LogEntry[];
+  readonly next: QuitEffect;
+};
+/** The new state, what to log, and the one effect that comes next; its event is the next one. */
+export type Decision = WatchDecision | QuitDecision;
+
+/** The state before the first observation, which begins at `startedAtMs`. */
+export function initialState(startedAtMs: number): WatchState {
+  return {
+    facts: {
+      startedAtMs,
+      aliveSinceMs: null,
+      wasAliveBefore: false,
+      terminatedAtMs: null,
+      isBlind: false,
+      seenText: '',
+      totals: { requests: null, failures: null, users: null },
+      answerNumbers: [],
+      exitCodes: {},
+      history: EMPTY_HISTORY,
+      hasAnswered: false,
+      running: {
+        count: beginCount(startedAtMs),
+        restartedAtMs: null,
+        beforeRestartCount: 0,
+        wasScrapedBefore: false,
+      },
+      metricUnreadableSinceMs: null,
+      warned: [],
+    },
+    phase: { kind: 'waiting', done: null },
+  };
+}

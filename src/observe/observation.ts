@@ -1,0 +1,112 @@
+// One observation of everything: the exporter first, then the conditions until one shows that main is alive. Whatever hangs is
+// given up: the read of the exporter, each condition, the whole. Says what it saw; decides nothing.
+
+import { type Clock, callAfter } from '../clock.ts';
+import type { ConditionObservation, Observation } from '../decide/model.ts';
+import type { ObserveEffect } from '../decide/state.ts';
+import type { Condition, ExporterReading } from './condition.ts';
+import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
+
+/** How long one condition may take; each has shorter limits of its own where it can keep them. */
+export const CONDITION_TIMEOUT_MS = 5_000;
+/** How long a condition that is given up may take to say so in its own words. */
+const LAST_WORDS_MS = 50;
+
+export type Sources = {
+  readonly conditions: readonly Condition[];
+  /** Reads the exporter; null where nothing is to be read. */
+  readonly readExporter: ((signal: AbortSignal) => Promise<ExporterReading>) | null;
+};
+
+/** When to give up, as `step` says it. */
+export type ObserveLimits = Pick<ObserveEffect, 'readByMs' | 'readMinMs'>;
+
+export type OngoingObservation = {
+  /** Rejects on a bug only. */
+  readonly ended: Promise<Observation>;
+  /** Gives up by other limits from now on. */
+  readonly limit: (limits: ObserveLimits) => void;
+  /** Gives everything up at once. */
+  readonly stop: () => void;
+};
+
+/** Begins to observe. */
+export function beginObservation(sources: Sources, clock: Clock, limits: ObserveLimits): OngoingObservation {
+  const startedAtMs = clock.nowMs();
+  const reading = new AbortController();
+  const asking = new AbortController();
+  let allowedMs = 0;
+  let cancels: readonly (() => void)[] = [];
+  function limit({ readByMs, readMinMs }: ObserveLimits): void {
+    for (const cancel of cancels) cancel();
+    cancels = [];
+    allowedMs = READ_TIMEOUT_MS + sources.conditions.length * CONDITION_TIMEOUT_MS;
+    if (readByMs === null) return;
+    const readEndMs = Math.max(readByMs, startedAtMs + readMinMs);
+    allowedMs = Math.min(allowedMs, readEndMs + readMinMs - startedAtMs);
+    cancels = [
+      callAfter(clock, readEndMs - clock.nowMs(), () => reading.abort('the time is up')),
+      callAfter(clock, readEndMs + readMinMs - clock.nowMs(), () => asking.abort('the time is up')),
+    ];
+  }
+  async function observe(): Promise<Observation> {
+    try {
+      const exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal);
+      const readAtMs = clock.nowMs();
+      const conditions: ConditionObservation[] = sources.conditions.map(() => ({ kind: 'notObserved' }));
+      for (const [index, condition] of sortMetricsFirst(sources.conditions)) {
+        const observation = await observeCondition(condition, exporter, clock, asking.signal);
+        conditions[index] = observation;
+        if (observation.kind === 'alive') break;
+      }
+      return { startedAtMs, readAtMs, atMs: clock.nowMs(), allowedMs, exporter: exporter.observation, conditions };
+    } finally {
+      for (const cancel of cancels) cancel();
+    }
+  }
+  limit(limits);
+  return {
+    ended: observe(),
+    limit,
+    stop() {
+      reading.abort('interrupted');
+      asking.abort('interrupted');
+    },
+  };
+}
+
+/** Metrics first: they are read already. */
+function sortMetricsFirst(conditions: readonly Condition[]): readonly (readonly [number, Condition])[] {
+  return [...conditions.entries()].toSorted(
+    ([, one], [, other]) => Number(one.metricName === null) - Number(other.metricName === null),
+  );
+}
+
+function observeCondition(
+  condition: Condition,
+  exporter: ExporterReading,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ConditionObservation> {
+  const own = new AbortController();
+  return new Promise((resolve, reject) => {
+    let cancel = callAfter(clock, CONDITION_TIMEOUT_MS, () => giveUp('timed out'));
+    const onAbort = () => giveUp(String(signal.reason));
+    function giveUp(why: string): void {
+      cancel();
+      own.abort(why);
+      cancel = callAfter(clock, LAST_WORDS_MS, () => end({ kind: 'blind', why: `${condition.text} unknown: ${why}` }));
+    }
+    function end(observation: ConditionObservation): void {
+      cancel();
+      signal.removeEventListener('abort', onAbort);
+      resolve(observation);
+    }
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+    condition.observe({ exporter, signal: own.signal }).then(end, (error: unknown) => {
+      cancel();
+      reject(error);
+    });
+  });
+}

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Answer,
+  ASK_PAUSES_MS,
+  ASK_TIMEOUT_MS,
+  beginTarget,
+  DISABLED_MS,
+  nextTargetMove,
+  PROBE_PAUSES_MS,
+  SHARE_MIN_MS,
+  shortenTarget,
+  type TargetEvent,
+  type TargetMove,
+  type TargetState,
+} from '../../src/decide/target.ts';
+
+/** A target that is asked from `nowMs` on. */
+function begin(
+  nowMs: number,
+  quitTimeoutMs: number,
+  quitByMs: number | null,
+  leftCount: number,
+  needsMs = 0,
+  canForce = false,
+): TargetState {
+  return beginTarget({ needsMs, canForce }, { nowMs, quitTimeoutMs, quitByMs, leftCount });
+}
+
+const DROPPED: Answer = { kind: 'dropped' };
+const SIGNALLED = { kind: 'signalled', signal: 'TERM', pids: [7] } as const;
+const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
+const LOST: Answer = { kind: 'failed', why: 'timed out', wasSent: true };
+const DISABLED: Answer = { kind: 'disabled', port: 5432 };
+const FORBIDDEN: Answer = { kind: 'answered', status: 403, isHtml: false };
+const PAGE: Answer = { kind: 'answered', status: 200, isHtml: true };
+
+/** Plays a target until it ends, or for `moves` moves; each event takes 10 ms. */
+function play(
+  state: TargetState,
+  answers: readonly Answer[],
+  probe: 'open' | 'refused' | 'unknown',
+  startMs = 0,
+  isPossible = true,
+) {
+  let nowMs = startMs;
+  let event: TargetEvent = { kind: 'begun' };
+  const asked: number[] = [];
+  const forced: number[] = [];
+  for (let count = 0; count < 10_000; count++) {
+    const next: { state: TargetState; move: TargetMove } = nextTargetMove(state, event, nowMs);
+    state = next.state;
+    if (next.move.kind === 'ended') return { result: next.move.result, nowMs, asked, forced, state };
+    if (next.move.kind === 'ask') {
+      asked.push(nowMs);
+      nowMs += 10;
+      event = { kind: 'asked', answer: answers[Math.min(asked.length, answers.length) - 1] as Answer, hint: '' };
+    } else if (next.move.kind === 'force') {
+      forced.push(nowMs);
+      event = { kind: 'forced', result: isPossible ? SIGNALLED : { kind: 'impossible', why: 'hidden' } };
+    } else {
+      nowMs = next.move.atMs + 10;
+      event = { kind: 'probed', probe };
+    }
+  }
+  throw new Error('does not end');
+}
+
+test('nextTargetMove() takes a refusal at the first request for already gone', () => {
+  assert.equal(play(begin(0, 30_000, null, 1), [{ kind: 'refused' }], 'open').result, 'alreadyGone');
+});
+
+test('nextTargetMove() takes a refusal at a later request for stopped', () => {
+  assert.equal(play(begin(0, 30_000, null, 1), [DROPPED, { kind: 'refused' }], 'open').result, 'stopped');
+});
+
+for (const answer of [DROPPED, OK, LOST]) {
+  test(`nextTargetMove() takes a refused port after "${answer.kind}" for stopped, an open one never`, () => {
+    assert.equal(play(begin(0, 30_000, null, 1), [answer], 'refused').result, 'stopped');
+    assert.equal(play(begin(0, 30_000, null, 1), [answer], 'open').result, 'failed');
+    assert.equal(play(begin(0, 30_000, null, 1), [answer], 'unknown').result, 'failed');
+  });
+}
+
+test('nextTargetMove() asks again with growing pauses until the time-out, and not after it', () => {
+  const { asked, nowMs } = play(begin(0, 30_000, null, 1), [OK], 'open');
+  const pauses = asked.slice(1).map((atMs, index) => atMs - (asked[index] as number));
+  assert.ok(pauses.every((pauseMs, index) => pauseMs >= (ASK_PAUSES_MS[Math.min(index, 3)] as number)));
+  assert.ok(asked.length >= 5 && asked.every((atMs) => atMs < 30_000));
+  assert.ok(nowMs >= 30_000 && nowMs <= 30_010, 'the last probe is at the end of the time');
+});
+
+test('nextTargetMove() gives one request no more than its own time-out, and no more than is left', () => {
+  const long = nextTargetMove(begin(0, 30_000, null, 1), { kind: 'begun' }, 0);
+  assert.deepEqual(long.move, { kind: 'ask', timeoutMs: ASK_TIMEOUT_MS });
+  const short = nextTargetMove(begin(0, 1_500, null, 1), { kind: 'begun' }, 0);
+  assert.deepEqual(short.move, { kind: 'ask', timeoutMs: 1_500 });
+});
+
+test('nextTargetMove() probes often at first, then every 500 ms', () => {
+  let { state } = nextTargetMove(begin(0, 60_000, null, 1), { kind: 'begun' }, 0);
+  const pauses: number[] = [];
+  let event: TargetEvent = { kind: 'asked', answer: OK, hint: '' };
+  for (let count = 0; count < PROBE_PAUSES_MS.length + 2; count++) {
+    const next: { state: TargetState; move: TargetMove } = nextTargetMove(state, event, 0);
+    state = next.state;
+    event = { kind: 'probed', probe: 'open' };
+    if (next.move.kind === 'probe') pauses.push(next.move.atMs);
+  }
+  assert.deepEqual(pauses, [...PROBE_PAUSES_MS, 500, 500]);
+});
+
+test('nextTargetMove() keeps an answer that says something when a later request gets none', () => {
+  const { state } = play(begin(0, 10_000, null, 1), [{ kind: 'answered', status: 403, isHtml: false }, LOST], 'open');
+  assert.deepEqual(state.answer, { kind: 'answered', status: 403, isHtml: false });
+  assert.deepEqual(play(begin(0, 10_000, null, 1), [LOST], 'open').state.answer, LOST);
+});
+
+test('nextTargetMove() never takes a refused quit port for gone while the service answers', () => {
+  const { result, nowMs, asked } = play(begin(0, 60_000, null, 1), [DISABLED], 'open');
+  assert.equal(result, 'failed');
+  assert.ok(nowMs >= DISABLED_MS && nowMs < DISABLED_MS + 1_000, `it gave up after ${nowMs} ms`);
+  assert.ok(asked.length >= 3, 'it may still be starting: asked again');
+  assert.equal(play(begin(0, 3_000, null, 1), [DISABLED], 'unknown').nowMs, 3_010, 'never past the time-out');
+});
+
+test('nextTargetMove() rarely probes a service that was not asked', () => {
+  const begun = nextTargetMove(begin(0, 30_000, null, 1), { kind: 'begun' }, 0);
+  const asked = nextTargetMove(begun.state, { kind: 'asked', answer: DISABLED, hint: '' }, 0);
+  assert.deepEqual(asked.move, { kind: 'probe', atMs: 500, timeoutMs: 1_000 });
+});
+
+test('nextTargetMove() gives a target whose quit port is closed the time that it needs to go', () => {
+  const { result, nowMs } = play(begin(0, 60_000, null, 1, 30_000), [DISABLED], 'open');
+  assert.equal(result, 'failed');
+  assert.ok(nowMs >= 30_000 && nowMs < 31_000, `it gave up after ${nowMs} ms`);
+});
+
+test('nextTargetMove() takes a service that ends behind a closed quit port for already gone: nothing reached it', () => {
+  assert.equal(play(begin(0, 30_000, null, 1), [DISABLED], 'refused').result, 'alreadyGone');
+  assert.equal(play(begin(0, 30_000, null, 1), [DISABLED, { kind: 'refused' }], 'open').result, 'alreadyGone');
+});
+
+test('nextTargetMove() forgets a closed quit port when the target answers after all', () => {
+  const late = play(begin(0, 30_000, null, 1), [DISABLED, OK], 'open');
+  assert.deepEqual(late.state.answer, OK);
+  assert.ok(late.nowMs >= 30_000, 'it has the whole time-out');
+  assert.equal(play(begin(0, 30_000, null, 1), [DISABLED, OK, { kind: 'refused' }], 'open').result, 'stopped');
+});
+
+for (const answer of [OK, DROPPED, LOST]) {
+  test(`nextTargetMove() takes a quit port that closes after "${answer.kind}" for one that goes`, () => {
+    const { result, nowMs, state } = play(begin(0, 30_000, null, 1), [answer, DISABLED], 'open');
+    assert.equal(result, 'failed');
+    assert.ok(nowMs >= 30_000, 'it has the whole time-out');
+    assert.deepEqual(state.answer, answer);
+  });
+}
+
+test('nextTargetMove() does not ask a target again that took the request, before the time that it needs has passed', () => {
+  for (const taken of [OK, DROPPED]) {
+    const { asked } = play(begin(0, 60_000, null, 1, 20_000), [taken], 'open');
+    assert.ok((asked[1] as number) >= 20_000, `asked again after ${asked[1]} ms`);
+    assert.equal(asked.length, 3);
+  }
+  for (const not of [FORBIDDEN, PAGE, LOST, DISABLED]) {
+    const { asked } = play(begin(0, 60_000, null, 1, 20_000), [not], 'open');
+    assert.ok((asked[1] as number) < 2_000, `${JSON.stringify(not)}: asked again after ${asked[1]} ms`);
+  }
+});
+
+test('beginTarget() gives each target its share of what is left until the end of all quitting', () => {
+  assert.equal(begin(1_000, 30_000, null, 3).endsByMs, 31_000);
+  assert.equal(begin(1_000, 30_000, 4_000, 3).endsByMs, 2_000);
+  assert.equal(begin(1_000, 500, 4_000, 3).endsByMs, 1_500);
+  assert.equal(
+    begin(5_000, 30_000, 4_000, 2).endsByMs,
+    5_000 + SHARE_MIN_MS,
+    'no time is left, and it is asked all the same',
+  );
+});
+
+test('shortenTarget() never gives a target more time than it had', () => {
+  const shorten = (each: TargetState, nowMs: number, quitByMs: number) =>
+    shortenTarget(each, { nowMs, quitByMs, leftCount: 1, quitTimeoutMs: 0 });
+  const state = begin(0, 2_000, null, 1);
+  assert.equal(shorten(state, 1_000, 60_000).endsByMs, 2_000);
+  assert.equal(shorten(state, 1_000, 1_500).endsByMs, 1_500);
+});
+
+test('nextTargetMove() forces at half and at three quarters of the time what did not take the request', () => {
+  const answers: readonly (readonly [Answer, readonly number[]])[] = [
+    [{ kind: 'failed', why: 'timed out', wasSent: true }, [15, 23]],
+    [{ kind: 'answered', status: 404, isHtml: false }, [15, 23]],
+    [{ kind: 'answered', status: 200, isHtml: true }, [15, 23]],
+    [{ kind: 'signalled', signal: 'TERM', pids: [7] }, [15, 23]],
+    // It would be given up by then.
+    [{ kind: 'disabled', port: 8080 }, [10, 23]],
+    [{ kind: 'answered', status: 200, isHtml: false }, []],
+    [{ kind: 'dropped' }, []],
+  ];
+  for (const [answer, seconds] of answers) {
+    const { result, forced, nowMs } = play(begin(0, 30_000, null, 1, 0, true), [answer], 'open');
+    assert.equal(result, 'failed');
+    assert.ok(nowMs >= 30_000, 'what is forced has its whole time');
+    assert.deepEqual(
+      forced.map((atMs) => Math.round(atMs / 1_000)),
+      seconds,
+      JSON.stringify(answer),
+    );
+  }
+  const never = play(begin(0, 30_000, null, 1), [{ kind: 'failed', why: 'timed out', wasSent: true }], 'open');
+  assert.deepEqual(never.forced, [], 'a target that cannot be forced');
+});
+
+test('nextTargetMove() forces once where that turns out to be impossible', () => {
+  const timedOut: Answer = { kind: 'failed', why: 'timed out', wasSent: true };
+  assert.equal(play(begin(0, 30_000, null, 1, 0, true), [timedOut], 'open', 0, false).forced.length, 1);
+});
+
+test('nextTargetMove() gives a request no more than the time until it forces', () => {
+  const { move } = nextTargetMove(begin(0, 6_000, null, 1, 0, true), { kind: 'begun' }, 0);
+  assert.deepEqual(move, { kind: 'ask', timeoutMs: 3_000 });
+  assert.deepEqual(nextTargetMove(begin(0, 6_000, null, 1), { kind: 'begun' }, 0).move.kind, 'ask');
+});
+
+test('nextTargetMove() takes what was forced and is gone for stopped, whatever it had answered', () => {
+  const begun = nextTargetMove(begin(0, 10_000, null, 1, 0, true), { kind: 'begun' }, 0).state;
+  const asked = nextTargetMove(begun, { kind: 'asked', answer: { kind: 'disabled', port: 80 }, hint: '' }, 10).state;
+  const due = nextTargetMove(asked, { kind: 'probed', probe: 'open' }, 5_000);
+  assert.deepEqual(due.move, { kind: 'force', count: 0, answer: { kind: 'disabled', port: 80 } });
+  const forced = nextTargetMove(due.state, { kind: 'forced', result: SIGNALLED }, 5_001);
+  assert.deepEqual(forced.move, { kind: 'probe', atMs: 5_021, timeoutMs: 1_000 });
+  assert.deepEqual(nextTargetMove(forced.state, { kind: 'probed', probe: 'refused' }, 5_021).move, {
+    kind: 'ended',
+    result: 'stopped',
+    hint: '',
+  });
+});
+
+test('nextTargetMove() takes what refuses for already gone where no request can have reached it', () => {
+  const unsent: Answer = { kind: 'failed', why: 'Invalid header value', wasSent: false };
+  assert.equal(play(begin(0, 30_000, null, 1), [unsent], 'refused').result, 'alreadyGone');
+  assert.equal(play(begin(0, 30_000, null, 1), [LOST, unsent], 'refused').result, 'stopped');
+});
+
+test('nextTargetMove() gives a probe no more than what is left, and a little where nothing is', () => {
+  const asked = nextTargetMove(begin(0, 700, null, 1), { kind: 'begun' }, 0);
+  const first = nextTargetMove(asked.state, { kind: 'asked', answer: OK, hint: '' }, 100);
+  assert.deepEqual(first.move, { kind: 'probe', atMs: 120, timeoutMs: 580 });
+  const last = nextTargetMove(first.state, { kind: 'asked', answer: OK, hint: '' }, 700);
+  assert.deepEqual(last.move, { kind: 'probe', atMs: 700, timeoutMs: 100 });
+});
+
+test('nextTargetMove() says with the hint why a target was not forced', () => {
+  const begun = nextTargetMove(begin(0, 10_000, null, 1, 0, true), { kind: 'begun' }, 0).state;
+  const asked = nextTargetMove(begun, { kind: 'asked', answer: FORBIDDEN, hint: 'it answered 403' }, 10).state;
+  const forced = nextTargetMove(
+    asked,
+    { kind: 'forced', result: { kind: 'impossible', why: 'not forced: hidden' } },
+    5_000,
+  );
+  const over = nextTargetMove(forced.state, { kind: 'probed', probe: 'open' }, 10_000);
+  assert.deepEqual(over.move, { kind: 'ended', result: 'failed', hint: 'it answered 403; not forced: hidden' });
+});
