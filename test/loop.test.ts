@@ -9,6 +9,7 @@ import { type LoopParts, runLoop } from '../src/loop.ts';
 import type { Condition, ExporterReading } from '../src/observe/condition.ts';
 import { beginObservation, type Sources } from '../src/observe/observation.ts';
 import { DEFAULT_LIMITS } from './support/limits.ts';
+import { VirtualClock } from './support/virtual-clock.ts';
 
 const LIMITS: Limits = {
   ...DEFAULT_LIMITS,
@@ -19,42 +20,6 @@ const LIMITS: Limits = {
 };
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
 const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
-
-/** A clock that jumps to its next timer whenever everything waits. */
-class VirtualClock {
-  #nowMs = 0;
-  #timers: { atMs: number; callback: () => void }[] = [];
-  readonly nowMs = () => this.#nowMs;
-  readonly after = (ms: number, callback: () => void) => {
-    const timer = { atMs: this.#nowMs + ms, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
-  };
-  get timerCount() {
-    return this.#timers.length;
-  }
-  /** Runs until `done` settles. */
-  async run<Value>(done: Promise<Value>): Promise<Value> {
-    let isDone = false;
-    const settled = done.finally(() => {
-      isDone = true;
-    });
-    settled.catch(() => {});
-    for (let turns = 0; !isDone; turns++) {
-      if (turns > 100_000) throw new Error('the loop does not end');
-      // Everything that can go on without time does so within a few turns of the event loop.
-      await new Promise((resolve) => setImmediate(resolve));
-      const next = this.#timers.toSorted((one, other) => one.atMs - other.atMs)[0];
-      if (isDone || next === undefined) continue;
-      this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#nowMs = Math.max(this.#nowMs, next.atMs);
-      next.callback();
-    }
-    return settled;
-  }
-}
 
 type Script = {
   readonly limits?: Partial<Limits>;
@@ -376,4 +341,52 @@ test('runLoop() rejects when a part throws: a bug', async () => {
     },
   });
   await assert.rejects(run(), /Bug: never/);
+});
+
+test('runLoop() sees a main that runs, although the process stood still over START_TIMEOUT', async () => {
+  const frozen = world({
+    limits: { startTimeoutMs: 60_000, runTimeoutMs: 600_000, scrapesWantedCount: 0 },
+    conditions: [conditionOf('port', () => (frozen.clock.nowMs() < 5_000 ? DONE : ALIVE))],
+  });
+  frozen.clock.after(3_000, () => frozen.clock.standStill(300_000));
+  const state = await frozen.run();
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut', 'RUN_TIMEOUT ends it');
+  assert.ok(frozen.log.some(({ id }) => id === 'mainRunning'));
+});
+
+test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
+  const observedAtMs: number[] = [];
+  const slow = world({
+    limits: { startTimeoutMs: 60_000, pollMs: 60_000, runTimeoutMs: 60_000, scrapesWantedCount: 0 },
+    conditions: [
+      conditionOf('port', () => {
+        observedAtMs.push(slow.clock.nowMs());
+        return slow.clock.nowMs() === 0 ? DONE : ALIVE;
+      }),
+    ],
+  });
+  const state = await slow.run();
+  assert.deepEqual(observedAtMs.slice(0, 2), [0, 60_000]);
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
+});
+
+test('runLoop() tells a signal that comes in the middle of an observation at once, and tightens its limits', async () => {
+  const hanging = world({
+    conditions: [conditionOf('port', () => ALIVE)],
+    read: (signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      }),
+  });
+  let loggedAtMs = -1;
+  hanging.clock.after(4_000, () => {
+    hanging.signal();
+    loggedAtMs = hanging.log.findIndex(({ id }) => id === 'terminating') < 0 ? -1 : hanging.clock.nowMs();
+  });
+  const state = await hanging.run();
+  assert.equal(loggedAtMs, 4_000);
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 4_000 + LIMITS.terminationGraceMs);
 });
