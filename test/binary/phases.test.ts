@@ -1,12 +1,14 @@
 // The program as a process, phase by phase: what a kubelet and a person see of it.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
 
@@ -288,4 +290,65 @@ test('--version and --help print, anything else is a usage error', async () => {
     assert.deepEqual([code, stdout], [64, ''], args.join(' '));
     assert.match(stderr, /^Cannot read the command line: .*--check, --version or --help\n$/);
   }
+});
+
+/** Stops the process for so long that every limit of `ms` is over; what `meanwhile` does happens then. */
+async function standStill(child: ChildProcess, ms: number, meanwhile: () => Promise<void>): Promise<void> {
+  child.kill('SIGSTOP');
+  await Promise.all([meanwhile(), setTimeout(ms + 500)]);
+  child.kill('SIGCONT');
+}
+
+test('a process that stood still over START_TIMEOUT sees the main that runs by then', async () => {
+  await using pod = await openPod({ neverStarts: true });
+  const port = await openPort();
+  const { port: number } = port;
+  port.close();
+  const env = {
+    ...pod.env,
+    LASTSCRAPE_DONE_WHEN: `port:${number}`,
+    LASTSCRAPE_START_TIMEOUT: '2s',
+    LASTSCRAPE_SCRAPES: '0',
+  };
+  const watcher = startWatcher(env);
+  await watcher.said('watching');
+  const main = createServer((socket) => socket.destroy());
+  await standStill(watcher.child, 2_000, async () => {
+    main.listen(number, '127.0.0.1');
+    await once(main, 'listening');
+  });
+  await watcher.said('main is running');
+  watcher.child.kill('SIGTERM');
+  await watcher.said('asked to terminate');
+  main.close();
+  const { report } = await watcher.ended;
+  assert.notEqual(report?.['outcome'], 'neverStarted');
+});
+
+test('a process that stood still over the TTL counts what was scraped meanwhile', async () => {
+  await using pod = await openPod();
+  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_TTL: '2s', LASTSCRAPE_SCRAPES: '2' });
+  await watcher.said('main is running');
+  pod.locust.kill();
+  await watcher.said('main ended');
+  await standStill(watcher.child, 2_000, async () => {
+    for (let count = 0; count < 3; count++) await scrape(pod.exporter.url);
+  });
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, report?.['outcome'], report?.['scrapesSeen']], [0, 'scraped', 3]);
+});
+
+test('SIGTERM while an exporter hangs from the start: nothing proves that main never ran, so the grace is used', async () => {
+  await using pod = await openPod({ faults: { hangs: true } });
+  const watcher = startWatcher({
+    ...pod.env,
+    LASTSCRAPE_DONE_WHEN: 'metric:locust_up',
+    LASTSCRAPE_TERMINATION_GRACE: '3s',
+    LASTSCRAPE_QUIT: 'none',
+  });
+  await watcher.said('watching');
+  watcher.child.kill('SIGTERM');
+  await watcher.said('asked to terminate');
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, report?.['outcome']], [0, 'terminated']);
 });
