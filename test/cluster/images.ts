@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readInterpreter } from '../../image/elf.ts';
+import { VERSION } from '../../src/version.ts';
 import { DIST } from '../support/dist.ts';
 import { copyLibraries, makeExporterRoot, makeLocustRoot, makeMeshRoot } from '../support/pod-root.ts';
 import { findOnPath, type Programs } from '../support/programs.ts';
@@ -25,7 +26,7 @@ import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 
 /** The names under which the images are loaded. lastscrape has the one of deploy/. */
 export const IMAGES = {
-  lastscrape: 'docker.io/library/lastscrape:0.1.0',
+  lastscrape: `docker.io/library/lastscrape:${VERSION}`,
   locust: 'localhost/lastscrape-test/locust:1',
   exporter: 'localhost/lastscrape-test/exporter:1',
   prometheus: 'localhost/lastscrape-test/prometheus:1',

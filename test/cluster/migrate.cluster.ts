@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { VERSION } from '../../src/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
@@ -17,7 +18,7 @@ const MAIN = 'report';
 
 /** The image of the test for each that the manifests name. kubexit is a script (kubexit.sh): no package registry has the real one. */
 const REPLACED: Readonly<Record<string, string>> = {
-  'lastscrape:0.1.0': IMAGES.lastscrape,
+  [`lastscrape:${VERSION}`]: IMAGES.lastscrape,
   'registry.example.com/report:1': IMAGES.report,
   'karlkfi/kubexit:latest': IMAGES.kubexit,
   'prom/statsd-exporter:v0.31.0': IMAGES.statsdExporter,

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { VERSION } from '../../src/version.ts';
 import { OPERATOR_VERSION } from '../support/definitions.ts';
 import { type Network, openNetwork } from '../support/network.ts';
 import { findPrograms, gate } from '../support/programs.ts';
@@ -318,7 +319,7 @@ function makePod(row: Row, address: string): Pod {
     'performance-test-name': `team-a.${row.name}`,
     'performance-test-pod-name': node,
   });
-  pod.spec.containers.push({ name: 'lastscrape', image: 'lastscrape:0.1.0' });
+  pod.spec.containers.push({ name: 'lastscrape', image: `lastscrape:${VERSION}` });
   const podIP = row.hasNoAddress ? '' : address;
   pod.status = { phase: row.phase ?? 'Running', ready: row.ready ?? 'true', podIP };
   row.change?.(pod);

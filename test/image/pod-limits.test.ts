@@ -6,12 +6,13 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { VERSION } from '../../src/version.ts';
 import type { Child } from '../support/child.ts';
 import { openPod, type Pod } from '../support/watcher.ts';
 import { gatePodman, openPodman, type Podman } from './pod-podman.ts';
 
 const skip = gatePodman('test/image/pod-limits.test.ts');
-const IMAGE = 'lastscrape:0.1.0';
+const IMAGE = `lastscrape:${VERSION}`;
 
 /** The README's securityContext and limit as podman's options, and a tenth of a core. */
 const LIMITS = [

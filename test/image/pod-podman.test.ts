@@ -9,6 +9,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { VERSION } from '../../src/version.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { ROOT } from '../support/dist.ts';
 import type { InsidePlan } from '../support/inside.ts';
@@ -49,7 +50,7 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
   for (const root of Object.values(roots)) mkdirSync(root);
   await podman.importRoot(roots.locust, 'locustio/locust:2.47.0', makeLocustRoot(roots.locust, python));
   await podman.importRoot(roots.exporter, 'containersol/locust_exporter:v0.5.0', makeExporterRoot(roots.exporter));
-  await podman.pullLayout('lastscrape:0.1.0');
+  await podman.pullLayout(`lastscrape:${VERSION}`);
 
   // The network comes first, so that Prometheus and the worker are there when Locust starts.
   const file = join(directory, 'pod.yaml');
