@@ -1,0 +1,292 @@
+// deploy/monitoring/dashboard.json: each of its queries asked of a real Prometheus that holds recordings of two runs that are over
+// and one that is held, and the file against the types that Grafana publishes. No Grafana runs here: how it looks is not tested.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { type Network, openNetwork } from '../support/network.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+import { runPrometheus } from '../support/prometheus.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const TEXT = readFileSync(join(ROOT, 'deploy/monitoring/dashboard.json'), 'utf8');
+const programs = findPrograms();
+const skip = gate(programs, 'test/deploy/dashboard.test.ts', ['prometheus', 'promtool']);
+
+type Target = {
+  readonly refId: string;
+  readonly expr: string;
+  readonly instant: boolean;
+  readonly legendFormat?: string;
+};
+type Panel = {
+  readonly title: string;
+  readonly type: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets: readonly Target[];
+  readonly transformations?: readonly {
+    readonly id: string;
+    readonly options: Record<string, Record<string, unknown>>;
+  }[];
+  readonly fieldConfig: { readonly overrides: readonly { readonly matcher: { readonly options: string } }[] };
+};
+type Variable = { readonly name: string; readonly query: { readonly query: string } | string };
+
+const dashboard: {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly Variable[] };
+} = JSON.parse(TEXT);
+
+/** The first sample of what Prometheus holds, on a whole 15 s, an hour ago, and what `$__range` is then. */
+const BEGIN_SECONDS = Math.floor(Date.now() / 15_000) * 15 - 3_600;
+const RANGE_SECONDS = 3_600;
+
+/**
+ * What each query answers, each row as its labels or its legend and its value; of a line in a graph the last value within 5 minutes from
+ * the begin. `cart` was scraped at its end and held for 30 s; `old` is from a Locust whose percentiles the exporter reads.
+ */
+const EXPECTED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'Final totals by test': {
+    requests: ['shop cart cart-master-a: 222', 'shop old old-master-b: 228'],
+    failures: ['shop cart cart-master-a: 36', 'shop old old-master-b: 45'],
+    failRatio: ['shop cart cart-master-a: 0.16216216216216217', 'shop old old-master-b: 0.19736842105263158'],
+    median: ['shop cart cart-master-a: 7', 'shop old old-master-b: 2'],
+    mean: ['shop cart cart-master-a: 10.607671680174446', 'shop old old-master-b: 1.8890843157869472'],
+    max: ['shop cart cart-master-a: 173', 'shop old old-master-b: 8'],
+    up: ['shop cart cart-master-a: 0', 'shop old old-master-b: 1'],
+    held: ['shop cart cart-master-a: 30'],
+  },
+  'Held pods': { held: ['shop/cart-master-a: 1'] },
+  'Ended, and scraped since': { ended: ['cart/cart-master-a: 1'] },
+  'Requests per second': {
+    rps: ['cart/cart-master-a: 26.4', 'old/old-master-b: 15.2'],
+    failures: ['cart/cart-master-a failed: 4.8', 'old/old-master-b failed: 3.2'],
+  },
+  Users: { users: ['cart/cart-master-a: 6', 'old/old-master-b: 6'] },
+  'Response times: median, mean, max': {
+    median: ['cart/cart-master-a median: 7', 'old/old-master-b median: 2'],
+    mean: ['cart/cart-master-a mean: 10.607671680174446', 'old/old-master-b mean: 1.8890843157869472'],
+    max: ['cart/cart-master-a max: 173', 'old/old-master-b max: 8'],
+  },
+  'Response times: percentiles': { p50: ['old/old-master-b 50 %: 2'], p95: ['old/old-master-b 95 %: 2'] },
+  'Final totals by request': {
+    requests: [
+      'shop cart cart-master-a GET /missing%20%22quoted%22: 36',
+      'shop cart cart-master-a GET /ok: 186',
+      'shop old old-master-b GET /locustfile.py: 183',
+      'shop old old-master-b GET /missing "quoted": 45',
+    ],
+    failures: [
+      'shop cart cart-master-a GET /missing%20%22quoted%22: 36',
+      'shop old old-master-b GET /missing "quoted": 45',
+    ],
+    median: [
+      'shop cart cart-master-a GET /missing%20%22quoted%22: 6',
+      'shop cart cart-master-a GET /ok: 7',
+      'shop old old-master-b GET /locustfile.py: 2',
+      'shop old old-master-b GET /missing "quoted": 2',
+    ],
+  },
+  Errors: {
+    errors: [
+      "shop cart cart-master-a HTTPError('404 Client Error: Not Found for url: /missing%20%22quoted%22') GET /missing%20%22quoted%22: 36",
+      String.raw`shop old old-master-b &#x27;HTTPError(\&#x27;404 Client Error: File not found for url: /missing &quot;quoted&quot;\&#x27;)&#x27; GET /missing &quot;quoted&quot;: 45`,
+    ],
+  },
+};
+
+/** Bodies that were recorded, at seconds after the begin. */
+const BODIES = [
+  { test: 'cart', pod: 'cart-master-a', from: 0, to: 60, file: 'exporter-0.5.0-locust-2.47.0/05-running.9.txt' },
+  {
+    test: 'cart',
+    pod: 'cart-master-a',
+    from: 75,
+    to: 105,
+    file: 'exporter-0.5.0-locust-2.47.0/10-after-master-exit.1.txt',
+  },
+  { test: 'old', pod: 'old-master-b', from: 0, to: 60, file: 'exporter-0.5/05-running.3.txt' },
+];
+
+/** Of kube-state-metrics: `_` is no scrape. cart's Locust is seen to have ended from 90 s on, lastscrape from 120 s on. */
+const STATES = [
+  ['kube_pod_container_status_running', 'lastscrape', '1 _ 1 _ 1 _ 1 _ 0 _ 0'],
+  ['kube_pod_container_status_terminated', 'lastscrape', '0 _ 0 _ 0 _ 0 _ 1 _ 1'],
+  ['kube_pod_container_status_running', 'cart-master', '1 _ 1 _ 1 _ 0 _ 0 _ 0'],
+  ['kube_pod_container_status_running', 'locust-metrics-exporter', '1 _ 1 _ 1 _ 1 _ 1 _ 0'],
+  ['kube_pod_container_status_terminated', 'cart-master', '0 _ 0 _ 0 _ 1 _ 1 _ 1'],
+] as const;
+
+/** What Prometheus is to hold, as OpenMetrics: the lines of one family follow each other. */
+function writeOpenMetrics(): string {
+  const families = new Map<string, string[]>();
+  const add = (name: string, labels: string, value: string, seconds: number) => {
+    const lines = families.get(name) ?? [];
+    families.set(name, lines);
+    lines.push(`${name}{${labels}} ${value} ${BEGIN_SECONDS + seconds}`);
+  };
+  for (const { test: name, pod, from, to, file } of BODIES) {
+    const text = readFileSync(join(ROOT, 'fixtures/recordings', file), 'utf8');
+    for (const [, metric = '', labels = '', value = ''] of text.matchAll(/^(locust_\w+)(?:\{(.*)\})? (\S+)\r?$/gm)) {
+      const target = `namespace="shop",locust_test="${name}",pod="${pod}"`;
+      for (let at = from; at <= to; at += 15) add(metric, labels === '' ? target : `${target},${labels}`, value, at);
+    }
+  }
+  // Somebody else's Locust, whose series have not the monitors' labels.
+  add('locust_requests_num_requests', 'namespace="shop",pod="other",method="",name="Aggregated"', '7', 0);
+  add('locust_up', 'namespace="shop",pod="other"', '1', 0);
+  for (const [metric, container, values] of STATES) {
+    values.split(' ').forEach((value, index) => {
+      if (value === '_') return;
+      add(metric, `namespace="shop",pod="cart-master-a",container="${container}"`, value, index * 15);
+    });
+  }
+  return `${[...families.values()].flat().join('\n')}\n# EOF\n`;
+}
+
+type Row = { readonly metric: Readonly<Record<string, string>>; readonly value: string };
+
+/** Asks as Grafana would, with every variable on "All". */
+async function ask(network: Network, { expr, instant }: Target): Promise<readonly Row[]> {
+  const query = expr.replaceAll(/\$(namespace|locust_test)\b/g, '.+').replaceAll('$__range', `${RANGE_SECONDS}s`);
+  assert.doesNotMatch(query, /\$/, 'a variable that the test does not know');
+  const parameters = instant
+    ? { query, time: String(BEGIN_SECONDS + RANGE_SECONDS) }
+    : { query, start: String(BEGIN_SECONDS), end: String(BEGIN_SECONDS + 300), step: '15' };
+  const path = `/api/v1/${instant ? 'query' : 'query_range'}?${new URLSearchParams(parameters)}`;
+  const { status, body } = await network.get(network.ports.prometheus, path);
+  assert.equal(status, 200, `${query}: ${body}`);
+  const {
+    data,
+  }: { data: { result: { metric: Row['metric']; value?: [number, string]; values?: [number, string][] }[] } } =
+    JSON.parse(body);
+  return data.result.map(({ metric, value, values }) => ({ metric, value: (value ?? values?.at(-1))?.[1] ?? '' }));
+}
+
+describe('the dashboard', { skip }, () => {
+  test('each query finds in a real Prometheus what the recordings hold', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'lastscrape-dashboard-'));
+    try {
+      const [promtool = ''] = programs.promtool ?? [];
+      writeFileSync(join(directory, 'series.txt'), writeOpenMetrics());
+      execFileSync(promtool, ['tsdb', 'create-blocks-from', 'openmetrics', 'series.txt', 'prometheus'], {
+        cwd: directory,
+      });
+      await using network = await openNetwork(directory);
+      await using _ = await runPrometheus({ network, directory, command: programs.prometheus ?? [], config: '{}' });
+      const answers: Record<string, Record<string, readonly string[]>> = {};
+      for (const { title, targets } of dashboard.panels) {
+        answers[title] = {};
+        for (const target of targets) {
+          const rows = await ask(network, target);
+          answers[title][target.refId] = rows.map((row) => `${nameRow(target, row)}: ${row.value}`).toSorted();
+        }
+      }
+      assert.deepEqual(answers, EXPECTED);
+      for (const variable of dashboard.templating.list) {
+        if (typeof variable.query === 'string') continue;
+        const [, selector = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(variable.query.query) ?? [];
+        const match = selector.replace('$namespace', '.+');
+        const path = `/api/v1/label/${label}/values?${new URLSearchParams({ 'match[]': match })}`;
+        const { body } = await network.get(network.ports.prometheus, path);
+        assert.deepEqual(JSON.parse(body).data, variable.name === 'namespace' ? ['shop'] : ['cart', 'old'], path);
+      }
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+/** The legend of a line, or the labels of a row of a table. */
+function nameRow({ legendFormat }: Target, { metric }: Row): string {
+  if (legendFormat !== undefined) return legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => metric[name] ?? '?');
+  const { namespace, locust_test, pod, ...others } = metric;
+  return [namespace, locust_test, pod, ...Object.values(others)].join(' ');
+}
+
+test('every column of a table has a title, and every title that a unit is for is a column', () => {
+  for (const { title, targets, transformations = [], fieldConfig } of dashboard.panels) {
+    const organize = transformations.find(({ id }) => id === 'organize')?.options;
+    if (organize === undefined) continue;
+    const titles = organize['renameByName'] ?? {};
+    for (const { refId } of targets) {
+      // A table of one query calls its column "Value", one of several "Value #" and the query's name.
+      assert.ok((targets.length === 1 ? 'Value' : `Value #${refId}`) in titles, `${title}: ${refId}`);
+    }
+    for (const { matcher } of fieldConfig.overrides) {
+      assert.ok(Object.values(titles).includes(matcher.options), `${title}: ${matcher.options}`);
+    }
+  }
+});
+
+test('no two panels lie on each other, and none is wider than the page', () => {
+  const cells = dashboard.panels.flatMap(({ title, gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, i) => [`${x + (i % w)} ${y + Math.floor(i / w)}`, title] as const),
+  );
+  const taken = new Map<string, string>();
+  for (const [cell, title] of cells) {
+    assert.ok(Number(cell.split(' ')[0]) < 24, title);
+    assert.equal(taken.get(cell), undefined, `${title} is at ${cell}`);
+    taken.set(cell, title);
+  }
+});
+
+/** The types of a panel's options and of its own settings of a field, in @grafana/schema. */
+const PANEL_TYPES: Readonly<Record<string, string>> = {
+  table: 'table/panelcfg/x/TablePanelCfg_types.gen',
+  'state-timeline': 'statetimeline/panelcfg/x/StateTimelinePanelCfg_types.gen',
+  timeseries: 'timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen',
+};
+
+/** The file as a TypeScript program that only compiles where each value has its type and no field is unknown. */
+function writeProgram(text: string): string {
+  const { panels, ...rest }: { panels: readonly { type: string }[] } = JSON.parse(text);
+  const lines = panels.map(({ type, ...panel }, i) => {
+    const module = `@grafana/schema/dist/esm/raw/composable/${PANEL_TYPES[type] ?? assert.fail(type)}`;
+    const types = `Plain<import('${module}').Options>, Plain<import('${module}').FieldConfig>`;
+    return `export const panel${i}: Typed<${types}> = ${JSON.stringify({ type, ...panel })};`;
+  });
+  return `import type { Dashboard, FieldConfig, Panel } from '@grafana/schema';
+// An enumeration of strings as the strings that JSON has.
+type Plain<T> = T extends string ? \`\${T}\` : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
+type Typed<Options, Custom> = Omit<Plain<Panel>, 'options' | 'fieldConfig' | 'targets'> & {
+  options: Options;
+  targets: { refId: string; datasource: object; expr: string; instant: boolean; range: boolean; format: 'table' | 'time_series'; legendFormat?: string; editorMode: 'code' | 'builder' }[];
+  fieldConfig: Omit<Plain<NonNullable<Panel['fieldConfig']>>, 'defaults'> & { defaults: Omit<Plain<FieldConfig>, 'custom'> & { custom?: Custom } };
+};
+export const dashboard: Omit<Plain<Dashboard>, 'panels'> = ${JSON.stringify(rest)};
+${lines.join('\n')}
+`;
+}
+
+function compile(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-grafana-'));
+  try {
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'dashboard.ts'), writeProgram(text));
+    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', '--types', ''];
+    const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--target', 'es2024'];
+    const tsc = join(ROOT, 'node_modules/.bin/tsc');
+    return spawnSync(tsc, [...options, ...modules, 'dashboard.ts'], { cwd: folder, encoding: 'utf8' }).stdout;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test('the file has the types of @grafana/schema, which refuse what they do not know', () => {
+  assert.equal(compile(TEXT), '');
+  for (const [from, to] of [
+    ['"graphTooltip": 1', '"graphTooltip": "1"'],
+    ['"timezone": "browser"', '"timeZone": "browser"'],
+    ['"showHeader": true', '"showHeaders": true'],
+    ['"drawStyle": "line"', '"drawStyle": "lines"'],
+    ['"mergeValues": true', '"mergeValues": "true"'],
+    ['"refresh": 2', '"refresh": 3'],
+  ] as const) {
+    assert.ok(TEXT.includes(from), from);
+    assert.match(compile(TEXT.replace(from, to)), /error TS/, to);
+  }
+});
