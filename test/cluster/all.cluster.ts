@@ -2,6 +2,7 @@
 // side, and takes everything away again.
 
 import { after, before, describe } from 'node:test';
+import { tellAnnotations } from './annotations.cluster.ts';
 import { tellContainers } from './container.cluster.ts';
 import { tellGuide } from './guide.cluster.ts';
 import { tellMigration } from './migrate.cluster.ts';
@@ -23,4 +24,5 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   tellGuide();
   tellMigration();
   tellContainers();
+  tellAnnotations();
 });

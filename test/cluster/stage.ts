@@ -22,7 +22,8 @@ const HOW_TO =
 
 /** The kinds that a run makes outside of namespaces. */
 const CLUSTER_KINDS =
-  'mutatingadmissionpolicies,mutatingadmissionpolicybindings,clusterroles,clusterrolebindings,namespaces';
+  'mutatingadmissionpolicies,mutatingadmissionpolicybindings,validatingadmissionpolicies,validatingadmissionpolicybindings,' +
+  'clusterroles,clusterrolebindings,namespaces';
 
 /** What must be there; ends the process with what to do where it is not, since without a cluster no story can begin. */
 export function requireCluster(): { readonly loadCommand: string } {
@@ -102,13 +103,17 @@ async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Pr
 
 // Somebody's own policy must not be changed, nor removed at the end.
 async function refuseForeign(kubectl: (args: readonly string[]) => Promise<string>): Promise<void> {
-  const found = await kubectl([
-    ...['get', 'mutatingadmissionpolicies', '--field-selector', 'metadata.name=lastscrape'],
-    ...['--selector', `!${RUN_LABEL}`, '--output', 'name'],
-  ]);
-  if (found.trim() !== '') {
+  for (const [kind, name] of [
+    ['mutatingadmissionpolicies', 'lastscrape'],
+    ['validatingadmissionpolicies', 'lastscrape-annotations'],
+  ] as const) {
+    const found = await kubectl([
+      ...['get', kind, '--field-selector', `metadata.name=${name}`],
+      ...['--selector', `!${RUN_LABEL}`, '--output', 'name'],
+    ]);
+    if (found.trim() === '') continue;
     throw new Error(
-      'Cannot run test:cluster: this cluster has the policy "lastscrape"; delete it, or take another cluster',
+      `Cannot run test:cluster: this cluster has the policy "${name}"; delete it, or take another cluster`,
     );
   }
 }

@@ -53,6 +53,14 @@ test('the policy lets an annotation set every variable but two, in the order of 
   assert.deepEqual(names, ANNOTATED);
 });
 
+test('the policy of warnings knows the same annotations', () => {
+  const [policy] = parseAllDocuments(read('deploy/annotations-policy.yaml'));
+  const variables: readonly { name: string; expression: string }[] = policy?.toJS().spec.variables;
+  const { expression = '' } = variables.find(({ name }) => name === 'known') ?? {};
+  const names = [...expression.matchAll(/'([a-z-]+)'/g)].map(([, name]) => `lastscrape.dev/${name}`);
+  assert.deepEqual(names, ANNOTATED.map(annotationOf));
+});
+
 test('Kyverno and kustomize let an annotation set the same variables', () => {
   for (const file of ['deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const) {
     const pairs = [...readCode(file).matchAll(/name: (LASTSCRAPE_\w+), .*?metadata\.annotations\['([^']+)'\]/g)];

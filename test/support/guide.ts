@@ -32,6 +32,9 @@ export const RUN_IN_CLUSTER = [
   'servicemonitor',
   'networkpolicy',
   'alerts',
+  'annotations',
+  'annotations check',
+  'annotations away',
   'all away',
   'monitors away',
 ] as const;

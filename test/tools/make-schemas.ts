@@ -20,6 +20,8 @@ const KINDS = [
   ['rbac.authorization.k8s.io', 'v1', 'RoleBinding'],
   ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicy'],
   ['admissionregistration.k8s.io', 'v1', 'MutatingAdmissionPolicyBinding'],
+  ['admissionregistration.k8s.io', 'v1', 'ValidatingAdmissionPolicy'],
+  ['admissionregistration.k8s.io', 'v1', 'ValidatingAdmissionPolicyBinding'],
 ] as const;
 
 const COMMAND = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 26 } as const;

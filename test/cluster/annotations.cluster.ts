@@ -1,0 +1,192 @@
+// deploy/annotations-policy.yaml on a real API server: what kubectl prints of an annotation that lastscrape does not know, on each kind
+// that has pods in it, and that nothing is refused.
+
+import assert from 'node:assert/strict';
+import { until } from '../support/until.ts';
+import { type Cluster, type Manifest, RUN_LABEL, runShell } from './cluster.ts';
+import { openGuideShell } from './guide-shell.ts';
+import { stage, storyIn } from './story.ts';
+
+const KNOWN =
+  'metrics-url, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
+  'termination-grace, tombstone, dry-run, log-level';
+
+type Annotations = Readonly<Record<string, string>>;
+
+const UNKNOWN: Annotations = { 'lastscrape.dev/tll': '2m', 'lastscrape.dev/ttl': '2m' };
+const WARNING = unknown('lastscrape.dev/tll');
+
+function unknown(names: string): string {
+  return `${names}: lastscrape has no such annotation and ignores it; lastscrape.dev/ may be followed by ${KNOWN}`;
+}
+
+function misplaced(kind: string, place: string): string {
+  return `lastscrape.dev/ttl: an annotation of lastscrape does nothing on the ${kind} itself; it belongs on ${place}`;
+}
+
+const SPEC = { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] };
+
+function pod(annotations?: Annotations): Manifest {
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pod', annotations }, spec: SPEC };
+}
+
+function job(annotations?: Annotations, own?: Annotations): Manifest {
+  const template = { metadata: { annotations }, spec: SPEC };
+  return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'job', annotations: own }, spec: { template } };
+}
+
+function cronJob(annotations?: Annotations, own?: Annotations): Manifest {
+  const { spec } = job(annotations);
+  const metadata = { name: 'cron-job', annotations: own };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata,
+    spec: { schedule: '0 0 1 1 *', suspend: true, jobTemplate: { spec } },
+  };
+}
+
+const COMMAND = '--locustfile /lotest/src/test.py --host http://localhost';
+const NODE = { command: COMMAND, replicas: 1 };
+
+function locustTestV2(annotations?: Annotations, own?: Annotations): Manifest {
+  const metadata = { name: 'locust-test', annotations: own };
+  const spec = { image: 'none', master: { command: COMMAND, annotations }, worker: NODE };
+  return { apiVersion: 'locust.io/v2', kind: 'LocustTest', metadata, spec };
+}
+
+function locustTestV1(annotations?: Annotations): Manifest {
+  const metadata = { name: 'locust-test' };
+  const commands = { masterCommandSeed: COMMAND, workerCommandSeed: COMMAND, workerReplicas: 1, image: 'none' };
+  return {
+    apiVersion: 'locust.io/v1',
+    kind: 'LocustTest',
+    metadata,
+    spec: { ...commands, annotations: { master: annotations } },
+  };
+}
+
+/** Each object, and the warnings that kubectl prints for it. */
+const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: readonly string[]])[] = [
+  ['a pod', pod(UNKNOWN), [WARNING]],
+  ['a Job', job(UNKNOWN), [WARNING]],
+  ['a CronJob', cronJob(UNKNOWN), [WARNING]],
+  ['a LocustTest, v2', locustTestV2(UNKNOWN), [WARNING]],
+  ['a LocustTest, v1', locustTestV1(UNKNOWN), [WARNING]],
+  [
+    'two at once',
+    pod({ 'lastscrape.dev/done_when': 'x', 'lastscrape.dev/TTL': '1m' }),
+    [unknown('lastscrape.dev/TTL, lastscrape.dev/done_when')],
+  ],
+  [
+    'what the policies set themselves',
+    pod({ 'lastscrape.dev/exit-zero': 'true' }),
+    [unknown('lastscrape.dev/exit-zero')],
+  ],
+  [
+    'the label as an annotation',
+    pod({ 'lastscrape.dev/inject': 'false' }),
+    ['lastscrape.dev/inject is a label, and does nothing as an annotation'],
+  ],
+  [
+    'a Job instead of its template',
+    job(undefined, { 'lastscrape.dev/ttl': '2m' }),
+    [misplaced('Job', 'its pod template')],
+  ],
+  [
+    'a CronJob instead of its template',
+    cronJob(undefined, { 'lastscrape.dev/ttl': '2m' }),
+    [misplaced('CronJob', 'its pod template')],
+  ],
+  [
+    'a LocustTest instead of its master',
+    locustTestV2(undefined, { 'lastscrape.dev/ttl': '2m' }),
+    [misplaced('LocustTest', 'its master')],
+  ],
+  ...[pod, job, cronJob, locustTestV2, locustTestV1].flatMap((make) => [
+    [
+      `known and foreign annotations, ${make.name}`,
+      make({ 'lastscrape.dev/ttl': '2m', 'example.com/tll': '2m' }),
+      [],
+    ] as const,
+    [`no annotation, ${make.name}`, make(), []] as const,
+  ]),
+];
+
+/** Registers the story. */
+export function tellAnnotations(): void {
+  storyIn('annotations: kubectl warns of those that do nothing, and refuses nothing', {}, async (namespace) => {
+    const { cluster } = stage();
+    using shell = await openGuideShell(cluster, namespace);
+    await defineLocustTest(cluster);
+    await shell.run('annotations');
+    try {
+      await cluster.kubectl([
+        ...['label', 'validatingadmissionpolicies,validatingadmissionpolicybindings', 'lastscrape-annotations'],
+        ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
+      ]);
+      await checkWarnings(namespace.name);
+      assert.equal(await shell.run('annotations check'), 'pod/try-lastscrape created (server dry run)\n');
+    } finally {
+      await shell.run('annotations away');
+    }
+  });
+}
+
+async function checkWarnings(namespace: string): Promise<void> {
+  const warningsOf = (args: string, manifest?: Manifest) =>
+    readWarnings(`kubectl --namespace=${namespace} ${args}`, manifest);
+  const create = 'create --dry-run=server --filename=-';
+  // The API server learns of the policy, and of the definition, a moment after it took them.
+  await until('the policy at work', 60_000, async () =>
+    (await warningsOf(create, locustTestV1(UNKNOWN))).length > 0 ? true : undefined,
+  );
+  for (const [what, manifest, warnings] of ROWS) assert.deepEqual(await warningsOf(create, manifest), warnings, what);
+
+  assert.deepEqual(await warningsOf('create --filename=-', cronJob()), []);
+  const annotated = await warningsOf('annotate cronjob/cron-job lastscrape.dev/ttl=2m');
+  assert.deepEqual(annotated, [misplaced('CronJob', 'its pod template')]);
+  const policy = [
+    'get',
+    'validatingadmissionpolicy/lastscrape-annotations',
+    '--output=jsonpath={.status.typeChecking}',
+  ];
+  assert.equal(await stage().cluster.kubectl(policy), '{}', 'what the API server found wrong in the expressions');
+}
+
+/** What kubectl warned of; it must end well. */
+async function readWarnings(command: string, manifest?: Manifest): Promise<readonly string[]> {
+  const input = manifest === undefined ? '/dev/null' : `<(cat <<'EOF'\n${JSON.stringify(manifest)}\nEOF\n)`;
+  const printed = await runShell(`${command} 2>&1 >/dev/null < ${input}`, import.meta.dirname);
+  return (
+    printed
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => line.replace(/^Warning: .* with binding 'lastscrape-annotations': /, ''))
+      // CEL goes over a map in any order.
+      .map((line) =>
+        line.replace(/^[^:]+(?=: lastscrape has no such)/, (names) => names.split(', ').toSorted().join(', ')),
+      )
+      .toSorted()
+  );
+}
+
+/** Makes LocustTests known where no operator did: with any field, and without a controller. */
+async function defineLocustTest(cluster: Cluster): Promise<void> {
+  const name = 'locusttests.locust.io';
+  const found = await cluster.kubectl(['get', 'customresourcedefinition', name, '--ignore-not-found', '--output=name']);
+  if (found.trim() !== '') return;
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const versions = ['v1', 'v2'].map((version) => ({ name: version, served: true, storage: version === 'v2', schema }));
+  cluster.defer(() => cluster.kubectl(['delete', 'customresourcedefinition', name, '--ignore-not-found']));
+  await cluster.apply({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name },
+    spec: { group: 'locust.io', names: { kind: 'LocustTest', plural: 'locusttests' }, scope: 'Namespaced', versions },
+  });
+  await until(`${name} known`, 60_000, async () => {
+    await cluster.kubectl(['wait', '--for=condition=established', '--timeout=5s', `customresourcedefinition/${name}`]);
+    return true;
+  });
+}
