@@ -2,7 +2,7 @@
 // Prometheus holds at the end against what Locust printed. It says which programs are real, and what to install if one
 // is missing. It never leaves a program running.
 import { setTimeout as delay } from 'node:timers/promises';
-import { openTimeline, readLogEntry, type Timeline } from './stand-in/timeline.ts';
+import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 import type { Child } from './support/child.ts';
 import { openPod, type Pod, readFinalTotal, START_MS } from './support/pod.ts';
 import {
@@ -39,8 +39,8 @@ export async function runRealDemo(): Promise<number> {
   const timeline = openTimeline({
     write: (text) => process.stdout.write(text),
     speakers: { Locust: 'green', exporter: 'yellow', Prometheus: 'magenta', lastscrape: 'cyan' },
-    hasColor: process.stdout.isTTY === true && readTestVariable('NO_COLOR') === undefined,
-    width: Math.min(process.stdout.columns ?? 110, 130),
+    shownFields: SHOWN_FIELDS,
+    ...readTerminal(process.stdout, readTestVariable('NO_COLOR')),
   });
   timeline.heading('lastscrape demo, on real programs');
   timeline.text(`Programs: ${describePrograms({ ...programs, exporters: [exporter] }, NEEDED).join(', ')}.`);

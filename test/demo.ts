@@ -1,6 +1,6 @@
-// `npm run demo`: one LocustTest pod's end, from start to exit code, in about 16 s. The watcher is the real one, in a process
-// of its own; Locust, the exporter and Prometheus are stand-ins in this process. With --real all four are real
-// (demo-real.ts). It exits 1 if the outcome is not what it must be.
+// `npm run demo`: the end of one load test in two pods, one without lastscrape and one with it, in about 16 s. lastscrape is the
+// real one, in a process of its own; Locust, the exporters and Prometheus are stand-ins in this process. With --real all four
+// are real (demo-real.ts), and there is one pod. It exits 1 if the outcome is not what it must be.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -11,49 +11,56 @@ import { createInterface } from 'node:readline';
 import { type Exporter, openExporter } from './stand-in/exporter.ts';
 import { type Locust, type LocustEvent, openLocust } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
-import { openTimeline, readLogEntry, type Timeline } from './stand-in/timeline.ts';
+import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 
 const USAGE = 'Usage: npm run demo [-- --real]\n';
 
-// Of the stand-in Locust, in ms: a short run whose every phase can be seen.
+// Of the stand-in Locust, in ms: a short run whose every phase can be seen. Its process ends at 9.0 s.
 const LOCUST_TIMES = {
   startMs: 500,
   webDelayMs: 150,
-  readyMs: 850,
-  spawnMs: 1_000,
-  runMs: 6_000,
-  autoquitMs: 2_000,
+  readyMs: 350,
+  spawnMs: 500,
+  runMs: 5_000,
+  autoquitMs: 1_000,
   webCloseMs: 300,
-  exitMs: 1_700,
+  exitMs: 1_200,
   reportMs: 1_000,
   cacheMs: 500,
 };
-// Prometheus scrapes 0.2 s before the run stops at 8.5 s, and next 1.8 s after Locust's exit at 12.5 s: the case in which
-// numbers are lost.
-const SCRAPE_INTERVAL_MS = 6_000;
-const SCRAPE_OFFSET_MS = 2_300;
+// Prometheus scrapes in mid-run, at 5.6 s, and next at 14.6 s: 5.6 s after Locust's exit, which is later than lastscrape's settle time
+// of 3 s. It is the case in which numbers are lost.
+const SCRAPE_INTERVAL_MS = 9_000;
+const SCRAPE_OFFSET_MS = 5_600;
+/** The kubelet ends a native sidecar about a second after the pod's last regular container (seen on Kubernetes 1.36.3). */
+const KUBELET_MS = 1_000;
 /** The whole takes 16 s or so; what takes longer than this is a failure. */
 const LIMIT_MS = 29_000;
 
 const TOTAL = { method: '', name: 'Aggregated' } as const;
 
+/** The two pods' marks: without lastscrape, and with it. */
+const WITHOUT = 'A';
+const WITH = 'B';
+const BOTH = 'A+B';
+
 async function runDemo(): Promise<boolean> {
-  const { NO_COLOR = '' } = process.env;
   const timeline = openTimeline({
     write: (text) => process.stdout.write(text),
-    speakers: { Locust: 'green', exporter: 'yellow', Prometheus: 'magenta', lastscrape: 'cyan' },
-    hasColor: process.stdout.isTTY === true && NO_COLOR === '',
-    width: Math.min(process.stdout.columns ?? 110, 130),
+    speakers: { Locust: 'green', exporter: 'yellow', Prometheus: 'magenta', lastscrape: 'cyan', demo: 'dim' },
+    pods: [WITHOUT, WITH, BOTH],
+    shownFields: SHOWN_FIELDS,
+    ...readTerminal(process.stdout, process.env['NO_COLOR']),
   });
   timeline.heading('lastscrape demo: the last scrape, before the pod completes');
+  timeline.text('One load test, in two pods that Prometheus scrapes at the same moments:');
+  timeline.text(`  ${WITHOUT}  without lastscrape: the exporter ends when Locust has ended`);
+  timeline.text(`  ${WITH}  with lastscrape: the pod is held until one scrape has come`);
+  timeline.text('\nReal: lastscrape, a process of its own with the default settings.');
   timeline.text(
-    'Real: lastscrape, in a process of its own; its settings are the defaults, but for the ports, which are free ones here.',
+    `Stand-ins: Locust (faster than a real one), exporters, Prometheus (every ${SCRAPE_INTERVAL_MS / 1_000} s).`,
   );
-  timeline.text(
-    'Stand-ins in this process, made from recordings of the real programs: Locust (times shortened), ' +
-      `locust_exporter, Prometheus (interval ${SCRAPE_INTERVAL_MS / 1_000} s).`,
-  );
-  timeline.text('"npm run demo -- --real" does it with the real programs that this machine has.\n');
+  timeline.text('"npm run demo -- --real" has real ones, in one pod.\n');
 
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-demo-'));
   try {
@@ -66,70 +73,93 @@ async function runDemo(): Promise<boolean> {
   }
 }
 
+/** What is of one pod: its exporter, and what Prometheus has stored of it. */
+type Lane = { readonly exporter: Exporter; readonly prometheus: Prometheus };
+
 type Stage = AsyncDisposable & {
   readonly locust: Locust;
-  readonly exporter: Exporter;
-  readonly prometheus: Prometheus;
-  /** What Prometheus had stored when Locust's process ended: what would be left without a watcher. */
-  readonly storedAtExit: number | undefined;
+  readonly without: Lane;
+  readonly held: Lane;
 };
 
 async function openStage(timeline: Timeline): Promise<Stage> {
-  let storedAtExit: number | undefined;
   const locust = await openLocust({ ...LOCUST_TIMES, onEvent: tellLocust });
-  const exporter = await openExporter({
-    locustUrl: locust.webUrl,
-    onQuit: (method) => timeline.say('exporter', `got ${method} /quitquitquit: exits at once, without an answer`),
-  });
-  const prometheus = openPrometheus({
-    url: `${exporter.url}/metrics`,
-    intervalMs: SCRAPE_INTERVAL_MS,
-    offsetMs: SCRAPE_OFFSET_MS,
-    onScrape: tellScrape,
-  });
-  timeline.say('exporter', `listens on ${exporter.port}, where Prometheus scrapes it and lastscrape looks`);
+  const without = await openLane(WITHOUT);
+  const held = await openLane(WITH);
+
+  async function openLane(pod: string): Promise<Lane> {
+    const exporter = await openExporter({
+      locustUrl: locust.webUrl,
+      onQuit: (method) => timeline.say('exporter', `got ${method} /quitquitquit, and ends`, undefined, pod),
+    });
+    const prometheus = openPrometheus({
+      url: `${exporter.url}/metrics`,
+      intervalMs: SCRAPE_INTERVAL_MS,
+      offsetMs: SCRAPE_OFFSET_MS,
+      onScrape: (result) => tellScrape(pod, exporter, prometheus, result),
+    });
+    return { exporter, prometheus };
+  }
 
   function tellLocust({ kind, requests }: LocustEvent): void {
     const words: Record<LocustEvent['kind'], string> = {
-      masterPortOpened: `has started: the master's port ${locust.masterPort} is open`,
-      webPortOpened: `web page open on ${locust.webPort}; waits for its worker`,
+      masterPortOpened: 'has started: its port for workers (5557) is open',
+      webPortOpened: 'its web page is open; waits for its worker',
       spawning: 'starts the users',
-      running: 'all users are there: the test runs',
-      stopped: `run time over: ${requests} requests made; waits for its autoquit`,
+      running: `all users are there: the test runs for ${LOCUST_TIMES.runMs / 1_000} s`,
+      stopped: `the test is over: ${requests} requests; waits for autoquit`,
       autoquit: 'autoquit: shuts down',
-      webPortClosed: `the web page's port ${locust.webPort} is closed; the exporter's connection lives on`,
-      exited: `the process has ended, port ${locust.masterPort} is closed. Final total: ${requests} requests`,
+      webPortClosed: 'its web page is closed',
+      exited: `has ended, its port is closed. In all: ${requests} requests`,
     };
-    timeline.say('Locust', words[kind], kind === 'exited' ? 'bold' : undefined);
-    if (kind === 'exited') storedAtExit = prometheus.lastSample('locust_requests_num_requests', TOTAL)?.value;
+    timeline.say('Locust', words[kind], kind === 'exited' ? 'bold' : undefined, BOTH);
+    if (kind === 'exited') void endWithout();
   }
 
-  function tellScrape({ number, failure, tookMs }: ScrapeResult): void {
+  async function endWithout(): Promise<void> {
+    timeline.say('demo', 'lastscrape waits 3 s, in case the port comes back', 'dim', WITH);
+    await new Promise((resolve) => setTimeout(resolve, KUBELET_MS));
+    await without.exporter.close();
+    timeline.say('exporter', 'ended by the kubelet; the Job is complete', 'bold', WITHOUT);
+  }
+
+  function tellScrape(
+    pod: string,
+    exporter: Exporter,
+    prometheus: Prometheus,
+    { number, failure }: ScrapeResult,
+  ): void {
     if (failure !== undefined) {
-      timeline.say('Prometheus', `scrape ${number} failed: ${failure}`);
+      const why = exporter.isOpen ? failure : 'no target any more; the end is lost';
+      timeline.say('Prometheus', `scrape ${number}: ${why}`, 'red', pod);
       return;
     }
-    const total = prometheus.lastSample('locust_requests_num_requests', TOTAL)?.value;
+    const total = readStored({ exporter, prometheus });
     const up = prometheus.lastSample('locust_up')?.value;
     timeline.say(
       'Prometheus',
-      `scrape ${number}: stores a total of ${total ?? 'nothing'}, locust_up ${up} (${Math.round(tookMs)} ms)`,
+      `scrape ${number}: stores ${total ?? 'no'} requests, locust_up ${up}`,
       up === 0 ? 'bold' : undefined,
+      pod,
     );
   }
 
   return {
     locust,
-    exporter,
-    prometheus,
-    get storedAtExit() {
-      return storedAtExit;
-    },
+    without,
+    held,
     async [Symbol.asyncDispose]() {
-      await Promise.all([prometheus.close(), exporter.close(), locust.close()]);
+      await Promise.all([without, held].flatMap(({ exporter, prometheus }) => [prometheus.close(), exporter.close()]));
+      await locust.close();
     },
   };
 }
+
+function readStored({ prometheus }: Lane): number | undefined {
+  return prometheus.lastSample('locust_requests_num_requests', TOTAL)?.value;
+}
+
+const HOLD = 'the pod is held: until the next scrape, at most 90 s';
 
 type Watched = {
   readonly exitCode: number | NodeJS.Signals | null;
@@ -142,19 +172,20 @@ async function runWatcher(timeline: Timeline, stage: Stage, terminationLog: stri
   const child = spawn(process.execPath, [join(import.meta.dirname, '../bin/lastscrape.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      LASTSCRAPE_METRICS_URL: `http://localhost:${stage.exporter.port}/metrics`,
+      LASTSCRAPE_METRICS_URL: `http://localhost:${stage.held.exporter.port}/metrics`,
       LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${stage.locust.masterPort}`,
       LASTSCRAPE_TERMINATION_LOG: terminationLog,
     },
   });
-  timeline.say('lastscrape', `process ${child.pid} started`);
+  timeline.say('lastscrape', 'starts, and polls once a second; only changes are shown', undefined, WITH);
   const limit = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
   let report: Watched['report'];
-  createInterface(child.stderr).on('line', (line) => timeline.log('lastscrape', line));
+  createInterface(child.stderr).on('line', (line) => timeline.log('lastscrape', line, WITH));
   createInterface(child.stdout).on('line', (line) => {
     const entry = readLogEntry(line);
     report = entry?.msg === 'report' ? entry.fields : undefined;
-    if (report === undefined) timeline.log('lastscrape', line);
+    if (report === undefined) timeline.log('lastscrape', line, WITH);
+    if (entry?.msg === 'main ended') timeline.say('demo', HOLD, 'dim', WITH);
   });
   const exitCode = await new Promise<Watched['exitCode']>((resolve, reject) => {
     child.on('error', reject);
@@ -162,35 +193,49 @@ async function runWatcher(timeline: Timeline, stage: Stage, terminationLog: stri
     child.on('close', (code, signal) => resolve(signal ?? code));
   });
   clearTimeout(limit);
-  timeline.say('lastscrape', `exits with ${exitCode}: the pod's last container has ended, so the Job completes`);
+  timeline.say('lastscrape', `exits with ${exitCode}; the Job is complete`, 'bold', WITH);
   return { exitCode, report };
 }
 
 function reportOutcome(timeline: Timeline, stage: Stage, watcher: Watched, message: string | undefined): boolean {
-  const { locust, exporter, prometheus, storedAtExit } = stage;
-  const { report } = watcher;
-  const { outcome } = report ?? {};
-  timeline.heading('The report (its summary is what "kubectl describe pod" shows)');
-  timeline.fields(report ?? {});
-  if (message !== undefined) timeline.text(`\nAs the termination message it has ${Buffer.byteLength(message)} bytes.`);
+  const { locust, without, held } = stage;
+  const { summary, ...fields } = watcher.report ?? {};
+  timeline.heading('The report: the termination message, shown by "kubectl describe pod"');
+  timeline.text(`  ${summary}\n`);
+  timeline.fields(fields);
 
   timeline.heading('The verdict');
-  const stored = prometheus.lastSample('locust_requests_num_requests', TOTAL)?.value;
-  const up = prometheus.lastSample('locust_up')?.value;
+  const [lost, stored] = [readStored(without), readStored(held)];
+  const [lostUp, up] = [without, held].map(({ prometheus }) => prometheus.lastSample('locust_up')?.value);
   const checks: [isRight: boolean, text: string][] = [
-    [stored === locust.requests, `Locust's final total is ${locust.requests}; Prometheus has stored ${stored}`],
+    [stored === locust.requests, `Locust's total is ${locust.requests}; Prometheus has stored ${stored}`],
     [up === 0, `Prometheus has stored that Locust ended (locust_up ${up})`],
-    [!exporter.isOpen, exporter.isOpen ? 'the exporter still runs' : 'the exporter is gone'],
-    [outcome === 'scraped', `lastscrape's outcome is "${outcome}"`],
-    [message !== undefined && isSameReport(message, report), 'the termination message is the report'],
+    [!held.exporter.isOpen, held.exporter.isOpen ? 'the exporter still runs' : 'the exporter is gone'],
+    [fields['outcome'] === 'scraped', `lastscrape's outcome is "${fields['outcome']}"`],
+    [message !== undefined && isSameReport(message, watcher.report), 'the termination message is the report'],
     [watcher.exitCode === 0, `lastscrape's exit code is ${watcher.exitCode}`],
+    [
+      lost !== undefined && lost < locust.requests,
+      `without lastscrape ${locust.requests - (lost ?? 0)} requests are lost`,
+    ],
   ];
   for (const [isRight, text] of checks)
     timeline.text(`  ${isRight ? 'ok ' : 'NOT'}  ${text}`, isRight ? 'green' : 'red');
-  timeline.text(
-    `\nHad the exporter ended together with Locust, the last total in Prometheus would have been ` +
-      `${storedAtExit ?? 'nothing'} of ${locust.requests}.`,
-  );
+
+  timeline.heading('What Prometheus has in the end');
+  const { heldSeconds } = fields;
+  const ended = (value: number | undefined) => (value === 0 ? 'yes' : 'no');
+  const rows = [
+    ['', `${WITHOUT}: without`, `${WITH}: with lastscrape`],
+    ['requests', `${lost ?? 'none'} of ${locust.requests}`, `${stored ?? 'none'} of ${locust.requests}`],
+    ['that the test has ended', ended(lostUp), ended(up)],
+    [
+      'pod held after Locust',
+      `${(KUBELET_MS / 1_000).toFixed(1)} s`,
+      typeof heldSeconds === 'number' ? `${heldSeconds.toFixed(1)} s` : '?',
+    ],
+  ];
+  for (const [name = '', one = '', other = ''] of rows) timeline.text(`  ${name.padEnd(25)}${one.padEnd(14)}${other}`);
   return checks.every(([isRight]) => isRight);
 }
 

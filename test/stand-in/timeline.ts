@@ -9,17 +9,29 @@ export type TimelineOptions = {
   readonly write: (text: string) => void;
   /** Who may speak, in the colours that they speak in; it sets the width of the column. */
   readonly speakers: Readonly<Record<string, Tone>>;
+  /** Where several pods are shown: their marks, in a column of their own. */
+  readonly pods?: readonly string[];
+  /** The fields of a log entry that are shown; default all. Those of a warning or an error always are. */
+  readonly shownFields?: readonly string[];
   /** Default false: plain text, for a pipe, or where NO_COLOR is set. */
   readonly hasColor?: boolean;
-  /** Longer lines are wrapped between words; default 110 characters. */
+  /** Longer lines are wrapped between words; default, and 0: none is. */
   readonly width?: number;
 };
 
+/** How wide a terminal is, and whether it shows colours; a pipe has no width, and some terminals say 0. */
+export function readTerminal(
+  stdout: { readonly isTTY?: boolean; readonly columns?: number },
+  noColor: string | undefined,
+): Required<Pick<TimelineOptions, 'hasColor' | 'width'>> {
+  return { hasColor: stdout.isTTY === true && (noColor ?? '') === '', width: stdout.columns ?? 0 };
+}
+
 export type Timeline = {
-  /** One line now: when, who, what. */
-  say(speaker: string, text: string, tone?: Tone): void;
+  /** One line now: when, who, what; `pod` is one of the marks. */
+  say(speaker: string, text: string, tone?: Tone, pod?: string): void;
   /** One line of the watcher's log, as its entry in the timeline; what is no JSON object is shown as it is. */
-  log(speaker: string, line: string): void;
+  log(speaker: string, line: string, pod?: string): void;
   /** Text without a time, between blank lines. */
   heading(text: string): void;
   /** Lines without a time, wrapped. */
@@ -35,6 +47,9 @@ export type LogEntry = {
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
+/** The fields of the watcher's log that both demos show. */
+export const SHOWN_FIELDS = ['outcome', 'heldSeconds', 'target', 'hint'];
+
 /** Reads a line of the watcher's log; `undefined` if it is not one. */
 export function readLogEntry(line: string): LogEntry | undefined {
   try {
@@ -49,40 +64,49 @@ export function readLogEntry(line: string): LogEntry | undefined {
 export function describeFields(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== null && value !== undefined && value !== '')
-    .map(([name, value]) => `${splitWords(name)} ${describeValue(value)}`)
+    .map(([name, value]) => `${splitWords(name)} ${describeValue(value, name)}`)
     .join(', ');
 }
 
 /** Opens a timeline whose seconds count from now. */
 export function openTimeline(options: TimelineOptions): Timeline {
-  const { write, speakers, hasColor = false, width = 110 } = options;
+  const { write, speakers, pods = [], shownFields, hasColor = false } = options;
+  const width = options.width === undefined || options.width === 0 ? Number.POSITIVE_INFINITY : options.width;
   const openedMs = performance.now();
+  const podWidth = Math.max(0, ...pods.map((pod) => pod.length));
   const columnWidth = Math.max(...Object.keys(speakers).map((speaker) => speaker.length));
 
   function paint(text: string, tone: Tone | undefined): string {
     return hasColor && tone !== undefined ? `\u001b[${CODES[tone]}m${text}\u001b[0m` : text;
   }
 
-  function say(speaker: string, text: string, tone?: Tone): void {
-    const time = `${((performance.now() - openedMs) / 1_000).toFixed(1).padStart(5)} s`;
-    const indent = time.length + columnWidth + 4;
-    const [first = '', ...rest] = wrap(text, Math.max(30, width - indent));
-    write(`${paint(time, 'dim')}  ${paint(speaker.padEnd(columnWidth), speakers[speaker])}  ${paint(first, tone)}\n`);
+  function say(speaker: string, text: string, tone?: Tone, pod = ''): void {
+    const time = `${((performance.now() - openedMs) / 1_000).toFixed(1).padStart(4)} s`;
+    const mark = podWidth === 0 ? '' : `${pod.padEnd(podWidth)}  `;
+    const indent = time.length + mark.length + columnWidth + 4;
+    const [first = '', ...rest] = wrap(text, Math.max(20, width - indent));
+    const who = paint(speaker.padEnd(columnWidth), speakers[speaker]);
+    write(`${paint(time, 'dim')}  ${mark}${who}  ${paint(first, tone)}\n`);
     for (const line of rest) write(`${' '.repeat(indent)}${paint(line, tone)}\n`);
   }
 
   return {
     say,
-    log(speaker, line) {
+    log(speaker, line, pod) {
       const entry = readLogEntry(line);
-      if (entry === undefined) return say(speaker, line, 'red');
-      const fields = describeFields(entry.fields);
+      if (entry === undefined) return say(speaker, line, 'red', pod);
       const isLoud = entry.level === 'warn' || entry.level === 'error';
+      const isShown = ([name]: [string, unknown]) => isLoud || shownFields === undefined || shownFields.includes(name);
+      const fields = describeFields(Object.fromEntries(Object.entries(entry.fields).filter(isShown)));
       const text = `${isLoud ? `${entry.level}: ` : ''}${entry.msg}${fields === '' ? '' : ` (${fields})`}`;
-      say(speaker, text, isLoud ? 'red' : undefined);
+      say(speaker, text, isLoud ? 'red' : undefined, pod);
     },
     heading(text) {
-      write(`\n${paint(text, 'bold')}\n\n`);
+      write(
+        `\n${wrap(text, width)
+          .map((line) => `${paint(line, 'bold')}\n`)
+          .join('')}\n`,
+      );
     },
     text(text, tone) {
       for (const line of wrap(text, width)) write(`${paint(line, tone)}\n`);
@@ -91,7 +115,9 @@ export function openTimeline(options: TimelineOptions): Timeline {
       const names = Object.keys(fields).map(splitWords);
       const nameWidth = Math.max(0, ...names.map((name) => name.length));
       for (const [name, value] of Object.entries(fields)) {
-        write(`  ${paint(splitWords(name).padEnd(nameWidth), 'dim')}  ${describeValue(value)}\n`);
+        const [first = '', ...rest] = wrap(describeValue(value, name), Math.max(20, width - nameWidth - 4));
+        write(`  ${paint(splitWords(name).padEnd(nameWidth), 'dim')}  ${first}\n`);
+        for (const line of rest) write(`${' '.repeat(nameWidth + 4)}${line}\n`);
       }
     },
   };
@@ -113,9 +139,13 @@ function splitWords(name: string): string {
   return name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }
 
-function describeValue(value: unknown): string {
-  if (typeof value === 'number') return String(Math.round(value * 1_000) / 1_000);
-  if (Array.isArray(value)) return value.map(describeValue).join(' + ');
+function describeValue(value: unknown, name: string): string {
+  // A person reads 3 s, not 3.003.
+  if (typeof value === 'number') {
+    const digits = !/seconds/i.test(name) ? 3 : value < 1 ? 2 : 1;
+    return String(Number(value.toFixed(digits)));
+  }
+  if (Array.isArray(value)) return value.map((each) => describeValue(each, name)).join(' + ');
   if (typeof value === 'object' && value !== null) return describeFields({ ...value });
   return String(value);
 }

@@ -1,0 +1,104 @@
+// The demo as it is seen: in a pipe and in terminals of several widths, all at once, since each takes 16 s.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, test } from 'node:test';
+import { gateProgram } from './support/dist.ts';
+
+const FILE = 'test/demo.test.ts';
+/** 16 s by itself; it gives up by itself after 29 s of lastscrape. */
+const DEMO_MS = 120_000;
+/** Where a terminal ends a line. */
+const LINE_END = /\r*\n/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what colours begin with
+const COLOURS = /\u001b\[\d+m/g;
+
+const skip = gateProgram(FILE, 'script', 'bsdutils');
+
+type Shown = { readonly code: number; readonly lines: readonly string[]; readonly hasColor: boolean };
+
+/** Runs it; `columns`: in a terminal that says it is that wide. */
+async function runDemo(columns?: number, env: Readonly<Record<string, string>> = {}): Promise<Shown> {
+  const demo = `${process.execPath} ${join(import.meta.dirname, 'demo.ts')}`;
+  const command =
+    columns === undefined
+      ? ['sh', '-c', demo]
+      : ['script', '--quiet', '--return', '--command', `stty cols ${columns}; ${demo}`, '/dev/null'];
+  const [file = '', ...args] = command;
+  const { PATH = '' } = process.env;
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH, ...env } });
+  const [[code], shown] = await Promise.all([once(child, 'close'), text(child.stdout)]);
+  return { code, lines: shown.replaceAll(COLOURS, '').split(LINE_END), hasColor: shown.includes('\u001b[') };
+}
+
+/** The lines of the timeline: seconds, pod, who, what. */
+function readTimeline(lines: readonly string[]): readonly { atSeconds: number; pod: string; what: string }[] {
+  return lines.flatMap((line) => {
+    const [, seconds, pod = '', what = ''] = /^ *(\d+\.\d) s {2}(A\+B|A|B) +(.+)$/.exec(line) ?? [];
+    return seconds === undefined ? [] : [{ atSeconds: Number(seconds), pod, what }];
+  });
+}
+
+describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
+  test('in a pipe: the hold is seen, nobody is left in silence, and the two numbers stand side by side', async () => {
+    const { code, lines, hasColor } = await runDemo();
+    assert.equal(code, 0, lines.join('\n'));
+    assert.equal(hasColor, false);
+    const timeline = readTimeline(lines);
+    const at = (pod: string, what: RegExp) => timeline.findIndex((line) => line.pod === pod && what.test(line.what));
+    const order = [
+      at('A+B', /^Locust +has ended/),
+      at('A', /^exporter +ended by the kubelet/),
+      at('B', /^lastscrape +main ended/),
+      at('B', /^demo +the pod is held/),
+      at('B', /^Prometheus +scrape 2: stores 219 requests, locust_up 0/),
+      at('B', /^lastscrape +exits with 0/),
+    ];
+    assert.ok(order[0] !== -1);
+    assert.deepEqual(
+      order,
+      order.toSorted((one, other) => one - other),
+      lines.join('\n'),
+    );
+    assert.ok(at('A', /^Prometheus +scrape 2: no target any more/) > 0);
+    // Of what is silent for longer the line before says why: a test that runs for so long, a wait, a hold.
+    for (const [index, { atSeconds, what }] of timeline.entries()) {
+      const next = timeline[index + 1];
+      if (next === undefined || next.atSeconds - atSeconds < 2.5) continue;
+      assert.match(what, /runs for 5 s|is complete/, `silent for ${next.atSeconds - atSeconds} s`);
+    }
+    assert.doesNotMatch(lines.join('\n'), /\d\.\d{3}(?!Z)\b/, 'more digits than anybody reads');
+    const [, lost, stored] = lines.flatMap((line) => /^ {2}requests +(\d+) of 219 +(\d+) of 219$/.exec(line) ?? []);
+    assert.ok(Number(lost) < 219 && stored === '219', `${lost} and ${stored}`);
+  });
+
+  for (const columns of [0, 80, 200]) {
+    test(`in a terminal of ${columns} columns no line is wrapped`, async () => {
+      const { code, lines, hasColor } = await runDemo(columns);
+      assert.equal(code, 0, lines.join('\n'));
+      assert.equal(hasColor, true);
+      assert.deepEqual(
+        lines.filter((line) => line.length > 80),
+        [],
+      );
+      assert.deepEqual(
+        lines.filter((line) => /^ {24,}\S/.test(line) && !line.includes('A: without')),
+        [],
+      );
+    });
+  }
+
+  test('in a narrow terminal lines are wrapped between words, without colours where none are wanted', async () => {
+    const { code, lines, hasColor } = await runDemo(60, { NO_COLOR: '1' });
+    assert.equal(code, 0, lines.join('\n'));
+    assert.equal(hasColor, false);
+    assert.deepEqual(
+      lines.filter((line) => line.length > 60),
+      [],
+    );
+    assert.ok(readTimeline(lines).length > 20);
+  });
+});
