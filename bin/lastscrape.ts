@@ -1,4 +1,5 @@
 // The program. The only file that names `process`: everything of it goes to main() as a parameter.
+// It is bundled as CommonJS, which has no await at the top.
 
 import { main } from '../src/main.ts';
 
@@ -6,7 +7,7 @@ import { main } from '../src/main.ts';
 process.stdout.on('error', () => {});
 process.stderr.on('error', () => {});
 
-const { code, isUrgent } = await main({
+main({
   env: process.env,
   argv: process.argv.slice(2),
   stdout: (text) => process.stdout.write(text),
@@ -25,6 +26,7 @@ const { code, isUrgent } = await main({
   nodeVersion: process.versions.node,
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
+}).then(({ code, isUrgent }) => {
+  process.exitCode = code;
+  if (isUrgent) process.exit();
 });
-process.exitCode = code;
-if (isUrgent) process.exit();

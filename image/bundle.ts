@@ -80,8 +80,7 @@ export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundl
   });
   const program = await bundle(root, {
     entryPoints: ['bin/lastscrape.ts'],
-    // A main of pkg's SEA mode is CommonJS, which has no await at the top.
-    plugins: [topLevelAwait(root), standIns(root), shortLiterals(), asText('yaml', yaml.bytes.toString('latin1'))],
+    plugins: [standIns(root), shortLiterals(), asText('yaml', yaml.bytes.toString('latin1'))],
     define: {
       LASTSCRAPE_COMMIT: JSON.stringify(commit),
       // undici's own name for "built by esbuild into Node": leaves the experimental parser out.
@@ -182,24 +181,4 @@ function asText(name: string, text: string): Plugin {
 
 function piecesOf(text: string): string {
   return `${JSON.stringify(text.match(PIECE))}.join('')`;
-}
-
-/** Puts what follows the imports of the entry into an async function. */
-function topLevelAwait(root: string): Plugin {
-  const entry = join(root, 'bin/lastscrape.ts');
-  return {
-    name: 'top-level-await',
-    setup: (build) => {
-      build.onLoad({ filter: /\/bin\/lastscrape\.ts$/ }, ({ path }) => {
-        if (path !== entry) return undefined;
-        const lines = readFileSync(path, 'utf8').split('\n');
-        const last = lines.findLastIndex((line) => /^import .* from '.*';$/.test(line));
-        const [imports, body] = [lines.slice(0, last + 1), lines.slice(last + 1)];
-        if (body.some((line) => /^(import|export)\b/.test(line))) {
-          throw new Error('Cannot bundle bin/lastscrape.ts: it must import first, one line each, and export nothing');
-        }
-        return { contents: `${imports.join('\n')}\n(async () => {${body.join('\n')}\n})();\n`, loader: 'ts' };
-      });
-    },
-  };
 }
