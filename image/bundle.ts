@@ -56,7 +56,6 @@ const STAND_INS = [
   },
   { filter: /^node:http$/, importer: 'node_modules/undici/', path: 'image/slim-http.cjs' },
   { filter: /^node:assert$/, importer: 'node_modules/undici/', path: 'image/slim-assert.cjs' },
-  { filter: /^node:fs\/promises$/, importer: 'src/', path: 'image/slim-fs-promises.ts' },
 ] as const;
 
 /**

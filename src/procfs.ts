@@ -1,7 +1,7 @@
 // The processes of the pod, as /proc shows them where its containers share one PID namespace: which have a name, which
 // still run, who owns a port. Looks only, and never rejects. What each file holds: Linux man-pages, proc(5).
 
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile, readlink } from './files.ts';
 
 /** One process: a PID alone may be given to another one later. */
 export type ProcessId = {

@@ -48,9 +48,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   'parse-result': { parts: [], why: 'a leaf' },
   redact: { parts: [], why: 'a leaf' },
   version: { parts: [], why: 'a leaf' },
-  procfs: { parts: [], why: 'a leaf: it says what /proc shows, whoever asks' },
+  files: { parts: [], why: 'a leaf' },
+  procfs: { parts: ['files'], why: 'it says what /proc shows, whoever asks' },
   observe: {
-    parts: ['wire', 'net', 'procfs', 'clock', 'type decide', 'type parse-result'],
+    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'type decide', 'type parse-result'],
     why: 'an observation says what it saw and decides nothing',
   },
   act: {

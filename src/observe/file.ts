@@ -1,7 +1,7 @@
 // `file:PATH`: main is done when PATH exists. A missing file proves that main is alive, and one that exists that it was:
 // main makes it at its end. An emptyDir is empty when a pod starts.
 
-import { stat } from 'node:fs/promises';
+import { stat } from '../files.ts';
 import type { ConditionKind } from './condition.ts';
 
 export const fileKind: ConditionKind = {

@@ -2,9 +2,9 @@
 // pkg/tombstone): `Born` is written just after main started, `Died` and `ExitCode` when it ended; a restart writes the file
 // anew with `Born` alone. The file is truncated and then written, so a reader may see it empty.
 
-import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { ConditionObservation } from '../decide/model.ts';
+import { readFile, stat } from '../files.ts';
 import type { ConditionKind } from './condition.ts';
 
 /** A tombstone is three lines; a longer file is none. */
