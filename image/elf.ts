@@ -118,7 +118,10 @@ export function readInterpreter(bytes: Buffer): string | null {
   return segment === undefined ? null : readText(bytes, segment.offset);
 }
 
-/** Drops every section that is not loaded (symbols, debug information, comments): what `strip` does. */
+/**
+ * Drops every section that is not loaded (symbols, debug information, comments): what `strip` does. Gains 14 % of the binary, 8 % of
+ * the compressed layer. Wrong: the kernel or the loader refuses the file, at every start.
+ */
 export function stripSections(bytes: Buffer): Buffer {
   const { segments, sections } = readElf(bytes);
   const kept = sections.filter(({ flags }, index) => index === 0 || (flags & SHF_ALLOC) !== 0);
@@ -136,7 +139,8 @@ export function stripSections(bytes: Buffer): Buffer {
 /**
  * Takes `hole` out of the file and out of memory: it must lie in one loaded segment, begin and end at multiples of
  * `PAGE_BYTES`, hold zeros, and nothing may read it at run time (a read is a segmentation fault). The program headers,
- * one more than before, go to `segmentsAt`.
+ * one more than before, go to `segmentsAt`. For the data of ICU this gains 27 % of the binary, 29 of 109 MB, and nothing of the
+ * compressed layer. Wrong: the kernel or the loader refuses the file, or a read ends the program by SIGSEGV.
  * It must lie before the hole, in the file as in memory: kernels before 5.18 take it for `e_phoff` behind the first
  * segment (Linux commit 0da1d5002745).
  */

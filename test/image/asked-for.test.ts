@@ -1,5 +1,6 @@
 // What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, nor for the
-// API client and TLS of `container:`. Runs the bundle itself; V8's own coverage says which modules of it ran.
+// API client and TLS of `container:`, and nobody for modules of Node that have a stand-in or a wrapper because of what they cost
+// (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's own coverage says which modules of it ran.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,6 +21,8 @@ const BUNDLE = [
 ];
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
 const LAZY = ['src/net/dial-tls.ts', 'src/observe/pod-reader.ts', 'src/wire/pod-status.ts', 'text:yaml'];
+/** Modules of Node that nothing loads but undici or a careless import. */
+const DEAR = ['assert', 'http', 'http2', 'internal/fs/promises', 'tls'];
 const DIED = 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n';
 
 type Coverage = {
@@ -36,7 +39,8 @@ type Coverage = {
 type Run = Pick<Ended, 'code' | 'report'> & {
   /** The modules of the bundle that ran. */
   readonly ran: readonly string[];
-  readonly hasTls: boolean;
+  /** Those of DEAR that were loaded. */
+  readonly dear: readonly string[];
 };
 
 /** Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the tombstone of main. */
@@ -69,28 +73,30 @@ async function run(conditions: (masterPort: number, tombstone: string) => string
   const loaded = (stderr.split(MARK)[1] ?? '').trim().split(',');
   // The exporter's client is always there: what is not there next to it means something.
   assert.ok(loaded.includes('NativeModule net'), stderr);
-  return { code, report, ran, hasTls: loaded.includes('NativeModule tls') };
+  return { code, report, ran, dear: DEAR.filter((name) => loaded.includes(`NativeModule ${name}`)) };
 }
 
 const lazyOf = (ran: readonly string[]) => LAZY.filter((name) => ran.includes(name));
 
-test('the bundle loads neither a YAML reader nor an API client nor TLS by default', { skip }, async () => {
-  const { code, report, ran, hasTls } = await run((port) => `metric:locust_up,port:${port}`);
+test('the bundle loads neither a YAML reader nor an API client nor a dear module of Node by default', {
+  skip,
+}, async () => {
+  const { code, report, ran, dear } = await run((port) => `metric:locust_up,port:${port}`);
   assert.deepEqual([code, report?.['outcome']], [0, 'released']);
   assert.ok(ran.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
-  assert.deepEqual([lazyOf(ran), hasTls], [[], false]);
+  assert.deepEqual([lazyOf(ran), dear], [[], []]);
 });
 
 test('the bundle loads the YAML reader for tombstone:, reads with it, and nothing of the API client', {
   skip,
 }, async () => {
-  const { code, report, ran, hasTls } = await run((_, tombstone) => `tombstone:${tombstone}`);
+  const { code, report, ran, dear } = await run((_, tombstone) => `tombstone:${tombstone}`);
   assert.deepEqual([code, report?.['mainExitCodes']], [0, { main: 3 }]);
-  assert.deepEqual([lazyOf(ran), hasTls], [['text:yaml'], false]);
+  assert.deepEqual([lazyOf(ran), dear], [['text:yaml'], []]);
 });
 
 test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {
-  const { code, ran, hasTls } = await run(() => 'container:load');
+  const { code, ran, dear } = await run(() => 'container:load');
   assert.equal(code, 78, 'this machine is no pod');
-  assert.deepEqual([lazyOf(ran), hasTls], [LAZY.filter((name) => name.startsWith('src/')), true]);
+  assert.deepEqual([lazyOf(ran), dear], [LAZY.filter((name) => name.startsWith('src/')), ['tls']]);
 });
