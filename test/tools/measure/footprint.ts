@@ -244,7 +244,7 @@ async function measureGrowth(bench: Bench, seconds: number): Promise<readonly Gr
       const after = await readMoment(one);
       const start = before[index] ?? after;
       const samples = costs[index] ?? [];
-      const looks = [...one.readLog().matchAll(/"msg":"look","tookSeconds":([\d.]+)/g)].map(([, text]) => Number(text));
+      const looks = [...one.readLog().matchAll(/"msg":"poll","tookSeconds":([\d.]+)/g)].map(([, text]) => Number(text));
       return {
         bodyBytes: one.bodyBytes,
         residentBytes: medianOf(samples.map((cost) => cost.residentBytes)),
