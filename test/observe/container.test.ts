@@ -172,7 +172,7 @@ test('observe() follows a container from its start through restarts, and asks ev
         exitCodes: {},
       });
       file = 'on-failure.2-running';
-      assert.equal((await look()).kind, 'unknown', 'served again');
+      assert.equal((await look()).kind, 'notStarted', 'served again');
       advance(RUNNING_AGE_MS);
       assert.deepEqual(await look(), { kind: 'alive', seen: 'container fails running', exitCodes: {} });
       for (const [next, seen] of [
@@ -188,6 +188,7 @@ test('observe() follows a container from its start through restarts, and asks ev
         kind: 'done',
         seen: 'container good ended with 0',
         provesWasAlive: true,
+        answerNumber: 4,
         exitCodes: { good: 0 },
       });
       assert.equal(server.requests.length, 4, 'conditions share an answer');
