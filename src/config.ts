@@ -123,8 +123,8 @@ export type Config = {
   readonly isExporterRead: boolean;
 };
 
-/** What the program knows of itself: its version, its process. */
-export type Self = Pick<TargetContext, 'version' | 'pid' | 'kill'>;
+/** What the program knows of itself: its version, its process, its pod. */
+export type Self = Pick<TargetContext, 'version' | 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
 
 /** What reading the environment came to. */
 export type ConfigResult = { readonly config: Config } | Misconfigured;
@@ -182,7 +182,7 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
   };
   const metricsUrl = read('LASTSCRAPE_METRICS_URL', parseMetricsUrl);
   const sidecars = isNoneOf(env, 'LASTSCRAPE_SIDECARS') ? [] : readEntries('LASTSCRAPE_SIDECARS', parseContainerName);
-  const watching: ConditionContext = { pid: self.pid, env, version: self.version, sidecars };
+  const watching: ConditionContext = { pid: self.pid, pod: self.pod, sidecars };
   const conditions = readEntries('LASTSCRAPE_DONE_WHEN', (entry) => parseCondition(entry, kinds.conditions, watching));
   const isWhole = unreadable.includes('LASTSCRAPE_DONE_WHEN') || conditions.some(({ text }) => text === 'container:*');
   if (sidecars.length > 0 && !isWhole) {

@@ -33,12 +33,13 @@ import type { State } from './decide/state.ts';
 import { formatHelp, formatPlan } from './help.ts';
 import { openLog } from './log.ts';
 import { type LoopParts, runLoop, type Signals } from './loop.ts';
-import type { Condition, ConditionKind } from './observe/condition.ts';
+import type { ConditionKind } from './observe/condition.ts';
 import { containerKind } from './observe/container.ts';
 import { openExporter } from './observe/exporter.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
 import { beginObservation } from './observe/observation.ts';
+import { openPodSource } from './observe/pod-source.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
@@ -107,18 +108,26 @@ export async function main(process: Process): Promise<Exit> {
   }
   // Before entries are checked, which asks servers: PID 1 of a container never hears of a signal that nobody listened to.
   const heard = argv[0] === '--check' ? null : listen(process);
-  const result = await checked(readConfig(process.env, KINDS, selfOf(process)));
+  const pod = openPodSource(process.env, VERSION);
+  try {
+    return await checkOrRun(process, heard, { version: VERSION, pid: process.pid, kill: process.kill, pod });
+  } finally {
+    await pod.close();
+  }
+}
+
+async function checkOrRun(process: Process, heard: Heard | null, self: Self): Promise<Exit> {
+  const result = await checked(readConfig(process.env, KINDS, self));
   if (!('config' in result)) {
     process.stderr(`${result.problems.join('\n')}\n`);
     if (heard === null) return leave(EXIT.misconfigured);
     const report = fitReport(buildMisconfiguredReport(result.problems, VERSION));
     const problem = writeReport(result.terminationLog, report);
     if (problem !== null) process.stderr(`${problem}\n`);
-    return result.isExitZero ? outlastMain(process, result, heard) : leave(EXIT.misconfigured);
+    return result.isExitZero ? outlastMain(process, result, heard, self) : leave(EXIT.misconfigured);
   }
   if (heard === null) {
     process.stdout(formatPlan(result.config, await inspect(result.config, process.pid)));
-    await closeAll(result.config.conditions);
     return leave(EXIT.done);
   }
   return run(process, result.config, heard);
@@ -139,16 +148,7 @@ async function checked(result: ConfigResult): Promise<ConfigResult> {
   for (const { text, check } of conditions) await add(text, 'LASTSCRAPE_DONE_WHEN', check);
   for (const { name, check } of targets) await add(name, 'LASTSCRAPE_QUIT', check);
   if (problems.length === 0) return result;
-  await closeAll(conditions);
   return { problems, unreadable, isExitZero, terminationLog };
-}
-
-function selfOf({ pid, kill }: Process): Self {
-  return { version: VERSION, pid, kill };
-}
-
-async function closeAll(conditions: readonly Condition[]): Promise<void> {
-  for (const { close } of conditions) await close?.();
 }
 
 /** What `--check` can tell of this very pod. */
@@ -254,6 +254,7 @@ async function outlastMain(
   process: Process,
   { unreadable }: Misconfigured,
   { signals, secondSignal }: Heard,
+  self: Self,
 ): Promise<Exit> {
   const readable = Object.entries(process.env).filter(([name]) => !unreadable.includes(name));
   const env = {
@@ -263,7 +264,7 @@ async function outlastMain(
     // They belong to an entry of DONE_WHEN.
     ...(unreadable.includes('LASTSCRAPE_DONE_WHEN') ? { LASTSCRAPE_SIDECARS: '' } : {}),
   };
-  const result = readConfig(env, KINDS, selfOf(process));
+  const result = readConfig(env, KINDS, self);
   if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
   process.onUncaught(() => EXIT.done);
   await watch(process, result.config, signals, { log: () => {}, beforeQuit: () => {}, progress: () => {} });
@@ -308,7 +309,6 @@ async function watch(
     });
   } finally {
     await exporter?.close();
-    await closeAll(config.conditions);
   }
 }
 

@@ -51,8 +51,8 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   files: { parts: [], why: 'a leaf' },
   procfs: { parts: ['files'], why: 'it says what /proc shows, whoever asks' },
   observe: {
-    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'type decide', 'type parse-result'],
-    why: 'an observation says what it saw and decides nothing',
+    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'decide', 'type parse-result'],
+    why: 'an observation says what it saw; when to ask a server again is decided in decide/',
   },
   act: {
     parts: ['net', 'redact', 'procfs', 'decide', 'type parse-result'],

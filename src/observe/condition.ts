@@ -3,15 +3,16 @@
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
 import type { ParseResult } from '../parse-result.ts';
 import type { Reading } from '../wire/exposition.ts';
+import type { PodSource } from './pod-source.ts';
 
-/** What one look may use. */
+/** What one observation may use. */
 export type ObserveContext = {
   readonly exporter: ExporterReading;
-  /** Ends the look early; its reason is a string. */
+  /** Ends the observation early; its reason is a string. */
   readonly signal: AbortSignal;
 };
 
-/** What the exporter said in this look. */
+/** What the exporter showed in this poll. */
 export type ExporterReading = {
   readonly observation: ExporterObservation;
   /** The condition metric's one sample without labels, or why it is not known. */
@@ -20,14 +21,12 @@ export type ExporterReading = {
   readonly hasRequests: boolean;
 };
 
-/** What a condition may know of the process and its environment. */
+/** What the conditions of a configuration share. */
 export type ConditionContext = {
   /** Of lastscrape itself. */
   readonly pid: number;
-  /** As `process.env` gives it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Of lastscrape. */
-  readonly version: string;
+  /** The reader of this pod; whoever made it closes it. */
+  readonly pod: PodSource;
   /** Containers that `container:*` leaves out, from LASTSCRAPE_SIDECARS. */
   readonly sidecars: readonly string[];
 };
@@ -40,14 +39,12 @@ export type Condition = {
   readonly metricName: string | null;
   /** It waits for every other container of the pod, those of the targets too. */
   readonly waitsForAll?: boolean;
-  /** Never rejects: what cannot be seen is `unknown`. */
+  /** Never rejects: what cannot be seen is `unknown` or `blind`. */
   readonly observe: (context: ObserveContext) => Promise<ConditionObservation>;
-  /** Looks once, before the first look, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  /** Finds out before the first observation whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
   readonly check?: () => Promise<string | null>;
   /** What `--check` can tell of it in this very pod, a line each. Never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
-  /** Closes what it keeps open; no look comes after it. */
-  readonly close?: () => Promise<void>;
 };
 
 /** A kind of condition, `NAME:ARGUMENT` in DONE_WHEN. */

@@ -1,20 +1,13 @@
 // `container:NAME` and `container:*`: main is done when the status of this pod says that the container ended and will not be
 // started again. Running, or to be started again, proves that main is alive; ended proves that it was. Not yet started proves
-// nothing: LASTSCRAPE_START_TIMEOUT counts. The reader of the pod is imported at the first look, and only then.
+// nothing: LASTSCRAPE_START_TIMEOUT counts.
 
 import type { ConditionObservation } from '../decide/model.ts';
+import { chooseCheckPauseMs, chooseMaxAgeMs, RUNNING_AGE_MS } from '../decide/pod-request.ts';
 import type { OwnContainer } from '../wire/mount-info.ts';
 import type { Pod, PodContainer } from '../wire/pod-status.ts';
 import type { Condition, ConditionContext, ConditionKind } from './condition.ts';
-import type { PodEnvironment, PodReader } from './pod-reader.ts';
 
-/**
- * How old an answer may be that is served again while main runs. A hundred pods ask the API server twenty times a second
- * then; the end is seen that much later at most, beside the second or so that the kubelet takes to tell it.
- */
-export const RUNNING_AGE_MS = 5_000;
-/** So long after the first look that saw "done" every look asks the server: for the settle time, and a little of the hold. */
-export const DONE_URGENT_MS = 10_000;
 /** A name of a container (documentation, "Object Names and IDs": RFC 1123 label), or every regular one. */
 const ARGUMENT = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/;
 /** How lastscrape's own container is named where the mounts do not tell. */
@@ -24,88 +17,61 @@ const OWN_NAME = 'lastscrape';
  * with and without them, so one that is not there is no mistake.
  */
 const INJECTED_NAMES = ['istio-proxy', 'linkerd-proxy', 'consul-dataplane', 'daprd', 'vault-agent'];
-/** How often `check` asks before it believes a refusal: a Role that was made beside the pod takes a moment to count. */
-const CHECK_COUNT = 3;
 
-export const containerKind: ConditionKind = openContainerKind(null);
+export const containerKind: ConditionKind = {
+  name: 'container',
+  usage: 'container:NAME',
+  meaning:
+    "this pod's status says that the container ended and will not be restarted; `*` is every regular one but lastscrape and `LASTSCRAPE_SIDECARS`",
+  read(argument, context) {
+    if (!ARGUMENT.test(argument)) return { problem: 'the name of a container such as "load", or "*"' };
+    return { value: makeCondition(argument, context) };
+  },
+};
 
-/** The kind in other surroundings than a container's, for tests; null: in those. */
-export function openContainerKind(surroundings: PodEnvironment | null): ConditionKind {
-  const pods = new WeakMap<ConditionContext, Promise<PodReader>>();
-
-  /** One for all conditions of a configuration. */
-  function openPod(context: ConditionContext): Promise<PodReader> {
-    const opened =
-      pods.get(context) ??
-      import('./pod-reader.ts').then(({ openPodReader, POD_ENVIRONMENT }) =>
-        openPodReader(context.env, context.version, surroundings ?? POD_ENVIRONMENT),
-      );
-    pods.set(context, opened);
-    return opened;
-  }
-
-  return {
-    name: 'container',
-    usage: 'container:NAME',
-    meaning:
-      "this pod's status says that the container ended and will not be restarted; `*` is every regular one but lastscrape and `LASTSCRAPE_SIDECARS`",
-    read(argument, context) {
-      if (!ARGUMENT.test(argument)) return { problem: 'the name of a container such as "load", or "*"' };
-      return {
-        value: conditionOf(argument, context.sidecars, {
-          open: () => openPod(context),
-          close: async () => (await pods.get(context))?.close(),
-        }),
-      };
-    },
-  };
-}
-
-type Opener = { readonly open: () => Promise<PodReader>; readonly close: () => Promise<void> };
-
-function conditionOf(argument: string, sidecars: readonly string[], { open, close }: Opener): Condition {
+function makeCondition(argument: string, { pod, sidecars }: ConditionContext): Condition {
   let seenNumber = 0;
   let doneSinceMs: number | null = null;
   return {
     text: `container:${argument}`,
     metricName: null,
     waitsForAll: argument === '*' && sidecars.length === 0,
-    close,
     async observe({ signal }) {
-      const ownPod = await open();
-      const isUrgent = doneSinceMs !== null && ownPod.nowMs() - doneSinceMs < DONE_URGENT_MS;
-      const read = await ownPod.read({ maxAgeMs: isUrgent ? 0 : RUNNING_AGE_MS, seenNumber, signal });
+      const reader = await pod.open();
+      const read = await reader.read({ maxAgeMs: chooseMaxAgeMs(doneSinceMs, reader.nowMs()), seenNumber, signal });
       const what = `container ${argument}`;
       if (read.kind === 'failed') {
         const problem = read.problem === null ? {} : { problem: read.problem };
         return { kind: 'blind', why: `${what} unknown: ${read.why}`, ...problem };
       }
-      const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
+      const selected = selectContainers(read.pod, argument, sidecars, reader.own);
       if ('problem' in selected) {
         return { kind: 'blind', why: `${what} unknown: ${selected.problem}`, problem: selected.problem };
       }
-      const observation = judgeContainers(selected.containers);
+      const observation = combineContainers(selected.containers);
       doneSinceMs = observation.kind === 'done' ? (doneSinceMs ?? read.atMs) : null;
       seenNumber = read.number;
       return observation.kind === 'done' ? { ...observation, answerNumber: read.number } : observation;
     },
     async check() {
-      const ownPod = await open();
-      let read = await ownPod.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
-      while (read.kind === 'failed' && read.isLasting && read.retryAtMs !== null && read.failedCount < CHECK_COUNT) {
-        await ownPod.pause(read.retryAtMs - ownPod.nowMs());
-        read = await ownPod.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
+      const reader = await pod.open();
+      for (;;) {
+        const read = await reader.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
+        if (read.kind === 'read') {
+          const selected = selectContainers(read.pod, argument, sidecars, reader.own);
+          return 'problem' in selected ? selected.problem : null;
+        }
+        const pauseMs = chooseCheckPauseMs(read, reader.nowMs());
+        // What may pass is no mistake of the configuration: the observations will tell.
+        if (pauseMs === null) return read.isLasting ? read.problem : null;
+        await reader.pause(pauseMs);
       }
-      // What may pass is no mistake of the configuration: the looks will tell.
-      if (read.kind === 'failed') return read.isLasting ? read.problem : null;
-      const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
-      return 'problem' in selected ? selected.problem : null;
     },
     async inspect() {
-      const ownPod = await open();
-      const read = await ownPod.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
+      const reader = await pod.open();
+      const read = await reader.read({ maxAgeMs: RUNNING_AGE_MS, seenNumber });
       if (read.kind === 'failed') return [`unknown: ${read.why}`];
-      const selected = selectContainers(read.pod, argument, sidecars, ownPod.own);
+      const selected = selectContainers(read.pod, argument, sidecars, reader.own);
       if ('problem' in selected) return [selected.problem];
       return selected.containers.map(({ name, state }) => `${name} ${state.seen}`);
     },
@@ -127,7 +93,7 @@ export function selectContainers(
   const strangers = sidecars.filter((name) => ![...names, ...initNames, ...INJECTED_NAMES].includes(name));
   if (argument === '*' && strangers.length > 0) {
     return {
-      problem: `LASTSCRAPE_SIDECARS names ${quote(strangers)}, which this pod has not; it has ${quote([...names, ...initNames])}`,
+      problem: `LASTSCRAPE_SIDECARS names ${quote(strangers)}, which this pod does not have; it has ${quote([...names, ...initNames])}`,
     };
   }
   if (argument === '*' && ![ownName, ...sidecars].some((name) => names.includes(name))) {
@@ -155,7 +121,7 @@ export function selectContainers(
 }
 
 /** What the containers show together: alive if one is, done if all are. */
-export function judgeContainers(containers: readonly PodContainer[]): ConditionObservation {
+export function combineContainers(containers: readonly PodContainer[]): ConditionObservation {
   const exitCodes = Object.fromEntries(
     containers.flatMap(({ name, state }) => (state.kind === 'done' ? [[name, state.exitCode] as const] : [])),
   );

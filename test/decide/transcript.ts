@@ -15,6 +15,7 @@ import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
 import { buildPolicy, KINDS } from '../../src/main.ts';
+import { CONTEXT } from '../support/condition-context.ts';
 
 /** The transcript with every line of output made anew. */
 export function playTranscript(text: string): string {
@@ -37,7 +38,7 @@ export function playTranscript(text: string): string {
   return out.join('\n');
 }
 
-const SELF = { version: '0.1.0', pid: 1, kill: () => {} };
+const SELF = { version: '0.1.0', pid: 1, kill: () => {}, pod: CONTEXT.pod };
 
 type Fields = ReadonlyMap<string, string | undefined>;
 

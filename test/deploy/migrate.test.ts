@@ -9,6 +9,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { PRESETS } from '../../src/act/presets.ts';
 import { readConfig, VARIABLES } from '../../src/config.ts';
 import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
+import { CONTEXT } from '../support/condition-context.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const page = readFileSync(join(DEPLOY, 'migrate.md'), 'utf8');
@@ -169,7 +170,7 @@ describe('deploy/migrate/*.yaml', () => {
   for (const name of files) {
     test(`${name}: lastscrape accepts its variables, and the pod has what they ask for`, () => {
       const env = ownEnvOf(name);
-      const result = readConfig(env, KINDS, { version: '0', pid: 7, kill: () => {} });
+      const result = readConfig(env, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
       assert.ok('config' in result, JSON.stringify(result));
       const { conditions, targets, tombstonePath } = result.config;
       const spec = specOf(name);

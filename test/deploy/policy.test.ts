@@ -8,6 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import { readConfig, VARIABLES } from '../../src/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
 import { VERSION } from '../../src/version.ts';
+import { CONTEXT } from '../support/condition-context.ts';
 import {
   goldenOf,
   hashPolicy,
@@ -153,6 +154,7 @@ test('the grace is raised for what lastscrape reads as a duration, and for nothi
       version: VERSION,
       pid: 1,
       kill: () => {},
+      pod: CONTEXT.pod,
     });
     const wantedSeconds = 'config' in result ? Math.ceil(result.config.limits.terminationGraceMs / 1_000) + 5 : 0;
     assert.equal(

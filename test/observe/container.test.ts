@@ -1,23 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
+import { RUNNING_AGE_MS } from '../../src/decide/pod-request.ts';
 import type { Condition } from '../../src/observe/condition.ts';
-import { judgeContainers, openContainerKind, RUNNING_AGE_MS, selectContainers } from '../../src/observe/container.ts';
-import { NOT_READ } from '../../src/observe/exporter.ts';
+import { combineContainers, containerKind, selectContainers } from '../../src/observe/container.ts';
 import type { PodEnvironment } from '../../src/observe/pod-reader.ts';
+import { openPodSource } from '../../src/observe/pod-source.ts';
 import { type ContainerState, type Pod, readPod } from '../../src/wire/pod-status.ts';
 import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 import { readRecordedText } from '../support/recording.ts';
 
 const skip = gateOpenssl('test/observe/container.test.ts');
 const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };
-const NEVER = new AbortController().signal;
 const ALIVE: ContainerState = { kind: 'alive', seen: 'running' };
 const DONE = (exitCode: number): ContainerState => ({ kind: 'done', seen: `ended with ${exitCode}`, exitCode });
 const WAITING: ContainerState = { kind: 'notStarted', seen: 'not started (ImagePullBackOff)' };
 
-function podOf(states: Readonly<Record<string, ContainerState>>, always: readonly string[] = []): Pod {
+function makePod(states: Readonly<Record<string, ContainerState>>, always: readonly string[] = []): Pod {
   const containers = Object.entries(states).map(([name, state]) => ({
     name,
     state,
@@ -26,28 +27,28 @@ function podOf(states: Readonly<Record<string, ContainerState>>, always: readonl
   return { uid: 'u', containers, initNames: ['setup', 'native'] };
 }
 
-const POD = podOf({ load: ALIVE, proxy: ALIVE, lastscrape: ALIVE });
+const POD = makePod({ load: ALIVE, proxy: ALIVE, lastscrape: ALIVE });
 
 /** The names, or the problem. */
-function selectedOf(pod: Pod, argument: string, sidecars: readonly string[] = [], own: string | null = null): string {
+function selectNames(pod: Pod, argument: string, sidecars: readonly string[] = [], own: string | null = null): string {
   const selected = selectContainers(pod, argument, sidecars, own === null ? null : { podUid: 'u', name: own });
   return 'problem' in selected ? selected.problem : selected.containers.map(({ name }) => name).join(' ');
 }
 
-const SELECTIONS: readonly (readonly [string, Parameters<typeof selectedOf>, string])[] = [
+const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, string])[] = [
   ['one', [POD, 'load'], 'load'],
   ['every one but itself', [POD, '*'], 'load proxy'],
   ['every one but the sidecars and itself', [POD, '*', ['proxy']], 'load'],
   ['a native sidecar among the sidecars', [POD, '*', ['native', 'proxy']], 'load'],
-  ['itself, where the mounts tell it', [podOf({ load: ALIVE, watcher: ALIVE }), '*', [], 'watcher'], 'load'],
+  ['itself, where the mounts tell it', [makePod({ load: ALIVE, watcher: ALIVE }), '*', [], 'watcher'], 'load'],
   [
     'a main container that is named lastscrape',
-    [podOf({ lastscrape: ALIVE, watcher: ALIVE }), '*', [], 'watcher'],
+    [makePod({ lastscrape: ALIVE, watcher: ALIVE }), '*', [], 'watcher'],
     'lastscrape',
   ],
   [
     'itself among the sidecars, where nothing else tells',
-    [podOf({ load: ALIVE, watcher: ALIVE }), '*', ['watcher']],
+    [makePod({ load: ALIVE, watcher: ALIVE }), '*', ['watcher']],
     'load',
   ],
   ['a sidecar named alone', [POD, 'proxy', ['proxy']], 'proxy'],
@@ -61,13 +62,13 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectedOf>, str
   ['what an injector may have added, and has not', [POD, '*', ['istio-proxy', 'proxy']], 'load'],
   [
     'no container of its own beside what an injector has not added',
-    [podOf({ load: ALIVE, watcher: ALIVE }), '*', ['istio-proxy']],
+    [makePod({ load: ALIVE, watcher: ALIVE }), '*', ['istio-proxy']],
     'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS',
   ],
   [
     'an unknown sidecar',
     [POD, '*', ['cloud-proxy', 'proxy']],
-    'LASTSCRAPE_SIDECARS names "cloud-proxy", which this pod has not; it has "load", "proxy", "lastscrape", "setup", "native"',
+    'LASTSCRAPE_SIDECARS names "cloud-proxy", which this pod does not have; it has "load", "proxy", "lastscrape", "setup", "native"',
   ],
   [
     'nothing that is left',
@@ -76,21 +77,21 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectedOf>, str
   ],
   [
     'no container of its own',
-    [podOf({ load: ALIVE, watcher: ALIVE }), '*'],
+    [makePod({ load: ALIVE, watcher: ALIVE }), '*'],
     'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS',
   ],
   [
     'one that is always restarted',
-    [podOf({ load: ALIVE, lastscrape: ALIVE }, ['load', 'lastscrape']), 'load'],
+    [makePod({ load: ALIVE, lastscrape: ALIVE }, ['load', 'lastscrape']), 'load'],
     'restartPolicy Always restarts "load" whatever the exit code; must be OnFailure or Never, as in a Job',
   ],
 ];
 
 for (const [name, parameters, expected] of SELECTIONS) {
-  test(`selectContainers() finds ${name}`, () => assert.equal(selectedOf(...parameters), expected));
+  test(`selectContainers() finds ${name}`, () => assert.equal(selectNames(...parameters), expected));
 }
 
-const LOOKS: readonly (readonly [string, Readonly<Record<string, ContainerState>>, ConditionObservation])[] = [
+const COMBINATIONS: readonly (readonly [string, Readonly<Record<string, ContainerState>>, ConditionObservation])[] = [
   [
     'alive where one is',
     { a: DONE(1), b: WAITING, c: ALIVE },
@@ -113,8 +114,9 @@ const LOOKS: readonly (readonly [string, Readonly<Record<string, ContainerState>
   ],
 ];
 
-for (const [name, states, expected] of LOOKS) {
-  test(`judgeContainers() is ${name}`, () => assert.deepEqual(judgeContainers(podOf(states).containers), expected));
+for (const [name, states, expected] of COMBINATIONS) {
+  test(`combineContainers() is ${name}`, () =>
+    assert.deepEqual(combineContainers(makePod(states).containers), expected));
 }
 
 function recorded(file: string): string {
@@ -124,7 +126,7 @@ function recorded(file: string): string {
 type Watch = {
   readonly server: ApiServer;
   readonly conditions: readonly Condition[];
-  readonly look: (index?: number) => Promise<ConditionObservation>;
+  readonly observe: (index?: number) => Promise<ConditionObservation>;
   readonly advance: (ms: number) => void;
 };
 
@@ -132,12 +134,12 @@ type Watch = {
 async function watch(
   entries: readonly string[],
   answer: ApiAnswerer,
-  story: (watch: Watch) => Promise<void>,
+  scenario: (watch: Watch) => Promise<void>,
   sidecars: readonly string[] = [],
 ) {
   await using server = await openApiServer({ authority, answer });
   let now = 0;
-  const surroundings: PodEnvironment = {
+  const environment: PodEnvironment = {
     accountFolder: server.accountFolder,
     mountInfoPath: '/nowhere',
     nowMs: () => now,
@@ -146,16 +148,15 @@ async function watch(
     },
     jitter: () => 0,
   };
-  const kind = openContainerKind(surroundings);
-  const context = { pid: 1, env: server.env, version: '1.2.3', sidecars };
+  const pod = openPodSource(server.env, '1.2.3', environment);
   const conditions = entries.map((entry) => {
-    const parsed = kind.read(entry, context);
+    const parsed = containerKind.read(entry, { pid: 1, pod, sidecars });
     assert.ok('value' in parsed, entry);
     return parsed.value;
   });
-  const look = (index = 0) => (conditions[index] as Condition).observe({ exporter: NOT_READ, signal: NEVER });
-  await story({ server, conditions, look, advance: (ms) => (now += ms) });
-  for (const { close } of conditions) await close?.();
+  const observe = (index = 0) => (conditions[index] as Condition).observe(UNDISTURBED);
+  await scenario({ server, conditions, observe, advance: (ms) => (now += ms) });
+  await pod.close();
 }
 
 test('observe() follows a container from its start through restarts, and asks every 5 s meanwhile', {
@@ -165,26 +166,26 @@ test('observe() follows a container from its start through restarts, and asks ev
   await watch(
     ['fails', 'good'],
     (_, response) => give(response, recorded(file)),
-    async ({ server, look, advance }) => {
-      assert.deepEqual(await look(), {
+    async ({ server, observe, advance }) => {
+      assert.deepEqual(await observe(), {
         kind: 'notStarted',
         why: 'container fails not started (PodInitializing)',
         exitCodes: {},
       });
       file = 'on-failure.2-running';
-      assert.equal((await look()).kind, 'notStarted', 'served again');
+      assert.equal((await observe()).kind, 'notStarted', 'served again');
       advance(RUNNING_AGE_MS);
-      assert.deepEqual(await look(), { kind: 'alive', seen: 'container fails running', exitCodes: {} });
+      assert.deepEqual(await observe(), { kind: 'alive', seen: 'container fails running', exitCodes: {} });
       for (const [next, seen] of [
         ['on-failure.3-ended', 'ended with 3, to be restarted'],
         ['on-failure.4-crash-loop', 'to be restarted (CrashLoopBackOff)'],
       ]) {
         file = next as string;
         advance(RUNNING_AGE_MS);
-        assert.deepEqual(await look(), { kind: 'alive', seen: `container fails ${seen}`, exitCodes: {} });
+        assert.deepEqual(await observe(), { kind: 'alive', seen: `container fails ${seen}`, exitCodes: {} });
       }
       assert.equal(server.requests.length, 4);
-      assert.deepEqual(await look(1), {
+      assert.deepEqual(await observe(1), {
         kind: 'done',
         seen: 'container good ended with 0',
         provesWasAlive: true,
@@ -196,14 +197,16 @@ test('observe() follows a container from its start through restarts, and asks ev
   );
 });
 
-test('observe() proves "done" once for each answer, with an answer for each look at first', { skip }, async () => {
+test('observe() proves "done" once for each answer, with an answer for each observation at first', {
+  skip,
+}, async () => {
   await watch(
     ['load'],
     (_, response) => give(response, recorded('never')),
-    async ({ server, look, advance }) => {
+    async ({ server, observe, advance }) => {
       const numbers: unknown[] = [];
       for (let count = 0; count < 21; count++) {
-        const observation = await look();
+        const observation = await observe();
         assert.ok(observation.kind === 'done');
         numbers.push(observation.answerNumber);
         advance(500);
@@ -211,7 +214,7 @@ test('observe() proves "done" once for each answer, with an answer for each look
       assert.deepEqual(numbers, [...Array(20).keys()].map((index) => index + 1).concat(20));
       assert.equal(server.requests.length, 20);
       advance(RUNNING_AGE_MS);
-      assert.deepEqual(await look(), {
+      assert.deepEqual(await observe(), {
         kind: 'done',
         seen: 'container load ended with 3',
         provesWasAlive: true,
@@ -226,27 +229,27 @@ test('observe() says what keeps it from seeing, and what to do', { skip }, async
   await watch(
     ['load'],
     (_, response) => refuse(response, 403),
-    async ({ look }) => {
-      const seen = await look();
-      assert.ok(seen.kind === 'blind');
-      assert.equal(seen.why, 'container load unknown: HTTP 403');
-      assert.match(String(seen.problem), /kubectl create role lastscrape/);
+    async ({ observe }) => {
+      const observed = await observe();
+      assert.ok(observed.kind === 'blind');
+      assert.equal(observed.why, 'container load unknown: HTTP 403');
+      assert.match(String(observed.problem), /kubectl create role lastscrape/);
     },
   );
   await watch(
     ['load'],
     (_, response) => response.writeHead(503).end(),
-    async ({ look }) => {
-      const seen = await look();
-      assert.ok(seen.kind === 'blind' && seen.problem === undefined);
+    async ({ observe }) => {
+      const observed = await observe();
+      assert.ok(observed.kind === 'blind' && observed.problem === undefined);
     },
   );
   await watch(
     ['lode'],
     (_, response) => give(response, recorded('never')),
-    async ({ look }) => {
+    async ({ observe }) => {
       const problem = 'this pod has no such container; must be one of "load"';
-      assert.deepEqual(await look(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
+      assert.deepEqual(await observe(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
     },
   );
 });
@@ -311,27 +314,19 @@ test('inspect() tells what the containers are at', { skip }, async () => {
 });
 
 test('read() takes the name of a container, or all', () => {
-  const kind = openContainerKind(null);
-  const context = { pid: 1, env: {}, version: '1', sidecars: [] };
   for (const argument of ['load', 'a', '1-a', '*', 'a'.repeat(63)])
-    assert.ok('value' in kind.read(argument, context), argument);
+    assert.ok('value' in containerKind.read(argument, CONTEXT), argument);
   for (const argument of ['', 'Load', '-a', 'a-', 'a.b', 'a b', '**', 'a*', 'a'.repeat(64), 'a/b']) {
     assert.deepEqual(
-      kind.read(argument, context),
+      containerKind.read(argument, CONTEXT),
       { problem: 'the name of a container such as "load", or "*"' },
       argument,
     );
   }
 });
 
-test('close() closes nothing where nothing was looked at', async () => {
-  const parsed = openContainerKind(null).read('load', { pid: 1, env: {}, version: '1', sidecars: [] });
-  assert.ok('value' in parsed);
-  assert.equal(await parsed.value.close?.(), undefined);
-});
-
 test('selectContainers() works on what a real API server said', () => {
   const reading = readPod(recorded('rules'));
   assert.ok('pod' in reading);
-  assert.equal(selectedOf(reading.pod, '*', ['in']), 'notin onfailure');
+  assert.equal(selectNames(reading.pod, '*', ['in']), 'notin onfailure');
 });

@@ -12,7 +12,7 @@ const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt
 const NEVER = new AbortController().signal;
 
 /** One observation at an exporter that answers so. */
-async function lookAt(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
+async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
   await using peer = await openPeer(answer);
   const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
   const reading = await exporter.read(signal);
@@ -21,7 +21,7 @@ async function lookAt(answer: Answerer, signal: AbortSignal = NEVER): Promise<Ex
 }
 
 test('read() reads a recorded exposition', async () => {
-  const { observation, metric, hasRequests } = await lookAt((socket) => socket.write(answerWith(STOPPED)));
+  const { observation, metric, hasRequests } = await readOnce((socket) => socket.write(answerWith(STOPPED)));
   assert.deepEqual(observation, {
     kind: 'answered',
     scrapes: { finishedCount: 55, inFlightCount: 1 },
@@ -32,7 +32,7 @@ test('read() reads a recorded exposition', async () => {
   assert.equal(hasRequests, true);
 });
 
-test('read() uses one connection for many looks and starts each afresh', async () => {
+test('read() uses one connection for many polls and starts each afresh', async () => {
   await using peer = await openPeer((socket, _, count) => {
     socket.write(answerWith(count % 2 === 0 ? STOPPED : `locust_up ${count}\n`));
   });
@@ -115,7 +115,7 @@ function assertUnread({ observation, metric, hasRequests }: ExporterReading, why
 
 for (const { name, answer, why, mayCount } of FAILURES) {
   test(`read() keeps nothing of ${name}, which ${mayCount ? 'may count' : 'does not count'}`, async () => {
-    assertUnread(await lookAt(answer), why, mayCount);
+    assertUnread(await readOnce(answer), why, mayCount);
   });
 }
 
@@ -130,7 +130,7 @@ test('read() says where the exporter refuses', async () => {
 test('read() knows nothing from gzip that nobody asked for, or from a page of HTML', async () => {
   const html = readRecordedBody('exporter-0.5.0-locust-2.47.0/01b-root.txt').toString();
   for (const answer of [answerWith('\x1f\x0b\x08', '200 OK', 'Content-Encoding: gzip\r\n'), answerWith(html)]) {
-    const { observation, metric } = await lookAt((socket) => socket.write(answer));
+    const { observation, metric } = await readOnce((socket) => socket.write(answer));
     assert.deepEqual(observation, {
       kind: 'answered',
       scrapes: null,
@@ -143,7 +143,7 @@ test('read() knows nothing from gzip that nobody asked for, or from a page of HT
 test('read() is ended at once by its signal: a silent exporter, and one that drips', async () => {
   for (const head of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nlocust_up 0\n']) {
     const controller = new AbortController();
-    const reading = await lookAt((socket) => {
+    const reading = await readOnce((socket) => {
       // A byte a turn, for ever; the signal comes after some.
       let left = 20;
       const drip = () => {
@@ -160,7 +160,7 @@ test('read() is ended at once by its signal: a silent exporter, and one that dri
 });
 
 test('read() sends nothing where its signal came before', async () => {
-  const reading = await lookAt(() => assert.fail('asked'), AbortSignal.abort('SIGTERM'));
+  const reading = await readOnce(() => assert.fail('asked'), AbortSignal.abort('SIGTERM'));
   assertUnread(reading, /^interrupted$/, false);
 });
 
@@ -184,7 +184,7 @@ for (const [name, piece] of Object.entries({
     const before = usedBytes();
     let sentBytes = 0;
     let grownBytes = 0;
-    const reading = await lookAt((socket) => {
+    const reading = await readOnce((socket) => {
       // As fast as it is read, for ever; three quarters through, what the reader holds is measured.
       const more = () => {
         let isAccepted = true;
@@ -204,7 +204,7 @@ for (const [name, piece] of Object.entries({
   });
 }
 
-test('NOT_READ says that nobody looked', () => {
+test('NOT_READ says that it was not read', () => {
   assert.deepEqual(NOT_READ.observation, { kind: 'none' });
   assert.deepEqual(NOT_READ.metric('locust_up'), { kind: 'unknown', why: 'the exporter was not read' });
   assert.equal(NOT_READ.hasRequests, false);

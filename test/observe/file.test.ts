@@ -4,17 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import { NOT_READ } from '../../src/observe/exporter.ts';
 import { fileKind } from '../../src/observe/file.ts';
+import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
-
-async function lookAt(path: string): Promise<ConditionObservation> {
+async function observe(path: string): Promise<ConditionObservation> {
   const parsed = fileKind.read(path, CONTEXT);
   assert.ok('value' in parsed, path);
   assert.equal(parsed.value.text, `file:${path}`);
   assert.equal(parsed.value.metricName, null);
-  return parsed.value.observe({ exporter: NOT_READ, signal: new AbortController().signal });
+  return parsed.value.observe(UNDISTURBED);
 }
 
 test('observe() is alive until the file exists, and unknown where that cannot be seen', async (context) => {
@@ -23,15 +21,15 @@ test('observe() is alive until the file exists, and unknown where that cannot be
   const path = join(folder, 'done');
   const alive = (text: string) => ({ kind: 'alive', seen: `file ${text} not there` });
   const done = (text: string) => ({ kind: 'done', seen: `file ${text} exists`, provesWasAlive: true });
-  assert.deepEqual(await lookAt(path), alive(path));
+  assert.deepEqual(await observe(path), alive(path));
   writeFileSync(path, '');
-  assert.deepEqual(await lookAt(path), done(path), 'an empty file is enough');
-  assert.deepEqual(await lookAt(folder), done(folder), 'a directory too');
+  assert.deepEqual(await observe(path), done(path), 'an empty file is enough');
+  assert.deepEqual(await observe(folder), done(folder), 'so is a directory');
   const loop = join(folder, 'loop');
   symlinkSync(loop, loop);
-  assert.deepEqual(await lookAt(loop), { kind: 'unknown', why: `file ${loop} unknown: ELOOP` });
+  assert.deepEqual(await observe(loop), { kind: 'unknown', why: `file ${loop} unknown: ELOOP` });
   const below = join(path, 'below');
-  assert.deepEqual(await lookAt(below), { kind: 'unknown', why: `file ${below} unknown: ENOTDIR` });
+  assert.deepEqual(await observe(below), { kind: 'unknown', why: `file ${below} unknown: ENOTDIR` });
 });
 
 test('read() takes absolute paths', () => {

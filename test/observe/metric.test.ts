@@ -3,30 +3,27 @@ import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { metricKind } from '../../src/observe/metric.ts';
 import type { Reading } from '../../src/wire/exposition.ts';
+import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
-
-const signal = new AbortController().signal;
-
-async function lookAt(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {
+async function observe(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {
   const parsed = metricKind.read('locust_up', CONTEXT);
   assert.ok('value' in parsed);
   assert.equal(parsed.value.text, 'metric:locust_up');
   assert.equal(parsed.value.metricName, 'locust_up');
   const metric = (name: string): Reading => (name === 'locust_up' ? reading : { kind: 'unknown', why: 'another' });
-  return parsed.value.observe({ exporter: { observation: { kind: 'none' }, metric, hasRequests }, signal });
+  return parsed.value.observe({ ...UNDISTURBED, exporter: { observation: { kind: 'none' }, metric, hasRequests } });
 }
 
 test('observe() is done at 0, alive at anything else, unknown where it was not read', async () => {
   const alive = (seen: string) => ({ kind: 'alive', seen });
-  assert.deepEqual(await lookAt({ kind: 'value', value: 1 }, true), alive('locust_up 1'));
-  assert.deepEqual(await lookAt({ kind: 'value', value: -1 }, false), alive('locust_up -1'));
-  assert.deepEqual(await lookAt({ kind: 'value', value: 0.1 }, false), alive('locust_up 0.1'));
+  assert.deepEqual(await observe({ kind: 'value', value: 1 }, true), alive('locust_up 1'));
+  assert.deepEqual(await observe({ kind: 'value', value: -1 }, false), alive('locust_up -1'));
+  assert.deepEqual(await observe({ kind: 'value', value: 0.1 }, false), alive('locust_up 0.1'));
   const done = { kind: 'done', seen: 'locust_up 0' };
-  assert.deepEqual(await lookAt({ kind: 'value', value: 0 }, true), { ...done, provesWasAlive: true });
-  assert.deepEqual(await lookAt({ kind: 'value', value: 0 }, false), { ...done, provesWasAlive: false });
+  assert.deepEqual(await observe({ kind: 'value', value: 0 }, true), { ...done, provesWasAlive: true });
+  assert.deepEqual(await observe({ kind: 'value', value: 0 }, false), { ...done, provesWasAlive: false });
   const unknown = { kind: 'unknown', why: 'locust_up unknown: HTTP 500' };
-  assert.deepEqual(await lookAt({ kind: 'unknown', why: 'HTTP 500' }, true), unknown);
+  assert.deepEqual(await observe({ kind: 'unknown', why: 'HTTP 500' }, true), unknown);
 });
 
 test('read() takes names of the text format', () => {

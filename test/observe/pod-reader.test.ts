@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/decide/pod-request.ts';
+import { BODY_MAX_BYTES } from '../../src/observe/pod-client.ts';
 import {
-  BODY_MAX_BYTES,
   openPodReader,
   type PodEnvironment,
   type PodReader,
   type PodReadResult,
-  RETRY_PAUSES_MS,
 } from '../../src/observe/pod-reader.ts';
 import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
@@ -21,9 +21,9 @@ const POD = readRecordedText('kubernetes-1.36.3/never.json');
 const GET = 'GET /api/v1/namespaces/load-tests/pods/load-x7k2p';
 
 /** A clock that the test moves; no jitter, unless asked for. */
-function surround(accountFolder: string, jitter = 0) {
+function makeEnvironment(accountFolder: string, jitter = 0) {
   let now = 1_000_000;
-  const surroundings: PodEnvironment = {
+  const environment: PodEnvironment = {
     accountFolder,
     mountInfoPath: '/nowhere',
     nowMs: () => now,
@@ -32,29 +32,29 @@ function surround(accountFolder: string, jitter = 0) {
     },
     jitter: () => jitter,
   };
-  return { surroundings, advance: (ms: number) => (now += ms), now: () => now };
+  return { environment, advance: (ms: number) => (now += ms), now: () => now };
 }
 
-type Story = { readonly server: ApiServer; readonly pod: PodReader; readonly advance: (ms: number) => number };
+type Scenario = { readonly server: ApiServer; readonly pod: PodReader; readonly advance: (ms: number) => number };
 
-/** Tells a story of one server that answers so, and one reader. */
-async function tell(
+/** Plays a scenario of one server that answers so, and one reader. */
+async function play(
   answer: ApiAnswerer,
-  story: (parts: Story) => Promise<void>,
+  scenario: (parts: Scenario) => Promise<void>,
   env: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   await using server = await openApiServer({ authority, answer });
-  const { surroundings, advance } = surround(server.accountFolder);
-  const pod = openPodReader({ ...server.env, ...env }, '1.2.3', surroundings);
-  await story({ server, pod, advance });
+  const { environment, advance } = makeEnvironment(server.accountFolder);
+  const pod = openPodReader({ ...server.env, ...env }, '1.2.3', environment);
+  await scenario({ server, pod, advance });
   await pod.close();
 }
 
 const NEWEST = { maxAgeMs: 0, seenNumber: 0 };
 
-function failureOf(look: PodReadResult): Extract<PodReadResult, { kind: 'failed' }> {
-  assert.equal(look.kind, 'failed');
-  return look as Extract<PodReadResult, { kind: 'failed' }>;
+function expectFailure(result: PodReadResult): FailedPodRequest {
+  assert.ok(result.kind === 'failed', result.kind);
+  return result;
 }
 
 test('read() reads this pod, with the mounted token and namespace, over one connection', { skip }, async () => {
@@ -63,11 +63,11 @@ test('read() reads this pod, with the mounted token and namespace, over one conn
     headers = request.headers;
     give(response, POD);
   };
-  await tell(answer, async ({ server, pod, advance }) => {
+  await play(answer, async ({ server, pod, advance }) => {
     for (let count = 1; count <= 5; count++) {
-      const look = await pod.read({ maxAgeMs: 0, seenNumber: count - 1 });
-      assert.ok(look.kind === 'read');
-      assert.deepEqual([look.number, look.pod.containers[0]?.state.kind], [count, 'done']);
+      const result = await pod.read({ maxAgeMs: 0, seenNumber: count - 1 });
+      assert.ok(result.kind === 'read');
+      assert.deepEqual([result.number, result.pod.containers[0]?.state.kind], [count, 'done']);
       advance(1_000);
     }
     assert.deepEqual(server.requests, Array(5).fill(`${GET} first`));
@@ -77,7 +77,7 @@ test('read() reads this pod, with the mounted token and namespace, over one conn
 });
 
 test('read() takes POD_NAME and POD_NAMESPACE before the host name and the mount', { skip }, async () => {
-  await tell(
+  await play(
     (_, response) => give(response, POD),
     async ({ server, pod }) => {
       await pod.read(NEWEST);
@@ -87,25 +87,25 @@ test('read() takes POD_NAME and POD_NAMESPACE before the host name and the mount
   );
 });
 
-test('read() serves an answer again while it is young, and always one that the caller has not seen in this look', {
+test('read() serves an answer again while it is young, and always one that the caller has not seen in this poll', {
   skip,
 }, async () => {
-  await tell(
+  await play(
     (_, response) => give(response, POD),
     async ({ server, pod, advance }) => {
-      const numberOf = async (maxAgeMs: number, seenNumber: number) => {
-        const look = await pod.read({ maxAgeMs, seenNumber });
-        return look.kind === 'read' ? look.number : null;
+      const readNumber = async (maxAgeMs: number, seenNumber: number) => {
+        const result = await pod.read({ maxAgeMs, seenNumber });
+        return result.kind === 'read' ? result.number : null;
       };
-      assert.equal(await numberOf(5_000, 0), 1);
+      assert.equal(await readNumber(5_000, 0), 1);
       advance(4_999);
-      assert.equal(await numberOf(5_000, 1), 1);
+      assert.equal(await readNumber(5_000, 1), 1);
       advance(1);
-      assert.equal(await numberOf(5_000, 1), 2);
-      assert.equal(await numberOf(0, 2), 3, 'the newest is wanted');
-      assert.equal(await numberOf(0, 2), 3, 'and shared by another condition of the same look');
+      assert.equal(await readNumber(5_000, 1), 2);
+      assert.equal(await readNumber(0, 2), 3, 'the newest is wanted');
+      assert.equal(await readNumber(0, 2), 3, 'and shared by another condition of the same poll');
       advance(250);
-      assert.equal(await numberOf(0, 2), 4);
+      assert.equal(await readNumber(0, 2), 4);
       assert.equal(server.requests.length, 4);
     },
   );
@@ -115,7 +115,7 @@ test('read() goes on with a renewed token, also where the old one is refused bef
   skip,
 }, async () => {
   const answer: ApiAnswerer = (_, response) => give(response, POD);
-  await tell(answer, async ({ server, pod, advance }) => {
+  await play(answer, async ({ server, pod, advance }) => {
     assert.equal((await pod.read(NEWEST)).kind, 'read');
     advance(1_000);
     server.rotate(makeToken('second'), true);
@@ -123,11 +123,11 @@ test('read() goes on with a renewed token, also where the old one is refused bef
     advance(1_000);
     // The server takes the third one only, which the kubelet mounts while the request is under way.
     server.rotate(makeToken('third'), false);
-    const refused = failureOf(await pod.read(NEWEST));
+    const refused = expectFailure(await pod.read(NEWEST));
     assert.equal(refused.why, 'HTTP 401');
     assert.match(
       String(refused.problem),
-      /^the API server does not take the token in \S+\/token \(HTTP 401\), also when read again; /,
+      /^the API server does not take the token in \S+\/token \(HTTP 401\), even when read again; /,
     );
     assert.equal(refused.isLasting, true);
     assert.deepEqual(
@@ -145,7 +145,7 @@ test('read() goes on with a renewed token, also where the old one is refused bef
     },
   });
   rotated = server;
-  const pod = openPodReader(server.env, '1.2.3', surround(server.accountFolder).surroundings);
+  const pod = openPodReader(server.env, '1.2.3', makeEnvironment(server.accountFolder).environment);
   assert.equal((await pod.read(NEWEST)).kind, 'read');
   assert.deepEqual(
     server.requests.map((request) => request.split(' ').at(-1)),
@@ -155,10 +155,10 @@ test('read() goes on with a renewed token, also where the old one is refused bef
 });
 
 test('read() says on 403 which Role to create, for whom', { skip }, async () => {
-  await tell(
+  await play(
     (_, response) => refuse(response, 403),
     async ({ pod }) => {
-      const { why, problem, isLasting } = failureOf(await pod.read(NEWEST));
+      const { why, problem, isLasting } = expectFailure(await pod.read(NEWEST));
       assert.equal(why, 'HTTP 403');
       assert.equal(isLasting, true);
       assert.equal(
@@ -172,10 +172,10 @@ test('read() says on 403 which Role to create, for whom', { skip }, async () => 
 });
 
 test('read() says on 404, and on another pod of that name, that the host name is not the name', { skip }, async () => {
-  await tell(
+  await play(
     (_, response) => refuse(response, 404),
     async ({ pod }) => {
-      const { problem, isLasting } = failureOf(await pod.read(NEWEST));
+      const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
       assert.match(
         String(problem),
         /^pod load-tests\/load-x7k2p is not there \(HTTP 404\); .* set POD_NAME from metadata.name by fieldRef$/,
@@ -190,16 +190,16 @@ test('read() says on 404, and on another pod of that name, that the host name is
       mountInfoPath,
       `368 418 254:0 /k/pods/${uid}/containers/watcher/c7a353e0 /dev/termination-log rw - ext4 x rw\n`,
     );
-  const { surroundings } = surround(server.accountFolder);
+  const { environment } = makeEnvironment(server.accountFolder);
   mount('00000000-0000-0000-0000-000000000000');
-  const other = openPodReader(server.env, '1.2.3', { ...surroundings, mountInfoPath });
+  const other = openPodReader(server.env, '1.2.3', { ...environment, mountInfoPath });
   assert.match(
-    String(failureOf(await other.read(NEWEST)).problem),
+    String(expectFailure(await other.read(NEWEST)).problem),
     /^pod load-tests\/load-x7k2p is another one than this; /,
   );
   await other.close();
   mount(JSON.parse(POD).metadata.uid);
-  const own = openPodReader(server.env, '1.2.3', { ...surroundings, mountInfoPath });
+  const own = openPodReader(server.env, '1.2.3', { ...environment, mountInfoPath });
   assert.equal((await own.read(NEWEST)).kind, 'read');
   assert.equal(own.own?.name, 'watcher');
   await own.close();
@@ -211,19 +211,19 @@ test('read() asks ever less often while the server fails, and at once when it ha
     if (isBroken) response.writeHead(503).end('{"kind":"Status","message":"etcd is down"}');
     else give(response, POD);
   };
-  await tell(answer, async ({ server, pod, advance }) => {
+  await play(answer, async ({ server, pod, advance }) => {
     for (const [index, pauseMs] of [...RETRY_PAUSES_MS, 30_000].entries()) {
-      const look = failureOf(await pod.read(NEWEST));
-      assert.match(look.why, /^the API server https:\/\/127\.0\.0\.1:\d+ answers HTTP 503: etcd is down$/);
-      const what = look.why.replace(': etcd is down', '; it is asked again, ever less often');
+      const result = expectFailure(await pod.read(NEWEST));
+      assert.match(result.why, /^the API server https:\/\/127\.0\.0\.1:\d+ answers HTTP 503: etcd is down$/);
+      const what = result.why.replace(': etcd is down', '; it is asked again, ever less often');
       assert.equal(
-        look.problem,
+        result.problem,
         index < 3 ? null : what,
         "a person hears of it when it lasts, without the server's words",
       );
-      assert.deepEqual([look.isLasting, look.failedCount], [false, index + 1]);
+      assert.deepEqual([result.isLasting, result.failedCount], [false, index + 1]);
       advance(pauseMs - 1);
-      assert.equal(await pod.read(NEWEST), look, 'not asked again before');
+      assert.equal(await pod.read(NEWEST), result, 'not asked again before');
       assert.equal(server.requests.length, index + 1);
       advance(1);
     }
@@ -231,15 +231,15 @@ test('read() asks ever less often while the server fails, and at once when it ha
     assert.equal((await pod.read(NEWEST)).kind, 'read');
     isBroken = true;
     advance(1_000);
-    assert.equal(failureOf(await pod.read(NEWEST)).failedCount, 1);
+    assert.equal(expectFailure(await pod.read(NEWEST)).failedCount, 1);
   });
 });
 
 test('read() adds up to a quarter by chance to a pause', { skip }, async () => {
   await using server = await openApiServer({ authority, answer: (_, response) => response.writeHead(500).end() });
-  const { surroundings, now } = surround(server.accountFolder, 1);
-  const pod = openPodReader(server.env, '1.2.3', surroundings);
-  const { retryAtMs } = failureOf(await pod.read(NEWEST));
+  const { environment, now } = makeEnvironment(server.accountFolder, 1);
+  const pod = openPodReader(server.env, '1.2.3', environment);
+  const { retryAtMs } = expectFailure(await pod.read(NEWEST));
   assert.equal(Number(retryAtMs) - now(), 1_250);
   await pod.close();
 });
@@ -255,9 +255,9 @@ for (const [retryAfter, pauseMs] of [
       authority,
       answer: (_, response) => response.writeHead(429, { 'retry-after': retryAfter }).end('Too many requests'),
     });
-    const { surroundings, now } = surround(server.accountFolder);
-    const pod = openPodReader(server.env, '1.2.3', surroundings);
-    const { why, retryAtMs } = failureOf(await pod.read(NEWEST));
+    const { environment, now } = makeEnvironment(server.accountFolder);
+    const pod = openPodReader(server.env, '1.2.3', environment);
+    const { why, retryAtMs } = expectFailure(await pod.read(NEWEST));
     assert.match(why, /answers HTTP 429$/);
     assert.equal(Number(retryAtMs) - now(), pauseMs);
     await pod.close();
@@ -290,29 +290,29 @@ const BROKEN: Readonly<Record<string, readonly [ApiAnswerer, RegExp]>> = {
 
 for (const [name, [answer, why]] of Object.entries(BROKEN)) {
   test(`read() fails for now: ${name}`, { skip }, async () => {
-    await tell(answer, async ({ pod }) => {
-      const look = failureOf(await pod.read(NEWEST));
-      assert.match(look.why, why);
-      assert.deepEqual([look.isLasting, look.problem], [false, null]);
+    await play(answer, async ({ pod }) => {
+      const result = expectFailure(await pod.read(NEWEST));
+      assert.match(result.why, why);
+      assert.deepEqual([result.isLasting, result.problem], [false, null]);
     });
   });
 }
 
 test('read() ends a request that hangs when it is aborted, which is no fault of the server', { skip }, async () => {
   const controller = new AbortController();
-  await tell(
+  await play(
     () => controller.abort('the time is up'),
     async ({ pod }) => {
-      const look = failureOf(await pod.read({ ...NEWEST, signal: controller.signal }));
-      assert.deepEqual([look.why, look.retryAtMs, look.failedCount], ['interrupted', null, 0]);
+      const result = expectFailure(await pod.read({ ...NEWEST, signal: controller.signal }));
+      assert.deepEqual([result.why, result.retryAtMs, result.failedCount], ['interrupted', null, 0]);
     },
   );
 });
 
 test('read() gives up on an answer that hangs', { skip }, async () => {
-  await tell(
+  await play(
     () => {},
-    async ({ pod }) => assert.match(failureOf(await pod.read(NEWEST)).why, /gives no answer: timed out$/),
+    async ({ pod }) => assert.match(expectFailure(await pod.read(NEWEST)).why, /gives no answer: timed out$/),
   );
 });
 
@@ -321,7 +321,7 @@ test('read() asks once more where the kept connection had ended', { skip }, asyn
     if (count === 1) request.socket.destroy();
     else give(response, POD);
   };
-  await tell(answer, async ({ server, pod, advance }) => {
+  await play(answer, async ({ server, pod, advance }) => {
     assert.equal((await pod.read(NEWEST)).kind, 'read');
     advance(1_000);
     assert.equal((await pod.read(NEWEST)).kind, 'read');
@@ -333,8 +333,8 @@ test('read() trusts the mounted authority only, and the right address only', { s
   const answer: ApiAnswerer = () => assert.fail('the token must not be sent');
   for (const certificate of [makeAuthority().sign(['IP:127.0.0.1']), authority.sign(['IP:10.96.0.1'])]) {
     await using server = await openApiServer({ authority, certificate, answer });
-    const pod = openPodReader(server.env, '1.2.3', surround(server.accountFolder).surroundings);
-    const { problem, isLasting } = failureOf(await pod.read(NEWEST));
+    const pod = openPodReader(server.env, '1.2.3', makeEnvironment(server.accountFolder).environment);
+    const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
     assert.match(
       String(problem),
       /^the certificate of https:\S+ is not trusted \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|ERR_TLS_CERT_ALTNAME_INVALID)\); /,
@@ -346,9 +346,9 @@ test('read() trusts the mounted authority only, and the right address only', { s
 });
 
 test('read() is refused where nothing listens', { skip }, async () => {
-  await tell(
+  await play(
     () => {},
-    async ({ pod }) => assert.match(failureOf(await pod.read(NEWEST)).why, /gives no answer: refused$/),
+    async ({ pod }) => assert.match(expectFailure(await pod.read(NEWEST)).why, /gives no answer: refused$/),
     { KUBERNETES_SERVICE_PORT: `${await closedPort()}` },
   );
 });
@@ -365,19 +365,23 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
     [{ POD_NAMESPACE: 'a/b' }, /^POD_NAMESPACE is "a\/b"; set it from metadata.namespace by fieldRef$/],
   ];
   for (const [env, problem] of cases) {
-    await tell(
+    await play(
       () => assert.fail('nobody is asked'),
       async ({ pod, server }) => {
-        const look = failureOf(await pod.read(NEWEST));
-        assert.match(String(look.problem), problem);
-        assert.deepEqual([look.isLasting, look.retryAtMs, server.requests.length], [true, null, 0]);
+        const result = expectFailure(await pod.read(NEWEST));
+        assert.match(String(result.problem), problem);
+        assert.deepEqual([result.isLasting, result.retryAtMs, server.requests.length], [true, null, 0]);
       },
       env,
     );
   }
-  const pod = openPodReader({ KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' }, '1', surround('/nowhere').surroundings);
+  const pod = openPodReader(
+    { KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' },
+    '1',
+    makeEnvironment('/nowhere').environment,
+  );
   assert.match(
-    String(failureOf(await pod.read(NEWEST)).problem),
+    String(expectFailure(await pod.read(NEWEST)).problem),
     /^no service account is mounted at \/nowhere; remove automountServiceAccountToken: false from the pod or its account$/,
   );
 });

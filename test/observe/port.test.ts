@@ -1,36 +1,34 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import { NOT_READ } from '../../src/observe/exporter.ts';
 import { portKind } from '../../src/observe/port.ts';
+import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
-
-async function lookAt(argument: string, signal = new AbortController().signal): Promise<ConditionObservation> {
+async function observe(argument: string, signal = UNDISTURBED.signal): Promise<ConditionObservation> {
   const parsed = portKind.read(argument, CONTEXT);
   assert.ok('value' in parsed, argument);
   assert.equal(parsed.value.text, `port:${argument}`);
   assert.equal(parsed.value.metricName, null);
-  return parsed.value.observe({ exporter: NOT_READ, signal });
+  return parsed.value.observe({ ...UNDISTURBED, signal });
 }
 
 test('observe() is alive where something listens, sends no byte, and closes', async () => {
   await using peer = await openPeer(() => {});
-  assert.deepEqual(await lookAt(`${peer.port}`), { kind: 'alive', seen: `port ${peer.port} open` });
+  assert.deepEqual(await observe(`${peer.port}`), { kind: 'alive', seen: `port ${peer.port} open` });
   const argument = `127.0.0.1:${peer.port}`;
-  assert.deepEqual(await lookAt(argument), { kind: 'alive', seen: `port ${argument} open` });
+  assert.deepEqual(await observe(argument), { kind: 'alive', seen: `port ${argument} open` });
   await peer.closed(2);
   assert.deepEqual(peer.requests, []);
 });
 
 test('observe() is done where connections are refused, which proves nothing about before', async () => {
   const port = await closedPort();
-  assert.deepEqual(await lookAt(`${port}`), { kind: 'done', seen: `port ${port} refused`, provesWasAlive: false });
+  assert.deepEqual(await observe(`${port}`), { kind: 'done', seen: `port ${port} refused`, provesWasAlive: false });
 });
 
 test('observe() is unknown where it was cut short', async () => {
-  assert.deepEqual(await lookAt('5557', AbortSignal.abort('SIGTERM')), {
+  assert.deepEqual(await observe('5557', AbortSignal.abort('SIGTERM')), {
     kind: 'unknown',
     why: 'port 5557 unknown: SIGTERM',
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { processKind } from '../../src/observe/process.ts';
+import { CONTEXT } from '../support/condition-context.ts';
 import { gateNamespaces, openPidNamespace } from '../support/pid-namespace.ts';
 
 const skip = gateNamespaces('test/observe/process.test.ts');
@@ -16,7 +17,7 @@ const WATCH = {
 
 test('read() takes a name without a folder', () => {
   for (const name of ['', '/usr/bin/nginx', 'a/b', 'a\0b']) {
-    assert.deepEqual(processKind.read(name, { pid: 7, env: {}, version: '0', sidecars: [] }), {
+    assert.deepEqual(processKind.read(name, CONTEXT), {
       problem: 'the name of a program without its folder, such as "nginx"',
     });
   }
@@ -29,7 +30,7 @@ test('a watcher with another UID sees main run and end in a shared namespace', {
   await watcher.said('main is running');
   process.kill(main.pid, 'SIGKILL');
   const { code, report, log } = await watcher.ended;
-  assert.deepEqual([code, report?.['outcome']], [0, 'released'], 'main that is killed is done, too');
+  assert.deepEqual([code, report?.['outcome']], [0, 'released'], 'main that is killed is done as well');
   assert.ok(log.some((line) => line['msg'] === 'main ended' && line['seen'] === 'no process tail'));
 });
 

@@ -4,20 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import { NOT_READ } from '../../src/observe/exporter.ts';
 import { TOMBSTONE_MAX_BYTES, tombstoneKind } from '../../src/observe/tombstone.ts';
+import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '0', sidecars: [] };
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
 after(() => rmSync(folder, { recursive: true }));
 const path = join(folder, 'main');
 
-async function lookAt(text: string | null, at = path): Promise<ConditionObservation> {
+async function observe(text: string | null, at = path): Promise<ConditionObservation> {
   const parsed = tombstoneKind.read(at, CONTEXT);
   assert.ok('value' in parsed);
   assert.deepEqual([parsed.value.text, parsed.value.metricName], [`tombstone:${at}`, null]);
   if (text !== null) writeFileSync(at, text);
-  return parsed.value.observe({ exporter: NOT_READ, signal: new AbortController().signal });
+  return parsed.value.observe(UNDISTURBED);
 }
 
 /** As the README of kubexit shows it. */
@@ -45,7 +44,7 @@ const neverBorn = {
   provesNeverRan: true,
 };
 
-const LOOKS: readonly (readonly [string, string, unknown])[] = [
+const TOMBSTONES: readonly (readonly [string, string, unknown])[] = [
   ['dead', DIED, done('died, exit code 0', 0)],
   ['dead with an error', DIED.replace(': 0', ': 3'), done('died, exit code 3', 3)],
   ['killed by a signal', DIED.replace(': 0', ': -1'), done('died, exit code -1', -1)],
@@ -84,32 +83,32 @@ const LOOKS: readonly (readonly [string, string, unknown])[] = [
   ['too long', `${DIED}${'#'.repeat(TOMBSTONE_MAX_BYTES)}`, unknown(`it has more than ${TOMBSTONE_MAX_BYTES} bytes`)],
 ];
 
-for (const [name, text, look] of LOOKS) {
-  test(`observe() at a tombstone: ${name}`, async () => assert.deepEqual(await lookAt(text), look));
+for (const [name, text, observation] of TOMBSTONES) {
+  test(`observe() at a tombstone: ${name}`, async () => assert.deepEqual(await observe(text), observation));
 }
 
 test('observe() never takes a part of a dead tombstone for dead without its whole Died', async () => {
   for (let length = 0; length < DIED.length; length++) {
-    const look = await lookAt(DIED.slice(0, length));
+    const observation = await observe(DIED.slice(0, length));
     const isDiedWhole = length >= DIED.indexOf('ExitCode') - 1;
-    assert.ok(look.kind !== 'done' || isDiedWhole, `${length}: ${JSON.stringify(look)}`);
+    assert.ok(observation.kind !== 'done' || isDiedWhole, `${length}: ${JSON.stringify(observation)}`);
   }
 });
 
 test('observe() knows nothing of a file that is not there or cannot be read', async () => {
   const missing = join(folder, 'missing');
-  assert.deepEqual(await lookAt(null, missing), {
+  assert.deepEqual(await observe(null, missing), {
     kind: 'notStarted',
     why: `tombstone ${missing} not there yet`,
   });
   const directory = join(folder, 'directory');
   mkdirSync(directory);
-  assert.deepEqual(await lookAt(null, directory), {
+  assert.deepEqual(await observe(null, directory), {
     kind: 'unknown',
     why: `tombstone ${directory} unknown: it is no regular file`,
   });
   const below = join(path, 'below');
-  assert.deepEqual(await lookAt(null, below), { kind: 'unknown', why: `tombstone ${below} unknown: ENOTDIR` });
+  assert.deepEqual(await observe(null, below), { kind: 'unknown', why: `tombstone ${below} unknown: ENOTDIR` });
 });
 
 test('read() takes absolute paths', () => {

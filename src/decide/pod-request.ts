@@ -1,0 +1,196 @@
+// When the API server is asked for this pod, when an earlier answer serves again, what a failed request means, and what a person
+// is told of it. Kind to the server: it is asked ever less often while requests fail. Pure.
+
+/**
+ * How old an answer may be that is served again while main runs. A hundred pods ask the API server twenty times a second
+ * then; the end is seen that much later at most, beside the second or so that the kubelet takes to tell it.
+ */
+export const RUNNING_AGE_MS = 5_000;
+/** For so long after the first answer that showed the end every poll asks: the settle time, and a little of the hold. */
+export const DONE_URGENT_MS = 10_000;
+/** Conditions that want the newest answer share it within one poll. */
+const SAME_POLL_MS = 250;
+/** Pauses after requests that failed, one after the other; the last one repeats. Up to a quarter is added, by chance. */
+export const RETRY_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000];
+/** A longer Retry-After is cut to this: the run may end within the hour that a broken proxy asks for. */
+const RETRY_AFTER_MAX_MS = 60_000;
+/** One lost request is nobody's concern; so many in a row, at least 7 s, are. */
+const WORTH_A_WARNING_COUNT = 4;
+/** How often it is asked before the start until a refusal is believed: a Role that was made beside the pod takes a moment to count. */
+const CHECK_COUNT = 3;
+
+/** Which pod is asked for, where and as whom. */
+export type PodRequest = {
+  /** Of the API server, such as `https://10.96.0.1:443`. */
+  readonly origin: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly tokenPath: string;
+  /** `NAMESPACE:NAME` of the service account; null where its token does not tell. */
+  readonly account: string | null;
+};
+
+/** Why a request did not bring this pod. */
+export type PodRequestFailure =
+  /** The certificate of the server; `code` is Node's. */
+  | { readonly kind: 'distrusted'; readonly code: string }
+  | { readonly kind: 'noAnswer'; readonly why: string }
+  /** Any status but 200; `message` is the server's own, or blank. */
+  | { readonly kind: 'status'; readonly status: number; readonly message: string }
+  | { readonly kind: 'unreadable'; readonly why: string }
+  /** The pod of that name has another UID than the one that this container is in. */
+  | { readonly kind: 'anotherPod' };
+
+/** What a failure means. */
+export type PodFailureMeaning = {
+  /** Short, for a log line. */
+  readonly why: string;
+  /** `what is; what to do`. */
+  readonly problem: string;
+  /** Waiting hardly ever mends it. */
+  readonly isLasting: boolean;
+};
+
+/** What a failure means for this request. */
+export function explainPodFailure(failure: PodRequestFailure, request: PodRequest): PodFailureMeaning {
+  const { origin } = request;
+  switch (failure.kind) {
+    case 'distrusted':
+      return {
+        why: `the API server is not trusted: ${failure.code}`,
+        problem: `the certificate of ${origin} is not trusted (${failure.code}); it must be for this address and signed by ca.crt of the service account`,
+        isLasting: true,
+      };
+    case 'noAnswer':
+      return explainForNow(
+        `the API server ${origin} gives no answer: ${failure.why}`,
+        'does a NetworkPolicy or a mesh keep it away?',
+      );
+    case 'status':
+      return explainStatus(failure.status, failure.message, request);
+    case 'unreadable':
+      return explainForNow(failure.why, `is ${origin} the API server?`);
+    case 'anotherPod':
+      return explainWrongPod('is another one than this', request);
+  }
+}
+
+function explainStatus(status: number, message: string, request: PodRequest): PodFailureMeaning {
+  const { origin, namespace, pod, tokenPath, account } = request;
+  switch (status) {
+    case 401:
+      return {
+        why: 'HTTP 401',
+        problem: `the API server does not take the token in ${tokenPath} (HTTP 401), even when read again; was the service account deleted?`,
+        isLasting: true,
+      };
+    case 403: {
+      const subject = account === null ? 'this service account' : `system:serviceaccount:${account}`;
+      return {
+        why: 'HTTP 403',
+        problem:
+          `the API server forbids ${subject} to get pod ${namespace}/${pod} (HTTP 403); create the Role: ` +
+          `kubectl create role lastscrape --verb=get --resource=pods -n ${namespace} && ` +
+          `kubectl create rolebinding lastscrape --role=lastscrape --serviceaccount=${account ?? `${namespace}:default`} -n ${namespace}`,
+        isLasting: true,
+      };
+    }
+    case 404:
+      return explainWrongPod('is not there (HTTP 404)', request);
+    default: {
+      const what = `the API server ${origin} answers HTTP ${status}`;
+      const meaning = explainForNow(what, 'it is asked again, ever less often');
+      // The server's own words may differ each time, and a warning is given once for each text of a problem.
+      return message === '' ? meaning : { ...meaning, why: `${what}: ${message.slice(0, 100)}` };
+    }
+  }
+}
+
+function explainWrongPod(what: string, { namespace, pod }: PodRequest): PodFailureMeaning {
+  return {
+    why: `pod ${namespace}/${pod} ${what}`,
+    problem:
+      `pod ${namespace}/${pod} ${what}; the host name is not the pod's name with hostNetwork, with a hostname of its own, ` +
+      'and in an Indexed Job: set POD_NAME from metadata.name by fieldRef',
+    isLasting: true,
+  };
+}
+
+function explainForNow(what: string, advice: string): PodFailureMeaning {
+  return { why: what, problem: `${what}; ${advice}`, isLasting: false };
+}
+
+/** A request that failed, as its callers are told. */
+export type FailedPodRequest = {
+  readonly kind: 'failed';
+  /** Short, for a log line. */
+  readonly why: string;
+  /** `what is; what to do`, where a person must act or wonders by now; null: it may well pass. */
+  readonly problem: string | null;
+  /** When the next request is made; null: none was, because something is missing here, or nobody waits any more. */
+  readonly retryAtMs: number | null;
+  /** Requests that failed, one after the other. */
+  readonly failedCount: number;
+  /** Waiting hardly ever mends it. */
+  readonly isLasting: boolean;
+};
+
+/** How one request failed, and when. */
+export type PodRequestEnd = {
+  readonly meaning: PodFailureMeaning;
+  readonly atMs: number;
+  /** What the server's Retry-After asks for; 0 without one. */
+  readonly retryAfterMs: number;
+  /** From 0 to 1: how much of the longest addition by chance the pause gets. */
+  readonly jitter: number;
+};
+
+/** What is told of a request that failed after `failedBefore` others in a row. */
+export function failPodRequest(
+  failedBefore: number,
+  { meaning, atMs, retryAfterMs, jitter }: PodRequestEnd,
+): FailedPodRequest {
+  const failedCount = failedBefore + 1;
+  const pauseMs = RETRY_PAUSES_MS[Math.min(failedCount, RETRY_PAUSES_MS.length) - 1] as number;
+  return {
+    kind: 'failed',
+    why: meaning.why,
+    problem: meaning.isLasting || failedCount >= WORTH_A_WARNING_COUNT ? meaning.problem : null,
+    retryAtMs: atMs + Math.max(pauseMs * (1 + jitter / 4), Math.min(retryAfterMs, RETRY_AFTER_MAX_MS)),
+    failedCount,
+    isLasting: meaning.isLasting,
+  };
+}
+
+/** What a caller has, and wants. */
+export type WantedPodAnswer = {
+  /** An answer that is younger serves again. */
+  readonly maxAgeMs: number;
+  /** The number of the newest answer that the caller saw; another one of this very poll serves, whatever `maxAgeMs`. */
+  readonly seenNumber: number;
+};
+
+/** Whether the server is asked now, or what came before serves again. */
+export function choosePodAnswer(
+  newest: { readonly number: number; readonly atMs: number } | null,
+  failure: FailedPodRequest | null,
+  { maxAgeMs, seenNumber }: WantedPodAnswer,
+  nowMs: number,
+): 'ask' | 'newest' | 'failure' {
+  if (failure !== null) return nowMs < (failure.retryAtMs ?? 0) ? 'failure' : 'ask';
+  if (newest === null) return 'ask';
+  const ageMs = nowMs - newest.atMs;
+  const isServedAgain = ageMs < maxAgeMs || (newest.number !== seenNumber && ageMs < SAME_POLL_MS);
+  return isServedAgain ? 'newest' : 'ask';
+}
+
+/** How old the answer may be for a condition that has shown the end since `doneSinceMs`; null: it shows another thing. */
+export function chooseMaxAgeMs(doneSinceMs: number | null, nowMs: number): number {
+  return doneSinceMs !== null && nowMs - doneSinceMs < DONE_URGENT_MS ? 0 : RUNNING_AGE_MS;
+}
+
+/** How long to wait before the check at the start asks once more after this failure; null: it is believed, or may well pass. */
+export function chooseCheckPauseMs(failure: FailedPodRequest, nowMs: number): number | null {
+  if (!failure.isLasting || failure.retryAtMs === null || failure.failedCount >= CHECK_COUNT) return null;
+  return failure.retryAtMs - nowMs;
+}

@@ -1,0 +1,29 @@
+// The one reader of this pod that all conditions share. Its code, and TLS with it, is imported when it is first asked for.
+
+import type { Variables } from './pod-address.ts';
+import type { PodEnvironment, PodReader } from './pod-reader.ts';
+
+export type PodSource = {
+  /** Opens the reader at the first call; every later call gives the same one. */
+  readonly open: () => Promise<PodReader>;
+  /** Closes what was opened, if anything. */
+  readonly close: () => Promise<void>;
+};
+
+/** Prepares a source; `environment`: another one than a container's, for tests. Opens nothing yet. */
+export function openPodSource(env: Variables, version: string, environment?: PodEnvironment): PodSource {
+  let opened: Promise<PodReader> | null = null;
+  return {
+    open() {
+      opened ??= import('./pod-reader.ts').then(({ openPodReader, POD_ENVIRONMENT }) =>
+        openPodReader(env, version, environment ?? POD_ENVIRONMENT),
+      );
+      return opened;
+    },
+    async close() {
+      const reader = await opened;
+      opened = null;
+      await reader?.close();
+    },
+  };
+}

@@ -1,0 +1,11 @@
+// What the tests of conditions give to a kind of condition, and to one observation.
+
+import type { ConditionContext, ObserveContext } from '../../src/observe/condition.ts';
+import { NOT_READ } from '../../src/observe/exporter.ts';
+import { openPodSource } from '../../src/observe/pod-source.ts';
+
+/** Of a lastscrape outside of any pod. */
+export const CONTEXT: ConditionContext = { pid: 1, pod: openPodSource({}, '1.2.3'), sidecars: [] };
+
+/** An observation that nothing ends, without an exporter. */
+export const UNDISTURBED: ObserveContext = { exporter: NOT_READ, signal: new AbortController().signal };
