@@ -1,5 +1,5 @@
 // The processes of the pod, as /proc shows them where its containers share one PID namespace: which have a name, which
-// still run, who owns a port. Looks only, and never rejects. What each file holds: Linux man-pages, proc(5).
+// still run, who owns a port. Only reads, and never rejects. What each file holds: Linux man-pages, proc(5).
 
 import { readdir, readFile, readlink } from './files.ts';
 
@@ -10,7 +10,7 @@ export type ProcessId = {
   readonly startTicks: number;
 };
 
-/** What looking for processes came to. */
+/** The processes that were found, or why that is not known. */
 export type FindResult =
   | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
   | { readonly kind: 'unknown'; readonly why: string };
@@ -123,17 +123,19 @@ export async function findPortOwners(
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8').catch(() => '')),
   );
-  const sockets = new Set(tables.flatMap((table) => listeningInodes(table, port)).map((inode) => `socket:[${inode}]`));
+  const sockets = new Set(
+    tables.flatMap((table) => listListeningInodes(table, port)).map((inode) => `socket:[${inode}]`),
+  );
   if (sockets.size === 0) return { kind: 'unknown', why: `nothing listens on port ${port}` };
   const pids = await listPids(ownPid);
   if (typeof pids === 'string') return { kind: 'unknown', why: pids };
   const processes: ProcessId[] = [];
   let hasStranger = false;
   for (const pid of pids) {
-    if (!(await hasOneOf(pid, sockets))) continue;
+    if (!(await ownsSocket(pid, sockets))) continue;
     const stat = await readStat(pid);
     if (typeof stat === 'string') continue;
-    if (programs === null || (await isNamedAsOneOf(programs, stat))) processes.push(stat.id);
+    if (programs === null || (await hasOneName(programs, stat))) processes.push(stat.id);
     else hasStranger = true;
   }
   if (processes.length > 0) return { kind: 'found', processes };
@@ -158,7 +160,7 @@ const LOOPBACK = /^(00000000|[0-9A-F]{6}7F|0{32}|0{24}01000000|0{16}FFFF0000[0-9
 /** TCP_LISTEN in Linux's include/net/tcp_states.h. */
 const LISTENS = '0A';
 
-function listeningInodes(table: string, port: number): readonly string[] {
+function listListeningInodes(table: string, port: number): readonly string[] {
   return table.split('\n').flatMap((line) => {
     const [, local = '', , state, , , , , , inode = '0'] = line.trim().split(/\s+/);
     const [address = '', hexPort = ''] = local.split(':');
@@ -167,7 +169,7 @@ function listeningInodes(table: string, port: number): readonly string[] {
   });
 }
 
-async function hasOneOf(pid: number, sockets: ReadonlySet<string>): Promise<boolean> {
+async function ownsSocket(pid: number, sockets: ReadonlySet<string>): Promise<boolean> {
   const folder = `/proc/${pid}/fd`;
   const names = await readdir(folder).catch((): string[] => []);
   for (const name of names) {
@@ -176,7 +178,7 @@ async function hasOneOf(pid: number, sockets: ReadonlySet<string>): Promise<bool
   return false;
 }
 
-/** The PIDs to look at, or why they are not known. */
+/** The PIDs of the others, or why they are not known. */
 async function listPids(ownPid: number): Promise<readonly number[] | string> {
   const names = await readdir('/proc').catch((error: NodeJS.ErrnoException) => error);
   if (names instanceof Error) return `/proc cannot be read: ${names.code}`;
@@ -198,7 +200,7 @@ async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
       id: { pid, startTicks: Number(fields[19]) },
       parentPid: Number(parentPid),
       comm: text.slice(text.indexOf('(') + 1, nameEnd),
-      // The first thread of a process that ended before the others is a zombie, too, and the process runs on.
+      // The first thread of a process that ended before the others is a zombie as well, and the process runs on.
       isRunning: (state !== 'Z' && state !== 'X') || threadCount > 1,
     };
   } catch (error) {
@@ -208,7 +210,7 @@ async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
   }
 }
 
-async function isNamedAsOneOf(names: readonly string[], stat: Stat): Promise<boolean> {
+async function hasOneName(names: readonly string[], stat: Stat): Promise<boolean> {
   for (const name of names) if (await isNamed(name, stat)) return true;
   return false;
 }
@@ -217,9 +219,9 @@ async function isNamed(name: string, { id, comm }: Stat): Promise<boolean> {
   const isCut = Buffer.byteLength(name) > COMM_MAX_BYTES;
   if (!isCut && comm === name) return true;
   const commandLine = await readFile(`/proc/${id.pid}/cmdline`, 'utf8').catch(() => '');
-  const called = commandLine.slice(0, commandLine.indexOf('\0')).split('/').at(-1) ?? '';
-  if (called === name) return true;
+  const programName = commandLine.slice(0, commandLine.indexOf('\0')).split('/').at(-1) ?? '';
+  if (programName === name) return true;
   // A cut name stands for all names that begin so; argv[0] tells which, unless it is an interpreter's.
   const cutName = Buffer.from(name).subarray(0, COMM_MAX_BYTES).toString();
-  return isCut && comm === cutName && !called.startsWith(comm);
+  return isCut && comm === cutName && !programName.startsWith(comm);
 }

@@ -1,4 +1,4 @@
-// What lastscrape finds in a PID namespace, told by --check: which names match, what is hidden, whose namespace it is.
+// What lastscrape finds in a PID namespace, as --check prints it: which names match, what is hidden, whose namespace it is.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -11,10 +11,10 @@ import { gateNamespaces, openPidNamespace, type PidNamespace } from './support/p
 import { until } from './support/until.ts';
 import { COMMAND, startWatcher } from './support/watcher.ts';
 
-const skip = gateNamespaces('test/processes.test.ts');
+const skip = gateNamespaces('test/procfs.test.ts');
 
 /** What --check says of the process of that name. */
-async function foundOf(namespace: PidNamespace, name: string, uid?: number): Promise<string> {
+async function findByCheck(namespace: PidNamespace, name: string, uid?: number): Promise<string> {
   const env = { LASTSCRAPE_DONE_WHEN: `process:${name}` };
   const { code, stdout, stderr } = await namespace.watch(env, { args: ['--check'], ...(uid && { uid }) }).ended;
   assert.equal(code, 0, stderr);
@@ -23,7 +23,7 @@ async function foundOf(namespace: PidNamespace, name: string, uid?: number): Pro
 }
 
 /** The line of /proc of a process's one child, once that is a zombie. */
-function stateOfChild(pid: number): Promise<string> {
+function readZombieChild(pid: number): Promise<string> {
   return until('a child that is a zombie', 10_000, async () => {
     const child = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
     const text = readFileSync(`/proc/${child}/stat`, 'utf8');
@@ -44,13 +44,13 @@ test('findProcesses() matches comm and the base name of argv[0], cut as the kern
   await namespace.start(['bash', '-c', 'exec -a "odd name) S 1 (" env -u X sleep 600'], { uid, comm: 'sleep' });
   assert.deepEqual(
     {
-      long: await foundOf(namespace, 'name-of-more-than-15-bytes'),
-      'another long name with the same 15 bytes': await foundOf(namespace, 'name-of-more-than-15-of-them'),
-      'the cut name': await foundOf(namespace, 'name-of-more-th'),
-      'argv[0]': await foundOf(namespace, 'other-name'),
-      'comm beside another argv[0]': await foundOf(namespace, 'tail'),
-      'an argument': await foundOf(namespace, 'null'),
-      'a part of a name': await foundOf(namespace, 'slee'),
+      long: await findByCheck(namespace, 'name-of-more-than-15-bytes'),
+      'another long name with the same 15 bytes': await findByCheck(namespace, 'name-of-more-than-15-of-them'),
+      'the cut name': await findByCheck(namespace, 'name-of-more-th'),
+      'argv[0]': await findByCheck(namespace, 'other-name'),
+      'comm beside another argv[0]': await findByCheck(namespace, 'tail'),
+      'an argument': await findByCheck(namespace, 'null'),
+      'a part of a name': await findByCheck(namespace, 'slee'),
     },
     {
       long: RUNS,
@@ -66,14 +66,14 @@ test('findProcesses() matches comm and the base name of argv[0], cut as the kern
 
 test('findProcesses() never finds PID 1, lastscrape itself, or a zombie', { skip }, async () => {
   await using namespace = await openPidNamespace();
-  assert.equal(await foundOf(namespace, 'sleep'), NONE, 'PID 1 is a sleep');
-  assert.equal(await foundOf(namespace, 'node'), NONE, 'lastscrape is a node');
-  assert.equal(await foundOf(namespace, 'lastscrape-linux-x64'), NONE, 'or a binary');
+  assert.equal(await findByCheck(namespace, 'sleep'), NONE, 'PID 1 is a sleep');
+  assert.equal(await findByCheck(namespace, 'node'), NONE, 'lastscrape is a node');
+  assert.equal(await findByCheck(namespace, 'lastscrape-linux-x64'), NONE, 'or a binary');
   // The parent is a tail by then, which does not wait for its child.
   const zombie = await namespace.start(['sh', '-c', '/bin/true & exec tail -f /dev/null'], { uid: 1000, comm: 'tail' });
-  assert.match(await stateOfChild(zombie.pid), /^\d+ \(true\) Z /);
-  assert.equal(await foundOf(namespace, 'true'), NONE);
-  assert.equal(await foundOf(namespace, 'tail'), RUNS, 'and its parent is found');
+  assert.match(await readZombieChild(zombie.pid), /^\d+ \(true\) Z /);
+  assert.equal(await findByCheck(namespace, 'true'), NONE);
+  assert.equal(await findByCheck(namespace, 'tail'), RUNS, 'and its parent is found');
 });
 
 test('findProcesses() finds a process whose first thread ended before the others', { skip }, async () => {
@@ -88,15 +88,15 @@ ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)`
     10_000,
     async () => readFileSync(`/proc/${pid}/stat`, 'utf8').includes('(python3) Z ') || undefined,
   );
-  assert.equal(await foundOf(namespace, 'python3'), RUNS);
+  assert.equal(await findByCheck(namespace, 'python3'), RUNS);
 });
 
 test('findProcesses() does not know what a /proc with hidepid hides', { skip }, async () => {
   await using namespace = await openPidNamespace({ isHiding: true });
   await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
-  assert.match(await foundOf(namespace, 'tail'), /^unknown: .*hidepid/);
+  assert.match(await findByCheck(namespace, 'tail'), /^unknown: .*hidepid/);
   assert.equal(
-    await foundOf(namespace, 'tail', 1000),
+    await findByCheck(namespace, 'tail', 1000),
     'unknown: /proc does not show PID N (is it mounted with hidepid?)',
   );
 });

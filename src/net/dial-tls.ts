@@ -9,20 +9,20 @@ import type { Dial } from './exchange.ts';
 export type TlsOptions = {
   /** The trusted authorities as PEM, asked for at each connection. @throws where they cannot be read. */
   readonly readCa: () => string;
-  /** Told why a server was not trusted: Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`. The dial comes to `unknown`. */
+  /** Told why a server was not trusted: Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`. The result is `unknown`. */
   readonly onDistrust: (code: string) => void;
 };
 
 /** A dial with TLS on top. The certificate must be for the host as it stands in the URL, a name or an address. */
 export function dialTls(tls: TlsOptions): Dial {
   return async (hostname, port, options) => {
-    const dialled = await dial(hostname, port, options);
-    if (dialled.kind !== 'open') return dialled;
+    const result = await dial(hostname, port, options);
+    if (result.kind !== 'open') return result;
     try {
-      return await shakeHands(dialled.socket, hostname, tls, options);
+      return await shakeHands(result.socket, hostname, tls, options);
     } catch (error) {
-      dialled.socket.destroy();
-      return { kind: 'unknown', why: codeOf(error as Error) };
+      result.socket.destroy();
+      return { kind: 'unknown', why: readCode(error as Error) };
     }
   };
 }
@@ -39,20 +39,20 @@ function shakeHands(
   return new Promise((resolve) => {
     // The name to ask for (SNI) is never an address (RFC 6066, section 3); `host` is what the certificate is checked against.
     const secured = connect({ socket, ca, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
-    const end = (dialled: DialResult) => {
+    const end = (result: DialResult) => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
       secured.removeAllListeners('secureConnect');
       secured.removeListener('error', onError);
-      if (dialled.kind !== 'open') {
+      if (result.kind !== 'open') {
         // An error may still follow destroy(); nobody waits for it any more.
         secured.on('error', () => {});
         secured.destroy();
       }
-      resolve(dialled);
+      resolve(result);
     };
     const onError = (error: Error) => {
-      const code = codeOf(error);
+      const code = readCode(error);
       if (secured.authorizationError) onDistrust(code);
       end({ kind: 'unknown', why: code });
     };
@@ -65,6 +65,6 @@ function shakeHands(
   });
 }
 
-function codeOf(error: Error): string {
+function readCode(error: Error): string {
   return (error as NodeJS.ErrnoException).code ?? error.message;
 }

@@ -1,5 +1,5 @@
 // Connects to a host and port under the loopback rule (README, "Loopback"): `localhost` is 127.0.0.1 and ::1, both tried,
-// never looked up. Owns the only judgement of what "refused" is; sends no byte.
+// never looked up. The only place that knows what "refused" is; sends no byte.
 
 import { connect, type Socket } from 'node:net';
 

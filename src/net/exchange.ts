@@ -1,5 +1,5 @@
 // One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the caller.
-// Follows no redirect, uses no proxy, sends nothing twice: what became of a request is said, never repaired.
+// Follows no redirect, uses no proxy, sends nothing twice: the result says what happened to a request.
 
 import { Client } from 'undici';
 import { type DialOptions, type DialResult, dial } from './dial.ts';
@@ -20,7 +20,7 @@ export type Request = {
   readonly onOtherBody?: (piece: Uint8Array) => void;
 };
 
-/** What became of a request. */
+/** How a request ended. */
 export type ExchangeResult =
   /** The whole answer came, as HTTP says where it ends. */
   | { readonly kind: 'answered'; readonly status: number; readonly contentType: string }
@@ -39,7 +39,7 @@ export type Exchange = {
 /** How an exchange connects: `dial`, or with TLS on top. Never rejects. */
 export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
 
-/** How long an idle connection is kept; longer than any pause between two looks. */
+/** How long an idle connection is kept; longer than any pause between two polls. */
 const KEEP_ALIVE_MS = 600_000;
 
 /** Nobody wants the body of another answer than 200; it is read so that the connection can be kept. */
@@ -67,13 +67,10 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (_, callback) => {
-      connect(origin.hostname, port, { timeoutMs, signal }).then((dialled) => {
-        if (dialled.kind === 'open') callback(null, dialled.socket);
+      connect(origin.hostname, port, { timeoutMs, signal }).then((result) => {
+        if (result.kind === 'open') callback(null, result.socket);
         else
-          callback(
-            new DialError(dialled.kind === 'refused', dialled.kind === 'refused' ? 'refused' : dialled.why),
-            null,
-          );
+          callback(new DialError(result.kind === 'refused', result.kind === 'refused' ? 'refused' : result.why), null);
       });
     },
   });
@@ -141,7 +138,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
           } else if (wasSent && status === null && isDrop(error)) {
             resolve({ kind: 'dropped' });
           } else {
-            fail(whyOf(error));
+            fail(describeError(error));
           }
         },
       },
@@ -149,15 +146,15 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
   });
 }
 
-function codeOf(error: Error): string {
+function readCode(error: Error): string {
   return 'code' in error && error.code !== undefined ? String(error.code) : '';
 }
 /** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
 function isDrop(error: Error): boolean {
-  return ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
+  return ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(readCode(error));
 }
 
-function whyOf(error: Error): string {
-  const code = codeOf(error);
+function describeError(error: Error): string {
+  const code = readCode(error);
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }

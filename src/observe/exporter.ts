@@ -1,5 +1,5 @@
 // Reads the exporter: one GET at a time over one connection, the body streamed through the filter of wire/.
-// Says what it saw; decides nothing.
+// Says what the answer was; decides nothing.
 
 import type { ExporterObservation } from '../decide/model.ts';
 import { openExchange } from '../net/exchange.ts';
@@ -17,10 +17,10 @@ export type Exporter = {
   readonly close: () => Promise<void>;
 };
 
-/** What a look says that did not ask the exporter. */
+/** The reading of a poll that did not ask the exporter. */
 export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter was not read');
 
-/** Opens the exporter at `url`; `metricNames` are the conditions' metrics. Connects at the first look. */
+/** Opens the exporter at `url`; `metricNames` are the conditions' metrics. Connects at the first poll. */
 export function openExporter(url: URL, metricNames: readonly string[], version: string): Exporter {
   const exchange = openExchange(url);
   const headers = { accept: 'text/plain;version=0.0.4', 'user-agent': `lastscrape/${version}` };
@@ -28,7 +28,7 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
     close: exchange.close,
     async read(signal) {
       const exposition = openExposition(metricNames);
-      const exchanged = await exchange.send({
+      const result = await exchange.send({
         method: 'GET',
         path: url.pathname + url.search,
         headers,
@@ -39,15 +39,15 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
           return exposition.sizeBytes <= BODY_MAX_BYTES;
         },
       });
-      switch (exchanged.kind) {
+      switch (result.kind) {
         case 'refused':
           return unread({ kind: 'refused' }, 'the exporter refuses connections');
         case 'dropped':
           return failed('the connection was closed', true);
         case 'failed':
-          return failed(exchanged.why, exchanged.wasSent && (exchanged.status ?? 200) === 200);
+          return failed(result.why, result.wasSent && (result.status ?? 200) === 200);
         case 'answered': {
-          if (exchanged.status !== 200) return failed(`HTTP ${exchanged.status}`, false);
+          if (result.status !== 200) return failed(`HTTP ${result.status}`, false);
           const { metrics, hasRequests, scrapes, requests, failures, users } = exposition.end();
           return {
             observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },

@@ -28,15 +28,15 @@ export const portKind: ConditionKind = {
         text: `port:${argument}`,
         metricName: null,
         async observe({ signal }) {
-          const dialled = await dial(host, port, { timeoutMs: PROBE_TIMEOUT_MS, signal });
-          switch (dialled.kind) {
+          const result = await dial(host, port, { timeoutMs: PROBE_TIMEOUT_MS, signal });
+          switch (result.kind) {
             case 'open':
-              dialled.socket.destroy();
+              result.socket.destroy();
               return { kind: 'alive', seen: `port ${argument} open` };
             case 'refused':
               return { kind: 'done', seen: `port ${argument} refused`, provesWasAlive: false };
             case 'unknown':
-              return { kind: 'unknown', why: `port ${argument} unknown: ${dialled.why}` };
+              return { kind: 'unknown', why: `port ${argument} unknown: ${result.why}` };
           }
         },
       },

@@ -34,16 +34,16 @@ async function observeTombstone(path: string): Promise<ConditionObservation> {
   }
   const fields = await parseFields(text);
   if (fields === null) return unknown('it cannot be read (half written?)');
-  const died = fieldOf(fields, 'Died');
-  const wasBorn = isThere(fieldOf(fields, 'Born'));
-  if (isThere(died)) {
-    const exitCode = fieldOf(fields, 'ExitCode');
+  const died = findField(fields, 'Died');
+  const wasBorn = hasValue(findField(fields, 'Born'));
+  if (hasValue(died)) {
+    const exitCode = findField(fields, 'ExitCode');
     const isKnown = wasBorn && typeof exitCode === 'number';
-    const said = isKnown ? `, exit code ${exitCode}` : '';
+    const exit = isKnown ? `, exit code ${exitCode}` : '';
     // kubexit gives up before the start when what main waits for is not there in time: `Died` without `Born`.
     return {
       kind: 'done',
-      seen: `tombstone ${path} ${wasBorn ? `died${said}` : 'died, and was never born'}`,
+      seen: `tombstone ${path} ${wasBorn ? `died${exit}` : 'died, and was never born'}`,
       provesWasAlive: wasBorn,
       provesNeverRan: !wasBorn,
       // A tombstone has the name that its container has in kubexit's chain.
@@ -53,7 +53,7 @@ async function observeTombstone(path: string): Promise<ConditionObservation> {
   return wasBorn ? { kind: 'alive', seen: `tombstone ${path} born` } : unknown('it has neither Born nor Died');
 }
 
-/** The fields of a YAML mapping, which JSON is, too; null for anything else. */
+/** The fields of a YAML mapping, or of a JSON object, which is one; null for anything else. */
 async function parseFields(text: string): Promise<ReadonlyMap<unknown, unknown> | null> {
   const { parse } = await import('yaml');
   try {
@@ -65,12 +65,12 @@ async function parseFields(text: string): Promise<ReadonlyMap<unknown, unknown> 
 }
 
 /** The field by its name, else by its name in any case, as Go decodes it (encoding/json, "Unmarshal"). */
-function fieldOf(fields: ReadonlyMap<unknown, unknown>, name: string): unknown {
+function findField(fields: ReadonlyMap<unknown, unknown>, name: string): unknown {
   if (fields.has(name)) return fields.get(name);
   const key = [...fields.keys()].find((each) => typeof each === 'string' && each.toLowerCase() === name.toLowerCase());
   return key === undefined ? undefined : fields.get(key);
 }
 
-function isThere(value: unknown): boolean {
+function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null;
 }

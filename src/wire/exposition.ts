@@ -1,4 +1,4 @@
-// Reads the few values of an exposition that lastscrape looks at: the conditions' metrics, Locust's totals, promhttp's counters.
+// Reads the few values of an exposition that lastscrape uses: the conditions' metrics, Locust's totals, promhttp's counters.
 // A line that cannot be read is counted and skipped; it never costs the other lines. Pure; never throws.
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
@@ -9,7 +9,7 @@ export type Reading =
   | { readonly kind: 'value'; readonly value: number }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** What one body said; null is "not in it, or unreadable". */
+/** What one body shows; null is "not in it, or unreadable". */
 export type Exposition = {
   /** One for each metric that was asked for: its one sample without labels. */
   readonly metrics: ReadonlyMap<string, Reading>;
@@ -23,14 +23,14 @@ export type Exposition = {
   readonly users: number | null;
   /** promhttp's counter for code 200 and its gauge; null unless both are there. */
   readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
-  /** WantedLine lines that could not be read, or were too long. */
+  /** Wanted lines that could not be read, or were too long. */
   readonly unreadableLineCount: number;
 };
 
 export type ExpositionReader = {
   /** Takes the next piece of the body, of any size. */
   readonly write: (chunk: Uint8Array) => void;
-  /** Says what was read; the body has ended as HTTP says. */
+  /** Returns what was read; the body has ended as HTTP says. */
   readonly end: () => Exposition;
   readonly sizeBytes: number;
 };
@@ -117,7 +117,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
       const finishedCount = finished.found.value;
       const inFlightCount = inFlight.found.value;
       return {
-        metrics: new Map([...samples].map(([name, found]) => [name, readingOf(found)])),
+        metrics: new Map([...samples].map(([name, found]) => [name, chooseReading(found)])),
         hasRequests,
         requests: requests.found.value,
         failures: failures.found.value,
@@ -129,7 +129,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
   };
 }
 
-function readingOf(found: readonly (Sample | null)[]): Reading {
+function chooseReading(found: readonly (Sample | null)[]): Reading {
   const [first, second] = found;
   if (first === undefined) return { kind: 'unknown', why: 'not in the exposition' };
   if (second !== undefined) return { kind: 'unknown', why: 'there more than once' };

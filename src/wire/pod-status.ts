@@ -1,8 +1,8 @@
-// A pod as the API server shows it → what each regular container is at. Follows the kubelet's own rule of what is started
+// A pod as the API server shows it → the state of each regular container. Follows the kubelet's own rule of what is started
 // again (ShouldContainerBeRestarted and ContainerShouldRestart of Kubernetes 1.36.3; fixtures/recordings/kubernetes-1.36.3).
 // Never takes "terminated" for the end: between two restarts the status says `terminated` for more than ten seconds.
 
-/** What one regular container is at. `seen` is short and fits after its name. */
+/** The state of one regular container. `seen` is short and fits after its name. */
 export type ContainerState =
   /** It runs, or will be started again. */
   | { readonly kind: 'alive'; readonly seen: string }
@@ -37,22 +37,22 @@ type Json = Readonly<Record<string, unknown>>;
 export function readPod(text: string): PodResult {
   const root = parse(text);
   if (root === null) return { why: 'the answer is not JSON' };
-  const containers = listOf(at(root, 'spec')['containers']);
+  const containers = toObjects(at(root, 'spec')['containers']);
   if (root['kind'] !== 'Pod' || containers.length === 0) return { why: 'the answer is not a Pod' };
   const status = at(root, 'status');
   return {
     pod: {
-      uid: textOf(at(root, 'metadata')['uid']),
+      uid: toText(at(root, 'metadata')['uid']),
       containers: containers.map((container) => {
-        const name = textOf(container['name']);
-        const own = listOf(status['containerStatuses']).find((each) => each['name'] === name) ?? {};
+        const name = toText(container['name']);
+        const own = toObjects(status['containerStatuses']).find((each) => each['name'] === name) ?? {};
         return {
           name,
-          state: stateOf(container, own, root),
-          isAlwaysRestarted: policyOf(container, root) === 'Always',
+          state: readState(container, own, root),
+          isAlwaysRestarted: readRestartPolicy(container, root) === 'Always',
         };
       }),
-      initNames: listOf(at(root, 'spec')['initContainers']).map((container) => textOf(container['name'])),
+      initNames: toObjects(at(root, 'spec')['initContainers']).map((container) => toText(container['name'])),
     },
   };
 }
@@ -60,19 +60,19 @@ export function readPod(text: string): PodResult {
 /** The message of a Status object, which the API server answers with errors; blank where the text is none. */
 export function readStatusMessage(text: string): string {
   const root = parse(text);
-  return root?.['kind'] === 'Status' ? textOf(root['message']) : '';
+  return root?.['kind'] === 'Status' ? toText(root['message']) : '';
 }
 
-function stateOf(container: Json, status: Json, pod: Json): ContainerState {
+function readState(container: Json, status: Json, pod: Json): ContainerState {
   const state = at(status, 'state');
   if (isObject(state['running'])) return { kind: 'alive', seen: 'running' };
   const { exitCode, reason } = at(state, 'terminated');
   if (typeof exitCode === 'number') {
-    const seen = `ended with ${exitCode}${isWorthTelling(reason) ? ` (${reason})` : ''}`;
+    const seen = `ended with ${exitCode}${isInformative(reason) ? ` (${reason})` : ''}`;
     if (isStartedAgain(container, exitCode, pod)) return { kind: 'alive', seen: `${seen}, to be restarted` };
     return { kind: 'done', seen, exitCode };
   }
-  const why = textOf(at(state, 'waiting')['reason']) || 'no status yet';
+  const why = toText(at(state, 'waiting')['reason']) || 'no status yet';
   const wasStarted = Number(status['restartCount'] ?? 0) > 0 || isObject(at(status, 'lastState')['terminated']);
   if (wasStarted || why === 'CrashLoopBackOff') return { kind: 'alive', seen: `to be restarted (${why})` };
   return { kind: 'notStarted', seen: `not started (${why})` };
@@ -84,19 +84,19 @@ function isStartedAgain(container: Json, exitCode: number, pod: Json): boolean {
   if (at(pod, 'metadata')['deletionTimestamp'] !== undefined) return false;
   const status = at(pod, 'status');
   if (status['phase'] === 'Failed' || status['phase'] === 'Succeeded') return false;
-  // The rule RestartAllContainers of any container (beta in 1.36) starts the others, too, whatever they ended with.
-  const isStartingAll = listOf(status['conditions']).some(
+  // The rule RestartAllContainers of any container (beta in 1.36) also starts the others, whatever they ended with.
+  const isStartingAll = toObjects(status['conditions']).some(
     (condition) => condition['type'] === 'AllContainersRestarting' && condition['status'] === 'True',
   );
   if (isStartingAll || hasMatchingRule(container, exitCode)) return true;
-  const policy = policyOf(container, pod);
+  const policy = readRestartPolicy(container, pod);
   return policy === 'OnFailure' ? exitCode !== 0 : policy !== 'Never';
 }
 
 /** Every action there is restarts (Restart and RestartAllContainers, Kubernetes 1.36.3); a rule only counts beside a policy. */
 function hasMatchingRule(container: Json, exitCode: number): boolean {
   if (container['restartPolicy'] === undefined) return false;
-  return listOf(container['restartPolicyRules']).some((rule) => {
+  return toObjects(container['restartPolicyRules']).some((rule) => {
     const { operator, values } = at(rule, 'exitCodes');
     const isListed = Array.isArray(values) && values.includes(exitCode);
     return operator === 'In' ? isListed : operator === 'NotIn' && !isListed;
@@ -104,12 +104,12 @@ function hasMatchingRule(container: Json, exitCode: number): boolean {
 }
 
 /** The container's own policy (Kubernetes 1.34 and later), else the pod's; Always is the default of the API. */
-function policyOf(container: Json, pod: Json): string {
-  return textOf(container['restartPolicy']) || textOf(at(pod, 'spec')['restartPolicy']) || 'Always';
+function readRestartPolicy(container: Json, pod: Json): string {
+  return toText(container['restartPolicy']) || toText(at(pod, 'spec')['restartPolicy']) || 'Always';
 }
 
 /** `Completed` and `Error` say no more than the exit code does. */
-function isWorthTelling(reason: unknown): boolean {
+function isInformative(reason: unknown): boolean {
   return typeof reason === 'string' && !['', 'Completed', 'Error'].includes(reason);
 }
 
@@ -132,10 +132,10 @@ function at(object: Json, key: string): Json {
   return isObject(value) ? value : {};
 }
 
-function listOf(value: unknown): readonly Json[] {
+function toObjects(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -14,7 +14,7 @@ export type WantedLine = {
   readonly isPrefix: boolean;
   /**
    * What the labels must begin with, blanks aside, each from `{` on, without blanks of its own; empty: any labels or none.
-   * A line that is kept by this may still have other labels: blanks inside of quotes are overlooked, too.
+   * A line that is kept by this may still have other labels: blanks inside of quotes are skipped as well.
    */
   readonly labels: readonly string[];
   /** Called with the line, blanks normalised, without its end; answering false: no more of these. */
@@ -25,7 +25,7 @@ export type SampleFilter = {
   readonly write: (chunk: Uint8Array) => void;
   /** The body has ended as HTTP says: what follows the last line feed is a whole line. */
   readonly end: () => void;
-  /** WantedLine lines that were longer than LINE_MAX_BYTES. */
+  /** Wanted lines that were longer than LINE_MAX_BYTES. */
   readonly tooLongCount: number;
 };
 

@@ -33,15 +33,15 @@ async function dialTo(certificate: Certificate, hostname: string, ca: () => stri
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const distrust: string[] = [];
   const dial = dialTls({ readCa: ca, onDistrust: (code) => distrust.push(code) });
-  const dialled = await dial(hostname, (server.address() as AddressInfo).port, { timeoutMs: LIMIT_MS });
-  if (dialled.kind === 'open') {
+  const result = await dial(hostname, (server.address() as AddressInfo).port, { timeoutMs: LIMIT_MS });
+  if (result.kind === 'open') {
     // TLS 1.3: the client may be done before the server has its last message.
-    dialled.socket.write('x');
+    result.socket.write('x');
     if (sni === '') await once(server, 'secureConnection');
-    dialled.socket.destroy();
+    result.socket.destroy();
   }
   await new Promise((resolve) => server.close(resolve));
-  return { kind: dialled.kind, why: dialled.kind === 'unknown' ? dialled.why : '', distrust, sni };
+  return { kind: result.kind, why: result.kind === 'unknown' ? result.why : '', distrust, sni };
 }
 
 const trusted = () => authority.ca;
@@ -62,7 +62,7 @@ const DISTRUSTED: readonly (readonly [string, () => Certificate, string, () => s
   ['another authority', () => stranger.sign(['IP:127.0.0.1']), '127.0.0.1', trusted, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ['another address', () => authority.sign(['IP:127.0.0.2']), '127.0.0.1', trusted, 'ERR_TLS_CERT_ALTNAME_INVALID'],
   [
-    'a name where an address was dialled',
+    'a name where an address was result',
     () => authority.sign(['DNS:localhost']),
     '127.0.0.1',
     trusted,

@@ -69,9 +69,9 @@ async function closedPort(): Promise<number> {
 }
 
 async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<DialResult> {
-  const dialled = await dial(host, port, { timeoutMs: 5_000, signal });
-  if (dialled.kind === 'open') dialled.socket.destroy();
-  return dialled;
+  const result = await dial(host, port, { timeoutMs: 5_000, signal });
+  if (result.kind === 'open') result.socket.destroy();
+  return result;
 }
 
 const hasIpv6 = await (async () => {
@@ -115,9 +115,9 @@ test('dial() gives up at once when it is aborted', async (context) => {
   const aborted = AbortSignal.abort('interrupted');
   assert.deepEqual(await dialOnce('localhost', port, aborted), { kind: 'unknown', why: 'interrupted' });
   const controller = new AbortController();
-  const dialled = dialOnce('localhost', port, controller.signal);
+  const result = dialOnce('localhost', port, controller.signal);
   controller.abort('interrupted');
-  assert.deepEqual(await dialled, { kind: 'unknown', why: 'interrupted' });
+  assert.deepEqual(await result, { kind: 'unknown', why: 'interrupted' });
 });
 
 // A frozen Locust: SIGSTOP, then connections until the backlog is full.
@@ -137,12 +137,12 @@ test('dial() does not take a full backlog for refused', async (context) => {
   const [line] = await once(child.stdout, 'data');
   const port = Number(line);
   child.kill('SIGSTOP');
-  let last: DialResult;
+  let result: DialResult;
   do {
-    last = await dial('localhost', port, { timeoutMs: 250 });
-    if (last.kind === 'open') sockets.push(last.socket);
-  } while (last.kind === 'open' && sockets.length < BACKLOG_MAX_COUNT);
-  assert.deepEqual(last, { kind: 'unknown', why: 'timed out' });
+    result = await dial('localhost', port, { timeoutMs: 250 });
+    if (result.kind === 'open') sockets.push(result.socket);
+  } while (result.kind === 'open' && sockets.length < BACKLOG_MAX_COUNT);
+  assert.deepEqual(result, { kind: 'unknown', why: 'timed out' });
   const controller = new AbortController();
   const hanging = dial('localhost', port, { timeoutMs: 600_000, signal: controller.signal });
   setImmediate(() => controller.abort('interrupted'));
@@ -163,13 +163,17 @@ process.on('exit', () => rmSync(folder, { recursive: true }));
 const hosts = join(folder, 'hosts');
 writeFileSync(hosts, '127.0.0.1 two.example\n10.9.9.1 two.example\n');
 
-type Namespace = { readonly name: string; readonly prepare: string; readonly seen: Readonly<Record<string, string>> };
+type Namespace = {
+  readonly name: string;
+  readonly prepare: string;
+  readonly results: Readonly<Record<string, string>>;
+};
 
 const NAMESPACES: readonly Namespace[] = [
   {
     name: 'IPv6 switched off',
     prepare: 'ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6',
-    seen: {
+    results: {
       localhost: 'refused',
       '127.0.0.1': 'refused',
       '[::1]': 'unknown EADDRNOTAVAIL',
@@ -179,23 +183,23 @@ const NAMESPACES: readonly Namespace[] = [
   {
     name: 'IPv6 only',
     prepare: 'ip link set lo up; ip address del 127.0.0.1/8 dev lo',
-    seen: { localhost: 'refused', '[::1]': 'refused', '127.0.0.1': 'unknown ENETUNREACH', 'localhost=::1': 'open' },
+    results: { localhost: 'refused', '[::1]': 'refused', '127.0.0.1': 'unknown ENETUNREACH', 'localhost=::1': 'open' },
   },
   {
     name: 'no loopback at all',
     prepare: ':',
-    seen: { localhost: 'unknown ENETUNREACH EADDRNOTAVAIL' },
+    results: { localhost: 'unknown ENETUNREACH EADDRNOTAVAIL' },
   },
   {
     // An AggregateError, whose own code is ECONNREFUSED here.
     name: 'a name with one address that refuses and one that is prohibited',
     prepare: `ip link set lo up; ip route add prohibit 10.9.9.0/24; mount --bind '${hosts}' /etc/hosts`,
-    seen: { 'two.example': 'unknown EACCES', 'two.example=127.0.0.1': 'open' },
+    results: { 'two.example': 'unknown EACCES', 'two.example=127.0.0.1': 'open' },
   },
 ];
 
-for (const { name, prepare, seen } of NAMESPACES) {
-  test(`dial() sees what it must with ${name}`, (context) => {
+for (const { name, prepare, results } of NAMESPACES) {
+  test(`dial() gives the right results with ${name}`, (context) => {
     if (findNamespaceProblem !== null) {
       assert.notEqual(process.env['CI'], 'true', findNamespaceProblem);
       console.error(`NOT TESTED: dial() with ${name}. ${findNamespaceProblem}`);
@@ -204,8 +208,8 @@ for (const { name, prepare, seen } of NAMESPACES) {
     }
     const inside = join(import.meta.dirname, 'dial-inside.ts');
     const command = ['-n', '-m', 'sh', '-ec', `${prepare}; exec "$@"`, 'sh', process.execPath, inside];
-    const output = execFileSync('unshare', [...command, ...Object.keys(seen)], { encoding: 'utf8' });
-    const expected = Object.entries(seen).map(([argument, kind]) => `${argument} ${kind}`);
+    const output = execFileSync('unshare', [...command, ...Object.keys(results)], { encoding: 'utf8' });
+    const expected = Object.entries(results).map(([argument, kind]) => `${argument} ${kind}`);
     assert.deepEqual(output.trim().split('\n'), expected);
   });
 }

@@ -8,7 +8,7 @@ const LIMIT_MS = 30_000;
 /** Long ago given up where the test is right. */
 const GET: Request = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' }, timeoutMs: LIMIT_MS };
 
-type Delivery = { readonly exchanged: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
+type Delivery = { readonly result: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
 
 /** Sends one GET to a peer that answers so. */
 async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise<Delivery> {
@@ -19,9 +19,9 @@ async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise
     body += Buffer.from(piece).toString('latin1');
     return true;
   };
-  const exchanged = await exchange.send({ ...GET, onBody, ...request });
+  const result = await exchange.send({ ...GET, onBody, ...request });
   await exchange.close();
-  return { exchanged, body, requests: [...peer.requests] };
+  return { result, body, requests: [...peer.requests] };
 }
 
 function answered(status: number, contentType = 'text/plain'): ExchangeResult {
@@ -116,14 +116,14 @@ const CASES: readonly Case[] = [
 ];
 
 for (const { name, answer, expected, body } of CASES) {
-  test(`send() says what became of it: ${name}`, async () => {
+  test(`send() tells how a request ended: ${name}`, async () => {
     const sent = await sendTo(answer);
     if (expected.kind === 'failed') {
-      assert.ok(sent.exchanged.kind === 'failed');
-      const { why, ...rest } = sent.exchanged;
+      assert.ok(sent.result.kind === 'failed');
+      const { why, ...rest } = sent.result;
       assert.deepEqual(rest, { kind: 'failed', wasSent: true, status: expected.status });
       assert.ok(why.includes(expected.why) && !why.includes('undefined'), why);
-    } else assert.deepEqual(sent.exchanged, expected);
+    } else assert.deepEqual(sent.result, expected);
     if (body !== undefined) assert.equal(sent.body, body);
     if (expected.kind === 'answered' && expected.status !== 200) assert.equal(sent.body, '');
     assert.equal(sent.requests.length, 1, 'sent once');
@@ -199,9 +199,9 @@ for (const [name, answer] of Object.entries(ENDLESS)) {
       setImmediate(() => controller.abort());
     });
     const exchange = openExchange(peer.url);
-    const exchanged = await exchange.send({ ...GET, signal: controller.signal });
-    assert.ok(exchanged.kind === 'failed' && exchanged.wasSent, JSON.stringify(exchanged));
-    assert.equal(exchanged.why, 'interrupted');
+    const result = await exchange.send({ ...GET, signal: controller.signal });
+    assert.ok(result.kind === 'failed' && result.wasSent, JSON.stringify(result));
+    assert.equal(result.why, 'interrupted');
     await peer.closed(1);
     await exchange.close();
   });
@@ -209,9 +209,9 @@ for (const [name, answer] of Object.entries(ENDLESS)) {
   test(`send() ends at its time limit: ${name}`, async () => {
     await using peer = await openPeer(answer);
     const exchange = openExchange(peer.url);
-    const exchanged = await exchange.send({ ...GET, timeoutMs: 50 });
-    assert.ok(exchanged.kind === 'failed', JSON.stringify(exchanged));
-    assert.equal(exchanged.why, 'timed out');
+    const result = await exchange.send({ ...GET, timeoutMs: 50 });
+    assert.ok(result.kind === 'failed', JSON.stringify(result));
+    assert.equal(result.why, 'timed out');
     await exchange.close();
   });
 }
@@ -232,8 +232,8 @@ test('send() works again after it was aborted', async () => {
 test('send() sends nothing where it is aborted before', async () => {
   await using peer = await openPeer((socket) => socket.write(answerWith('')));
   const exchange = openExchange(peer.url);
-  const exchanged = await exchange.send({ ...GET, signal: AbortSignal.abort() });
-  assert.deepEqual(exchanged, { kind: 'failed', why: 'interrupted', wasSent: false, status: null });
+  const result = await exchange.send({ ...GET, signal: AbortSignal.abort() });
+  assert.deepEqual(result, { kind: 'failed', why: 'interrupted', wasSent: false, status: null });
   assert.equal(peer.connectionsCount(), 0);
   await exchange.close();
 });
@@ -262,14 +262,14 @@ test('openExchange() connects as it is told, to 443 where an https: URL names no
 });
 
 test('send() ends where onBody has enough', async () => {
-  const { exchanged } = await sendTo((socket) => socket.write(answerWith('a 1\n')), { onBody: () => false });
-  assert.deepEqual(exchanged, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 200 });
+  const { result } = await sendTo((socket) => socket.write(answerWith('a 1\n')), { onBody: () => false });
+  assert.deepEqual(result, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 200 });
 });
 
 test('send() gives up on an endless body that came with another status than 200', async () => {
-  const { exchanged } = await sendTo((socket) => {
+  const { result } = await sendTo((socket) => {
     socket.write('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 100000000\r\n\r\n');
     socket.write('x'.repeat(2 * 1024 * 1024));
   });
-  assert.deepEqual(exchanged, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 500 });
+  assert.deepEqual(result, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 500 });
 });

@@ -128,15 +128,15 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'counts a look that the exporter answered with 500 as an own scrape',
     file: 'src/observe/exporter.ts',
-    find: 'exchanged.status}`, false)',
-    replace: 'exchanged.status}`, true)',
+    find: 'result.status}`, false)',
+    replace: 'result.status}`, true)',
     tests: 'test/observe/exporter.test.ts',
   },
   {
     name: 'reads a body that came with 500',
     file: 'src/observe/exporter.ts',
-    find: 'if (exchanged.status !== 200)',
-    replace: 'if (exchanged.status < 200)',
+    find: 'if (result.status !== 200)',
+    replace: 'if (result.status < 200)',
     tests: 'test/observe/exporter.test.ts',
   },
   {

@@ -18,19 +18,19 @@ function readText(text: string, metricNames?: readonly string[]): Exposition {
   return readPieces([Buffer.from(text)], metricNames);
 }
 
-function* bytesOf(body: Uint8Array): Generator<Uint8Array> {
+function* splitBytes(body: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < body.length; at++) yield body.subarray(at, at + 1);
 }
 
 function readUp(text: string): number | string {
   const whole = readText(text);
-  assert.deepEqual(readPieces(bytesOf(Buffer.from(text))), whole, 'in one-byte chunks');
+  assert.deepEqual(readPieces(splitBytes(Buffer.from(text))), whole, 'in one-byte chunks');
   const reading = whole.metrics.get('locust_up');
   return reading?.kind === 'value' ? reading.value : (reading?.why ?? 'not asked for');
 }
 
 /** The columns of the table: up, users, requests, failures, finished scrapes; `-` is unknown. */
-function rowOf({ metrics, users, requests, failures, scrapes }: Exposition): string {
+function formatRow({ metrics, users, requests, failures, scrapes }: Exposition): string {
   const up = metrics.get('locust_up');
   return [up?.kind === 'value' ? up.value : null, users, requests, failures, scrapes?.finishedCount ?? null]
     .map((value) => value ?? '-')
@@ -159,29 +159,29 @@ for (const { path, row } of RECORDINGS) {
   test(`openExposition() reads ${path}`, () => {
     const body = readRecordedBody(path);
     const whole = readPieces([body]);
-    assert.equal(rowOf(whole), row);
+    assert.equal(formatRow(whole), row);
     assert.equal(whole.hasRequests, whole.requests !== null, 'a total row proves that Locust was reached');
     assert.equal(whole.scrapes?.inFlightCount ?? 1, 1);
     assert.equal(whole.unreadableLineCount, 0);
-    assert.deepEqual(readPieces(bytesOf(body)), whole, 'in one-byte chunks');
+    assert.deepEqual(readPieces(splitBytes(body)), whole, 'in one-byte chunks');
   });
 }
 
 test('openExposition() reads a body of many names', () => {
   const body = readRecordedBody('exporter-0.5.0-locust-2.47.0/15-many-names-running.txt.gz');
   const whole = readPieces([body]);
-  assert.equal(rowOf(whole), '1 6 129 0 9');
-  assert.deepEqual(readPieces(bytesOf(body)), whole);
+  assert.equal(formatRow(whole), '1 6 129 0 9');
+  assert.deepEqual(readPieces(splitBytes(body)), whole);
 });
 
 // What holds at this layer: a cut never throws, never invents a value, and changes no line that stands before it. The line
 // that is cut can be read short (`locust_users 60` as `locust_users 6`): a body that did not end as HTTP says is refused where
 // it is received, in src/net/exchange.ts.
 // One recording of each phase, the first in the table.
-const phaseOf = (path: string) => path.replace(/^exporter-0\.5\.[02]-locust-2\.47\.0\/(\d+[a-z]?)-.*$/, '$1');
+const cutPhase = (path: string) => path.replace(/^exporter-0\.5\.[02]-locust-2\.47\.0\/(\d+[a-z]?)-.*$/, '$1');
 const CUT_PHASES = RECORDINGS.filter(({ path }, index) => {
-  if (phaseOf(path) === path) return false;
-  return RECORDINGS.findIndex((other) => phaseOf(other.path) === phaseOf(path)) === index;
+  if (cutPhase(path) === path) return false;
+  return RECORDINGS.findIndex((other) => cutPhase(other.path) === cutPhase(path)) === index;
 });
 for (const { path } of [
   ...CUT_PHASES,
@@ -274,7 +274,7 @@ for (const [name, counters] of Object.entries(OTHER_PROGRAMS)) {
       users: null,
       unreadableLineCount: 0,
     });
-    assert.deepEqual(readPieces(bytesOf(body)), whole, 'in one-byte chunks');
+    assert.deepEqual(readPieces(splitBytes(body)), whole, 'in one-byte chunks');
   });
 }
 
@@ -404,7 +404,7 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['locust_up 0\nlocust_up', 'there more than once'],
   ['locust_up{a="b"} 1\nlocust_up 0', 'there more than once'],
   ['locust_up 0\nlocust_up 1\n locust_up 1', 'there more than once'],
-  // What only looks like it: behind raw control characters, in a label value, in a HELP text.
+  // What only resembles it: behind raw control characters, in a label value, in a HELP text.
   ['x{name="a\rlocust_up 0"} 1', 'not in the exposition'],
   ['x{name="a\u2028locust_up 0"} 1', 'not in the exposition'],
   ['x{name="a\u0085locust_up 0\u000blocust_up 0"} 1', 'not in the exposition'],
@@ -441,9 +441,9 @@ const NO_EXPOSITIONS: Readonly<Record<string, Uint8Array>> = {
 for (const [name, body] of Object.entries(NO_EXPOSITIONS)) {
   test(`openExposition() knows nothing from ${name}`, () => {
     const whole = readPieces([body]);
-    assert.equal(rowOf(whole), '- - - - -');
+    assert.equal(formatRow(whole), '- - - - -');
     assert.equal(whole.hasRequests, false);
-    assert.deepEqual(readPieces(bytesOf(body)), whole);
+    assert.deepEqual(readPieces(splitBytes(body)), whole);
   });
 }
 
@@ -456,9 +456,9 @@ test('openExposition() reads its lines beside invalid UTF-8 and NUL bytes', () =
     Buffer.from('locust_users 4\n'),
   ]);
   const whole = readPieces([odd]);
-  assert.equal(rowOf(whole), '1 4 - - -');
+  assert.equal(formatRow(whole), '1 4 - - -');
   assert.equal(whole.hasRequests, true);
-  assert.deepEqual(readPieces(bytesOf(odd)), whole);
+  assert.deepEqual(readPieces(splitBytes(odd)), whole);
 });
 
 test('openExposition() skips and counts what it cannot read, at no cost for the other lines', () => {
@@ -470,7 +470,7 @@ test('openExposition() skips and counts what it cannot read, at no cost for the 
     'locust_requests_num_requests{method="",name="Aggregated"} 12\n' +
     'locust_requests_num_requests{method="",name="Aggregated2"} 13\nlocust_up 1\n';
   const read = readText(text);
-  assert.equal(rowOf(read), '1 7 12 - -');
+  assert.equal(formatRow(read), '1 7 12 - -');
   // "many", and the empty and the long total row: once as total, once as proof that there are requests.
   assert.equal(read.unreadableLineCount, 5);
 });

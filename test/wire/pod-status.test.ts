@@ -12,7 +12,7 @@ function read(text: string): Pod {
 }
 
 /** The kind of each container's state, by name. */
-function kindsOf(pod: Pod): Record<string, ContainerState['kind']> {
+function listKinds(pod: Pod): Record<string, ContainerState['kind']> {
   return Object.fromEntries(pod.containers.map(({ name, state }) => [name, state.kind]));
 }
 
@@ -53,23 +53,23 @@ const RECORDINGS: Readonly<Record<string, Readonly<Record<string, ContainerState
 
 for (const [file, expected] of Object.entries(RECORDINGS)) {
   test(`readPod() reads ${file} of a real API server`, () => {
-    assert.deepEqual(kindsOf(read(readRecordedText(`${FOLDER}/${file}`))), expected);
+    assert.deepEqual(listKinds(read(readRecordedText(`${FOLDER}/${file}`))), expected);
   });
 }
 
 test('readPod() tells what it saw, in few words', () => {
-  const seenOf = (file: string) =>
+  const listSeen = (file: string) =>
     Object.fromEntries(
       read(readRecordedText(`${FOLDER}/${file}`)).containers.map(({ name, state }) => [name, state.seen]),
     );
-  assert.deepEqual(seenOf('on-failure.3-ended.json'), {
+  assert.deepEqual(listSeen('on-failure.3-ended.json'), {
     fails: 'ended with 3, to be restarted',
     good: 'ended with 0',
     oom: 'ended with 137 (OOMKilled), to be restarted',
     noimage: 'not started (ImagePullBackOff)',
     lastscrape: 'running',
   });
-  assert.equal(seenOf('on-failure.4-crash-loop.json')['fails'], 'to be restarted (CrashLoopBackOff)');
+  assert.equal(listSeen('on-failure.4-crash-loop.json')['fails'], 'to be restarted (CrashLoopBackOff)');
 });
 
 test('readPod() knows the pod and its native sidecar', () => {
@@ -257,10 +257,10 @@ test('readPod() never takes a cut text for a pod, wherever it is cut', () => {
 });
 
 test('readStatusMessage() reads what the API server says beside an error', () => {
-  const messageOf = (file: string) => readStatusMessage(readRecordedBody(`${FOLDER}/${file}`).toString());
-  assert.equal(messageOf('401.txt'), 'Unauthorized');
-  assert.match(messageOf('403.txt'), /^pods "never" is forbidden: User "system:serviceaccount:/);
-  assert.equal(messageOf('404.txt'), 'pods "nothing" not found');
+  const readMessage = (file: string) => readStatusMessage(readRecordedBody(`${FOLDER}/${file}`).toString());
+  assert.equal(readMessage('401.txt'), 'Unauthorized');
+  assert.match(readMessage('403.txt'), /^pods "never" is forbidden: User "system:serviceaccount:/);
+  assert.equal(readMessage('404.txt'), 'pods "nothing" not found');
   for (const text of ['', 'no', '{"kind":"Pod","message":"x"}', '{"kind":"Status","message":1}']) {
     assert.equal(readStatusMessage(text), '', text);
   }

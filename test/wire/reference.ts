@@ -101,11 +101,11 @@ function readLine(line: string): Line {
   const timestamp = readWhile((letter) => !isBlank(letter));
   skipBlanks();
   if (at < line.length || (timestamp !== '' && !/^-?[0-9]+$/.test(timestamp))) return unreadable;
-  const number = numberOf(value);
+  const number = toNumber(value);
   return number === null ? unreadable : { name, sample: { labels, value: number } };
 }
 
-function numberOf(text: string): number | null {
+function toNumber(text: string): number | null {
   const word = text.replace(/^[+-]/, '');
   const sign = text.startsWith('-') ? -1 : 1;
   if (word === 'Inf') return sign * Number.POSITIVE_INFINITY;
