@@ -6,15 +6,15 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type DialResult, dial, isRefused, listAddresses } from '../../src/net/dial.ts';
+import { type DialResult, dial, isRefused, listHosts } from '../../src/net/dial.ts';
 
 const VERDICTS: readonly (readonly [codes: string, isRefused: boolean])[] = [
   ['ECONNREFUSED', true],
   ['ECONNREFUSED ECONNREFUSED', true],
-  ['ECONNREFUSED EADDRNOTAVAIL', true],
-  ['EADDRNOTAVAIL ECONNREFUSED', true],
-  ['ECONNREFUSED EAFNOSUPPORT', true],
-  ['ENETUNREACH ECONNREFUSED', true],
+  ['ECONNREFUSED EADDRNOTAVAIL', false],
+  ['EADDRNOTAVAIL ECONNREFUSED', false],
+  ['ECONNREFUSED EAFNOSUPPORT', false],
+  ['ENETUNREACH ECONNREFUSED', false],
   ['', false],
   ['EADDRNOTAVAIL', false],
   ['EADDRNOTAVAIL EADDRNOTAVAIL', false],
@@ -37,11 +37,14 @@ for (const [codes, expected] of VERDICTS) {
   });
 }
 
-test('listAddresses() knows localhost without looking it up, and takes anything else as it is', () => {
-  assert.deepEqual(listAddresses('localhost'), ['127.0.0.1', '::1']);
-  assert.deepEqual(listAddresses('127.0.0.2'), ['127.0.0.2']);
-  assert.deepEqual(listAddresses('[::1]'), ['::1']);
-  assert.deepEqual(listAddresses('exporter.example'), ['exporter.example']);
+test('listHosts() knows localhost without looking it up, and takes anything else as it is', () => {
+  assert.deepEqual(listHosts('localhost', true), ['127.0.0.1', '::1']);
+  assert.deepEqual(listHosts('localhost', false), ['127.0.0.1']);
+  for (const hasIpv6 of [true, false]) {
+    assert.deepEqual(listHosts('127.0.0.2', hasIpv6), ['127.0.0.2']);
+    assert.deepEqual(listHosts('[::1]', hasIpv6), ['::1']);
+    assert.deepEqual(listHosts('exporter.example', hasIpv6), ['exporter.example']);
+  }
 });
 
 /** Listens on a free port and takes every connection. */
@@ -183,12 +186,35 @@ const NAMESPACES: readonly Namespace[] = [
   {
     name: 'IPv6 only',
     prepare: 'ip link set lo up; ip address del 127.0.0.1/8 dev lo',
-    results: { localhost: 'refused', '[::1]': 'refused', '127.0.0.1': 'unknown ENETUNREACH', 'localhost=::1': 'open' },
+    results: {
+      localhost: 'unknown ENETUNREACH',
+      '[::1]': 'refused',
+      '127.0.0.1': 'unknown ENETUNREACH',
+      'localhost=::1': 'open',
+    },
   },
   {
     name: 'no loopback at all',
     prepare: ':',
-    results: { localhost: 'unknown ENETUNREACH EADDRNOTAVAIL' },
+    results: { localhost: 'unknown ENETUNREACH' },
+  },
+  {
+    // 127.0.0.1 gives EADDRNOTAVAIL then, and ::1 refuses.
+    name: 'every local port in use',
+    prepare: 'ip link set lo up; echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range',
+    results: { localhost: 'refused', 'localhost=127.0.0.1+2': 'unknown EADDRNOTAVAIL' },
+  },
+  {
+    name: 'every local port in use, and IPv6 switched off',
+    prepare:
+      'ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range',
+    results: { localhost: 'refused', 'localhost=127.0.0.1+2': 'unknown EADDRNOTAVAIL' },
+  },
+  {
+    // The kernel picks the port that is asked as the local one: TCP connects to itself.
+    name: 'no local port but the one that is asked',
+    prepare: 'ip link set lo up; echo 5557 5557 >/proc/sys/net/ipv4/ip_local_port_range',
+    results: { '127.0.0.1': 'refused', '[::1]': 'refused', localhost: 'refused' },
   },
   {
     // An AggregateError, whose own code is ECONNREFUSED here.
