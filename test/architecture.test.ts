@@ -44,14 +44,15 @@ function partOf(file: string): string {
 const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; readonly why: string }>> = {
   decide: { parts: [], why: 'the rules know nothing of the world: no clock, no I/O, no configuration' },
   wire: { parts: [], why: 'bytes become values here, whoever reads them' },
-  net: { parts: [], why: 'connections know nothing of what they are for' },
+  net: { parts: ['thread-call'], why: 'connections know nothing of what they are for' },
+  'thread-call': { parts: [], why: 'a leaf: it bounds what may hang, whatever that is' },
   'parse-result': { parts: [], why: 'a leaf' },
   redact: { parts: [], why: 'a leaf' },
   version: { parts: [], why: 'a leaf' },
   files: { parts: [], why: 'a leaf' },
   procfs: { parts: ['files'], why: 'it says what /proc shows, whoever asks' },
   observe: {
-    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'decide', 'type parse-result'],
+    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'thread-call', 'decide', 'type parse-result'],
     why: 'an observation says what it saw; when to ask a server again is decided in decide/',
   },
   act: {

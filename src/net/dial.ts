@@ -1,8 +1,9 @@
 // Connects to a host and port under the loopback rule (README, "Loopback"): `localhost` is 127.0.0.1 and ::1, both tried,
 // never looked up. The only place that knows what "refused" is; sends no byte.
 
-import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { lookUp } from './lookup.ts';
 
 /** What connecting showed. Only `refused` proves that nothing listens there. */
 export type DialResult =
@@ -11,7 +12,7 @@ export type DialResult =
   | { readonly kind: 'unknown'; readonly why: string };
 
 export type DialOptions = {
-  /** For each address from the first packet; a time-out is `unknown`. */
+  /** For a lookup, and for each address from the first packet; a time-out is `unknown`. */
   readonly timeoutMs: number;
   /** Ends the attempt as `unknown`; its reason, a string, says why. */
   readonly signal?: AbortSignal | undefined;
@@ -56,7 +57,10 @@ function hasIpv6Loopback(): boolean {
 
 /** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
 async function dialHost(host: string, port: number, options: DialOptions): Promise<Socket | readonly string[]> {
-  return attempt({ host, port }, options);
+  if (isIP(host) !== 0) return attempt({ host, port }, options);
+  const found = await lookUp(host, options);
+  if ('code' in found) return [found.code];
+  return attempt({ host, port, lookup: (_, __, callback) => callback(null, [...found.addresses]) }, options);
 }
 
 function attempt(target: TcpNetConnectOpts, { timeoutMs, signal }: DialOptions): Promise<Socket | readonly string[]> {

@@ -1,0 +1,41 @@
+// The addresses of a host name, from the resolver of the system. One lookup at a time for each name, and none while one hangs:
+// getaddrinfo runs on a thread that nothing can end.
+
+import type { LookupAddress } from 'node:dns';
+import { type CallOptions, prepareThreadCall, type ThreadCall } from '../thread-call.ts';
+
+/** How long an answer serves again: the TTL that CoreDNS gives to the names of a cluster by default (plugin "kubernetes"). */
+export const LOOKUP_AGE_MS = 5_000;
+
+/** The addresses, or a code that says why there are none, such as `ENOTFOUND` or `timed out`. */
+export type LookupResult = { readonly addresses: readonly LookupAddress[] } | { readonly code: string };
+
+type Name = {
+  readonly call: ThreadCall<LookupResult>;
+  newest: { readonly result: LookupResult; readonly atMs: number } | null;
+};
+
+/** By name, for the whole process; as many as the configuration has. */
+const names = new Map<string, Name>();
+
+/** Looks a name up, or serves a recent answer again; never rejects. */
+export async function lookUp(hostname: string, options: CallOptions): Promise<LookupResult> {
+  const name = names.get(hostname) ?? { call: prepareThreadCall(() => askSystem(hostname)), newest: null };
+  names.set(hostname, name);
+  if (name.newest !== null && performance.now() - name.newest.atMs < LOOKUP_AGE_MS) return name.newest.result;
+  const called = await name.call(options);
+  if (called.kind === 'pending') return { code: called.why };
+  // What failed is asked again: the name of a Service may come any moment.
+  name.newest = 'code' in called.value ? null : { result: called.value, atMs: performance.now() };
+  return called.value;
+}
+
+async function askSystem(hostname: string): Promise<LookupResult> {
+  // Late: nothing but a foreign name needs it.
+  const { lookup } = await import('node:dns');
+  return new Promise((resolve) => {
+    lookup(hostname, { all: true }, (error, addresses) => {
+      resolve(error === null ? { addresses } : { code: error.code ?? error.message });
+    });
+  });
+}
