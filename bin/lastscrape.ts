@@ -1,11 +1,15 @@
 // The program. The only file that names `process`: everything of it goes to main() as a parameter.
 // It is bundled as CommonJS, which has no await at the top.
 
+import { endProcess, hasThreadCall, readExitCode } from '../src/end-process.ts';
 import { main } from '../src/main.ts';
 
 // A reader of stdout that went away must not end the job (EPIPE).
 process.stdout.on('error', () => {});
 process.stderr.on('error', () => {});
+
+const exitCode = readExitCode(process.argv.slice(2));
+if (exitCode !== null) process.exit(exitCode);
 
 main({
   env: process.env,
@@ -17,7 +21,7 @@ main({
     process.on('SIGINT', () => listener('SIGINT'));
   },
   onUncaught: (listener) => {
-    process.on('uncaughtException', (error) => process.exit(listener(error)));
+    process.on('uncaughtException', (error) => endProcess(process, listener(error)));
   },
   pid: process.pid,
   kill: (pid, signal) => {
@@ -28,5 +32,5 @@ main({
   wallMs: () => Date.now(),
 }).then(({ code, isUrgent }) => {
   process.exitCode = code;
-  if (isUrgent) process.exit();
+  if (isUrgent || hasThreadCall(process)) endProcess(process, code);
 });

@@ -1,0 +1,37 @@
+// Ends the process although a thread of libuv still waits for a file system or a name service: exit(3) would wait for it, and
+// PID 1 of a container cannot kill itself. execve(2) ends all threads at once, so the program replaces itself by one that does
+// nothing but exit. Only a thread that the kernel lets nobody kill (state D) keeps the process.
+
+/** Makes the program exit at once with the code that follows; for `endProcess` alone. */
+const EXIT_ARGUMENT = '--exit-with';
+
+/** What runs on threads, as Node calls it: a file system's calls and a name's lookup. */
+const THREAD_CALLS = ['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap'];
+
+/** What ending the process needs of it. */
+export type EndingProcess = Pick<
+  NodeJS.Process,
+  'argv' | 'env' | 'execPath' | 'execve' | 'exit' | 'getActiveResourcesInfo'
+>;
+
+/** Whether a call still runs on a thread: then the process does not end by itself. */
+export function hasThreadCall(host: Pick<EndingProcess, 'getActiveResourcesInfo'>): boolean {
+  return host.getActiveResourcesInfo().some((name) => THREAD_CALLS.includes(name));
+}
+
+/** Ends the process with this code, whatever is still under way. */
+export function endProcess(host: EndingProcess, code: number): void {
+  if (hasThreadCall(host) && host.execve !== undefined) {
+    const { argv, execPath } = host;
+    // Node wants its script. The binary has none, and overlooks this: it is how it was called itself.
+    const script = argv[1] ?? '';
+    host.execve(execPath, [execPath, script, EXIT_ARGUMENT, String(code)], host.env);
+  }
+  host.exit(code);
+}
+
+/** The code to exit with at once, which the last two arguments tell; null: this is no process that is about to end. */
+export function readExitCode(argv: readonly string[]): number | null {
+  const [name, code = ''] = argv.slice(-2);
+  return name === EXIT_ARGUMENT && /^\d{1,3}$/.test(code) ? Number(code) : null;
+}
