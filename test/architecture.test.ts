@@ -45,6 +45,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   decide: { parts: [], why: 'the rules know nothing of the world: no clock, no I/O, no configuration' },
   wire: { parts: [], why: 'bytes become values here, whoever reads them' },
   net: { parts: ['thread-call'], why: 'connections know nothing of what they are for' },
+  'end-process': { parts: [], why: 'a leaf: it ends the process, whatever it did' },
   'thread-call': { parts: [], why: 'a leaf: it bounds what may hang, whatever that is' },
   'parse-result': { parts: [], why: 'a leaf' },
   redact: { parts: [], why: 'a leaf' },
@@ -88,7 +89,7 @@ test('every part is in the table, and bin imports main only', () => {
   );
   assert.deepEqual(
     imports.filter(({ from }) => from.startsWith('bin/')).map(({ to }) => to),
-    ['src/main.ts'],
+    ['src/end-process.ts', 'src/main.ts'],
   );
 });
 

@@ -2,7 +2,9 @@
 // main makes it at its end. An emptyDir is empty when a pod starts.
 
 import { stat } from '../files.ts';
-import type { ConditionKind } from './condition.ts';
+import { prepareThreadCall } from '../thread-call.ts';
+import type { Condition, ConditionKind } from './condition.ts';
+import { describeFailedCall, describePendingCall, FILE_TIMEOUT_MS } from './file-access.ts';
 
 export const fileKind: ConditionKind = {
   name: 'file',
@@ -10,21 +12,37 @@ export const fileKind: ConditionKind = {
   meaning: 'PATH exists',
   read(path) {
     if (!path.startsWith('/')) return { problem: 'an absolute path such as "/shared/done"' };
-    return {
-      value: {
-        text: `file:${path}`,
-        metricName: null,
-        async observe() {
-          try {
-            await stat(path);
-            return { kind: 'done', seen: `file ${path} exists`, provesWasAlive: true };
-          } catch (error) {
-            const { code } = error as NodeJS.ErrnoException;
-            if (code === 'ENOENT') return { kind: 'alive', seen: `file ${path} not there` };
-            return { kind: 'unknown', why: `file ${path} unknown: ${code}` };
-          }
-        },
-      },
-    };
+    return { value: makeCondition(path) };
   },
 };
+
+function makeCondition(path: string): Condition {
+  const what = `file ${path}`;
+  const findFile = prepareThreadCall(() => readStatCode(path));
+  return {
+    text: `file:${path}`,
+    metricName: null,
+    async observe({ signal }) {
+      const result = await findFile({ timeoutMs: FILE_TIMEOUT_MS, signal });
+      if (result.kind === 'pending') return describePendingCall(what, result.why, signal.aborted);
+      switch (result.value) {
+        case null:
+          return { kind: 'done', seen: `${what} exists`, provesWasAlive: true };
+        case 'ENOENT':
+          return { kind: 'alive', seen: `${what} not there` };
+        default:
+          return describeFailedCall(what, result.value);
+      }
+    },
+  };
+}
+
+/** null where the file exists, else the code of the error. */
+async function readStatCode(path: string): Promise<string | null> {
+  try {
+    await stat(path);
+    return null;
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
+}

@@ -5,10 +5,12 @@
 import { basename } from 'node:path';
 import type { ConditionObservation } from '../decide/model.ts';
 import { readFile, stat } from '../files.ts';
-import type { ConditionKind } from './condition.ts';
+import { prepareThreadCall } from '../thread-call.ts';
+import type { Condition, ConditionKind } from './condition.ts';
+import { describeFailedCall, describePendingCall, FILE_TIMEOUT_MS } from './file-access.ts';
 
-/** A tombstone is three lines; a longer file is none. */
-export const TOMBSTONE_MAX_BYTES = 64 * 1024;
+/** A tombstone is three lines; a longer file is none, and 60 KB of YAML took the parser 1.6 s (measured, yaml 2.9.1). */
+export const TOMBSTONE_MAX_BYTES = 4 * 1024;
 
 export const tombstoneKind: ConditionKind = {
   name: 'tombstone',
@@ -16,22 +18,44 @@ export const tombstoneKind: ConditionKind = {
   meaning: 'the kubexit tombstone PATH has a `Died`',
   read(path) {
     if (!path.startsWith('/')) return { problem: 'an absolute path such as "/graveyard/main"' };
-    return { value: { text: `tombstone:${path}`, metricName: null, observe: () => observeTombstone(path) } };
+    return { value: makeCondition(path) };
   },
 };
 
-async function observeTombstone(path: string): Promise<ConditionObservation> {
-  const unknown = (why: string) => ({ kind: 'unknown', why: `tombstone ${path} unknown: ${why}` }) as const;
-  let text: string;
+function makeCondition(path: string): Condition {
+  const what = `tombstone ${path}`;
+  const readTombstone = prepareThreadCall(() => readFileText(path));
+  return {
+    text: `tombstone:${path}`,
+    metricName: null,
+    async observe({ signal }) {
+      const result = await readTombstone({ timeoutMs: FILE_TIMEOUT_MS, signal });
+      if (result.kind === 'pending') return describePendingCall(what, result.why, signal.aborted);
+      const file = result.value;
+      if ('text' in file) return readObservation(path, file.text);
+      if ('why' in file) return { kind: 'unknown', why: `${what} unknown: ${file.why}` };
+      if (file.code === 'ENOENT') return { kind: 'notStarted', why: `${what} not there yet` };
+      return describeFailedCall(what, file.code);
+    },
+  };
+}
+
+/** The text, why it is no tombstone's, or the code of the error. */
+type FileText = { readonly text: string } | { readonly why: string } | { readonly code: string };
+
+async function readFileText(path: string): Promise<FileText> {
   try {
     const stats = await stat(path);
-    if (!stats.isFile()) return unknown('it is no regular file');
-    if (stats.size > TOMBSTONE_MAX_BYTES) return unknown(`it has more than ${TOMBSTONE_MAX_BYTES} bytes`);
-    text = await readFile(path, 'utf8');
+    if (!stats.isFile()) return { why: 'it is no regular file' };
+    if (stats.size > TOMBSTONE_MAX_BYTES) return { why: `it has more than ${TOMBSTONE_MAX_BYTES} bytes` };
+    return { text: await readFile(path, 'utf8') };
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' ? { kind: 'notStarted', why: `tombstone ${path} not there yet` } : unknown(`${code}`);
+    return { code: String((error as NodeJS.ErrnoException).code) };
   }
+}
+
+async function readObservation(path: string, text: string): Promise<ConditionObservation> {
+  const unknown = (why: string) => ({ kind: 'unknown', why: `tombstone ${path} unknown: ${why}` }) as const;
   const fields = await parseFields(text);
   if (fields === null) return unknown('it cannot be read (half written?)');
   const died = findField(fields, 'Died');

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { fileKind } from '../../src/observe/file.ts';
+import { describeFailedCall } from '../../src/observe/file-access.ts';
 import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
+import { WATCHER_UID } from '../support/pid-namespace.ts';
 
 async function observe(path: string): Promise<ConditionObservation> {
   const parsed = fileKind.read(path, CONTEXT);
@@ -30,6 +32,34 @@ test('observe() is alive until the file exists, and unknown where that cannot be
   assert.deepEqual(await observe(loop), { kind: 'unknown', why: `file ${loop} unknown: ELOOP` });
   const below = join(path, 'below');
   assert.deepEqual(await observe(below), { kind: 'unknown', why: `file ${below} unknown: ENOTDIR` });
+});
+
+test('observe() is blind where its UID may not look, and says what to do', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-file-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'done');
+  chmodSync(folder, 0);
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) process.seteuid?.(WATCHER_UID);
+  const observation = await observe(path);
+  if (isRoot) process.seteuid?.(0);
+  chmodSync(folder, 0o700);
+  assert.deepEqual(observation, {
+    kind: 'blind',
+    why: `file ${path} unknown: EACCES`,
+    problem: `file ${path} cannot be seen (EACCES); its folders must be open to lastscrape's UID: the runAsUser of main, or fsGroup for the volume`,
+  });
+});
+
+test('describeFailedCall() takes a mistake in the path for no blindness, and anything else for it', () => {
+  for (const code of ['ELOOP', 'ENOTDIR', 'ENAMETOOLONG']) {
+    assert.deepEqual(describeFailedCall('file /a', code), { kind: 'unknown', why: `file /a unknown: ${code}` });
+  }
+  for (const code of ['EIO', 'ESTALE', 'ENOTCONN']) {
+    const problem = `file /a cannot be seen (${code}); is its volume still mounted, and the server of it there?`;
+    assert.deepEqual(describeFailedCall('file /a', code), { kind: 'blind', why: `file /a unknown: ${code}`, problem });
+  }
+  assert.match(JSON.stringify(describeFailedCall('file /a', 'EPERM')), /"blind".*lastscrape's UID/);
 });
 
 test('read() takes absolute paths', () => {

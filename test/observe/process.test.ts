@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { processKind } from '../../src/observe/process.ts';
 import { CONTEXT } from '../support/condition-context.ts';
-import { gateNamespaces, openPidNamespace } from '../support/pid-namespace.ts';
+import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 
 const skip = gateNamespaces('test/observe/process.test.ts');
 
@@ -56,4 +56,17 @@ test('a watcher in a namespace of its own says what is missing in the spec of th
   assert.match(plain.stdout, /^ {2}process namespace: not shared \(PID 1 is lastscrape, or started it\)/m);
   const shared = await namespace.watch({}, { args: ['--check'] }).ended;
   assert.match(shared.stdout, /^ {2}process namespace: shared; PID 1 is "sleep"$/m);
+});
+
+test('a watcher that a /proc with hidepid shows nothing is blind, and says what to do', { skip }, async () => {
+  await using namespace = await openPidNamespace({ isHiding: true });
+  const main = await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
+  const watcher = namespace.watch({ ...WATCH, LASTSCRAPE_START_TIMEOUT: '1ms', LASTSCRAPE_LOG_LEVEL: 'debug' });
+  await watcher.said('a condition cannot be seen');
+  signalInnermost(watcher.child, 'SIGKILL');
+  process.kill(main.pid, 'SIGKILL');
+  const { log } = await watcher.ended;
+  const why = 'process tail unknown: /proc does not show PID 1 (is it mounted with hidepid?)';
+  assert.deepEqual(log.find(({ conditions }) => Array.isArray(conditions))?.['conditions'], [`blind: ${why}`]);
+  assert.match(String(log.find(({ problem }) => problem)?.['problem']), /mount \/proc without hidepid/);
 });

@@ -129,6 +129,13 @@ function kill(anchor: ChildProcess): void {
   anchor.kill('SIGKILL');
 }
 
+/** Sends a signal to the program that `child` starts by way of others, each with one child, which enter namespaces. */
+export function signalInnermost({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
+  let innermost = pid;
+  for (let [only] = childrenOf(pid); only !== undefined; [only] = childrenOf(innermost)) innermost = only;
+  process.kill(innermost, signal);
+}
+
 function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
