@@ -17,7 +17,7 @@ export type ExporterReading = {
   readonly observation: ExporterObservation;
   /** The condition metric's one sample without labels, or why it is not known. */
   readonly metric: (name: string) => Reading;
-  /** It serves requests of Locust: it once reached Locust. */
+  /** It has rows of Locust's requests: it once reached Locust. */
   readonly hasRequests: boolean;
 };
 

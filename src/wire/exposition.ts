@@ -13,7 +13,7 @@ export type Reading =
 export type Exposition = {
   /** One for each metric that was asked for: its one sample without labels. */
   readonly metrics: ReadonlyMap<string, Reading>;
-  /** There is a `<prefix>_requests_*` sample with labels: Locust was once reached. */
+  /** There is a `<prefix>_requests_*` sample with exactly Locust's labels, `method` and `name`: Locust was once reached. */
   readonly hasRequests: boolean;
   /** The total row (`method=""`, `name="Aggregated"`) of `<prefix>_requests_num_requests`. */
   readonly requests: number | null;
@@ -94,10 +94,10 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
     {
       name: `${prefix}_requests_`,
       isPrefix: true,
-      labels: ['{'],
+      labels: ['{method="', '{name="'],
       onLine(line) {
         const sample = read(line);
-        hasRequests = sample !== null && sample.labels !== '';
+        hasRequests = sample !== null && LOCUST_LABELS.test(sample.labels);
         return !hasRequests;
       },
     },
@@ -140,7 +140,10 @@ function chooseReading(found: readonly (Sample | null)[]): Reading {
 }
 
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*';
-const LABEL = String.raw`[a-zA-Z_][a-zA-Z0-9_]*="[^"\\]*(?:\\.[^"\\]*)*"`;
+const TEXT = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"`;
+const LABEL = `[a-zA-Z_][a-zA-Z0-9_]*=${TEXT}`;
+/** Of the rows of requests (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2): another program's have others. */
+const LOCUST_LABELS = new RegExp(`^(?:method=${TEXT},name=${TEXT}|name=${TEXT},method=${TEXT})$`, 's');
 // No digit may match in two ways: `\d+\.?\d*` took 4 s for a line of 64 KiB of digits, in which no signal is seen.
 const NUMBER = String.raw`[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|Inf|NaN)`;
 /** A sample line with normalised blanks, a timestamp at its end or none; its groups are the labels and the value. */

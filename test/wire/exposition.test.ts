@@ -449,7 +449,7 @@ for (const [name, body] of Object.entries(NO_EXPOSITIONS)) {
 
 test('openExposition() reads its lines beside invalid UTF-8 and NUL bytes', () => {
   const odd = Buffer.concat([
-    Buffer.from('locust_up 1\nlocust_requests_x{name="'),
+    Buffer.from('locust_up 1\nlocust_requests_x{method="",name="'),
     Buffer.from([0xff, 0xc3, 0x00, 0xed, 0xa0]),
     Buffer.from('"} 1\n'),
     Buffer.from([0xf0, 0x9f, 0x0a]),
@@ -519,7 +519,30 @@ test('openExposition() reads the total row with its labels in either order, and 
   for (const [labels, requests] of table) {
     const read = readText(`locust_requests_num_requests${labels} 3\n`);
     assert.equal(read.requests, requests, labels);
-    assert.equal(read.hasRequests, labels !== '{}', labels);
+    const isRow = labels !== '{}' && labels !== '{name="Aggregated"}' && !labels.endsWith('="b"}');
+    assert.equal(read.hasRequests, isRow, labels);
+  }
+});
+
+test("openExposition() takes no other program's rows of requests for Locust's", () => {
+  for (const row of [
+    'app_requests_total{code="200"} 5',
+    'app_requests_total{code="200",method="GET"} 5',
+    'app_requests_total{method="GET",code="200"} 5',
+    'app_requests_total{method="GET"} 5',
+    'app_requests_total{name="/"} 5',
+    'app_requests_total{method="GET",name="/",code="200"} 5',
+    'app_requests_total{method="GET",method="GET"} 5',
+    'app_requests_total 5',
+  ]) {
+    assert.equal(readText(`app_up 0\n${row}\n`, ['app_up']).hasRequests, false, row);
+  }
+  for (const row of [
+    '{method="GET",name="/"}',
+    '{name="a\\"b\\\\",method=""}',
+    '{ method = "" , name = "Aggregated" , }',
+  ]) {
+    assert.equal(readText(`app_up 0\napp_requests_num_requests${row} 5\n`, ['app_up']).hasRequests, true, row);
   }
 });
 

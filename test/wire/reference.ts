@@ -20,7 +20,12 @@ export function readReference(body: Buffer, metricNames: readonly string[]): Omi
   return {
     metrics: new Map(metricNames.map((name) => [name, readOnly(lines.filter((line) => line.name === name))])),
     hasRequests: lines.some(
-      ({ name, sample }) => name.startsWith('locust_requests_') && sample !== null && sample.labels.length > 0,
+      ({ name, sample }) =>
+        name.startsWith('locust_requests_') &&
+        sample?.labels
+          .map(([label]) => label)
+          .sort()
+          .join() === 'method,name',
     ),
     requests: firstNumber(lines, 'locust_requests_num_requests', isTotal),
     failures: firstNumber(lines, 'locust_requests_num_failures', isTotal),
