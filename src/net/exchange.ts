@@ -1,8 +1,10 @@
 // One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the caller.
 // Follows no redirect, uses no proxy, sends nothing twice: the result says what happened to a request.
 
+import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import { type DialOptions, type DialResult, dial } from './dial.ts';
+import { type InterimAnswers, rewriteInterimAnswers } from './interim-answers.ts';
 
 export type Request = {
   readonly method: string;
@@ -58,6 +60,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let timeoutMs = 0;
   let signal: AbortSignal | undefined;
+  let interim: InterimAnswers | null = null;
   const client = new Client(origin.origin, {
     allowH2: false,
     pipelining: 1,
@@ -68,8 +71,10 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     bodyTimeout: 0,
     connect: (_, callback) => {
       connect(origin.hostname, port, { timeoutMs, signal }).then((result) => {
-        if (result.kind === 'open') callback(null, result.socket);
-        else
+        if (result.kind === 'open') {
+          interim = rewriteInterimAnswers();
+          callback(null, rewriteReads(result.socket, interim));
+        } else
           callback(new DialError(result.kind === 'refused', result.kind === 'refused' ? 'refused' : result.why), null);
       });
     },
@@ -84,7 +89,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
       timeoutMs = request.timeoutMs;
       signal = limit.signal;
       try {
-        return await dispatch(client, request, limit.signal);
+        return await dispatch(client, request, limit.signal, () => interim?.begin());
       } finally {
         clearTimeout(timer);
         request.signal?.removeEventListener('abort', onAbort);
@@ -94,8 +99,19 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   };
 }
 
-/** `signal` is aborted with the reason as a string. */
-function dispatch(client: Client, request: Request, signal: AbortSignal): Promise<ExchangeResult> {
+/** The same socket: what is read of it is rewritten first. undici reads by calls of `read`. */
+function rewriteReads(socket: Socket, interim: InterimAnswers): Socket {
+  const read = socket.read.bind(socket);
+  socket.read = (size?: number) => {
+    const piece = read(size);
+    if (piece !== null) interim.rewrite(piece);
+    return piece;
+  };
+  return socket;
+}
+
+/** `signal` is aborted with the reason as a string; `onStart` is called before the request is sent. */
+function dispatch(client: Client, request: Request, signal: AbortSignal, onStart: () => void): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     let status: number | null = null;
     let contentType = '';
@@ -111,6 +127,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal): Promis
       {
         onRequestStart(controller) {
           wasSent = true;
+          onStart();
           const onAbort = () => controller.abort(new Error(String(signal.reason)));
           if (signal.aborted) onAbort();
           else signal.addEventListener('abort', onAbort);

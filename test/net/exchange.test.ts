@@ -74,6 +74,32 @@ const CASES: readonly Case[] = [
     body: 'a 1\n',
   },
   {
+    name: 'a 100 before the answer',
+    answer: (s) => s.write(`HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 1\n')}`),
+    expected: answered(200),
+    body: 'a 1\n',
+  },
+  {
+    name: 'many 1xx before the answer, one with a header',
+    answer: (s) =>
+      s.write(
+        `HTTP/1.1 100 Continue\r\nX: ${'100 '.repeat(25)}\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 C\r\n\r\n${answerWith('a 1\n')}`,
+      ),
+    expected: answered(200),
+    body: 'a 1\n',
+  },
+  {
+    name: 'a body that looks like a 100',
+    answer: (s) => s.write(answerWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n')),
+    expected: answered(200),
+    body: 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
+  },
+  {
+    name: 'a 100 and then the end',
+    answer: (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n'),
+    expected: { kind: 'dropped' },
+  },
+  {
     name: 'a 103 and then the end',
     answer: (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'),
     expected: { kind: 'dropped' },
@@ -157,6 +183,26 @@ test('send() keeps one connection over many requests', async () => {
   assert.equal(peer.connectionsCount(), 1);
   await exchange.close();
   await peer.closed(1);
+});
+
+test('send() reads past a 100 that comes before each answer, one byte at a time, over one connection', async () => {
+  await using peer = await openPeer(async (socket) => {
+    for (const letter of `HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 100\n')}`) {
+      await new Promise((resolve) => socket.write(letter, resolve));
+    }
+  });
+  const exchange = openExchange(peer.url);
+  for (let count = 0; count < 3; count++) {
+    let body = '';
+    const onBody = (piece: Uint8Array) => {
+      body += Buffer.from(piece).toString();
+      return true;
+    };
+    assert.deepEqual(await exchange.send({ ...GET, onBody }), answered(200));
+    assert.equal(body, 'a 100\n');
+  }
+  assert.equal(peer.connectionsCount(), 1);
+  await exchange.close();
 });
 
 test('send() opens a new connection after the last one was closed, and sends nothing twice', async () => {
