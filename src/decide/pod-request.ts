@@ -110,8 +110,8 @@ function explainWrongPod(what: string, { namespace, pod }: PodRequest): PodFailu
   return {
     why: `pod ${namespace}/${pod} ${what}`,
     problem:
-      `pod ${namespace}/${pod} ${what}; the host name is not the pod's name with hostNetwork, with a hostname of its own, ` +
-      'and in an Indexed Job: set POD_NAME from metadata.name by fieldRef',
+      `pod ${namespace}/${pod} ${what}; the host name is not the pod's name where that has more than 63 characters, with hostNetwork, ` +
+      'setHostnameAsFQDN or a hostname of its own, and in an Indexed Job: set POD_NAME from metadata.name by fieldRef',
     isLasting: true,
   };
 }

@@ -47,7 +47,7 @@ const EXPLAINED: readonly Explained[] = [
   [
     { kind: 'anotherPod' },
     'pod load-tests/load-x7k2p is another one than this',
-    /^pod load-tests\/load-x7k2p is another one than this; .*: set POD_NAME from metadata\.name by fieldRef$/,
+    /^pod load-tests\/load-x7k2p is another one than this; the host name is not the pod's name where that has more than 63 characters, with hostNetwork, setHostnameAsFQDN or a hostname of its own, and in an Indexed Job: set POD_NAME from metadata\.name by fieldRef$/,
     true,
   ],
   [
