@@ -28,12 +28,16 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
     close: exchange.close,
     async read(signal) {
       const exposition = openExposition(metricNames);
+      let encoding = '';
       const result = await exchange.send({
         method: 'GET',
         path: url.pathname + url.search,
         headers,
         timeoutMs: READ_TIMEOUT_MS,
         signal,
+        onAnswer(_, answered) {
+          encoding = String(answered['content-encoding'] ?? '').trim();
+        },
         onBody(piece) {
           exposition.write(piece);
           return exposition.sizeBytes <= BODY_MAX_BYTES;
@@ -48,6 +52,9 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
           return failed(result.why, result.wasSent && (result.status ?? 200) === 200);
         case 'answered': {
           if (result.status !== 200) return failed(`HTTP ${result.status}`, false);
+          // Nobody asked for one: a proxy's mistake, or another program's.
+          if (!['', 'identity'].includes(encoding.toLowerCase()))
+            return failed(`Content-Encoding ${encoding.slice(0, 40)}`, true);
           const { metrics, hasRequests, scrapes, requests, failures, users } = exposition.end();
           return {
             observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },

@@ -127,16 +127,28 @@ test('read() says where the exporter refuses', async () => {
   await exporter.close();
 });
 
-test('read() knows nothing from gzip that nobody asked for, or from a page of HTML', async () => {
+test('read() knows nothing from a page of HTML', async () => {
   const html = readRecordedBody('exporter-0.5.0-locust-2.47.0/01b-root.txt').toString();
-  for (const answer of [answerWith('\x1f\x0b\x08', '200 OK', 'Content-Encoding: gzip\r\n'), answerWith(html)]) {
-    const { observation, metric } = await readOnce((socket) => socket.write(answer));
-    assert.deepEqual(observation, {
-      kind: 'answered',
-      scrapes: null,
-      totals: { requests: null, failures: null, users: null },
-    });
-    assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'not in the exposition' });
+  const { observation, metric } = await readOnce((socket) => socket.write(answerWith(html)));
+  assert.deepEqual(observation, {
+    kind: 'answered',
+    scrapes: null,
+    totals: { requests: null, failures: null, users: null },
+  });
+  assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'not in the exposition' });
+});
+
+test('read() reads an answer without an encoding only, and what counts may count', async () => {
+  for (const encoding of ['gzip', 'br', 'x'.repeat(40), 'gzip, identity']) {
+    // The body is a plain one all the same: what it declares decides.
+    const answer = answerWith(STOPPED, '200 OK', `Content-Encoding: ${encoding}\r\n`);
+    const reading = await readOnce((socket) => socket.write(answer));
+    assertUnread(reading, new RegExp(`^Content-Encoding ${encoding}$`), true);
+  }
+  for (const encoding of ['identity', 'Identity', '']) {
+    const answer = answerWith(STOPPED, '200 OK', `Content-Encoding: ${encoding}\r\n`);
+    const { metric } = await readOnce((socket) => socket.write(answer));
+    assert.deepEqual(metric('locust_up'), { kind: 'value', value: 1 }, encoding);
   }
 });
 
