@@ -3,7 +3,7 @@
 
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
 import type { LogLevel } from './decide/messages.ts';
-import type { Limits } from './decide/model.ts';
+import { hasHold, type Limits } from './decide/model.ts';
 import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
 import { redactUrl } from './redact.ts';
@@ -224,19 +224,20 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
     return { problems, unreadable, isExitZero, terminationLog };
   }
   const isMetric = conditions.map((condition) => condition.metricName !== null);
+  const limits = {
+    scrapesWantedCount,
+    ttlMs,
+    settleMs,
+    startTimeoutMs,
+    runTimeoutMs,
+    terminationGraceMs,
+    pollMs,
+  };
   return {
     config: {
       metricsUrl,
       conditions,
-      limits: {
-        scrapesWantedCount,
-        ttlMs,
-        settleMs,
-        startTimeoutMs,
-        runTimeoutMs,
-        terminationGraceMs,
-        pollMs,
-      },
+      limits,
       targets,
       quitTimeoutMs,
       terminationLog,
@@ -244,7 +245,7 @@ export function readConfig(env: Environment, kinds: Kinds, self: Self): ConfigRe
       isExitZero,
       isDryRun,
       logLevel,
-      isExporterRead: isMetric.includes(true) || (scrapesWantedCount > 0 && ttlMs > 0),
+      isExporterRead: isMetric.includes(true) || hasHold(limits),
     },
   };
 }

@@ -1,6 +1,7 @@
 // What `--help` and `--check` print, for a person. Pure.
 
 import { type Config, formatDuration, type Kinds, VARIABLES } from './config.ts';
+import { hasHold } from './decide/model.ts';
 import { redactUrl } from './redact.ts';
 
 const WIDTH = 100;
@@ -41,7 +42,6 @@ export function formatHelp({ conditions, targets }: Kinds): string {
 export function formatPlan(config: Config, found: readonly string[]): string {
   const { limits, targets, conditions, metricsUrl } = config;
   const span = (ms: number) => formatDuration(ms);
-  const isHeld = limits.scrapesWantedCount > 0 && limits.ttlMs > 0;
   const lines = [
     'The configuration is valid. This is what would be done:',
     '',
@@ -54,7 +54,7 @@ export function formatPlan(config: Config, found: readonly string[]): string {
     limits.runTimeoutMs === 0
       ? '            A main that runs is watched without limit.'
       : `            A main that runs for ${span(limits.runTimeoutMs)} is treated as done.`,
-    isHeld
+    hasHold(limits)
       ? `2. Hold     until others have scraped ${limits.scrapesWantedCount === 1 ? 'once' : `${limits.scrapesWantedCount} times`} since main ended, for ${span(limits.ttlMs)} at most.`
       : '2. Hold     not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).',
     ...(config.tombstonePath === null

@@ -59,10 +59,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   },
   log: { parts: ['decide'], why: 'the log writes entries and makes none' },
   config: {
-    parts: ['redact', 'type decide', 'type observe', 'type act', 'type parse-result'],
+    parts: ['redact', 'decide', 'type observe', 'type act', 'type parse-result'],
     why: 'the kinds come in as a parameter',
   },
-  help: { parts: ['config', 'redact'], why: 'it prints the table of variables' },
+  help: { parts: ['config', 'decide', 'redact'], why: 'it prints the table of variables' },
   clock: { parts: [], why: 'a leaf: time as a parameter' },
   loop: { parts: ['clock', 'decide', 'type observe', 'type act'], why: 'it drives interfaces, and main says which' },
 };
