@@ -1,6 +1,7 @@
 // What `--help` and `--check` print, for a person. Pure.
 
-import { type Config, formatDuration, type Kinds, VARIABLES } from './config.ts';
+import { type Config, type Kinds, listVariables } from './config.ts';
+import { formatDuration } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
 import { redactUrl } from './redact.ts';
 
@@ -8,7 +9,7 @@ const WIDTH = 100;
 
 /** The whole of `--help`: every variable with its default, the kinds, the exit codes. */
 export function formatHelp({ conditions, targets }: Kinds): string {
-  const variables = VARIABLES.flatMap((variable) => [
+  const variables = listVariables({ conditions }).flatMap((variable) => [
     `  ${variable.name}=${variable.default}`,
     ...wrap(plain(variable.meaning), '      '),
   ]);

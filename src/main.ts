@@ -15,8 +15,9 @@ import {
   type Environment,
   type Kinds,
   type Misconfigured,
+  type Program,
   readConfig,
-  type Self,
+  readFallbackConfig,
   type TerminationLog,
 } from './config.ts';
 import type { LogEntry } from './decide/messages.ts';
@@ -107,7 +108,7 @@ export async function main(process: Process): Promise<Exit> {
   }
   // Before entries are checked, which asks servers: PID 1 of a container never hears of a signal that nobody listened to.
   const heard = argv[0] === '--check' ? null : listen(process);
-  const result = await checked(readConfig(process.env, KINDS, selfOf(process)));
+  const result = await checked(readConfig(process.env, KINDS, toProgram(process)));
   if (!('config' in result)) {
     process.stderr(`${result.problems.join('\n')}\n`);
     if (heard === null) return leave(EXIT.misconfigured);
@@ -143,7 +144,7 @@ async function checked(result: ConfigResult): Promise<ConfigResult> {
   return { problems, unreadable, isExitZero, terminationLog };
 }
 
-function selfOf({ pid, kill }: Process): Self {
+function toProgram({ pid, kill }: Process): Program {
   return { version: VERSION, pid, kill };
 }
 
@@ -255,18 +256,9 @@ async function outlastMain(
   { unreadable }: Misconfigured,
   { signals, secondSignal }: Heard,
 ): Promise<Exit> {
-  const readable = Object.entries(process.env).filter(([name]) => !unreadable.includes(name));
-  const env = {
-    ...Object.fromEntries(readable),
-    LASTSCRAPE_SCRAPES: '0',
-    LASTSCRAPE_QUIT: 'none',
-    // They belong to an entry of DONE_WHEN.
-    ...(unreadable.includes('LASTSCRAPE_DONE_WHEN') ? { LASTSCRAPE_SIDECARS: '' } : {}),
-  };
-  const result = readConfig(env, KINDS, selfOf(process));
-  if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
+  const config = readFallbackConfig(process.env, unreadable, KINDS, toProgram(process));
   process.onUncaught(() => EXIT.done);
-  await watch(process, result.config, signals, { log: () => {}, beforeQuit: () => {}, progress: () => {} });
+  await watch(process, config, signals, { log: () => {}, beforeQuit: () => {}, progress: () => {} });
   return { code: EXIT.done, isUrgent: secondSignal() !== null };
 }
 

@@ -15,8 +15,8 @@ import type { PodEnvironment, PodReader } from './pod-reader.ts';
 export const RUNNING_AGE_MS = 5_000;
 /** So long after the first look that saw "done" every look asks the server: for the settle time, and a little of the hold. */
 export const DONE_URGENT_MS = 10_000;
-/** A name of a container (documentation, "Object Names and IDs": RFC 1123 label), or every regular one. */
-const ARGUMENT = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/;
+/** A name of a container (documentation, "Object Names and IDs": RFC 1123 label). */
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** How lastscrape's own container is named where the mounts do not tell. */
 const OWN_NAME = 'lastscrape';
 /**
@@ -49,10 +49,19 @@ export function openContainerKind(surroundings: PodEnvironment | null): Conditio
     usage: 'container:NAME',
     meaning:
       "this pod's status says that the container ended and will not be restarted; `*` is every regular one but lastscrape and `LASTSCRAPE_SIDECARS`",
+    variable: {
+      name: 'LASTSCRAPE_SIDECARS',
+      default: 'none',
+      meaning: 'containers that `container:*` does not wait for; `none` names none',
+      usedBy: 'container:*',
+      parseName: (text) =>
+        NAME.test(text) ? { value: text } : { problem: 'the name of a container such as "istio-proxy"' },
+    },
     read(argument, context) {
-      if (!ARGUMENT.test(argument)) return { problem: 'the name of a container such as "load", or "*"' };
+      if (argument !== '*' && !NAME.test(argument))
+        return { problem: 'the name of a container such as "load", or "*"' };
       return {
-        value: conditionOf(argument, context.sidecars, {
+        value: conditionOf(argument, context.names, {
           open: () => openPod(context),
           close: async () => (await pods.get(context))?.close(),
         }),

@@ -147,7 +147,7 @@ async function watch(
     jitter: () => 0,
   };
   const kind = openContainerKind(surroundings);
-  const context = { pid: 1, env: server.env, version: '1.2.3', sidecars };
+  const context = { pid: 1, env: server.env, version: '1.2.3', names: sidecars };
   const conditions = entries.map((entry) => {
     const parsed = kind.read(entry, context);
     assert.ok('value' in parsed, entry);
@@ -311,7 +311,7 @@ test('inspect() tells what the containers are at', { skip }, async () => {
 
 test('read() takes the name of a container, or all', () => {
   const kind = openContainerKind(null);
-  const context = { pid: 1, env: {}, version: '1', sidecars: [] };
+  const context = { pid: 1, env: {}, version: '1', names: [] };
   for (const argument of ['load', 'a', '1-a', '*', 'a'.repeat(63)])
     assert.ok('value' in kind.read(argument, context), argument);
   for (const argument of ['', 'Load', '-a', 'a-', 'a.b', 'a b', '**', 'a*', 'a'.repeat(64), 'a/b']) {
@@ -324,7 +324,7 @@ test('read() takes the name of a container, or all', () => {
 });
 
 test('close() closes nothing where nothing was looked at', async () => {
-  const parsed = openContainerKind(null).read('load', { pid: 1, env: {}, version: '1', sidecars: [] });
+  const parsed = openContainerKind(null).read('load', { pid: 1, env: {}, version: '1', names: [] });
   assert.ok('value' in parsed);
   assert.equal(await parsed.value.close?.(), undefined);
 });

@@ -7,7 +7,7 @@ import type { ConditionObservation } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { fileKind } from '../../src/observe/file.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
+const CONTEXT = { pid: 1, env: {}, version: '1.2.3', names: [] };
 
 async function lookAt(path: string): Promise<ConditionObservation> {
   const parsed = fileKind.read(path, CONTEXT);

@@ -4,7 +4,7 @@ import type { ConditionObservation } from '../../src/decide/model.ts';
 import { metricKind } from '../../src/observe/metric.ts';
 import type { Reading } from '../../src/wire/exposition.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
+const CONTEXT = { pid: 1, env: {}, version: '1.2.3', names: [] };
 
 const signal = new AbortController().signal;
 

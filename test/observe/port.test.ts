@@ -5,7 +5,7 @@ import { NOT_READ } from '../../src/observe/exporter.ts';
 import { portKind } from '../../src/observe/port.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '1.2.3', sidecars: [] };
+const CONTEXT = { pid: 1, env: {}, version: '1.2.3', names: [] };
 
 async function lookAt(argument: string, signal = new AbortController().signal): Promise<ConditionObservation> {
   const parsed = portKind.read(argument, CONTEXT);

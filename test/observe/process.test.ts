@@ -16,7 +16,7 @@ const WATCH = {
 
 test('read() takes a name without a folder', () => {
   for (const name of ['', '/usr/bin/nginx', 'a/b', 'a\0b']) {
-    assert.deepEqual(processKind.read(name, { pid: 7, env: {}, version: '0', sidecars: [] }), {
+    assert.deepEqual(processKind.read(name, { pid: 7, env: {}, version: '0', names: [] }), {
       problem: 'the name of a program without its folder, such as "nginx"',
     });
   }

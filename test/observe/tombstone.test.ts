@@ -7,7 +7,7 @@ import type { ConditionObservation } from '../../src/decide/model.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { TOMBSTONE_MAX_BYTES, tombstoneKind } from '../../src/observe/tombstone.ts';
 
-const CONTEXT = { pid: 1, env: {}, version: '0', sidecars: [] };
+const CONTEXT = { pid: 1, env: {}, version: '0', names: [] };
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
 after(() => rmSync(folder, { recursive: true }));
 const path = join(folder, 'main');
