@@ -7,10 +7,8 @@ import type { TargetKind } from './target.ts';
 /** A program that is known by name. */
 export type Preset = {
   readonly name: string;
-  /** What its process is named, where that is not the name of the preset. */
-  readonly program: string | null;
-  /** Programs that it starts itself, and that listen on ports of its service. */
-  readonly children: readonly string[];
+  /** What its process is named, then those that it starts itself and that listen on ports of its service. */
+  readonly programs: readonly [string, ...string[]];
   /** The flag with which it exits with 0 after TERM; null: none is known, or none is needed. */
   readonly exitZeroFlag: string | null;
   /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
@@ -39,8 +37,6 @@ const NO_HEADERS = () => ({});
 
 /** What most presets have. */
 const PLAIN = {
-  program: null,
-  children: [],
   exitZeroFlag: null,
   method: 'POST',
   path: '/quitquitquit',
@@ -63,7 +59,7 @@ export const PRESETS: readonly Preset[] = [
     // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2, fixtures/recordings).
     ...PLAIN,
     name: 'locust-exporter',
-    program: 'locust_exporter',
+    programs: ['locust_exporter'],
     port: null,
     hints: { html: 'a locust_exporter before v0.5.0 has no /quitquitquit' },
   },
@@ -73,8 +69,7 @@ export const PRESETS: readonly Preset[] = [
     // (istio.io/latest/docs/reference/commands/pilot-agent). 15021 is Envoy's health port.
     ...PLAIN,
     name: 'istio',
-    program: 'pilot-agent',
-    children: ['envoy'],
+    programs: ['pilot-agent', 'envoy'],
     port: 15020,
     servicePorts: [15000],
     needsMs: 5_000,
@@ -92,6 +87,7 @@ export const PRESETS: readonly Preset[] = [
     // (envoyproxy.io/docs/envoy/latest/operations/admin). It quits with POST only (405), and drains nothing before.
     ...PLAIN,
     name: 'envoy',
+    programs: ['envoy'],
     port: 9901,
     flag: 'an admin listener in its configuration',
     isMesh: true,
@@ -103,7 +99,7 @@ export const PRESETS: readonly Preset[] = [
     // for 2 minutes until open connections end. Off by default since 2.16 (linkerd.io/2/tasks/graceful-shutdown).
     ...PLAIN,
     name: 'linkerd',
-    program: 'linkerd2-proxy',
+    programs: ['linkerd2-proxy'],
     port: 4191,
     path: '/shutdown',
     flag: 'the annotation config.linkerd.io/proxy-admin-shutdown: enabled',
@@ -120,6 +116,7 @@ export const PRESETS: readonly Preset[] = [
     // POST get 400. The service ports are those of PostgreSQL, MySQL and SQL Server. Within 0.9 s.
     ...PLAIN,
     name: 'cloud-sql-proxy',
+    programs: ['cloud-sql-proxy'],
     exitZeroFlag: '--exit-zero-on-sigterm',
     port: 9091,
     servicePorts: [5432, 3306, 1433],
@@ -131,7 +128,7 @@ export const PRESETS: readonly Preset[] = [
     // 1.15.1: the same code; AlloyDB speaks PostgreSQL's protocol only.
     ...PLAIN,
     name: 'alloydb-proxy',
-    program: 'alloydb-auth-proxy',
+    programs: ['alloydb-auth-proxy'],
     exitZeroFlag: '--exit-zero-sigterm',
     port: 9091,
     servicePorts: [5432],
@@ -143,7 +140,7 @@ export const PRESETS: readonly Preset[] = [
     // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Any other method or path is 404.
     ...PLAIN,
     name: 'dapr',
-    program: 'daprd',
+    programs: ['daprd'],
     port: 3500,
     path: '/v1.0/shutdown',
     headers: ({ DAPR_API_TOKEN: token = '' }) => (token.trim() === '' ? {} : { 'dapr-api-token': token.trim() }),
@@ -158,7 +155,7 @@ export const PRESETS: readonly Preset[] = [
     // connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself takes 20300 and no time.
     ...PLAIN,
     name: 'consul-dataplane',
-    children: ['envoy'],
+    programs: ['consul-dataplane', 'envoy'],
     port: 20600,
     path: '/graceful_shutdown',
     servicePorts: [19000],
@@ -176,7 +173,7 @@ export const PRESETS: readonly Preset[] = [
     // the injector (vault.hashicorp.com/agent-enable-quit, agent-cache-listener-port). Go answers 400 where TLS is spoken.
     ...PLAIN,
     name: 'vault-agent',
-    program: 'vault',
+    programs: ['vault'],
     port: 8200,
     path: '/agent/v1/quit',
     flag: 'agent_api { enable_quit = true } in its listener, or the annotation vault.hashicorp.com/agent-enable-quit',
@@ -184,10 +181,10 @@ export const PRESETS: readonly Preset[] = [
     headers: () => ({ 'x-vault-request': 'true' }),
     hints: { 400: 'the listener may speak TLS; this one must have tls_disable = true' },
   },
-  { ...LIFECYCLE, name: 'prometheus', port: 9090 },
-  { ...LIFECYCLE, name: 'pushgateway', port: 9091 },
+  { ...LIFECYCLE, name: 'prometheus', programs: ['prometheus'], port: 9090 },
+  { ...LIFECYCLE, name: 'pushgateway', programs: ['pushgateway'], port: 9091 },
   // 0.31.0: without the flag there is no such path. GET is answered 200 and does nothing.
-  { ...LIFECYCLE, name: 'statsd-exporter', program: 'statsd_exporter', port: 9102, offStatus: 404 },
+  { ...LIFECYCLE, name: 'statsd-exporter', programs: ['statsd_exporter'], port: 9102, offStatus: 404 },
 ];
 
 const PORTS = /^(?::(\d{1,5}))?(?::(\d{1,5}))?$/;
@@ -214,7 +211,7 @@ export function presetKind(preset: Preset): TargetKind {
           url,
           version,
           sender: { pid, kill },
-          programs: [preset.program ?? name, ...preset.children],
+          programs: preset.programs,
           headers: preset.headers(env),
           servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
           // An open quit port shows that the flag is set, where it would be closed without.

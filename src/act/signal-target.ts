@@ -89,7 +89,7 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
 
 /** What ends the program `name` without a signal, or makes it exit with 0. */
 function insteadOf(name: string): string {
-  const preset = PRESETS.find((each) => (each.program ?? each.name) === name);
+  const preset = PRESETS.find(({ programs: [program] }) => program === name);
   if (preset === undefined) return 'a quit endpoint, as METHOD URL in LASTSCRAPE_QUIT, if it has one';
   const { flag, exitZeroFlag } = preset;
   const endpoint = `${preset.name} in LASTSCRAPE_QUIT${flag === null ? '' : `, with ${flag} set on it`}`;
