@@ -2,6 +2,7 @@
 
 import { type Config, type Kinds, listVariables } from './config.ts';
 import { formatDuration } from './config-values.ts';
+import { type LogEntry, MESSAGES } from './decide/messages.ts';
 import { hasHold } from './decide/model.ts';
 import { redactUrl } from './redact.ts';
 
@@ -74,6 +75,12 @@ export function formatPlan(config: Config, found: readonly string[]): string {
     ...(found.length === 0 ? [] : ['This is what the pod shows now:', '', ...found.map((line) => `  ${line}`), '']),
   ];
   return lines.join('\n');
+}
+
+/** A log entry as a line for a person. */
+export function formatLogEntry({ id, fields }: LogEntry): string {
+  const named = Object.entries(fields).map(([name, value]) => `${name} ${value}`);
+  return `${MESSAGES[id].text} (${named.join(', ')})`;
 }
 
 function plain(meaning: string): string {

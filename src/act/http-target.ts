@@ -5,7 +5,7 @@ import type { Answer, Probe } from '../decide/target.ts';
 import { dial } from '../net/dial.ts';
 import { openExchange } from '../net/exchange.ts';
 import { redactUrl } from '../redact.ts';
-import { describeExitCode, forcePortOwner, type Sender } from './signals.ts';
+import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
 
 const PROBE_TIMEOUT_MS = 1_000;

@@ -4,7 +4,7 @@
 import type { Answer } from '../decide/target.ts';
 import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../procfs.ts';
 import { PRESETS } from './presets.ts';
-import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './signals.ts';
+import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './send-signal.ts';
 import type { Target, TargetContext, TargetKind } from './target.ts';
 
 const ENTRY = /^signal:(?:([^:]*):)?([^:]*)$/;
