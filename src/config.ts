@@ -98,7 +98,7 @@ const ROWS = [
   {
     name: 'LASTSCRAPE_POLL',
     default: '1s',
-    meaning: 'from the start of one look to the start of the next while main runs; at least `100ms`',
+    meaning: 'from the start of one poll to the start of the next while main runs; at least `100ms`',
     field: 'pollMs',
     isLimit: true,
     read: readValue((text) => parseDuration(text, 100)),
@@ -106,7 +106,7 @@ const ROWS = [
   {
     name: 'LASTSCRAPE_SETTLE',
     default: '3s',
-    meaning: 'how long "done" must hold without a break, in two looks at least',
+    meaning: 'how long "done" must hold without a break, in two polls at least',
     field: 'settleMs',
     isLimit: true,
     read: readValue(parseDuration),

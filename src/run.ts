@@ -30,14 +30,14 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   const { terminationLog } = config;
   const policy = buildPolicy(config);
   const time = () => new Date(host.wallMs()).toISOString();
-  const log = openLog({ level: config.logLevel, write: host.stdout, time });
+  const log = openLog({ level: config.logLevel, print: host.stdout, time });
   const toExitCode = (code: number) => (config.isExitZero ? EXIT.done : code);
   let hasWriteFailed = false;
   const write = (report: Report) => {
     const problem = writeReport(terminationLog, report);
     if (problem === null || hasWriteFailed) return;
     hasWriteFailed = true;
-    log.note({ id: 'messageUnwritable', fields: { problem } });
+    log.write({ id: 'messageUnwritable', fields: { problem } });
   };
   const tombstone =
     config.tombstonePath === null || config.isDryRun
@@ -46,12 +46,12 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
           path: config.tombstonePath,
           pid: host.pid,
           time,
-          warn: (problem) => log.note({ id: 'tombstoneUnwritable', fields: { problem } }),
+          warn: (problem) => log.write({ id: 'tombstoneUnwritable', fields: { problem } }),
         });
   const onBug = (error: unknown): number => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const report = fitReport(buildBugReport(error instanceof Error ? error.message : text, VERSION));
-    log.note({ id: 'bug', fields: { error: text } });
+    log.write({ id: 'bug', fields: { error: text } });
     write(report);
     log.report(report);
     tombstone?.close(toExitCode(EXIT.bug));
@@ -70,22 +70,22 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       }),
     );
 
-  log.note({ id: 'watching', fields: planFields(config) });
-  listWarnings(config).forEach(log.note);
+  log.write({ id: 'watching', fields: planFields(config) });
+  listWarnings(config).forEach(log.write);
   try {
     const state = await watch(host, config, signals, {
-      log: log.note,
+      log: log.write,
       beforeQuit() {
-        tombstone?.die();
+        tombstone?.declareDead();
         if (config.tombstonePath !== null && config.isDryRun) {
           const fields = { path: config.tombstonePath };
-          log.note({ id: 'tombstoneSkipped', fields });
+          log.write({ id: 'tombstoneSkipped', fields });
         }
       },
       progress: (now) => write(report(now, false)),
     });
     // A pod that is being stopped ends its proxies by itself.
-    if (signals.terminatedAtMs === null) (await findForgottenMesh(config.targets, PRESETS)).forEach(log.note);
+    if (signals.terminatedAtMs === null) (await findForgottenMesh(config.targets, PRESETS)).forEach(log.write);
     const second = signals.secondName;
     const built = report(state, true);
     const code =

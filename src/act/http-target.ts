@@ -16,17 +16,17 @@ export type HttpTargetOptions = {
   /** `http:`; a user and a password become a Basic authorization. */
   readonly url: URL;
   readonly version: string;
-  /** SendResult besides the usual ones; their values are never printed. */
+  /** Sent besides the usual ones; their values are never printed. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ports of its service, on the host of the URL: it is gone when they refuse, too. Default: none. */
+  /** Ports of its service, on the host of the URL: it is gone only when they refuse as well. Default: none. */
   readonly servicePorts?: readonly number[];
-  /** Who signals the owner of its port, should it not take the request; absent: nobody. */
+  /** Signals the owner of its port, should it not take the request. Default: nobody does. */
   readonly sender?: Sender;
   /** How its processes are named: no other owner of its port is signalled. Default: any name. */
   readonly programs?: readonly string[];
   /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
   readonly flag?: string | null;
-  /** How long it may take to go. Default: 0, it refuses as good as at once. */
+  /** How long it may take to go. Default: 0, it refuses within 100 ms. */
   readonly needsMs?: number;
   /** It is a mesh's proxy: it carries scrapes and reports. Default: false. */
   readonly isMesh?: boolean;
@@ -34,7 +34,7 @@ export type HttpTargetOptions = {
   readonly hint?: (answer: HttpAnswer) => string | null;
 };
 
-/** What a request comes to. */
+/** The answer to a request. */
 export type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
 
 /** A target that is asked at a URL. */
@@ -65,7 +65,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     }
     return null;
   };
-  const describe = (answer: HttpAnswer) => hint?.(answer) ?? commonHint(answer);
+  const describe = (answer: HttpAnswer) => hint?.(answer) ?? describeAnswer(answer);
   return {
     name: name ?? request,
     request,
@@ -95,7 +95,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     async probe(timeoutMs, signal) {
       return (await findListener([quitPort, ...servicePorts], timeoutMs, signal))?.probe ?? 'refused';
     },
-    ...forcing(url, quitPort, options),
+    ...buildForce(url, quitPort, options),
     hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
     async inspect() {
       const quit = await probePort(quitPort);
@@ -111,7 +111,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** How to end it without its consent: nothing where its process cannot be in this pod, or cannot be seen. */
-function forcing(
+function buildForce(
   url: URL,
   quitPort: number,
   { sender, programs }: HttpTargetOptions,
@@ -126,7 +126,7 @@ function forcing(
 }
 
 /** What an answer usually means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
-function commonHint(answer: HttpAnswer): string {
+function describeAnswer(answer: HttpAnswer): string {
   switch (answer.kind) {
     case 'disabled':
       return `its quit port refuses while ${answer.port} answers: quitting may be switched off`;
@@ -139,13 +139,14 @@ function commonHint(answer: HttpAnswer): string {
     case 'answered':
       break;
   }
-  const said = `it answered ${answer.status}`;
+  const status = `it answered ${answer.status}`;
   if (answer.status === 401 || answer.status === 403)
-    return `${said}: it wants credentials, or quitting is switched off`;
-  if (answer.status === 404) return `${said}: no such path, or quitting is switched off`;
-  if (answer.status === 405) return `${said}: it wants another method`;
-  if (answer.status < 300 && answer.isHtml) return `${said} with a page of HTML: it has no quit endpoint at this path`;
+    return `${status}: it wants credentials, or quitting is switched off`;
+  if (answer.status === 404) return `${status}: no such path, or quitting is switched off`;
+  if (answer.status === 405) return `${status}: it wants another method`;
+  if (answer.status < 300 && answer.isHtml)
+    return `${status} with a page of HTML: it has no quit endpoint at this path`;
   if (answer.status < 300)
-    return `${said} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
-  return `${said}: look into its log`;
+    return `${status} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
+  return `${status}: look into its log`;
 }

@@ -9,19 +9,19 @@ import type { Target } from './target.ts';
 const FIND_TIMEOUT_MS = 200;
 
 /**
- * A warning for each mesh proxy that answers on loopback after the last quit, although no mesh proxy was listed; nothing is
- * looked for where one was, or where nothing was to be stopped. Connects, sends no byte; never rejects.
+ * A warning for each mesh proxy that answers on loopback after the last quit, although no mesh proxy was listed; none is
+ * searched for where one was listed, or where nothing was to be stopped. Connects, sends no byte; never rejects.
  */
 export async function findForgottenMesh(
   targets: readonly Target[],
   presets: readonly Preset[],
 ): Promise<readonly LogEntry[]> {
   if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
-  const notes = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
+  const entries = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
     if (foundBy === null) return [];
-    const dialled = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
-    if (dialled.kind !== 'open') return [];
-    dialled.socket.destroy();
+    const result = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
+    if (result.kind !== 'open') return [];
+    result.socket.destroy();
     const fields = { port: foundBy, add: `${name}, as the last entry of LASTSCRAPE_QUIT` };
     return [
       {
@@ -30,5 +30,5 @@ export async function findForgottenMesh(
       },
     ];
   });
-  return (await Promise.all(notes)).flat();
+  return (await Promise.all(entries)).flat();
 }

@@ -15,7 +15,7 @@ export type Preset = {
   readonly port: number | null;
   readonly method: 'POST';
   readonly path: string;
-  /** Ports of its service that must refuse, too, before it counts as gone; those that it does not use refuse anyway. */
+  /** Ports of its service that must also refuse before it counts as gone; those that it does not use refuse anyway. */
   readonly servicePorts: readonly number[];
   /** What must be set on it so that it can be asked; null: nothing. */
   readonly flag: string | null;
@@ -27,9 +27,9 @@ export type Preset = {
   readonly needsMs: number;
   /** It is a mesh's proxy, which carries scrapes and reports. */
   readonly isMesh: boolean;
-  /** A port of loopback by which it is found where it was not listed; null: it is not looked for. */
+  /** A port of loopback by which it is found where it was not listed; null: nobody searches for it. */
   readonly foundBy: number | null;
-  /** What else an answer means, by its status or kind; `html`: a page with a status below 300, `taken`: any other of those. */
+  /** What else an answer means, by its status or kind; `html`: a page with a status below 300, `taken`: any other answer below 300. */
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
 
@@ -218,19 +218,19 @@ export function presetKind(preset: Preset): TargetKind {
           flag: preset.offStatus === null ? null : flag,
           needsMs,
           isMesh,
-          hint: (answer) => hintOf(preset, answer),
+          hint: (answer) => findHint(preset, answer),
         }),
       };
     },
   };
 }
 
-/** Absent is well, too. */
+/** Absent is fine. */
 function isPort(digits: string | undefined): boolean {
   return digits === undefined || (Number(digits) >= 1 && Number(digits) <= 65_535);
 }
 
-function hintOf({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
+function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
   if (answer.kind === 'disabled' && hints.disabled === undefined && flag !== null) {
     return `its quit port refuses while ${answer.port} answers: it needs ${flag}`;
   }

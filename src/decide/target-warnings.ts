@@ -30,22 +30,22 @@ export function listTargetWarnings(
   };
   const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): LogEntry[] => {
     const later = targets.slice(index + 1).filter((target) => target.isMesh !== true);
-    const notes: LogEntry[] = [];
+    const entries: LogEntry[] = [];
     if (isMesh && later.length > 0) {
       const fields = { target: name, before: later.map((target) => target.name).join(',') };
-      notes.push({
+      entries.push({
         id: 'meshNotLast',
         fields,
       });
     }
     if (needsMs > 0 && quitTimeoutMs <= needsMs) {
       const fields = { target: name, needsSeconds: needsMs / 1000, quitTimeoutSeconds: quitTimeoutMs / 1000 };
-      notes.push({
+      entries.push({
         id: 'quitTimeoutShort',
         fields,
       });
     }
-    return notes;
+    return entries;
   });
   return waitsForAll && targets.length > 0 ? [waiting, ...each] : each;
 }
