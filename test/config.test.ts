@@ -164,6 +164,11 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   ],
   [
     'QUIT',
+    'http://u:hunter50%@localhost/quit',
+    'Cannot read LASTSCRAPE_QUIT: "http://***@localhost/quit" must be a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"',
+  ],
+  [
+    'QUIT',
     'BREW http://localhost/',
     'Cannot read LASTSCRAPE_QUIT: "BREW http://localhost/" must be a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL',
   ],

@@ -8,12 +8,15 @@ import { redactUrl } from '../redact.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
 
+/** Longest wait for one address of one port. */
 const PROBE_TIMEOUT_MS = 1_000;
+/** Longest wait of `--check` for the ports of one kind. */
+const INSPECT_TIMEOUT_MS = 2_000;
 
 export type HttpTargetOptions = {
   readonly name?: string;
   readonly method: string;
-  /** `http:`; a user and a password become a Basic authorization. */
+  /** `http:`; its user and password are not sent: a Basic authorization is a header. */
   readonly url: URL;
   readonly version: string;
   /** Sent besides the usual ones; their values are never printed. */
@@ -48,23 +51,16 @@ export function httpTarget(options: HttpTargetOptions): Target {
     ...options.headers,
   };
   if (method === 'GET' || method === 'HEAD') delete headers['content-length'];
-  if (url.username !== '' || url.password !== '') {
-    const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-    headers['authorization'] = `Basic ${btoa(String.fromCodePoint(...new TextEncoder().encode(user)))}`;
-  }
-  const probePort = async (port: number, timeoutMs = PROBE_TIMEOUT_MS, signal?: AbortSignal): Promise<Probe> => {
-    const dialled = await dial(url.hostname, port, { timeoutMs: Math.min(timeoutMs, PROBE_TIMEOUT_MS), signal });
-    if (dialled.kind === 'open') dialled.socket.destroy();
-    return dialled.kind;
-  };
   /** The first port that does not refuse, and what it does instead; null: all refuse. */
-  const findListener = async (ports: readonly number[], timeoutMs?: number, signal?: AbortSignal) => {
-    for (const port of ports) {
-      const probe = await probePort(port, timeoutMs, signal);
-      if (probe !== 'refused') return { port, probe };
-    }
-    return null;
-  };
+  const findListener = (ports: readonly number[], timeoutMs: number, signal?: AbortSignal) =>
+    withinTime(timeoutMs, signal, async (limit) => {
+      for (const port of ports) {
+        const result = await dial(url.hostname, port, { timeoutMs: PROBE_TIMEOUT_MS, signal: limit });
+        if (result.kind === 'open') result.socket.destroy();
+        if (result.kind !== 'refused') return { port, probe: result.kind satisfies Probe };
+      }
+      return null;
+    });
   const describe = (answer: HttpAnswer) => hint?.(answer) ?? describeAnswer(answer);
   return {
     name: name ?? request,
@@ -72,19 +68,21 @@ export function httpTarget(options: HttpTargetOptions): Target {
     needsMs,
     isMesh,
     async ask(timeoutMs, signal) {
+      const startedAtMs = performance.now();
       // A connection of its own: one that a quitting server closes must not be taken for the next request.
       const exchange = openExchange(url);
       try {
-        const exchanged = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
-        switch (exchanged.kind) {
+        const result = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
+        switch (result.kind) {
           case 'answered':
-            return { kind: 'answered', status: exchanged.status, isHtml: exchanged.contentType.includes('html') };
+            return { kind: 'answered', status: result.status, isHtml: result.contentType.includes('html') };
           case 'failed':
-            return { kind: 'failed', why: exchanged.why, wasSent: exchanged.wasSent };
+            return { kind: 'failed', why: result.why, wasSent: result.wasSent };
           case 'dropped':
             return { kind: 'dropped' };
           case 'refused': {
-            const service = await findListener(servicePorts, timeoutMs, signal);
+            const leftMs = startedAtMs + timeoutMs - performance.now();
+            const service = await findListener(servicePorts, leftMs, signal);
             return service === null ? { kind: 'refused' } : { kind: 'disabled', port: service.port };
           }
         }
@@ -98,14 +96,33 @@ export function httpTarget(options: HttpTargetOptions): Target {
     ...buildForce(url, quitPort, options),
     hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
     async inspect() {
-      const quit = await probePort(quitPort);
+      const quit = (await findListener([quitPort], INSPECT_TIMEOUT_MS))?.probe;
       if (quit === 'open') return [`answers on ${quitPort}${flag === null ? '' : `; it quits only with ${flag}`}`];
       if (quit === 'unknown') return [`neither answers nor refuses on ${quitPort}`];
-      const service = await findListener(servicePorts);
+      const service = await findListener(servicePorts, INSPECT_TIMEOUT_MS);
       if (service !== null) return [`refuses on ${quitPort}: ${describe({ kind: 'disabled', port: service.port })}`];
       return [`refuses on ${[quitPort, ...servicePorts].join(', ')}: not started yet, or on another port`];
     },
   };
+}
+
+/** Runs a task that watches its signal, which is aborted when the time is up or `signal` is. */
+async function withinTime<Value>(
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  run: (limit: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort('interrupted');
+  const timer = setTimeout(() => limit.abort('timed out'), timeoutMs);
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort);
+  try {
+    return await run(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
 }
 
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;

@@ -21,8 +21,10 @@ export type Preset = {
   readonly flag: string | null;
   /** The status by which it says that the flag is missing; null: by none, its quit port is closed then. */
   readonly offStatus: number | null;
-  /** Headers that it wants; `env` is the environment of lastscrape. */
-  readonly headers: (env: Readonly<Record<string, string | undefined>>) => Readonly<Record<string, string>>;
+  /** Headers that it wants. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A token that it may want: the header, and the variable of lastscrape's environment that has it; null: none. */
+  readonly token: { readonly header: string; readonly variable: string } | null;
   /** How long it takes to go with its own defaults; 0: it refuses within 100 ms. */
   readonly needsMs: number;
   /** It is a mesh's proxy, which carries scrapes and reports. */
@@ -33,8 +35,6 @@ export type Preset = {
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
 
-const NO_HEADERS = () => ({});
-
 /** What most presets have. */
 const PLAIN = {
   exitZeroFlag: null,
@@ -43,7 +43,8 @@ const PLAIN = {
   servicePorts: [],
   flag: null,
   offStatus: null,
-  headers: NO_HEADERS,
+  headers: {},
+  token: null,
   needsMs: 0,
   isMesh: false,
   foundBy: null,
@@ -143,7 +144,7 @@ export const PRESETS: readonly Preset[] = [
     programs: ['daprd'],
     port: 3500,
     path: '/v1.0/shutdown',
-    headers: ({ DAPR_API_TOKEN: token = '' }) => (token.trim() === '' ? {} : { 'dapr-api-token': token.trim() }),
+    token: { header: 'dapr-api-token', variable: 'DAPR_API_TOKEN' },
     hints: {
       401: 'it wants a token: give lastscrape the same DAPR_API_TOKEN',
       404: 'this is not the HTTP port of daprd',
@@ -178,7 +179,7 @@ export const PRESETS: readonly Preset[] = [
     path: '/agent/v1/quit',
     flag: 'agent_api { enable_quit = true } in its listener, or the annotation vault.hashicorp.com/agent-enable-quit',
     offStatus: 404,
-    headers: () => ({ 'x-vault-request': 'true' }),
+    headers: { 'x-vault-request': 'true' },
     hints: { 400: 'the listener may speak TLS; this one must have tls_disable = true' },
   },
   { ...LIFECYCLE, name: 'prometheus', programs: ['prometheus'], port: 9090 },
@@ -186,6 +187,9 @@ export const PRESETS: readonly Preset[] = [
   // 0.31.0: without the flag there is no such path. GET is answered 200 and does nothing.
   { ...LIFECYCLE, name: 'statsd-exporter', programs: ['statsd_exporter'], port: 9102, offStatus: 404 },
 ];
+
+/** What the value of a header may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const PORTS = /^(?::(\d{1,5}))?(?::(\d{1,5}))?$/;
 
@@ -201,6 +205,12 @@ export function presetKind(preset: Preset): TargetKind {
       if (match === undefined || !isPort(port) || !isPort(servicePort)) {
         return { problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535` };
       }
+      const token = preset.token === null ? '' : (env[preset.token.variable]?.trim() ?? '');
+      if (!HEADER_VALUE.test(token)) {
+        return {
+          problem: `${name} with a ${preset.token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,
+        };
+      }
       const url = preset.port === null ? new URL(metricsUrl.origin) : new URL(`http://localhost:${preset.port}`);
       if (port !== undefined) url.port = port;
       url.pathname = path;
@@ -212,7 +222,10 @@ export function presetKind(preset: Preset): TargetKind {
           version,
           sender: { pid, kill },
           programs: preset.programs,
-          headers: preset.headers(env),
+          headers: {
+            ...preset.headers,
+            ...(preset.token === null || token === '' ? {} : { [preset.token.header]: token }),
+          },
           servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
           // An open quit port shows that the flag is set, where it would be closed without.
           flag: preset.offStatus === null ? null : flag,
