@@ -16,7 +16,7 @@ const { code, isUrgent } = await main({
     process.on('SIGINT', () => listener('SIGINT'));
   },
   onUncaught: (listener) => {
-    process.on('uncaughtException', (error) => process.exit(listener(error)));
+    process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => process.exit(listener(error)));
   },
   pid: process.pid,
   kill: (pid, signal) => {

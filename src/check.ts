@@ -5,7 +5,7 @@ import type { Config, Misconfigured } from './config.ts';
 import type { LogEntry } from './decide/messages.ts';
 import { listTargetWarnings } from './decide/target-warnings.ts';
 import { formatLogEntry } from './help.ts';
-import { describeNamespace } from './procfs.ts';
+import { describeNamespace, findProcesses, readNamespace } from './procfs.ts';
 
 /** Asks every entry whether it can work in this pod; null: each can, as far as it can be told. */
 export async function findEntryProblems({
@@ -35,6 +35,20 @@ export function listWarnings({ targets, conditions, quitTimeoutMs }: Config): re
   return listTargetWarnings(targets, { quitTimeoutMs, waitsForAll });
 }
 
+/** Other lastscrapes that can be seen: in a process namespace that the pod's containers share. */
+async function findOthers(ownPid: number): Promise<readonly number[]> {
+  if ((await readNamespace(ownPid)) !== 'shared') return [];
+  const found = await findProcesses('lastscrape', ownPid);
+  return found.kind === 'found' ? found.processes.map(({ pid }) => pid) : [];
+}
+
+/** A warning where another lastscrape runs in this pod and can be seen. */
+export async function warnOfOthers(ownPid: number): Promise<readonly LogEntry[]> {
+  const pids = await findOthers(ownPid);
+  if (pids.length === 0) return [];
+  return [{ id: 'otherLastscrape', fields: { pids } }];
+}
+
 /** What `--check` can tell of this very pod, a line each. */
 export async function inspectPod(config: Config, ownPid: number): Promise<readonly string[]> {
   const { conditions, targets, tombstonePath } = config;
@@ -47,6 +61,14 @@ export async function inspectPod(config: Config, ownPid: number): Promise<readon
     lines.push(...((await inspect?.()) ?? []).map((line) => `${name}: ${line}`));
   }
   const problem = tombstonePath === null ? null : findTombstoneProblem(tombstonePath);
-  const warnings = [...(problem === null ? [] : [problem]), ...listWarnings(config).map(formatLogEntry)];
+  const others = await findOthers(ownPid);
+  const warnings = [
+    ...(problem === null ? [] : [problem]),
+    ...listWarnings(config).map(formatLogEntry),
+    // One of them may be what this very container runs, where `kubectl exec` started the check.
+    ...(others.length === 0
+      ? []
+      : [`lastscrape runs as PID ${others.join(', ')}: two in one pod count each other's polls as scrapes`]),
+  ];
   return [...lines, ...warnings.map((warning) => `warning: ${warning}`)];
 }

@@ -279,9 +279,13 @@ export function readReportSettings(env: Environment): ReportSettings {
   return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog: { path, isChosen: isSet } };
 }
 
+/** How long a main that nobody described is waited for: longer than a small image takes to be pulled, and no test's life. */
+const UNKNOWN_MAIN_TIMEOUT_MS = 60_000;
+
 /**
  * What a misconfigured lastscrape watches main by: the values that can be read, and defaults for the others; it holds and
- * stops nothing. `unreadable`: from `Misconfigured`.
+ * stops nothing. Where DONE_WHEN cannot be read, Locust's conditions are a guess: a main that they do not show alive within
+ * 60 s is not waited for. `unreadable`: from `Misconfigured`.
  */
 export function readFallbackConfig(
   env: Environment,
@@ -291,11 +295,14 @@ export function readFallbackConfig(
 ): Config {
   // The variable of a kind belongs to the entries of DONE_WHEN.
   const ownNames = kinds.conditions.flatMap(({ variable }) => variable?.name ?? []);
-  const dropped = unreadable.includes('LASTSCRAPE_DONE_WHEN') ? [...unreadable, ...ownNames] : unreadable;
+  const isGuess = unreadable.includes('LASTSCRAPE_DONE_WHEN');
+  const dropped = isGuess ? [...unreadable, ...ownNames] : unreadable;
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !dropped.includes(name)));
   const result = readConfig({ ...kept, LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' }, kinds, program);
   if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
-  return result.config;
+  const { limits } = result.config;
+  const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
+  return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
 }
 
 /** The text of a variable, or its default. */

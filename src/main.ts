@@ -5,7 +5,14 @@ import { signalKind } from './act/signal-target.ts';
 import type { TargetKind } from './act/target.ts';
 import { urlKind } from './act/url-target.ts';
 import { findEntryProblems, inspectPod } from './check.ts';
-import { type ConfigResult, type Kinds, type Program, readConfig, readFallbackConfig } from './config.ts';
+import {
+  type Kinds,
+  type Misconfigured,
+  type Program,
+  readConfig,
+  readFallbackConfig,
+  readReportSettings,
+} from './config.ts';
 import { EXIT } from './decide/report.ts';
 import { formatHelp, formatPlan } from './help.ts';
 import type { Exit, Host } from './host.ts';
@@ -16,8 +23,9 @@ import { metricKind } from './observe/metric.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
-import { closeConditions, outlastMain, reportMisconfigured, run } from './run.ts';
-import { listenForSignals } from './signals.ts';
+import { closeConditions, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run.ts';
+import { settleBefore } from './settle.ts';
+import { listenForSignals, type ReceivedSignals } from './signals.ts';
 import { COMMIT, VERSION } from './version.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
@@ -36,8 +44,8 @@ export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS
 
 const OPTIONS: readonly string[] = ['--check', '--version', '--help'];
 
-/** Runs lastscrape; never rejects. */
-export async function main(host: Host): Promise<Exit> {
+/** Runs lastscrape; never rejects. `kinds`: the tables above, others for tests. */
+export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [option = null] = argv;
   if (argv.length > 1 || (option !== null && !OPTIONS.includes(option))) {
@@ -52,42 +60,71 @@ export async function main(host: Host): Promise<Exit> {
     return exitWith(EXIT.done);
   }
   if (option === '--help') {
-    host.stdout(formatHelp(KINDS));
+    host.stdout(formatHelp(kinds));
     return exitWith(EXIT.done);
   }
-  return option === '--check' ? checkOnly(host) : watchMain(host);
+  return option === '--check' ? checkOnly(host, kinds) : watchMain(host, kinds);
 }
 
-/** `--check`: tells what a run would do, or what is wrong. */
-async function checkOnly(host: Host): Promise<Exit> {
-  const result = await readUsableConfig(host);
+/** `--check`: tells what a run would do, or what is wrong; a signal ends it. */
+async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
+  const onBug = (error: unknown) => {
+    host.stderr(`Bug in lastscrape: please report it: ${describeError(error)}\n`);
+    return EXIT.bug;
+  };
+  host.onUncaught(onBug);
+  const { first } = listenForSignals(host);
+  try {
+    return (await settleBefore(check(host, kinds, first), first)) ?? { code: EXIT.interrupted, isUrgent: true };
+  } catch (error) {
+    return { code: onBug(error), isUrgent: true };
+  }
+}
+
+async function check(host: Host, kinds: Kinds, signal: AbortSignal): Promise<Exit> {
+  const result = readConfig(host.env, kinds, toProgram(host));
   if (!('config' in result)) {
     host.stderr(`${result.problems.join('\n')}\n`);
     return exitWith(EXIT.misconfigured);
   }
-  host.stdout(formatPlan(result.config, await inspectPod(result.config, host.pid)));
-  await closeConditions(result.config);
-  return exitWith(EXIT.done);
+  const { config } = result;
+  const wrong = await findEntryProblems(config);
+  if (wrong === null) {
+    const found = await inspectPod(config, host.pid);
+    // Nobody wants it any more.
+    if (!signal.aborted) host.stdout(formatPlan(config, found));
+  } else {
+    host.stderr(`${wrong.problems.join('\n')}\n`);
+  }
+  return { code: wrong === null ? EXIT.done : EXIT.misconfigured, isUrgent: !(await closeConditions(config, signal)) };
 }
 
-async function watchMain(host: Host): Promise<Exit> {
+async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
+  const onBug = (error: unknown) => reportBug(host, readReportSettings(host.env), error);
+  host.onUncaught(onBug);
   // Before entries are checked, which asks servers: a signal must not be lost meanwhile.
   const signals = listenForSignals(host);
-  const result = await readUsableConfig(host);
-  if ('config' in result) return run(host, result.config, signals);
-  reportMisconfigured(host, result);
-  if (!result.isExitZero) return exitWith(EXIT.misconfigured);
-  return outlastMain(host, readFallbackConfig(host.env, result.unreadable, KINDS, toProgram(host)), signals);
+  try {
+    const wrong = await runUsable(host, kinds, signals);
+    if ('code' in wrong) return wrong;
+    reportMisconfigured(host, wrong);
+    if (!wrong.isExitZero) return exitWith(EXIT.misconfigured);
+    const fallback = readFallbackConfig(host.env, wrong.unreadable, kinds, toProgram(host));
+    return await outlastMain(host, fallback, signals);
+  } catch (error) {
+    return { code: onBug(error), isUrgent: true };
+  }
 }
 
-/** A configuration whose entries can work in this very pod, or the problems. */
-async function readUsableConfig(host: Host): Promise<ConfigResult> {
-  const result = readConfig(host.env, KINDS, toProgram(host));
+/** Runs a configuration whose entries can work in this very pod; else the problems. */
+async function runUsable(host: Host, kinds: Kinds, signals: ReceivedSignals): Promise<Exit | Misconfigured> {
+  const result = readConfig(host.env, kinds, toProgram(host));
   if (!('config' in result)) return result;
-  const problems = await findEntryProblems(result.config);
-  if (problems === null) return result;
-  await closeConditions(result.config);
-  return problems;
+  // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
+  const wrong = await settleBefore(findEntryProblems(result.config), signals.second);
+  if (wrong === null) return run(host, result.config, signals);
+  await closeConditions(result.config, signals.second);
+  return wrong;
 }
 
 function toProgram({ pid, kill }: Host): Program {

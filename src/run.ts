@@ -4,9 +4,11 @@ import { findForgottenMesh } from './act/mesh.ts';
 import { PRESETS } from './act/presets.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
 import { openTombstone } from './act/tombstone.ts';
-import { listWarnings } from './check.ts';
+import { listWarnings, warnOfOthers } from './check.ts';
 import type { Clock } from './clock.ts';
-import type { Config, Misconfigured, TerminationLog } from './config.ts';
+import type { Config, Misconfigured, ReportSettings, TerminationLog } from './config.ts';
+import { formatDuration } from './config-values.ts';
+import type { LogLevel } from './decide/messages.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -16,22 +18,27 @@ import {
   type Report,
 } from './decide/report.ts';
 import type { State } from './decide/state.ts';
-import type { Exit, Host } from './host.ts';
-import { openLog } from './log.ts';
+import type { Exit, Host, SignalName } from './host.ts';
+import { type Log, openLog } from './log.ts';
 import { type LoopParts, runLoop } from './loop.ts';
-import { openExporter } from './observe/exporter.ts';
+import { type Exporter, openExporter } from './observe/exporter.ts';
 import { beginObservation } from './observe/observation.ts';
 import { buildPolicy } from './policy.ts';
+import { redactUrl } from './redact.ts';
+import { settleBefore } from './settle.ts';
 import type { ReceivedSignals } from './signals.ts';
 import { VERSION } from './version.ts';
 
-/** Watches, holds, quits and reports; never rejects. */
+/** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
+const CLOSE_TIMEOUT_MS = 1_000;
+/** Longest search for another lastscrape, and for a mesh's proxy. */
+const SEARCH_TIMEOUT_MS = 1_000;
+
+/** Watches, holds, quits and reports. Rejects on a bug only, and before anything is watched. */
 export async function run(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
   const { terminationLog } = config;
   const policy = buildPolicy(config);
-  const time = () => new Date(host.wallMs()).toISOString();
-  const log = openLog({ level: config.logLevel, print: host.stdout, time });
-  const toExitCode = (code: number) => (config.isExitZero ? EXIT.done : code);
+  const log = openRunLog(host, config.logLevel);
   let hasWriteFailed = false;
   const write = (report: Report) => {
     const problem = writeReport(terminationLog, report);
@@ -45,17 +52,13 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       : openTombstone({
           path: config.tombstonePath,
           pid: host.pid,
-          time,
+          time: () => formatTime(host.wallMs()),
           warn: (problem) => log.write({ id: 'tombstoneUnwritable', fields: { problem } }),
         });
   const onBug = (error: unknown): number => {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const report = fitReport(buildBugReport(error instanceof Error ? error.message : text, VERSION));
-    log.write({ id: 'bug', fields: { error: text } });
-    write(report);
-    log.report(report);
-    tombstone?.close(toExitCode(EXIT.bug));
-    return toExitCode(EXIT.bug);
+    const code = reportBug(host, config, error, log);
+    tombstone?.close(code);
+    return code;
   };
   host.onUncaught(onBug);
   const report = (state: State, isFinished: boolean) =>
@@ -64,7 +67,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
         state,
         policy,
         nowMs: host.nowMs(),
-        toTime: (atMs) => new Date(host.wallMs() - host.nowMs() + atMs).toISOString(),
+        toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
         isFinished,
         version: VERSION,
       }),
@@ -73,7 +76,9 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   log.write({ id: 'watching', fields: planFields(config) });
   listWarnings(config).forEach(log.write);
   try {
-    const state = await watch(host, config, signals, {
+    (await settleBefore(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    const exporter = openConfiguredExporter(config);
+    const state = await watch(host, config, exporter, signals, {
       log: log.write,
       beforeQuit() {
         tombstone?.declareDead();
@@ -84,20 +89,28 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       },
       progress: (now) => write(report(now, false)),
     });
-    // A pod that is being stopped ends its proxies by itself.
-    if (signals.terminatedAtMs === null) (await findForgottenMesh(config.targets, PRESETS)).forEach(log.write);
-    const second = signals.secondName;
+    if (signals.terminatedAtMs === null) {
+      // A pod that is being stopped ends its proxies by itself.
+      const found = findForgottenMesh(config.targets, PRESETS);
+      (await settleBefore(found, signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    }
     const built = report(state, true);
-    const code =
-      second === 'SIGINT' ? EXIT.interrupted : second === 'SIGTERM' ? EXIT.done : (built.exitCode ?? EXIT.done);
+    const code = findExitCode(signals.secondName, built.exitCode);
     const final = { ...built, exitCode: code };
     write(final);
-    tombstone?.close(toExitCode(code));
+    const exitCode = config.isExitZero ? EXIT.done : code;
+    tombstone?.close(exitCode);
     log.report(final);
-    return { code: toExitCode(code), isUrgent: second !== null };
+    const isClosed = await closeAll([exporter?.close, ...config.conditions.map(({ close }) => close)], signals.second);
+    return { code: exitCode, isUrgent: signals.secondName !== null || !isClosed };
   } catch (error) {
     return { code: onBug(error), isUrgent: true };
   }
+}
+
+function findExitCode(secondName: SignalName | null, exitCode: number | null): number {
+  if (secondName === 'SIGINT') return EXIT.interrupted;
+  return secondName === 'SIGTERM' ? EXIT.done : (exitCode ?? EXIT.done);
 }
 
 /** Reports on stderr and in the termination message that nothing can be done with this configuration. */
@@ -107,45 +120,96 @@ export function reportMisconfigured(host: Host, { problems, terminationLog }: Mi
   if (problem !== null) host.stderr(`${problem}\n`);
 }
 
-/**
- * Stays until main has ended, although the configuration is wrong: an ended container makes the pod NotReady, and main's
- * Services would lose it. `config` is what main is watched by; nothing is held, stopped or logged.
- */
-export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
-  host.onUncaught(() => EXIT.done);
-  await watch(host, config, signals, { log: () => {}, beforeQuit: () => {}, progress: () => {} });
-  return { code: EXIT.done, isUrgent: signals.secondName !== null };
+/** Tells of a bug in the log, in the report and in the termination message; returns the exit code. */
+export function reportBug(
+  host: Host,
+  { isExitZero, terminationLog }: ReportSettings,
+  error: unknown,
+  log = openRunLog(host, 'info'),
+): number {
+  const summary = redactUrl(error instanceof Error ? error.message : String(error));
+  const report = fitReport(buildBugReport(summary, VERSION));
+  log.write({ id: 'bug', fields: { error: describeError(error) } });
+  const problem = writeReport(terminationLog, report);
+  if (problem !== null) {
+    log.write({ id: 'messageUnwritable', fields: { problem } });
+  }
+  log.report(report);
+  return isExitZero ? EXIT.done : EXIT.bug;
 }
 
-/** Closes what the conditions keep open; nothing is observed after it. */
-export async function closeConditions({ conditions }: Config): Promise<void> {
-  for (const { close } of conditions) await close?.();
+/** What was thrown, for a person: with its stack, and without secrets of a URL. */
+export function describeError(error: unknown): string {
+  return redactUrl(error instanceof Error ? (error.stack ?? error.message) : String(error));
+}
+
+/**
+ * Stays until main has ended, although the configuration is wrong: an ended container makes the pod NotReady, and main's
+ * Services would lose it. `config` is what main is watched by; nothing is held or stopped, and only a main that was never
+ * seen is told of.
+ */
+export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
+  const exporter = openConfiguredExporter(config);
+  const state = await watch(host, config, exporter, signals, {
+    log: () => {},
+    beforeQuit: () => {},
+    progress: () => {},
+  });
+  if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {
+    const conditions = config.conditions.map(({ text }) => text).join(',');
+    const waited = formatDuration(config.limits.startTimeoutMs);
+    host.stderr(
+      `Cannot wait for main any longer: ${conditions} showed nothing alive for ${waited}; correct the configuration\n`,
+    );
+  }
+  const isClosed = await closeAll([exporter?.close, ...config.conditions.map(({ close }) => close)], signals.second);
+  return { code: EXIT.done, isUrgent: signals.secondName !== null || !isClosed };
+}
+
+/** Closes what the conditions keep open; false where that did not end in time, or before the signal. */
+export function closeConditions({ conditions }: Config, signal: AbortSignal): Promise<boolean> {
+  return closeAll(
+    conditions.map(({ close }) => close),
+    signal,
+  );
+}
+
+async function closeAll(closes: readonly ((() => Promise<void>) | undefined)[], signal: AbortSignal): Promise<boolean> {
+  const closing = Promise.all(closes.map((close) => close?.()));
+  return (await settleBefore(closing, signal, CLOSE_TIMEOUT_MS)) !== null;
+}
+
+function openConfiguredExporter({ conditions, isExporterRead, metricsUrl }: Config): Exporter | null {
+  const metricNames = conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
+  return isExporterRead ? openExporter(metricsUrl, metricNames, VERSION) : null;
 }
 
 /** Runs the loop with the real parts of the configuration. */
-async function watch(
+function watch(
   host: Host,
   config: Config,
+  exporter: Exporter | null,
   signals: ReceivedSignals,
   callbacks: Pick<LoopParts, 'log' | 'beforeQuit' | 'progress'>,
 ): ReturnType<typeof runLoop> {
-  const metricNames = config.conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
-  const exporter = config.isExporterRead ? openExporter(config.metricsUrl, metricNames, VERSION) : null;
-  try {
-    const clock = openClock(host);
-    const sources = { conditions: config.conditions, readExporter: exporter?.read ?? null };
-    return await runLoop({
-      policy: buildPolicy(config),
-      clock,
-      signals,
-      observe: (effect) => beginObservation(sources, clock, effect),
-      targets: config.targets,
-      ...callbacks,
-    });
-  } finally {
-    await exporter?.close();
-    await closeConditions(config);
-  }
+  const clock = openClock(host);
+  const sources = { conditions: config.conditions, readExporter: exporter?.read ?? null };
+  return runLoop({
+    policy: buildPolicy(config),
+    clock,
+    signals,
+    observe: (effect) => beginObservation(sources, clock, effect),
+    targets: config.targets,
+    ...callbacks,
+  });
+}
+
+function openRunLog(host: Host, level: LogLevel): Log {
+  return openLog({ level, print: host.stdout, time: () => formatTime(host.wallMs()) });
+}
+
+function formatTime(wallMs: number): string {
+  return new Date(wallMs).toISOString();
 }
 
 function openClock({ nowMs }: Host): Clock {

@@ -48,6 +48,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   'parse-result': { parts: [], why: 'a leaf' },
   redact: { parts: [], why: 'a leaf' },
   version: { parts: [], why: 'a leaf' },
+  settle: { parts: [], why: 'a leaf: it waits, whatever for' },
   procfs: { parts: [], why: 'a leaf: it says what /proc shows, whoever asks' },
   observe: {
     parts: ['wire', 'net', 'procfs', 'clock', 'type decide', 'type parse-result'],
@@ -78,11 +79,14 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: [
       'act',
       'check',
+      'config-values',
       'decide',
       'log',
       'loop',
       'observe',
       'policy',
+      'redact',
+      'settle',
       'version',
       'type clock',
       'type config',

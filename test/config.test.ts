@@ -329,6 +329,20 @@ test('readFallbackConfig() takes what can be read, holds and stops nothing', () 
   assert.deepEqual(texts(read(env, ['LASTSCRAPE_SIDECARS'])), ['container:*']);
 });
 
+test('readFallbackConfig() waits 60 s at most for a main that DONE_WHEN does not describe', () => {
+  const read = (startTimeout: string, unreadable: readonly string[]) =>
+    readFallbackConfig({ LASTSCRAPE_START_TIMEOUT: startTimeout }, unreadable, KINDS, PROGRAM).limits.startTimeoutMs;
+  const table: readonly (readonly [startTimeout: string, guessedMs: number, knownMs: number])[] = [
+    ['0', 60_000, 0],
+    ['', 60_000, 600_000],
+    ['5s', 5_000, 5_000],
+  ];
+  for (const [startTimeout, guessedMs, knownMs] of table) {
+    assert.equal(read(startTimeout, ['LASTSCRAPE_DONE_WHEN']), guessedMs, startTimeout);
+    assert.equal(read(startTimeout, ['LASTSCRAPE_TTL']), knownMs, startTimeout);
+  }
+});
+
 test('readConfig() stops nothing with none', () => {
   assert.deepEqual(configOf({ LASTSCRAPE_QUIT: ' none ' }).targets, []);
 });

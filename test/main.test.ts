@@ -3,8 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Host } from '../src/host.ts';
-import { main } from '../src/main.ts';
+import type { Kinds } from '../src/config.ts';
+import type { Host, SignalName } from '../src/host.ts';
+import { KINDS, main } from '../src/main.ts';
+import type { Condition } from '../src/observe/condition.ts';
 import { VERSION } from '../src/version.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
@@ -159,6 +161,106 @@ test('main() goes by a signal that came before the first look', async () => {
   );
   assert.deepEqual(await main(host), { code: 0, isUrgent: false });
   assert.equal(readLast(out.stdout)['summary'], 'Terminated before main was ever seen alive');
+});
+
+test('main() tells of a bug while the configuration is read like of any other, and EXIT_ZERO makes it 0', async () => {
+  for (const [isExitZero, code] of [
+    ['false', 70],
+    ['true', 0],
+  ] as const) {
+    const { host, out } = openHost({ ...SHORT, LASTSCRAPE_EXIT_ZERO: isExitZero });
+    const env = Object.defineProperty({ ...host.env }, 'LASTSCRAPE_QUIT', {
+      enumerable: true,
+      get: () => {
+        throw new Error('Bug: http://user:hunter2@localhost/ broke');
+      },
+    });
+    assert.deepEqual(await main({ ...host, env }), { code, isUrgent: true });
+    const [error = '{}'] = out.stdout.split('\n');
+    assert.deepEqual(
+      [JSON.parse(error).level, JSON.parse(error).msg],
+      ['error', 'bug in lastscrape: please report it'],
+    );
+    const { outcome, exitCode, summary } = JSON.parse(readFileSync(messagePath, 'utf8'));
+    assert.deepEqual([outcome, exitCode], ['bug', 70]);
+    assert.equal(summary, 'Bug in lastscrape: Bug: http://***@localhost/ broke');
+    assert.ok(!out.stdout.includes('hunter2'));
+    const check = openHost({}, { env, argv: ['--check'] });
+    assert.deepEqual(await main(check.host), { code: 70, isUrgent: true });
+    assert.match(check.out.stderr, /^Bug in lastscrape: please report it: /);
+  }
+});
+
+test('main() says why it does not wait any longer for a main that nobody could describe', async () => {
+  const { host, out } = openHost({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'prt:1', LASTSCRAPE_EXIT_ZERO: 'true' });
+  assert.deepEqual(await main(host), { code: 0, isUrgent: false });
+  assert.equal(
+    out.stderr.trimEnd().split('\n').at(-1),
+    'Cannot wait for main any longer: metric:locust_up,port:5557 showed nothing alive for 1ms; correct the configuration',
+  );
+});
+
+/** The tables with a condition `stuck:` of which one part never ends. */
+function withStuck(part: Partial<Condition>): Kinds {
+  const condition: Condition = {
+    text: 'stuck:',
+    metricName: null,
+    observe: async () => ({ kind: 'done', seen: 'gone', provesWasAlive: true }),
+    ...part,
+  };
+  const kind = { name: 'stuck', usage: 'stuck:', meaning: '', read: () => ({ value: condition }) };
+  return { ...KINDS, conditions: [...KINDS.conditions, kind] };
+}
+
+test('main() obeys a second signal at once while entries are checked', async () => {
+  for (const [name, isExitZero, code] of [
+    ['SIGINT', 'false', 130],
+    ['SIGTERM', 'false', 0],
+    ['SIGINT', 'true', 0],
+  ] as const) {
+    let send = (_: SignalName): void => {};
+    const env = { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', LASTSCRAPE_EXIT_ZERO: isExitZero };
+    const { host, out } = openHost(env, {
+      onSignal: (listener) => {
+        send = listener;
+      },
+    });
+    const check = () => {
+      send('SIGTERM');
+      setImmediate(() => send(name));
+      return new Promise<null>(() => {});
+    };
+    assert.deepEqual(await main(host, withStuck({ check })), { code, isUrgent: true });
+    assert.equal(readLast(out.stdout)['outcome'], 'terminated');
+  }
+});
+
+test('main() gives a check up at the first signal', async () => {
+  for (const part of ['check', 'inspect'] as const) {
+    let send = (_: SignalName): void => {};
+    const { host, out } = openHost(
+      { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:' },
+      {
+        argv: ['--check'],
+        onSignal: (listener) => {
+          send = listener;
+        },
+      },
+    );
+    const hang = () => {
+      send('SIGTERM');
+      return new Promise<never>(() => {});
+    };
+    assert.deepEqual(await main(host, withStuck({ [part]: hang })), { code: 130, isUrgent: true });
+    assert.equal(out.stdout + out.stderr, '');
+  }
+});
+
+test('main() reports although a connection never closes, and has the process ended then', async () => {
+  const { host, out } = openHost({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', LASTSCRAPE_SETTLE: '0' });
+  const exit = await main(host, withStuck({ close: () => new Promise(() => {}) }));
+  assert.deepEqual(exit, { code: 0, isUrgent: true });
+  assert.equal(readLast(out.stdout)['msg'], 'report');
 });
 
 test('main() prints no secret of a URL, wherever it stands', async () => {
