@@ -21,7 +21,9 @@ main({
     process.on('SIGINT', () => listener('SIGINT'));
   },
   onUncaught: (listener) => {
-    process.on('uncaughtException', (error) => endProcess(process, listener(error)));
+    process
+      .removeAllListeners('uncaughtException')
+      .on('uncaughtException', (error) => endProcess(process, listener(error)));
   },
   pid: process.pid,
   kill: (pid, signal) => {

@@ -14,61 +14,61 @@ const FIELD_MAX_LENGTH = 400;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 export type Log = {
-  readonly note: (note: LogEntry) => void;
-  /** Writes the last line, at every level; whoever calls it keeps it short. */
+  /** Writes one entry, unless the level or a bound leaves it out. */
+  readonly write: (entry: LogEntry) => void;
+  /** Writes the last line, at every level; the caller keeps it short. */
   readonly report: (fields: Readonly<Record<string, unknown>>) => void;
 };
 
 export type LogOptions = {
   readonly level: LogLevel;
   /** Takes one line with its line feed. */
-  readonly write: (line: string) => void;
+  readonly print: (line: string) => void;
   /** RFC 3339, UTC. */
   readonly time: () => string;
 };
 
 /** Opens the log of a run. */
-export function openLog({ level, write, time }: LogOptions): Log {
+export function openLog({ level, print, time }: LogOptions): Log {
   const counts = new Map<string, number>();
   let logBytes = 0;
   let debugBytes = 0;
   let isFull = false;
   let isDebugFull = false;
 
-  function lineOf(note: LogEntry): string {
-    const fields = Object.fromEntries(Object.entries(note.fields).map(([name, value]) => [name, cut(value)]));
-    return `${JSON.stringify({ time: time(), level: MESSAGES[note.id].level, msg: MESSAGES[note.id].text, ...fields })}\n`;
+  function formatLine({ id, fields }: LogEntry): string {
+    const shortened = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cut(value)]));
+    return `${JSON.stringify({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...shortened })}\n`;
   }
-  function writeDebug(note: LogEntry): void {
+  function writeDebug(entry: LogEntry): void {
     if (isDebugFull) return;
-    const line = lineOf(note);
+    const line = formatLine(entry);
     debugBytes += byteLength(line);
     isDebugFull = debugBytes > DEBUG_MAX_BYTES;
-    write(isDebugFull ? lineOf({ id: 'debugFull', fields: {} }) : line);
+    print(isDebugFull ? formatLine({ id: 'debugFull', fields: {} }) : line);
   }
 
   return {
-    note(note) {
-      const { level: ownLevel } = MESSAGES[note.id];
+    write({ id, fields }) {
+      const { level: ownLevel } = MESSAGES[id];
       if (LEVELS.indexOf(ownLevel) < LEVELS.indexOf(level)) return;
       if (ownLevel === 'debug') {
-        writeDebug(note);
+        writeDebug({ id, fields });
         return;
       }
-      const what = `${note.id} ${note.fields['problem'] ?? ''}`;
-      const count = (counts.get(what) ?? 0) + 1;
-      counts.set(what, count);
+      const key = `${id} ${fields['problem'] ?? ''}`;
+      const count = (counts.get(key) ?? 0) + 1;
+      counts.set(key, count);
       const isPowerOfTwo = (count & (count - 1)) === 0;
       if (isFull || (count > REPEATS_WRITTEN_COUNT && !isPowerOfTwo)) return;
-      const line = lineOf(count > REPEATS_WRITTEN_COUNT ? { ...note, fields: { ...note.fields, times: count } } : note);
+      const line = formatLine({ id, fields: count > REPEATS_WRITTEN_COUNT ? { ...fields, times: count } : fields });
       logBytes += byteLength(line);
       isFull = logBytes > LOG_MAX_BYTES;
-      write(isFull ? lineOf({ id: 'logFull', fields: {} }) : line);
+      print(isFull ? formatLine({ id: 'logFull', fields: {} }) : line);
     },
     report(fields) {
-      write(
-        `${JSON.stringify({ time: time(), level: MESSAGES.report.level, msg: MESSAGES.report.text, ...fields })}\n`,
-      );
+      const { level: ownLevel, text } = MESSAGES.report;
+      print(`${JSON.stringify({ time: time(), level: ownLevel, msg: text, ...fields })}\n`);
     },
   };
 }

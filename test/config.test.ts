@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Config, type Environment, formatDuration, readConfig, VARIABLES } from '../src/config.ts';
+import { type Config, type Environment, listVariables, readConfig, readFallbackConfig } from '../src/config.ts';
+import { formatDuration } from '../src/config-values.ts';
 import { KINDS } from '../src/main.ts';
-import type { ConditionContext, ConditionKind } from '../src/observe/condition.ts';
+import type { ConditionContext, ConditionKind, KindVariable } from '../src/observe/condition.ts';
 import { CONTEXT } from './support/condition-context.ts';
 import { DEFAULT_LIMITS } from './support/limits.ts';
 
-const SELF = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
+const VARIABLES = listVariables(KINDS);
+const PROGRAM = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
 
 function configOf(env: Environment): Config {
-  const result = readConfig(env, KINDS, SELF);
+  const result = readConfig(env, KINDS, PROGRAM);
   if (!('config' in result)) assert.fail(result.problems.join('\n'));
   return result.config;
 }
 
 function problemsOf(env: Environment): readonly string[] {
-  const result = readConfig(env, KINDS, SELF);
+  const result = readConfig(env, KINDS, PROGRAM);
   return 'config' in result ? [] : result.problems;
 }
 
@@ -163,6 +165,11 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   ],
   [
     'QUIT',
+    'http://u:hunter50%@localhost/quit',
+    'Cannot read LASTSCRAPE_QUIT: "http://***@localhost/quit" must be a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"',
+  ],
+  [
+    'QUIT',
     'BREW http://localhost/',
     'Cannot read LASTSCRAPE_QUIT: "BREW http://localhost/" must be a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL',
   ],
@@ -216,7 +223,7 @@ test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values a
   const result = readConfig(
     { LASTSCRAPE_TTL: 'x', LASTSCRAPE_EXIT_ZERO: 'true', LASTSCRAPE_TERMINATION_LOG: '/tmp/x' },
     KINDS,
-    SELF,
+    PROGRAM,
   );
   assert.ok(!('config' in result));
   assert.deepEqual([result.isExitZero, result.terminationLog], [true, { path: '/tmp/x', isChosen: true }]);
@@ -256,32 +263,85 @@ test('readConfig() takes the path of a tombstone, and writes none by default', (
   assert.equal(configOf({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' }).tombstonePath, '/graveyard/lastscrape');
 });
 
-test('readConfig() gives every condition the same context, with the sidecars in it', () => {
+test('readConfig() gives the conditions of a kind one context, with what the variable of that kind lists', () => {
   const contexts: ConditionContext[] = [];
-  const kind: ConditionKind = {
-    name: 'container',
-    usage: 'container:NAME',
+  const kind = (name: string, variable?: KindVariable): ConditionKind => ({
+    name,
+    usage: `${name}:NAME`,
     meaning: '',
+    ...(variable === undefined ? {} : { variable }),
     read(_, context) {
       contexts.push(context);
       return { problem: 'a test' };
     },
+  });
+  const skipped: KindVariable = {
+    name: 'LASTSCRAPE_SKIPPED',
+    default: 'none',
+    meaning: 'names to skip',
+    usedBy: 'one:*',
+    parseName: (text) => ({ value: text }),
   };
-  const env = { LASTSCRAPE_DONE_WHEN: 'container:a,container:b', LASTSCRAPE_SIDECARS: ' istio-proxy, b-1 ' };
-  readConfig(env, { conditions: [kind], targets: [] }, SELF);
-  assert.deepEqual(contexts, Array(2).fill({ pid: 1, pod: SELF.pod, sidecars: ['istio-proxy', 'b-1'] }));
-  readConfig({ LASTSCRAPE_DONE_WHEN: 'container:a' }, { conditions: [kind], targets: [] }, SELF);
-  assert.deepEqual(contexts.at(-1)?.sidecars, []);
+  const kinds = { conditions: [kind('one', skipped), kind('two')], targets: [] };
+  const read = (env: Environment) => {
+    contexts.length = 0;
+    readConfig(env, kinds, PROGRAM);
+    return contexts;
+  };
+  const env = { LASTSCRAPE_DONE_WHEN: 'one:a,one:b,two:c', LASTSCRAPE_SKIPPED: ' istio-proxy, b-1 ' };
+  const [first, second, other] = read(env);
+  assert.deepEqual(first, { pid: 1, pod: CONTEXT.pod, names: ['istio-proxy', 'b-1'] });
+  assert.equal(first, second, 'they share what they open');
+  assert.deepEqual(other?.names, []);
+  assert.deepEqual(read({ LASTSCRAPE_DONE_WHEN: 'one:a' })[0]?.names, []);
+  assert.deepEqual(
+    listVariables(kinds)
+      .map(({ name }) => name)
+      .slice(1, 4),
+    ['LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_SKIPPED', 'LASTSCRAPE_SCRAPES'],
+  );
 });
 
 test('readConfig() takes names of containers for sidecars only', () => {
   assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
-    'Cannot use LASTSCRAPE_SIDECARS: only container:* leaves them out; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
+    'Cannot use LASTSCRAPE_SIDECARS: only container:* goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
   ]);
+  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'container:*' }), []);
   assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
     'Cannot read LASTSCRAPE_SIDECARS: "B" must be the name of a container such as "istio-proxy"',
     'Cannot read LASTSCRAPE_SIDECARS: "" must be the name of a container such as "istio-proxy"',
   ]);
+});
+
+test('readConfig() says nothing of sidecars where DONE_WHEN is wrong, which may be why nothing goes by them', () => {
+  const problems = problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'contaner:*' });
+  assert.equal(problems.length, 1);
+  assert.match(problems[0] ?? '', /^Cannot read LASTSCRAPE_DONE_WHEN: /);
+});
+
+test('readFallbackConfig() takes what can be read, holds and stops nothing', () => {
+  const read = (env: Environment, unreadable: readonly string[]) => readFallbackConfig(env, unreadable, KINDS, PROGRAM);
+  const texts = ({ conditions }: Config) => conditions.map(({ text }) => text);
+  const kept = read({ LASTSCRAPE_DONE_WHEN: 'port:1', LASTSCRAPE_TTL: 'x', LASTSCRAPE_POLL: '5s' }, ['LASTSCRAPE_TTL']);
+  assert.deepEqual([texts(kept), kept.limits.ttlMs, kept.limits.pollMs], [['port:1'], 90_000, 5_000]);
+  assert.deepEqual([kept.limits.scrapesWantedCount, kept.targets], [0, []]);
+  const env = { LASTSCRAPE_DONE_WHEN: 'container:*', LASTSCRAPE_SIDECARS: 'proxy' };
+  assert.deepEqual(texts(read(env, ['LASTSCRAPE_DONE_WHEN'])), ['metric:locust_up', 'port:5557']);
+  assert.deepEqual(texts(read(env, ['LASTSCRAPE_SIDECARS'])), ['container:*']);
+});
+
+test('readFallbackConfig() waits 60 s at most for a main that DONE_WHEN does not describe', () => {
+  const read = (startTimeout: string, unreadable: readonly string[]) =>
+    readFallbackConfig({ LASTSCRAPE_START_TIMEOUT: startTimeout }, unreadable, KINDS, PROGRAM).limits.startTimeoutMs;
+  const table: readonly (readonly [startTimeout: string, guessedMs: number, knownMs: number])[] = [
+    ['0', 60_000, 0],
+    ['', 60_000, 600_000],
+    ['5s', 5_000, 5_000],
+  ];
+  for (const [startTimeout, guessedMs, knownMs] of table) {
+    assert.equal(read(startTimeout, ['LASTSCRAPE_DONE_WHEN']), guessedMs, startTimeout);
+    assert.equal(read(startTimeout, ['LASTSCRAPE_TTL']), knownMs, startTimeout);
+  }
 });
 
 test('readConfig() stops nothing with none', () => {

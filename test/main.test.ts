@@ -3,16 +3,20 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { main, type Process } from '../src/main.ts';
+import type { Kinds } from '../src/config.ts';
+import type { Host, SignalName } from '../src/host.ts';
+import { KINDS, main } from '../src/main.ts';
+import type { Condition } from '../src/observe/condition.ts';
+import { close } from '../src/run.ts';
 import { VERSION } from '../src/version.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
 after(() => rmSync(folder, { recursive: true }));
 const messagePath = join(folder, 'message');
 
-function processOf(env: Record<string, string>, more: Partial<Process> = {}) {
+function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
   const out = { stdout: '', stderr: '', onUncaught: (_: unknown): number => assert.fail('no listener') };
-  const process: Process = {
+  const host: Host = {
     env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
     argv: [],
     stdout: (text) => {
@@ -32,7 +36,7 @@ function processOf(env: Record<string, string>, more: Partial<Process> = {}) {
     wallMs: () => Date.now(),
     ...more,
   };
-  return { process, out };
+  return { host, out };
 }
 
 /** Ends at once: nothing runs, nothing is waited for, nobody is asked. */
@@ -52,8 +56,8 @@ test('the version is that of package.json', () => {
 });
 
 test('main() writes the report as the last line and as the termination message', async () => {
-  const { process, out } = processOf(SHORT);
-  assert.deepEqual(await main(process), { code: 0, isUrgent: false });
+  const { host, out } = openHost(SHORT);
+  assert.deepEqual(await main(host), { code: 0, isUrgent: false });
   const { time, level, msg, ...fields } = readLast(out.stdout);
   assert.deepEqual([level, msg], ['info', 'report']);
   assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -61,21 +65,21 @@ test('main() writes the report as the last line and as the termination message',
 });
 
 test('main() reports at every log level', async () => {
-  const { process, out } = processOf({ ...SHORT, LASTSCRAPE_LOG_LEVEL: 'error' });
-  await main(process);
+  const { host, out } = openHost({ ...SHORT, LASTSCRAPE_LOG_LEVEL: 'error' });
+  await main(host);
   assert.equal(out.stdout.trimEnd().split('\n').length, 1);
 });
 
 test('main() warns once where the message cannot be written, and goes on', async () => {
-  const { process, out } = processOf({ ...SHORT, LASTSCRAPE_TERMINATION_LOG: join(folder, 'no', 'such', 'folder') });
-  assert.equal((await main(process)).code, 0);
+  const { host, out } = openHost({ ...SHORT, LASTSCRAPE_TERMINATION_LOG: join(folder, 'no', 'such', 'folder') });
+  assert.equal((await main(host)).code, 0);
   assert.equal(out.stdout.split('the termination message cannot be written').length, 2);
 });
 
 test('main() answers a bug with one error line, the report, 70, and no tombstone that would stop others', async () => {
   let calls = 0;
   const tombstone = join(folder, 'lastscrape');
-  const { process, out } = processOf(
+  const { host, out } = openHost(
     { ...SHORT, LASTSCRAPE_TOMBSTONE: tombstone },
     {
       nowMs: () => {
@@ -84,7 +88,7 @@ test('main() answers a bug with one error line, the report, 70, and no tombstone
       },
     },
   );
-  assert.deepEqual(await main(process), { code: 70, isUrgent: true });
+  assert.deepEqual(await main(host), { code: 70, isUrgent: true });
   const errors = out.stdout.split('\n').filter((line) => line.includes('"level":"error"'));
   assert.equal(errors.length, 1);
   assert.deepEqual([readLast(out.stdout)['outcome'], readLast(out.stdout)['exitCode']], ['bug', 70]);
@@ -97,8 +101,8 @@ test('main() answers an error that nobody caught in the same way, and EXIT_ZERO 
     ['false', 70],
     ['true', 0],
   ] as const) {
-    const { process, out } = processOf({ ...SHORT, LASTSCRAPE_EXIT_ZERO: isExitZero });
-    await main(process);
+    const { host, out } = openHost({ ...SHORT, LASTSCRAPE_EXIT_ZERO: isExitZero });
+    await main(host);
     assert.equal(out.onUncaught('thrown text'), code);
     assert.deepEqual(
       [readLast(out.stdout)['summary'], readLast(out.stdout)['exitCode']],
@@ -109,8 +113,8 @@ test('main() answers an error that nobody caught in the same way, and EXIT_ZERO 
 
 test('main() reports what cannot work in this pod like a wrong configuration, all of it', async () => {
   const env = { ...SHORT, LASTSCRAPE_DONE_WHEN: 'process:main', LASTSCRAPE_QUIT: 'signal:one, signal:two' };
-  const { process, out } = processOf(env);
-  assert.deepEqual(await main(process), { code: 78, isUrgent: false });
+  const { host, out } = openHost(env);
+  assert.deepEqual(await main(host), { code: 78, isUrgent: false });
   const problems = out.stderr.trimEnd().split('\n');
   const why =
     'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
@@ -121,10 +125,10 @@ test('main() reports what cannot work in this pod like a wrong configuration, al
   ]);
   const message = JSON.parse(readFileSync(messagePath, 'utf8'));
   assert.deepEqual([message.outcome, message.exitCode], ['misconfigured', 78]);
-  const zero = processOf({ ...env, LASTSCRAPE_EXIT_ZERO: 'true' });
-  assert.equal((await main(zero.process)).code, 0);
-  const check = processOf(env, { argv: ['--check'] });
-  assert.equal((await main(check.process)).code, 78);
+  const zero = openHost({ ...env, LASTSCRAPE_EXIT_ZERO: 'true' });
+  assert.equal((await main(zero.host)).code, 0);
+  const check = openHost(env, { argv: ['--check'] });
+  assert.equal((await main(check.host)).code, 78);
   assert.equal(check.out.stdout, '');
 });
 
@@ -136,38 +140,138 @@ test('main() exits with 0 where the sidecars of an entry that cannot work are le
     LASTSCRAPE_METRICS_URL: 'http://localhost:1/metrics',
     LASTSCRAPE_EXIT_ZERO: 'true',
   };
-  const { process, out } = processOf(env);
-  assert.deepEqual(await main(process), { code: 0, isUrgent: false });
+  const { host, out } = openHost(env);
+  assert.deepEqual(await main(host), { code: 0, isUrgent: false });
   assert.match(out.stderr, /^Cannot use "container:\*" of LASTSCRAPE_DONE_WHEN: /);
 });
 
 test('main() listens for signals before it checks the entries', async () => {
   const order: string[] = [];
-  const { process } = processOf({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'container:load' });
-  const env = Object.defineProperty({ ...process.env }, 'KUBERNETES_SERVICE_HOST', {
+  const { host } = openHost({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'container:load' });
+  const env = Object.defineProperty({ ...host.env }, 'KUBERNETES_SERVICE_HOST', {
     get: () => void order.push('asks where the API server is'),
   });
-  assert.equal((await main({ ...process, env, onSignal: () => order.push('listens') })).code, 78);
+  assert.equal((await main({ ...host, env, onSignal: () => order.push('listens') })).code, 78);
   assert.deepEqual(order, ['listens', 'asks where the API server is']);
 });
 
 test('main() goes by a signal that came before the first look', async () => {
-  const { process, out } = processOf(
+  const { host, out } = openHost(
     { ...SHORT, LASTSCRAPE_START_TIMEOUT: '1h' },
     { onSignal: (listener) => listener('SIGTERM') },
   );
-  assert.deepEqual(await main(process), { code: 0, isUrgent: false });
+  assert.deepEqual(await main(host), { code: 0, isUrgent: false });
   assert.equal(readLast(out.stdout)['summary'], 'Terminated before main was ever seen alive');
+});
+
+test('main() tells of a bug while the configuration is read like of any other, and EXIT_ZERO makes it 0', async () => {
+  for (const [isExitZero, code] of [
+    ['false', 70],
+    ['true', 0],
+  ] as const) {
+    const { host, out } = openHost({ ...SHORT, LASTSCRAPE_EXIT_ZERO: isExitZero });
+    const env = Object.defineProperty({ ...host.env }, 'LASTSCRAPE_QUIT', {
+      enumerable: true,
+      get: () => {
+        throw new Error('Bug: http://user:hunter2@localhost/ broke');
+      },
+    });
+    assert.deepEqual(await main({ ...host, env }), { code, isUrgent: true });
+    const [error = '{}'] = out.stdout.split('\n');
+    assert.deepEqual(
+      [JSON.parse(error).level, JSON.parse(error).msg],
+      ['error', 'bug in lastscrape: please report it'],
+    );
+    const { outcome, exitCode, summary } = JSON.parse(readFileSync(messagePath, 'utf8'));
+    assert.deepEqual([outcome, exitCode], ['bug', 70]);
+    assert.equal(summary, 'Bug in lastscrape: Bug: http://***@localhost/ broke');
+    assert.ok(!out.stdout.includes('hunter2'));
+    const check = openHost({}, { env, argv: ['--check'] });
+    assert.deepEqual(await main(check.host), { code: 70, isUrgent: true });
+    assert.match(check.out.stderr, /^Bug in lastscrape: please report it: /);
+  }
+});
+
+test('main() says why it does not wait any longer for a main that nobody could describe', async () => {
+  const { host, out } = openHost({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'prt:1', LASTSCRAPE_EXIT_ZERO: 'true' });
+  assert.deepEqual(await main(host), { code: 0, isUrgent: false });
+  assert.equal(
+    out.stderr.trimEnd().split('\n').at(-1),
+    'Cannot wait for main any longer: metric:locust_up,port:5557 showed nothing alive for 1ms; correct the configuration',
+  );
+});
+
+/** The tables with a condition `stuck:` of which one part never ends. */
+function withStuck(part: Partial<Condition>): Kinds {
+  const condition: Condition = {
+    text: 'stuck:',
+    metricName: null,
+    observe: async () => ({ kind: 'done', seen: 'gone', provesWasAlive: true }),
+    ...part,
+  };
+  const kind = { name: 'stuck', usage: 'stuck:', meaning: '', read: () => ({ value: condition }) };
+  return { ...KINDS, conditions: [...KINDS.conditions, kind] };
+}
+
+test('main() obeys a second signal at once while entries are checked', async () => {
+  for (const [name, isExitZero, code] of [
+    ['SIGINT', 'false', 130],
+    ['SIGTERM', 'false', 0],
+    ['SIGINT', 'true', 0],
+  ] as const) {
+    let send = (_: SignalName): void => {};
+    const env = { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', LASTSCRAPE_EXIT_ZERO: isExitZero };
+    const { host, out } = openHost(env, {
+      onSignal: (listener) => {
+        send = listener;
+      },
+    });
+    const check = () => {
+      send('SIGTERM');
+      setImmediate(() => send(name));
+      return new Promise<null>(() => {});
+    };
+    assert.deepEqual(await main(host, withStuck({ check })), { code, isUrgent: true });
+    assert.equal(readLast(out.stdout)['outcome'], 'terminated');
+  }
+});
+
+test('main() gives a check up at the first signal', async () => {
+  for (const part of ['check', 'inspect'] as const) {
+    let send = (_: SignalName): void => {};
+    const { host, out } = openHost(
+      { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:' },
+      {
+        argv: ['--check'],
+        onSignal: (listener) => {
+          send = listener;
+        },
+      },
+    );
+    const hang = () => {
+      send('SIGTERM');
+      return new Promise<never>(() => {});
+    };
+    assert.deepEqual(await main(host, withStuck({ [part]: hang })), { code: 130, isUrgent: true });
+    assert.equal(out.stdout + out.stderr, '');
+  }
+});
+
+test('close() waits for nobody that hangs once the signal came, and says so', async () => {
+  const never = { close: () => new Promise<void>(() => {}) };
+  assert.equal(await close(never, AbortSignal.abort()), false);
+  assert.equal(await close({ close: async () => {} }, new AbortController().signal), true);
+  assert.equal(await close(null, AbortSignal.abort()), true);
 });
 
 test('main() prints no secret of a URL, wherever it stands', async () => {
   const secret = 'http://user:hunter2@127.0.0.1:1/quit?token=hunter2';
-  const { process, out } = processOf({ ...SHORT, LASTSCRAPE_QUIT: `POST ${secret}`, LASTSCRAPE_LOG_LEVEL: 'debug' });
-  await main(process);
-  const wrong = processOf({ ...SHORT, LASTSCRAPE_QUIT: `FROB ${secret}`, LASTSCRAPE_METRICS_URL: secret });
-  await main(wrong.process);
-  const check = processOf({ ...SHORT, LASTSCRAPE_QUIT: secret }, { argv: ['--check'] });
-  await main(check.process);
+  const { host, out } = openHost({ ...SHORT, LASTSCRAPE_QUIT: `POST ${secret}`, LASTSCRAPE_LOG_LEVEL: 'debug' });
+  await main(host);
+  const wrong = openHost({ ...SHORT, LASTSCRAPE_QUIT: `FROB ${secret}`, LASTSCRAPE_METRICS_URL: secret });
+  await main(wrong.host);
+  const check = openHost({ ...SHORT, LASTSCRAPE_QUIT: secret }, { argv: ['--check'] });
+  await main(check.host);
   const all = out.stdout + wrong.out.stderr + check.out.stdout + readFileSync(messagePath, 'utf8');
   assert.ok(all.includes('***') && !all.includes('hunter2'), all);
 });

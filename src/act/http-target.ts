@@ -5,28 +5,31 @@ import type { Answer, Probe } from '../decide/target.ts';
 import { dial } from '../net/dial.ts';
 import { openExchange } from '../net/exchange.ts';
 import { redactUrl } from '../redact.ts';
-import { describeExitCode, forcePortOwner, type Sender } from './signals.ts';
+import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
 
+/** Longest wait for one address of one port. */
 const PROBE_TIMEOUT_MS = 1_000;
+/** Longest wait of `--check` for the ports of one kind. */
+const INSPECT_TIMEOUT_MS = 2_000;
 
 export type HttpTargetOptions = {
   readonly name?: string;
   readonly method: string;
-  /** `http:`; a user and a password become a Basic authorization. */
+  /** `http:`; its user and password are not sent: a Basic authorization is a header. */
   readonly url: URL;
   readonly version: string;
-  /** SendResult besides the usual ones; their values are never printed. */
+  /** Sent besides the usual ones; their values are never printed. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ports of its service, on the host of the URL: it is gone when they refuse, too. Default: none. */
+  /** Ports of its service, on the host of the URL: it is gone only when they refuse as well. Default: none. */
   readonly servicePorts?: readonly number[];
-  /** Who signals the owner of its port, should it not take the request; absent: nobody. */
+  /** Signals the owner of its port, should it not take the request. Default: nobody does. */
   readonly sender?: Sender;
   /** How its processes are named: no other owner of its port is signalled. Default: any name. */
   readonly programs?: readonly string[];
   /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
   readonly flag?: string | null;
-  /** How long it may take to go. Default: 0, it refuses as good as at once. */
+  /** How long it may take to go. Default: 0, it refuses within 100 ms. */
   readonly needsMs?: number;
   /** It is a mesh's proxy: it carries scrapes and reports. Default: false. */
   readonly isMesh?: boolean;
@@ -34,7 +37,7 @@ export type HttpTargetOptions = {
   readonly hint?: (answer: HttpAnswer) => string | null;
 };
 
-/** What a request comes to. */
+/** The answer to a request. */
 export type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
 
 /** A target that is asked at a URL. */
@@ -48,43 +51,38 @@ export function httpTarget(options: HttpTargetOptions): Target {
     ...options.headers,
   };
   if (method === 'GET' || method === 'HEAD') delete headers['content-length'];
-  if (url.username !== '' || url.password !== '') {
-    const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-    headers['authorization'] = `Basic ${btoa(String.fromCodePoint(...new TextEncoder().encode(user)))}`;
-  }
-  const probePort = async (port: number, timeoutMs = PROBE_TIMEOUT_MS, signal?: AbortSignal): Promise<Probe> => {
-    const dialled = await dial(url.hostname, port, { timeoutMs: Math.min(timeoutMs, PROBE_TIMEOUT_MS), signal });
-    if (dialled.kind === 'open') dialled.socket.destroy();
-    return dialled.kind;
-  };
   /** The first port that does not refuse, and what it does instead; null: all refuse. */
-  const findListener = async (ports: readonly number[], timeoutMs?: number, signal?: AbortSignal) => {
-    for (const port of ports) {
-      const probe = await probePort(port, timeoutMs, signal);
-      if (probe !== 'refused') return { port, probe };
-    }
-    return null;
-  };
-  const describe = (answer: HttpAnswer) => hint?.(answer) ?? commonHint(answer);
+  const findListener = (ports: readonly number[], timeoutMs: number, signal?: AbortSignal) =>
+    withinTime(timeoutMs, signal, async (limit) => {
+      for (const port of ports) {
+        const result = await dial(url.hostname, port, { timeoutMs: PROBE_TIMEOUT_MS, signal: limit });
+        if (result.kind === 'open') result.socket.destroy();
+        if (result.kind !== 'refused') return { port, probe: result.kind satisfies Probe };
+      }
+      return null;
+    });
+  const describe = (answer: HttpAnswer) => hint?.(answer) ?? describeAnswer(answer);
   return {
     name: name ?? request,
     request,
     needsMs,
     isMesh,
     async ask(timeoutMs, signal) {
+      const startedAtMs = performance.now();
       // A connection of its own: one that a quitting server closes must not be taken for the next request.
       const exchange = openExchange(url);
       try {
-        const exchanged = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
-        switch (exchanged.kind) {
+        const result = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
+        switch (result.kind) {
           case 'answered':
-            return { kind: 'answered', status: exchanged.status, isHtml: exchanged.contentType.includes('html') };
+            return { kind: 'answered', status: result.status, isHtml: result.contentType.includes('html') };
           case 'failed':
-            return { kind: 'failed', why: exchanged.why, wasSent: exchanged.wasSent };
+            return { kind: 'failed', why: result.why, wasSent: result.wasSent };
           case 'dropped':
             return { kind: 'dropped' };
           case 'refused': {
-            const service = await findListener(servicePorts, timeoutMs, signal);
+            const leftMs = startedAtMs + timeoutMs - performance.now();
+            const service = await findListener(servicePorts, leftMs, signal);
             return service === null ? { kind: 'refused' } : { kind: 'disabled', port: service.port };
           }
         }
@@ -95,23 +93,42 @@ export function httpTarget(options: HttpTargetOptions): Target {
     async probe(timeoutMs, signal) {
       return (await findListener([quitPort, ...servicePorts], timeoutMs, signal))?.probe ?? 'refused';
     },
-    ...forcing(url, quitPort, options),
+    ...buildForce(url, quitPort, options),
     hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
     async inspect() {
-      const quit = await probePort(quitPort);
+      const quit = (await findListener([quitPort], INSPECT_TIMEOUT_MS))?.probe;
       if (quit === 'open') return [`answers on ${quitPort}${flag === null ? '' : `; it quits only with ${flag}`}`];
       if (quit === 'unknown') return [`neither answers nor refuses on ${quitPort}`];
-      const service = await findListener(servicePorts);
+      const service = await findListener(servicePorts, INSPECT_TIMEOUT_MS);
       if (service !== null) return [`refuses on ${quitPort}: ${describe({ kind: 'disabled', port: service.port })}`];
       return [`refuses on ${[quitPort, ...servicePorts].join(', ')}: not started yet, or on another port`];
     },
   };
 }
 
+/** Runs a task that watches its signal, which is aborted when the time is up or `signal` is. */
+async function withinTime<Value>(
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  run: (limit: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort('interrupted');
+  const timer = setTimeout(() => limit.abort('timed out'), timeoutMs);
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort);
+  try {
+    return await run(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** How to end it without its consent: nothing where its process cannot be in this pod, or cannot be seen. */
-function forcing(
+function buildForce(
   url: URL,
   quitPort: number,
   { sender, programs }: HttpTargetOptions,
@@ -126,7 +143,7 @@ function forcing(
 }
 
 /** What an answer usually means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
-function commonHint(answer: HttpAnswer): string {
+function describeAnswer(answer: HttpAnswer): string {
   switch (answer.kind) {
     case 'disabled':
       return `its quit port refuses while ${answer.port} answers: quitting may be switched off`;
@@ -139,13 +156,14 @@ function commonHint(answer: HttpAnswer): string {
     case 'answered':
       break;
   }
-  const said = `it answered ${answer.status}`;
+  const status = `it answered ${answer.status}`;
   if (answer.status === 401 || answer.status === 403)
-    return `${said}: it wants credentials, or quitting is switched off`;
-  if (answer.status === 404) return `${said}: no such path, or quitting is switched off`;
-  if (answer.status === 405) return `${said}: it wants another method`;
-  if (answer.status < 300 && answer.isHtml) return `${said} with a page of HTML: it has no quit endpoint at this path`;
+    return `${status}: it wants credentials, or quitting is switched off`;
+  if (answer.status === 404) return `${status}: no such path, or quitting is switched off`;
+  if (answer.status === 405) return `${status}: it wants another method`;
+  if (answer.status < 300 && answer.isHtml)
+    return `${status} with a page of HTML: it has no quit endpoint at this path`;
   if (answer.status < 300)
-    return `${said} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
-  return `${said}: look into its log`;
+    return `${status} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
+  return `${status}: look into its log`;
 }

@@ -7,47 +7,44 @@ import type { TargetKind } from './target.ts';
 /** A program that is known by name. */
 export type Preset = {
   readonly name: string;
-  /** What its process is named, where that is not the name of the preset. */
-  readonly program: string | null;
-  /** Programs that it starts itself, and that listen on ports of its service. */
-  readonly children: readonly string[];
+  /** What its process is named, then those that it starts itself and that listen on ports of its service. */
+  readonly programs: readonly [string, ...string[]];
   /** The flag with which it exits with 0 after TERM; null: none is known, or none is needed. */
   readonly exitZeroFlag: string | null;
   /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
   readonly port: number | null;
   readonly method: 'POST';
   readonly path: string;
-  /** Ports of its service that must refuse, too, before it counts as gone; those that it does not use refuse anyway. */
+  /** Ports of its service that must also refuse before it counts as gone; those that it does not use refuse anyway. */
   readonly servicePorts: readonly number[];
   /** What must be set on it so that it can be asked; null: nothing. */
   readonly flag: string | null;
   /** The status by which it says that the flag is missing; null: by none, its quit port is closed then. */
   readonly offStatus: number | null;
-  /** Headers that it wants; `env` is the environment of lastscrape. */
-  readonly headers: (env: Readonly<Record<string, string | undefined>>) => Readonly<Record<string, string>>;
+  /** Headers that it wants. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A token that it may want: the header, and the variable of lastscrape's environment that has it; null: none. */
+  readonly token: { readonly header: string; readonly variable: string } | null;
   /** How long it takes to go with its own defaults; 0: it refuses within 100 ms. */
   readonly needsMs: number;
   /** It is a mesh's proxy, which carries scrapes and reports. */
   readonly isMesh: boolean;
-  /** A port of loopback by which it is found where it was not listed; null: it is not looked for. */
+  /** A port of loopback by which it is found where it was not listed; null: nobody searches for it. */
   readonly foundBy: number | null;
-  /** What else an answer means, by its status or kind; `html`: a page with a status below 300, `taken`: any other of those. */
+  /** What else an answer means, by its status or kind; `html`: a page with a status below 300, `taken`: any other answer below 300. */
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
 
-const NO_HEADERS = () => ({});
-
 /** What most presets have. */
 const PLAIN = {
-  program: null,
-  children: [],
   exitZeroFlag: null,
   method: 'POST',
   path: '/quitquitquit',
   servicePorts: [],
   flag: null,
   offStatus: null,
-  headers: NO_HEADERS,
+  headers: {},
+  token: null,
   needsMs: 0,
   isMesh: false,
   foundBy: null,
@@ -63,7 +60,7 @@ export const PRESETS: readonly Preset[] = [
     // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2, fixtures/recordings).
     ...PLAIN,
     name: 'locust-exporter',
-    program: 'locust_exporter',
+    programs: ['locust_exporter'],
     port: null,
     hints: { html: 'a locust_exporter before v0.5.0 has no /quitquitquit' },
   },
@@ -73,8 +70,7 @@ export const PRESETS: readonly Preset[] = [
     // (istio.io/latest/docs/reference/commands/pilot-agent). 15021 is Envoy's health port.
     ...PLAIN,
     name: 'istio',
-    program: 'pilot-agent',
-    children: ['envoy'],
+    programs: ['pilot-agent', 'envoy'],
     port: 15020,
     servicePorts: [15000],
     needsMs: 5_000,
@@ -92,6 +88,7 @@ export const PRESETS: readonly Preset[] = [
     // (envoyproxy.io/docs/envoy/latest/operations/admin). It quits with POST only (405), and drains nothing before.
     ...PLAIN,
     name: 'envoy',
+    programs: ['envoy'],
     port: 9901,
     flag: 'an admin listener in its configuration',
     isMesh: true,
@@ -103,7 +100,7 @@ export const PRESETS: readonly Preset[] = [
     // for 2 minutes until open connections end. Off by default since 2.16 (linkerd.io/2/tasks/graceful-shutdown).
     ...PLAIN,
     name: 'linkerd',
-    program: 'linkerd2-proxy',
+    programs: ['linkerd2-proxy'],
     port: 4191,
     path: '/shutdown',
     flag: 'the annotation config.linkerd.io/proxy-admin-shutdown: enabled',
@@ -120,6 +117,7 @@ export const PRESETS: readonly Preset[] = [
     // POST get 400. The service ports are those of PostgreSQL, MySQL and SQL Server. Within 0.9 s.
     ...PLAIN,
     name: 'cloud-sql-proxy',
+    programs: ['cloud-sql-proxy'],
     exitZeroFlag: '--exit-zero-on-sigterm',
     port: 9091,
     servicePorts: [5432, 3306, 1433],
@@ -131,7 +129,7 @@ export const PRESETS: readonly Preset[] = [
     // 1.15.1: the same code; AlloyDB speaks PostgreSQL's protocol only.
     ...PLAIN,
     name: 'alloydb-proxy',
-    program: 'alloydb-auth-proxy',
+    programs: ['alloydb-auth-proxy'],
     exitZeroFlag: '--exit-zero-sigterm',
     port: 9091,
     servicePorts: [5432],
@@ -143,10 +141,10 @@ export const PRESETS: readonly Preset[] = [
     // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Any other method or path is 404.
     ...PLAIN,
     name: 'dapr',
-    program: 'daprd',
+    programs: ['daprd'],
     port: 3500,
     path: '/v1.0/shutdown',
-    headers: ({ DAPR_API_TOKEN: token = '' }) => (token.trim() === '' ? {} : { 'dapr-api-token': token.trim() }),
+    token: { header: 'dapr-api-token', variable: 'DAPR_API_TOKEN' },
     hints: {
       401: 'it wants a token: give lastscrape the same DAPR_API_TOKEN',
       404: 'this is not the HTTP port of daprd',
@@ -158,7 +156,7 @@ export const PRESETS: readonly Preset[] = [
     // connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself takes 20300 and no time.
     ...PLAIN,
     name: 'consul-dataplane',
-    children: ['envoy'],
+    programs: ['consul-dataplane', 'envoy'],
     port: 20600,
     path: '/graceful_shutdown',
     servicePorts: [19000],
@@ -176,19 +174,22 @@ export const PRESETS: readonly Preset[] = [
     // the injector (vault.hashicorp.com/agent-enable-quit, agent-cache-listener-port). Go answers 400 where TLS is spoken.
     ...PLAIN,
     name: 'vault-agent',
-    program: 'vault',
+    programs: ['vault'],
     port: 8200,
     path: '/agent/v1/quit',
     flag: 'agent_api { enable_quit = true } in its listener, or the annotation vault.hashicorp.com/agent-enable-quit',
     offStatus: 404,
-    headers: () => ({ 'x-vault-request': 'true' }),
+    headers: { 'x-vault-request': 'true' },
     hints: { 400: 'the listener may speak TLS; this one must have tls_disable = true' },
   },
-  { ...LIFECYCLE, name: 'prometheus', port: 9090 },
-  { ...LIFECYCLE, name: 'pushgateway', port: 9091 },
+  { ...LIFECYCLE, name: 'prometheus', programs: ['prometheus'], port: 9090 },
+  { ...LIFECYCLE, name: 'pushgateway', programs: ['pushgateway'], port: 9091 },
   // 0.31.0: without the flag there is no such path. GET is answered 200 and does nothing.
-  { ...LIFECYCLE, name: 'statsd-exporter', program: 'statsd_exporter', port: 9102, offStatus: 404 },
+  { ...LIFECYCLE, name: 'statsd-exporter', programs: ['statsd_exporter'], port: 9102, offStatus: 404 },
 ];
+
+/** What the value of a header may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const PORTS = /^(?::(\d{1,5}))?(?::(\d{1,5}))?$/;
 
@@ -204,6 +205,12 @@ export function presetKind(preset: Preset): TargetKind {
       if (match === undefined || !isPort(port) || !isPort(servicePort)) {
         return { problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535` };
       }
+      const token = preset.token === null ? '' : (env[preset.token.variable]?.trim() ?? '');
+      if (!HEADER_VALUE.test(token)) {
+        return {
+          problem: `${name} with a ${preset.token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,
+        };
+      }
       const url = preset.port === null ? new URL(metricsUrl.origin) : new URL(`http://localhost:${preset.port}`);
       if (port !== undefined) url.port = port;
       url.pathname = path;
@@ -214,26 +221,29 @@ export function presetKind(preset: Preset): TargetKind {
           url,
           version,
           sender: { pid, kill },
-          programs: [preset.program ?? name, ...preset.children],
-          headers: preset.headers(env),
+          programs: preset.programs,
+          headers: {
+            ...preset.headers,
+            ...(preset.token === null || token === '' ? {} : { [preset.token.header]: token }),
+          },
           servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
           // An open quit port shows that the flag is set, where it would be closed without.
           flag: preset.offStatus === null ? null : flag,
           needsMs,
           isMesh,
-          hint: (answer) => hintOf(preset, answer),
+          hint: (answer) => findHint(preset, answer),
         }),
       };
     },
   };
 }
 
-/** Absent is well, too. */
+/** Absent is fine. */
 function isPort(digits: string | undefined): boolean {
   return digits === undefined || (Number(digits) >= 1 && Number(digits) <= 65_535);
 }
 
-function hintOf({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
+function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
   if (answer.kind === 'disabled' && hints.disabled === undefined && flag !== null) {
     return `its quit port refuses while ${answer.port} answers: it needs ${flag}`;
   }

@@ -4,7 +4,7 @@
 import type { Answer } from '../decide/target.ts';
 import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../procfs.ts';
 import { PRESETS } from './presets.ts';
-import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './signals.ts';
+import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './send-signal.ts';
 import type { Target, TargetContext, TargetKind } from './target.ts';
 
 const ENTRY = /^signal:(?:([^:]*):)?([^:]*)$/;
@@ -59,11 +59,11 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
     },
     async force() {
       const { reached, why } = await sendSignal('KILL', seen, context);
-      if (why !== null) return { kind: 'impossible', why: 'KILL is not allowed, either' };
+      if (why !== null) return { kind: 'impossible', why: 'KILL is not allowed either' };
       return { kind: 'signalled', signal: 'KILL', pids: reached.map((each) => each.pid) };
     },
-    signalLeaves: (what) => ({ leaves: describeExitCode(what), instead: insteadOf(name) }),
-    hint: hintOf,
+    signalLeaves: (sent) => ({ leaves: describeExitCode(sent), instead: describeAlternative(name) }),
+    hint: describeAnswer,
     async check() {
       const problem = await findNamespaceProblem(pid);
       if (problem !== null) return problem;
@@ -82,14 +82,14 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
         found.processes.length === 0
           ? 'no such process runs'
           : `runs as PID ${found.processes.map((each) => each.pid).join(', ')}, and may be signalled`;
-      return [runs, `${signal} leaves ${describeExitCode(signal)}`, `instead: ${insteadOf(name)}`];
+      return [runs, `${signal} leaves ${describeExitCode(signal)}`, `instead: ${describeAlternative(name)}`];
     },
   };
 }
 
 /** What ends the program `name` without a signal, or makes it exit with 0. */
-function insteadOf(name: string): string {
-  const preset = PRESETS.find((each) => (each.program ?? each.name) === name);
+function describeAlternative(name: string): string {
+  const preset = PRESETS.find(({ programs: [program] }) => program === name);
   if (preset === undefined) return 'a quit endpoint, as METHOD URL in LASTSCRAPE_QUIT, if it has one';
   const { flag, exitZeroFlag } = preset;
   const endpoint = `${preset.name} in LASTSCRAPE_QUIT${flag === null ? '' : `, with ${flag} set on it`}`;
@@ -100,7 +100,7 @@ function isAmong(all: readonly ProcessId[], one: ProcessId): boolean {
   return all.some(({ pid, startTicks }) => pid === one.pid && startTicks === one.startTicks);
 }
 
-function hintOf(answer: Answer | null): string {
+function describeAnswer(answer: Answer | null): string {
   switch (answer?.kind) {
     case 'failed':
       return answer.why;

@@ -23,7 +23,7 @@ export type Target = {
   readonly isMesh?: boolean;
   /** What the newest answer usually means where the target still runs; null: none came. */
   readonly hint: (answer: Answer | null) => string;
-  /** Looks once, before anything is watched, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  /** Finds out once, before anything is watched, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
   readonly check?: () => Promise<string | null>;
   /** What `--check` can tell of it in this very pod, a line each; never asks it to end, never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
@@ -36,7 +36,7 @@ export type TargetContext = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Of lastscrape itself. */
   readonly pid: number;
-  /** Sends a signal, or with 0 only looks whether it may. @throws with the code ESRCH or EPERM. */
+  /** Sends a signal, or with 0 only tries whether it may. @throws with the code ESRCH or EPERM. */
   readonly kill: (pid: number, signal: string | 0) => void;
 };
 

@@ -1,6 +1,6 @@
 // Writes lastscrape's own tombstone into kubexit's graveyard, so that containers under kubexit can wait for the last scrape:
 // their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and again and again until exit, since kubexit reacts to
-// events of the folder alone and does not look at the files that are there when it starts (kubexit's README; its issue 8).
+// events of the folder alone and ignores the files that are there when it starts (kubexit's README; its issue 8).
 
 import { accessSync, closeSync, constants, openSync, renameSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -18,10 +18,10 @@ export type TombstoneOptions = {
   readonly warn: (problem: string) => void;
 };
 
-/** The tombstone of a lastscrape that lives. */
+/** The tombstone of a lastscrape that still runs. */
 export type OwnTombstone = {
   /** The hold is over: writes it, and goes on writing it. */
-  readonly die: () => void;
+  readonly declareDead: () => void;
   /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
   readonly close: (exitCode: number) => void;
 };
@@ -32,14 +32,14 @@ export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnT
   let died: string | null = null;
   let rewriting: NodeJS.Timeout | undefined;
   let hasWarned = false;
-  function tell(problem: string | null): void {
+  function warnOnce(problem: string | null): void {
     if (problem === null || hasWarned) return;
     hasWarned = true;
     warn(problem);
   }
   function write(exitCode: number): void {
     died ??= time();
-    tell(
+    warnOnce(
       writeTombstone(
         path,
         `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`,
@@ -47,9 +47,9 @@ export function openTombstone({ path, pid, time, warn }: TombstoneOptions): OwnT
       ),
     );
   }
-  tell(findTombstoneProblem(path));
+  warnOnce(findTombstoneProblem(path));
   return {
-    die() {
+    declareDead() {
       write(0);
       rewriting ??= setInterval(() => write(0), REWRITE_MS);
     },
@@ -67,11 +67,11 @@ export function findTombstoneProblem(path: string): string | null {
     accessSync(dirname(path), constants.W_OK);
     return null;
   } catch (error) {
-    return problemOf(path, error);
+    return describeProblem(path, error);
   }
 }
 
-function problemOf(path: string, error: unknown): string {
+function describeProblem(path: string, error: unknown): string {
   return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
 }
 
@@ -90,6 +90,6 @@ function writeTombstone(path: string, text: string, pid: number): string | null 
     renameSync(temporary, path);
     return null;
   } catch (error) {
-    return problemOf(path, error);
+    return describeProblem(path, error);
   }
 }

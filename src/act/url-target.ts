@@ -17,6 +17,20 @@ export const urlKind: TargetKind = {
       return { problem: 'an http: URL such as "http://localhost:9646/quitquitquit"' };
     }
     if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
-    return { value: httpTarget({ method: method.toUpperCase(), url, version, sender: { pid, kill } }) };
+    const headers = readAuthorization(url);
+    if (headers === null) return { problem: 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"' };
+    return { value: httpTarget({ method: method.toUpperCase(), url, version, headers, sender: { pid, kill } }) };
   },
 };
+
+/** The header of a Basic authorization, none without user and password; null where they are not percent-encoded UTF-8. */
+function readAuthorization({ username, password }: URL): Readonly<Record<string, string>> | null {
+  if (username === '' && password === '') return {};
+  try {
+    const pair = new TextEncoder().encode(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    return { authorization: `Basic ${btoa(String.fromCodePoint(...pair))}` };
+  } catch (error) {
+    if (error instanceof URIError) return null;
+    throw error;
+  }
+}

@@ -57,6 +57,10 @@ export const MESSAGES = {
     level: 'warn',
     text: 'a mesh proxy still runs: unless it is a native sidecar the pod will not complete',
   },
+  otherLastscrape: {
+    level: 'warn',
+    text: 'another lastscrape runs in this pod: each counts the polls of the other as scrapes',
+  },
   bug: { level: 'error', text: 'bug in lastscrape: please report it' },
   debugFull: { level: 'debug', text: 'no more debug lines: their bound is reached' },
   logFull: { level: 'warn', text: 'no more lines but the report: the log is full' },

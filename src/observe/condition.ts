@@ -27,8 +27,20 @@ export type ConditionContext = {
   readonly pid: number;
   /** The reader of this pod; whoever made it closes it. */
   readonly pod: PodSource;
-  /** Containers that `container:*` leaves out, from LASTSCRAPE_SIDECARS. */
-  readonly sidecars: readonly string[];
+  /** What the kind's own variable lists; empty where it has none. */
+  readonly names: readonly string[];
+};
+
+/** A variable that only one kind of condition goes by: a list of names, or `none`. */
+export type KindVariable = {
+  readonly name: `LASTSCRAPE_${string}`;
+  readonly default: 'none';
+  /** For `--help` and the README. */
+  readonly meaning: string;
+  /** The one entry of DONE_WHEN that goes by it: set without that entry it is a problem. */
+  readonly usedBy: string;
+  /** Reads one name; a problem says what it must be. */
+  readonly parseName: (text: string) => ParseResult<string>;
 };
 
 /** One entry of DONE_WHEN. */
@@ -54,6 +66,8 @@ export type ConditionKind = {
   readonly usage: string;
   /** What it means, for `--help` and the README. */
   readonly meaning: string;
+  /** Its own variable, a row of the table of variables; absent: it has none. */
+  readonly variable?: KindVariable;
   /** Reads the argument; a problem says what it must be. */
   readonly read: (argument: string, context: ConditionContext) => ParseResult<Condition>;
 };

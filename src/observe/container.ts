@@ -8,8 +8,8 @@ import type { OwnContainer } from '../wire/mount-info.ts';
 import type { Pod, PodContainer } from '../wire/pod-status.ts';
 import type { Condition, ConditionContext, ConditionKind } from './condition.ts';
 
-/** A name of a container (documentation, "Object Names and IDs": RFC 1123 label), or every regular one. */
-const ARGUMENT = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/;
+/** A name of a container (documentation, "Object Names and IDs": RFC 1123 label). */
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** How lastscrape's own container is named where the mounts do not tell. */
 const OWN_NAME = 'lastscrape';
 /**
@@ -23,13 +23,23 @@ export const containerKind: ConditionKind = {
   usage: 'container:NAME',
   meaning:
     "this pod's status says that the container ended and will not be restarted; `*` is every regular one but lastscrape and `LASTSCRAPE_SIDECARS`",
+  variable: {
+    name: 'LASTSCRAPE_SIDECARS',
+    default: 'none',
+    meaning: 'containers that `container:*` does not wait for; `none` names none',
+    usedBy: 'container:*',
+    parseName: (text) =>
+      NAME.test(text) ? { value: text } : { problem: 'the name of a container such as "istio-proxy"' },
+  },
   read(argument, context) {
-    if (!ARGUMENT.test(argument)) return { problem: 'the name of a container such as "load", or "*"' };
+    if (argument !== '*' && !NAME.test(argument)) {
+      return { problem: 'the name of a container such as "load", or "*"' };
+    }
     return { value: makeCondition(argument, context) };
   },
 };
 
-function makeCondition(argument: string, { pod, sidecars }: ConditionContext): Condition {
+function makeCondition(argument: string, { pod, names: sidecars }: ConditionContext): Condition {
   let seenNumber = 0;
   let doneSinceMs: number | null = null;
   return {

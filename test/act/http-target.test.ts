@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { type HttpTargetOptions, httpTarget } from '../../src/act/http-target.ts';
 import type { Answer } from '../../src/decide/target.ts';
@@ -9,13 +11,9 @@ const LIMIT_MS = 30_000;
 
 type Asked = { readonly answer: Answer; readonly requests: readonly string[]; readonly connectionsCount: number };
 
-async function ask(
-  answer: Answerer,
-  options: Partial<Omit<HttpTargetOptions, 'url'>> = {},
-  credentials = '',
-): Promise<Asked> {
+async function ask(answer: Answerer, options: Partial<Omit<HttpTargetOptions, 'url'>> = {}): Promise<Asked> {
   await using peer = await openPeer(answer);
-  const url = new URL(`http://${credentials}127.0.0.1:${peer.port}/quit?token=s3cret`);
+  const url = new URL(`http://user:pass@127.0.0.1:${peer.port}/quit?token=s3cret`);
   const target = httpTarget({ method: 'POST', version: '1.2.3', ...options, url });
   const answered = await target.ask(LIMIT_MS, NEVER);
   return { answer: answered, requests: [...peer.requests], connectionsCount: peer.connectionsCount() };
@@ -97,19 +95,6 @@ test('ask() sends method, path, query and its name, and says that there is no bo
   }
 });
 
-test("ask() makes a Basic authorization of the URL's user and password", async () => {
-  for (const [credentials, expected] of [
-    ['user:pass@', 'user:pass'],
-    ['user@', 'user:'],
-    [':pass@', ':pass'],
-    ['us%40er:p%3A%C3%BC%2C@', 'us@er:p:ü,'],
-  ] as const) {
-    const { requests } = await ask((socket) => socket.write(answerWith('')), {}, credentials);
-    const { authorization } = headersOf(requests[0]);
-    assert.equal(authorization, `Basic ${Buffer.from(expected).toString('base64')}`, credentials);
-  }
-});
-
 test('httpTarget() names itself without secrets', () => {
   const url = new URL('http://user:pass@localhost:1/quit?token=s3cret');
   const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
@@ -127,6 +112,28 @@ test('probe() sees whether the port is open, and sends nothing', async () => {
   const closed = httpTarget({ ...options, url: new URL(`http://localhost:${await closedPort()}/`) });
   assert.equal(await closed.probe(1_000, NEVER), 'refused');
   assert.equal(await closed.probe(1_000, AbortSignal.abort('SIGTERM')), 'unknown');
+});
+
+test('ask() says that nothing was sent where the request cannot be made', async () => {
+  await using peer = await openPeer(() => {});
+  const target = httpTarget({ method: 'POST', version: '1.2.3', url: peer.url, headers: { token: 'a\nb' } });
+  const answer = await target.ask(LIMIT_MS, NEVER);
+  assert.deepEqual(answer, { kind: 'failed', why: 'invalid token header (UND_ERR_INVALID_ARG)', wasSent: false });
+  assert.equal(peer.connectionsCount(), 0);
+});
+
+test('probe() keeps its time over all addresses and ports together', async (context) => {
+  const server = createServer((socket) => socket.destroy());
+  await once(server.listen(0, '::1'), 'listening');
+  context.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const target = httpTarget({ method: 'POST', version: '1.2.3', url: new URL(`http://localhost:${port}/`) });
+  assert.equal(await target.probe(1_000, NEVER), 'open');
+  // The time is up while 127.0.0.1 is asked: ::1 is not asked any more.
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const probing = target.probe(1_000, NEVER);
+  context.mock.timers.tick(1_000);
+  assert.equal(await probing, 'unknown');
 });
 
 test('hint() says what an answer usually means', () => {

@@ -94,9 +94,20 @@ async function headerOf(preset: string, name: string, env: Readonly<Record<strin
 test('ask() sends the headers that a program wants, and no token where none is set', async () => {
   assert.equal(await headerOf('vault-agent', 'x-vault-request', {}), 'true');
   assert.equal(await headerOf('dapr', 'dapr-api-token', { DAPR_API_TOKEN: ' s3cret\n' }), 's3cret');
+  assert.equal(await headerOf('dapr', 'dapr-api-token', { DAPR_API_TOKEN: 'ä' }), 'ä');
   assert.equal(await headerOf('dapr', 'dapr-api-token', { DAPR_API_TOKEN: '  ' }), undefined);
   assert.equal(await headerOf('dapr', 'dapr-api-token', {}), undefined);
   assert.equal(await headerOf('envoy', 'dapr-api-token', { DAPR_API_TOKEN: 's3cret' }), undefined);
+});
+
+test('read() takes no token that a header cannot carry, and does not show it', () => {
+  for (const token of ['s3cret\nhost: x', 's3cret\u0000', 's3cret€', 's3cret\u007f']) {
+    assert.equal(
+      read('dapr', context(undefined, { DAPR_API_TOKEN: token })),
+      'dapr with a DAPR_API_TOKEN that a header can carry: without line breaks, other control characters, and characters beyond Latin-1',
+    );
+    assert.notEqual(typeof read('envoy', context(undefined, { DAPR_API_TOKEN: token })), 'string');
+  }
 });
 
 test('every preset has a name of its own, and none is the beginning of another one', () => {

@@ -42,7 +42,7 @@ test('the tombstone has what kubexit writes, by a rename, and is followed by the
   const time = () => `2026-11-21T09:0${minute++}:00.000Z`;
   const tombstone = openTombstone({ path, pid: 7, time, warn: (problem) => problems.push(problem) });
   assert.deepEqual(readdirSync(folder), [], 'nothing before the hold ends');
-  tombstone.die();
+  tombstone.declareDead();
   const text = readFileSync(path, 'utf8');
   assert.equal(text, 'Born: "2026-11-21T09:00:00.000Z"\nDied: "2026-11-21T09:01:00.000Z"\nExitCode: 0\n');
   const { ino } = statSync(path);
@@ -59,14 +59,14 @@ test('the tombstone of a folder that cannot be written is one warning', (context
     openTombstone({ path, pid: 7, time: () => 'now', warn: (problem) => problems.push(problem) });
   const missing = openAt(join(folder, 'no', 'lastscrape'));
   assert.equal(problems.length, 1, 'told at once, not at the end of the hold');
-  missing.die();
+  missing.declareDead();
   missing.close(0);
   assert.deepEqual(problems, [`Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]);
   // Somebody's link under the temporary name is not written through.
   writeFileSync(join(folder, 'other'), 'other');
   symlinkSync(join(folder, 'other'), join(folder, '.linked.tmp-7'));
   const linked = openAt(join(folder, 'linked'));
-  linked.die();
+  linked.declareDead();
   linked.close(0);
   assert.match(problems[1] ?? '', /ELOOP/);
   assert.equal(readFileSync(join(folder, 'other'), 'utf8'), 'other');

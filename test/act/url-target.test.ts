@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { urlKind } from '../../src/act/url-target.ts';
+import { answerWith, openPeer } from '../support/peer.ts';
 
 const CONTEXT = {
   metricsUrl: new URL('http://localhost:9646/metrics'),
@@ -20,6 +21,8 @@ function read(entry: string): string | null {
 const NO_URL = 'an http: URL such as "http://localhost:9646/quitquitquit"';
 const NO_METHOD = 'a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL';
 
+const NO_ENCODING = 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"';
+
 const TABLE: readonly (readonly [entry: string, read: string | null])[] = [
   ['http://localhost:15020/quitquitquit', 'POST http://localhost:15020/quitquitquit'],
   ['POST http://localhost:1/a', 'POST http://localhost:1/a'],
@@ -31,6 +34,9 @@ const TABLE: readonly (readonly [entry: string, read: string | null])[] = [
   ['HTTP://LOCALHOST:1/A', 'POST http://localhost:1/A'],
   ['http://[::1]:1/a', 'POST http://[::1]:1/a'],
   ['http://u:p@localhost:1/a?b=c', 'POST http://***@localhost:1/a?***'],
+  ['http://u:50%@localhost:1/', NO_ENCODING],
+  ['http://u%ff:p@localhost:1/', NO_ENCODING],
+  ['http://u:50%25@localhost:1/', 'POST http://***@localhost:1/'],
   ['https://localhost:1/', NO_URL],
   ['POST https://localhost:1/', NO_URL],
   ['ftp://localhost/', NO_URL],
@@ -52,3 +58,21 @@ for (const [entry, expected] of TABLE) {
   test(`read() takes ${JSON.stringify(entry)} for ${JSON.stringify(expected)}`, () =>
     assert.equal(read(entry), expected));
 }
+
+test("a target makes a Basic authorization of its URL's user and password", async () => {
+  for (const [credentials, expected] of [
+    ['', undefined],
+    ['user:pass@', 'user:pass'],
+    ['user@', 'user:'],
+    [':pass@', ':pass'],
+    ['us%40er:p%3A%C3%BC%2C@', 'us@er:p:ü,'],
+  ] as const) {
+    await using peer = await openPeer((socket) => socket.write(answerWith('')));
+    const parsed = urlKind.read(`http://${credentials}127.0.0.1:${peer.port}/quit`, CONTEXT);
+    assert.ok(parsed !== null && 'value' in parsed);
+    await parsed.value.ask(30_000, new AbortController().signal);
+    const [, authorization] = /^authorization: (.*)$/im.exec(peer.requests[0] ?? '') ?? [];
+    const wanted = expected === undefined ? undefined : `Basic ${Buffer.from(expected).toString('base64')}`;
+    assert.equal(authorization, wanted, credentials);
+  }
+});

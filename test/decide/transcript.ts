@@ -14,7 +14,8 @@ import { buildReport, fitReport } from '../../src/decide/report.ts';
 import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
-import { buildPolicy, KINDS } from '../../src/main.ts';
+import { KINDS } from '../../src/main.ts';
+import { buildPolicy } from '../../src/policy.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 
 /** The transcript with every line of output made anew. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { PRESETS } from '../../src/act/presets.ts';
-import { readConfig, VARIABLES } from '../../src/config.ts';
+import { listVariables, readConfig } from '../../src/config.ts';
 import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 
@@ -139,7 +139,7 @@ describe('deploy/migrate.md', () => {
   });
 
   test('names variables, presets and conditions that exist', () => {
-    const variables: readonly string[] = VARIABLES.map(({ name }) => name);
+    const variables: readonly string[] = listVariables(KINDS).map(({ name }) => name);
     for (const [name] of page.matchAll(/LASTSCRAPE_[A-Z_]+/g)) assert.ok(variables.includes(name), name);
     const conditions = CONDITION_KINDS.map(({ name }) => `${name}:`);
     const known = [...conditions, 'signal:'];

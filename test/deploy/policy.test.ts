@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { readConfig, VARIABLES } from '../../src/config.ts';
+import { listVariables, readConfig } from '../../src/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
 import { VERSION } from '../../src/version.ts';
 import { CONTEXT } from '../support/condition-context.ts';
@@ -38,9 +38,9 @@ function readCode(file: string): string {
  * What an annotation may set: every variable but LASTSCRAPE_EXIT_ZERO (the policies set it themselves, since a mistake in an annotation
  * must not fail a test) and LASTSCRAPE_TERMINATION_LOG (the path is the kubelet's).
  */
-const ANNOTATED = VARIABLES.map(({ name }) => name).filter(
-  (name) => name !== 'LASTSCRAPE_EXIT_ZERO' && name !== 'LASTSCRAPE_TERMINATION_LOG',
-);
+const ANNOTATED = listVariables({ conditions: CONDITION_KINDS })
+  .map(({ name }) => name)
+  .filter((name) => name !== 'LASTSCRAPE_EXIT_ZERO' && name !== 'LASTSCRAPE_TERMINATION_LOG');
 
 function annotationOf(variable: string): string {
   return `lastscrape.dev/${variable.replace('LASTSCRAPE_', '').toLowerCase().replaceAll('_', '-')}`;

@@ -150,7 +150,7 @@ async function watch(
   };
   const pod = openPodSource(server.env, '1.2.3', environment);
   const conditions = entries.map((entry) => {
-    const parsed = containerKind.read(entry, { pid: 1, pod, sidecars });
+    const parsed = containerKind.read(entry, { pid: 1, pod, names: sidecars });
     assert.ok('value' in parsed, entry);
     return parsed.value;
   });

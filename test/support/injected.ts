@@ -58,7 +58,7 @@ export function readPod(name: PodName): Pod {
   return parse(readFileSync(join(FIXTURES, 'pods', `${name}.yaml`), 'utf8'));
 }
 
-/** Pods with the exporter that are no master of the operator, by what is wrong with their labels; they stay as they are, too. */
+/** Pods with the exporter that stay as they are as well, by why: no master of the operator, or lastscrape under another name. */
 export function readStrangers(): Readonly<Record<string, Pod>> {
   const pod = readPod('regular');
   const { 'performance-test-pod-name': name, ...unnamed } = pod.metadata.labels ?? {};
@@ -68,11 +68,23 @@ export function readStrangers(): Readonly<Record<string, Pod>> {
     'master not at the end': { ...pod.metadata.labels, 'performance-test-pod-name': `${name}-0` },
     'not the operator': { ...pod.metadata.labels, 'managed-by': 'somebody-else' },
   };
+  const others: Readonly<Record<string, Container>> = {
+    'its image, from a registry': { name: 'watcher', image: 'registry.example:5000/tools/lastscrape:0.1.0' },
+    'its image, by digest': { name: 'watcher', image: `lastscrape@sha256:${'0'.repeat(64)}` },
+    'its variables': { name: 'watcher', image: 'watcher', env: [{ name: 'LASTSCRAPE_TTL', value: '2m' }] },
+  };
   const strangers = Object.entries(labels).map(([what, own]) => [
     what,
     { ...pod, metadata: { ...pod.metadata, labels: own } },
   ]);
-  return Object.fromEntries(strangers);
+  const seconds = Object.entries(others).map(([what, container]) => [
+    what,
+    {
+      ...pod,
+      spec: { ...pod.spec, containers: [...pod.spec.containers, { imagePullPolicy: 'IfNotPresent', ...container }] },
+    },
+  ]);
+  return Object.fromEntries([...strangers, ...seconds]);
 }
 
 /** The pod that a real API server made of it with deploy/policy.yaml applied, normalised. */

@@ -71,8 +71,8 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'forgets the ports of the service in the proof',
     file: 'src/act/http-target.ts',
-    find: 'lookFor([quitPort, ...servicePorts], signal)',
-    replace: 'lookFor([quitPort], signal)',
+    find: 'findListener([quitPort, ...servicePorts], timeoutMs, signal)',
+    replace: 'findListener([quitPort], timeoutMs, signal)',
     tests: 'test/act/http-target.test.ts',
   },
   {
@@ -84,10 +84,10 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'says nothing of a mesh proxy that is not the last',
-    file: 'src/act/order.ts',
+    file: 'src/decide/target-warnings.ts',
     find: 'if (isMesh && later.length > 0)',
     replace: 'if (isMesh && later.length > 99)',
-    tests: 'test/act/order.test.ts',
+    tests: 'test/decide/target-warnings.test.ts',
   },
   {
     name: 'starts the baseline after the settle time',
@@ -155,7 +155,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ignores a second signal',
-    file: 'src/main.ts',
+    file: 'src/signals.ts',
     find: "      second.abort('interrupted');\n",
     replace: '',
     tests: 'test/binary/phases.test.ts',

@@ -8,7 +8,7 @@ import type { TargetContext } from './target.ts';
 /** What sends a signal. */
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 
-/** What became of a signal; `why`: one of them may not be signalled. */
+/** The result of sending a signal; `why`: one of them may not be signalled. */
 export type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
 
 /** The signals that end a program, with their numbers on Linux (signal(7)); a program may take them for something else. */
@@ -40,7 +40,7 @@ export async function sendSignal(
       if ((error as NodeJS.ErrnoException).code === 'EPERM') refusedPid ??= each.pid;
     }
   }
-  return { reached, why: refusedPid === null ? null : await forbidden(refusedPid) };
+  return { reached, why: refusedPid === null ? null : await describeRefusal(refusedPid) };
 }
 
 /** Why this process may not be signalled, with what to do; null: it may, or is gone. */
@@ -48,13 +48,13 @@ export async function findSignalProblem({ pid }: ProcessId, { kill }: Sender): P
   try {
     kill(pid, 0);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EPERM') return forbidden(pid);
+    if ((error as NodeJS.ErrnoException).code === 'EPERM') return describeRefusal(pid);
   }
   return null;
 }
 
 /** kill(2): the sender's real or effective UID must be that of the target, or it must have CAP_KILL. */
-async function forbidden(pid: number): Promise<string> {
+async function describeRefusal(pid: number): Promise<string> {
   const [theirs, own] = [await readUid(pid), await readUid('self')];
   // Kubernetes gives an added capability to a program of root only (kubernetes/kubernetes issue 56374).
   return `PID ${pid} runs as UID ${theirs ?? 'unknown'} and lastscrape as UID ${own ?? 'unknown'}, which may not signal it; set the same runAsUser for both, or run lastscrape as root with the capability KILL`;

@@ -1,0 +1,77 @@
+// How the text of a variable becomes a value, and back: durations, counts, switches, URLs, paths. Pure.
+// A problem is the end of the sentence "must be …"; a value is never repaired.
+
+import type { LogLevel } from './decide/messages.ts';
+import type { ParseResult } from './parse-result.ts';
+
+/** Longest duration: a year. */
+const DURATION_MAX_MS = 365 * 24 * 3_600_000;
+const SCRAPES_MAX = 1_000;
+
+/** `500ms`, `90s`, `1m30s`, `2h`, each unit at most once and the largest first; a bare integer is seconds. */
+export function parseDuration(text: string, minMs = 0): ParseResult<number> {
+  const [match, h = 0, m = 0, s = 0, ms = 0] = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text) ?? [];
+  const isBare = /^\d+$/.test(text);
+  const valueMs = isBare
+    ? Number(text) * 1_000
+    : Number(h) * 3_600_000 + Number(m) * 60_000 + Number(s) * 1_000 + Number(ms);
+  if (!isBare && (match === undefined || match === ''))
+    return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
+  if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };
+  if (valueMs > DURATION_MAX_MS) return { problem: `at most ${formatDuration(DURATION_MAX_MS)}` };
+  return { value: valueMs };
+}
+
+/** A duration as `parseDuration` reads it: `500ms`, `90s` as `1m30s`. */
+export function formatDuration(ms: number): string {
+  if (ms === 0) return '0';
+  const units = [
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1_000],
+    ['ms', 1],
+  ] as const;
+  let leftMs = ms;
+  return units
+    .map(([unit, unitMs]) => {
+      const count = Math.floor(leftMs / unitMs);
+      leftMs -= count * unitMs;
+      return count === 0 ? '' : `${count}${unit}`;
+    })
+    .join('');
+}
+
+/** How many scrapes to wait for. */
+export function parseScrapes(text: string): ParseResult<number> {
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count > SCRAPES_MAX) return { problem: `a whole number from 0 to ${SCRAPES_MAX}` };
+  return { value: count };
+}
+
+/** The exporter's URL. */
+export function parseMetricsUrl(text: string): ParseResult<URL> {
+  const url = URL.parse(text);
+  if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '') {
+    return { problem: 'an http: URL without user and password, such as "http://localhost:9646/metrics"' };
+  }
+  return { value: url };
+}
+
+/** An absolute path of a file; null for `none`. */
+export function parseTombstonePath(text: string): ParseResult<string | null> {
+  if (text === 'none') return { value: null };
+  if (!/^\/.*[^/]$/.test(text)) return { problem: '"none" or an absolute path such as "/graveyard/lastscrape"' };
+  return { value: text };
+}
+
+/** `true` or `false`, and nothing that means the same. */
+export function parseBoolean(text: string): ParseResult<boolean> {
+  if (text !== 'true' && text !== 'false') return { problem: '"true" or "false"' };
+  return { value: text === 'true' };
+}
+
+/** The least level that is logged. */
+export function parseLogLevel(text: string): ParseResult<LogLevel> {
+  if (text === 'debug' || text === 'info' || text === 'warn' || text === 'error') return { value: text };
+  return { problem: '"debug", "info", "warn" or "error"' };
+}

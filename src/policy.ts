@@ -1,0 +1,20 @@
+// What the rules decide by, from a configuration. Pure.
+
+import type { Config } from './config.ts';
+import type { Policy } from './decide/model.ts';
+
+/** What `step` decides by. */
+export function buildPolicy({ limits, conditions, targets, quitTimeoutMs, isDryRun }: Config): Policy {
+  return {
+    limits,
+    conditions: conditions.map(({ metricName }) => ({ isMetric: metricName !== null })),
+    targets: targets.map(({ name, request, needsMs = 0, force }) => ({
+      name,
+      request,
+      needsMs,
+      canForce: force !== undefined,
+    })),
+    quitTimeoutMs,
+    isDryRun,
+  };
+}

@@ -1,0 +1,240 @@
+// One run: puts the parts of a configuration together, drives the loop, and turns its end into log, report and exit code.
+
+import { findForgottenMesh } from './act/mesh.ts';
+import { PRESETS } from './act/presets.ts';
+import { writeTerminationMessage } from './act/termination-message.ts';
+import { openTombstone } from './act/tombstone.ts';
+import { listWarnings, warnOfOthers } from './check.ts';
+import type { Clock } from './clock.ts';
+import type { Config, Misconfigured, ReportSettings, TerminationLog } from './config.ts';
+import { formatDuration } from './config-values.ts';
+import type { LogLevel } from './decide/messages.ts';
+import {
+  buildBugReport,
+  buildMisconfiguredReport,
+  buildReport,
+  EXIT,
+  fitReport,
+  type Report,
+} from './decide/report.ts';
+import type { State } from './decide/state.ts';
+import type { Exit, Host, SignalName } from './host.ts';
+import { type Log, openLog } from './log.ts';
+import { type LoopParts, runLoop } from './loop.ts';
+import { type Exporter, openExporter } from './observe/exporter.ts';
+import { beginObservation } from './observe/observation.ts';
+import { buildPolicy } from './policy.ts';
+import { redactUrl } from './redact.ts';
+import { settleBefore } from './settle.ts';
+import type { ReceivedSignals } from './signals.ts';
+import { VERSION } from './version.ts';
+
+/** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
+const CLOSE_TIMEOUT_MS = 1_000;
+/** Longest search for another lastscrape, and for a mesh's proxy. */
+const SEARCH_TIMEOUT_MS = 1_000;
+
+/** Watches, holds, quits and reports. Rejects on a bug only, and before anything is watched. */
+export async function run(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
+  const { terminationLog } = config;
+  const policy = buildPolicy(config);
+  const log = openRunLog(host, config.logLevel);
+  let hasWriteFailed = false;
+  const write = (report: Report) => {
+    const problem = writeReport(terminationLog, report);
+    if (problem === null || hasWriteFailed) return;
+    hasWriteFailed = true;
+    log.write({ id: 'messageUnwritable', fields: { problem } });
+  };
+  const tombstone =
+    config.tombstonePath === null || config.isDryRun
+      ? null
+      : openTombstone({
+          path: config.tombstonePath,
+          pid: host.pid,
+          time: () => formatTime(host.wallMs()),
+          warn: (problem) => log.write({ id: 'tombstoneUnwritable', fields: { problem } }),
+        });
+  const onBug = (error: unknown): number => {
+    const code = reportBug(host, config, error, log);
+    tombstone?.close(code);
+    return code;
+  };
+  host.onUncaught(onBug);
+  const report = (state: State, isFinished: boolean) =>
+    fitReport(
+      buildReport({
+        state,
+        policy,
+        nowMs: host.nowMs(),
+        toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
+        isFinished,
+        version: VERSION,
+      }),
+    );
+
+  log.write({ id: 'watching', fields: planFields(config) });
+  listWarnings(config).forEach(log.write);
+  try {
+    (await settleBefore(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    const exporter = openConfiguredExporter(config);
+    const state = await watch(host, config, exporter, signals, {
+      log: log.write,
+      beforeQuit() {
+        tombstone?.declareDead();
+        if (config.tombstonePath !== null && config.isDryRun) {
+          const fields = { path: config.tombstonePath };
+          log.write({ id: 'tombstoneSkipped', fields });
+        }
+      },
+      progress: (now) => write(report(now, false)),
+    });
+    if (signals.terminatedAtMs === null) {
+      // A pod that is being stopped ends its proxies by itself.
+      const found = findForgottenMesh(config.targets, PRESETS);
+      (await settleBefore(found, signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    }
+    const built = report(state, true);
+    const code = findExitCode(signals.secondName, built.exitCode);
+    const final = { ...built, exitCode: code };
+    write(final);
+    const exitCode = config.isExitZero ? EXIT.done : code;
+    tombstone?.close(exitCode);
+    log.report(final);
+    const isClosed = await close(exporter, signals.second);
+    return { code: exitCode, isUrgent: signals.secondName !== null || !isClosed };
+  } catch (error) {
+    return { code: onBug(error), isUrgent: true };
+  }
+}
+
+function findExitCode(secondName: SignalName | null, exitCode: number | null): number {
+  if (secondName === 'SIGINT') return EXIT.interrupted;
+  return secondName === 'SIGTERM' ? EXIT.done : (exitCode ?? EXIT.done);
+}
+
+/** Reports on stderr and in the termination message that nothing can be done with this configuration. */
+export function reportMisconfigured(host: Host, { problems, terminationLog }: Misconfigured): void {
+  host.stderr(`${problems.join('\n')}\n`);
+  const problem = writeReport(terminationLog, fitReport(buildMisconfiguredReport(problems, VERSION)));
+  if (problem !== null) host.stderr(`${problem}\n`);
+}
+
+/** Tells of a bug in the log, in the report and in the termination message; returns the exit code. */
+export function reportBug(
+  host: Host,
+  { isExitZero, terminationLog }: ReportSettings,
+  error: unknown,
+  log = openRunLog(host, 'info'),
+): number {
+  const summary = redactUrl(error instanceof Error ? error.message : String(error));
+  const report = fitReport(buildBugReport(summary, VERSION));
+  log.write({ id: 'bug', fields: { error: describeError(error) } });
+  const problem = writeReport(terminationLog, report);
+  if (problem !== null) {
+    log.write({ id: 'messageUnwritable', fields: { problem } });
+  }
+  log.report(report);
+  return isExitZero ? EXIT.done : EXIT.bug;
+}
+
+/** What was thrown, for a person: with its stack, and without secrets of a URL. */
+export function describeError(error: unknown): string {
+  return redactUrl(error instanceof Error ? (error.stack ?? error.message) : String(error));
+}
+
+/**
+ * Stays until main has ended, although the configuration is wrong: an ended container makes the pod NotReady, and main's
+ * Services would lose it. `config` is what main is watched by; nothing is held or stopped, and only a main that was never
+ * seen is told of.
+ */
+export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
+  const exporter = openConfiguredExporter(config);
+  const state = await watch(host, config, exporter, signals, {
+    log: () => {},
+    beforeQuit: () => {},
+    progress: () => {},
+  });
+  if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {
+    const conditions = config.conditions.map(({ text }) => text).join(',');
+    const waited = formatDuration(config.limits.startTimeoutMs);
+    host.stderr(
+      `Cannot wait for main any longer: ${conditions} showed nothing alive for ${waited}; correct the configuration\n`,
+    );
+  }
+  const isClosed = await close(exporter, signals.second);
+  return { code: EXIT.done, isUrgent: signals.secondName !== null || !isClosed };
+}
+
+/** Closes what is open, if anything; false where that did not end in time, or before the signal. */
+export async function close(
+  opened: { readonly close: () => Promise<void> } | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (opened === null) return true;
+  return (
+    (await settleBefore(
+      opened.close().then(() => true),
+      signal,
+      CLOSE_TIMEOUT_MS,
+    )) ?? false
+  );
+}
+
+function openConfiguredExporter({ conditions, isExporterRead, metricsUrl }: Config): Exporter | null {
+  const metricNames = conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
+  return isExporterRead ? openExporter(metricsUrl, metricNames, VERSION) : null;
+}
+
+/** Runs the loop with the real parts of the configuration. */
+function watch(
+  host: Host,
+  config: Config,
+  exporter: Exporter | null,
+  signals: ReceivedSignals,
+  callbacks: Pick<LoopParts, 'log' | 'beforeQuit' | 'progress'>,
+): ReturnType<typeof runLoop> {
+  const clock = openClock(host);
+  const sources = { conditions: config.conditions, readExporter: exporter?.read ?? null };
+  return runLoop({
+    policy: buildPolicy(config),
+    clock,
+    signals,
+    observe: (effect) => beginObservation(sources, clock, effect),
+    targets: config.targets,
+    ...callbacks,
+  });
+}
+
+function openRunLog(host: Host, level: LogLevel): Log {
+  return openLog({ level, print: host.stdout, time: () => formatTime(host.wallMs()) });
+}
+
+function formatTime(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
+
+function openClock({ nowMs }: Host): Clock {
+  return {
+    nowMs,
+    after(ms, callback) {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+function writeReport({ path, isChosen }: TerminationLog, report: Report): string | null {
+  return writeTerminationMessage(path, isChosen, JSON.stringify(report));
+}
+
+function planFields({ conditions, targets, limits, isDryRun }: Config): Readonly<Record<string, unknown>> {
+  return {
+    version: VERSION,
+    doneWhen: conditions.map(({ text }) => text).join(','),
+    scrapes: limits.scrapesWantedCount,
+    ttlSeconds: limits.ttlMs / 1000,
+    quit: targets.length === 0 ? 'none' : targets.map(({ name }) => name).join(','),
+    ...(isDryRun ? { dryRun: true } : {}),
+  };
+}
