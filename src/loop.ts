@@ -47,8 +47,8 @@ export type LoopParts = {
  * Rejects on a bug only.
  */
 export async function runLoop(parts: LoopParts): Promise<State> {
-  const { clock, signals } = parts;
-  let decision: Decision = begin(clock.nowMs());
+  const { policy, clock, signals } = parts;
+  let decision: Decision = begin(clock.nowMs(), policy);
   parts.progress(decision.state);
   while (!signals.second.aborted) {
     const before: Decision = decision;
@@ -96,40 +96,38 @@ async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decisio
   return step(now, { kind: 'observed', observation }, policy);
 }
 
-/** Performs one effect of quitting; a signal that came meanwhile is told first. */
-async function quit(parts: LoopParts, { state, ...decision }: QuitDecision, effect: QuitEffect): Promise<QuitDecision> {
-  const { policy, signals } = parts;
+/** Performs one effect of quitting. */
+async function quit(parts: LoopParts, decision: QuitDecision, effect: Exclude<QuitEffect, { kind: 'done' }>) {
   const event = await perform(parts, effect);
-  if (signals.second.aborted || event === null) return { ...decision, state, log: [] };
-  if (state.facts.terminatedAtMs !== null || signals.terminatedAtMs === null) return step(state, event, policy);
-  const told = step(state, { kind: 'signalled', atMs: signals.terminatedAtMs }, policy);
-  told.log.forEach(parts.log);
-  return step(told.state, event, policy);
+  if (parts.signals.second.aborted) return { ...decision, log: [] };
+  return step(decision.state, event, parts.policy);
 }
 
-/** null: there is nothing to perform. */
-async function perform(parts: LoopParts, effect: QuitEffect): Promise<QuitEvent | null> {
-  if (effect.kind === 'resume' || effect.kind === 'done') return null;
-  const { clock, signals } = parts;
+async function perform(parts: LoopParts, effect: Exclude<QuitEffect, { kind: 'done' }>): Promise<QuitEvent> {
+  const { signals } = parts;
   const target = parts.targets[effect.index] as Target;
   switch (effect.kind) {
     case 'ask': {
       const answer = await ask(parts, target, effect.timeoutMs);
       const leaves = answer.kind === 'signalled' ? (target.signalLeaves?.(answer.signal) ?? {}) : {};
-      return { kind: 'asked', atMs: clock.nowMs(), answer, hint: target.hint(answer), leaves };
+      return { kind: 'asked', ...readTimes(parts), answer, hint: target.hint(answer), leaves };
     }
     case 'probe': {
       await pause(parts, effect.atMs, [signals.second]);
       const probe = await target.probe(effect.timeoutMs, signals.second);
-      return { kind: 'probed', atMs: clock.nowMs(), probe };
+      return { kind: 'probed', ...readTimes(parts), probe };
     }
     case 'force': {
       const forced = await target.force?.(effect.count, effect.answer);
       const result = forced ?? ({ kind: 'impossible', why: 'there is no way to force it' } as const);
       const leaves = result.kind === 'signalled' ? (target.signalLeaves?.(result.signal) ?? {}) : {};
-      return { kind: 'forced', atMs: clock.nowMs(), result, leaves };
+      return { kind: 'forced', ...readTimes(parts), result, leaves };
     }
   }
+}
+
+function readTimes({ clock, signals }: LoopParts): { atMs: number; terminatedAtMs: number | null } {
+  return { atMs: clock.nowMs(), terminatedAtMs: signals.terminatedAtMs };
 }
 
 /** One request; the first signal ends one that hangs, since less time is left from then on. */

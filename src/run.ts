@@ -218,7 +218,8 @@ function openClock({ nowMs }: Host): Clock {
   return {
     nowMs,
     after(ms, callback) {
-      const timer = setTimeout(callback, ms);
+      // A timer of Node may come up to 1 ms early: never before a limit that is waited for.
+      const timer = setTimeout(callback, Math.ceil(ms) + 1);
       return () => clearTimeout(timer);
     },
   };

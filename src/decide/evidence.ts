@@ -12,6 +12,8 @@ const STALL_MS = 2_000;
 /** What an observation showed of main. */
 export type Evidence = {
   readonly isAlive: boolean;
+  /** The exporter refuses connections. */
+  readonly isRefused: boolean;
   /** Every condition shows that main is not alive now. */
   readonly isNotAlive: boolean;
   readonly isDone: boolean;
@@ -30,7 +32,8 @@ export type Evidence = {
 /** Judges an observation; `facts` are those from before it. */
 export function judgeObservation(observation: Observation, facts: Facts, { conditions: rows }: Policy): Evidence {
   const { startedAtMs, atMs, allowedMs, exporter } = observation;
-  const isStalled = atMs - startedAtMs > allowedMs + STALL_MS;
+  // Only once in a row: a process that is always so slow must keep its limits all the same.
+  const isStalled = atMs - startedAtMs > allowedMs + STALL_MS && !facts.isStalled;
   const conditions = observation.conditions.map((condition, index) => {
     const isRepeated =
       condition.kind === 'done' &&
@@ -43,7 +46,7 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
   const metrics = conditions.filter((_, index) => rows[index]?.isMetric);
   const others = conditions.filter((_, index) => !rows[index]?.isMetric);
   const isAlive = conditions.some(({ kind }) => kind === 'alive');
-  const isRefused = exporter.kind === 'refused';
+  const isRefused = exporter.kind === 'refused' && !isStalled;
   const isDone = (condition: ConditionObservation) => condition.kind === 'done';
   const text = conditions
     .flatMap((condition) => ('seen' in condition ? [condition.seen] : 'why' in condition ? [condition.why] : []))
@@ -51,6 +54,7 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
   return {
     isAlive,
     // Where the exporter refuses, nothing of main can be read there, and nothing is lost that could be scraped.
+    isRefused,
     isNotAlive: conditions.every(
       (condition, index) =>
         isDone(condition) || condition.kind === 'notStarted' || (isRefused && rows[index]?.isMetric === true),
@@ -72,6 +76,7 @@ export function beginSeries(observation: Observation, history: PollHistory): Ser
     provenCount: 1,
     count: advanceCount(beginCount(observation.atMs - BASELINE_MAX_MS), observation, history),
     isExporterRestarted: hasRestarted(history, observation),
+    hasAnswered: observation.exporter.kind === 'answered',
   };
 }
 
@@ -89,6 +94,7 @@ export function advanceSeries(
     provenCount: series.provenCount + (isProven ? 1 : 0),
     count: advanceCount(series.count, observation, history),
     isExporterRestarted: series.isExporterRestarted || hasRestarted(history, observation),
+    hasAnswered: series.hasAnswered || observation.exporter.kind === 'answered',
   };
 }
 

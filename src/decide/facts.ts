@@ -15,6 +15,7 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     wasAliveBefore:
       facts.wasAliveBefore || (facts.aliveSinceMs === null && !evidence.isAlive && evidence.provesWasAlive),
     isBlind: observed.length === 0 ? facts.isBlind : observed.some(({ kind }) => kind === 'blind'),
+    isStalled: evidence.isStalled,
     seenText: evidence.text,
     totals: exporter.kind === 'answered' ? mergeTotals(facts.totals, exporter.totals) : facts.totals,
     answerNumbers: conditions.map((condition, index) =>

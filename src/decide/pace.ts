@@ -1,7 +1,7 @@
 // When to observe again, and until when that may take: the pace, and the limits that are near. Pure.
 
 import { hasHold, type Limits, type Policy } from './model.ts';
-import type { ObserveEffect, Series, WatchEvent, WatchState } from './state.ts';
+import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from './state.ts';
 
 /** From the start of one observation to the start of the next once "done" was seen; POLL where that is shorter. */
 export const DONE_PACE_MS = 500;
@@ -14,19 +14,19 @@ export const IN_FLIGHT_WAIT_MS = 10_000;
 /** How long the exporter may be read where a limit is over, or a signal has just come: what hangs must not keep either waiting. */
 export const SHORT_READ_MS = 1_000;
 
+/** The first observation of a run, which begins at `nowMs`. */
+export function firstObserve(state: WatchState, nowMs: number, policy: Policy): ObserveEffect {
+  return { kind: 'observe', atMs: nowMs, readByMs: findNearestLimit(state, nowMs, policy) };
+}
+
 /** The next observation after an event; a late one is not made up. */
 export function nextObserve(state: WatchState, event: WatchEvent, policy: Policy): ObserveEffect {
-  if (event.kind === 'signalled') {
-    return { kind: 'observe', atMs: event.atMs, readByMs: event.atMs, readMinMs: SHORT_READ_MS };
-  }
-  const limitMs = findNearestLimit(state, event.observation.atMs, policy);
-  const atMs = findNextMs(state, event, policy);
-  return {
-    kind: 'observe',
-    atMs: limitMs === null ? atMs : Math.max(event.observation.atMs, Math.min(atMs, limitMs)),
-    readByMs: limitMs,
-    readMinMs: SHORT_READ_MS,
-  };
+  if (event.kind === 'signalled') return { kind: 'observe', atMs: event.atMs, readByMs: event.atMs };
+  const { observation } = event;
+  const limitMs = findNearestLimit(state, observation.readAtMs, policy);
+  const nextMs = findNextMs(state, event, policy);
+  const atMs = limitMs === null ? nextMs : Math.max(observation.atMs, Math.min(nextMs, limitMs));
+  return { kind: 'observe', atMs, readByMs: limitMs };
 }
 
 function findNextMs(
@@ -36,6 +36,9 @@ function findNextMs(
 ): number {
   const { startedAtMs, atMs } = observation;
   const tookMs = atMs - startedAtMs;
+  const startEndMs = facts.startedAtMs + limits.startTimeoutMs;
+  const isStartOver = isStartLimited({ facts, phase }, limits) && atMs >= startEndMs && startedAtMs < startEndMs;
+  if (isStartOver) return atMs;
   const done = phase.kind === 'running' || (phase.kind === 'waiting' && facts.wasAliveBefore) ? phase.done : null;
   if (phase.kind === 'holding' || done !== null || facts.terminatedAtMs !== null) {
     const paceMs = Math.min(DONE_PACE_MS, limits.pollMs);
@@ -50,22 +53,43 @@ function findNextMs(
 }
 
 /** When the hold for an end that is not settled yet would be over, settled by then at least. */
-export function findTtlEnd({ sinceMs }: Series, { ttlMs, settleMs }: Limits): number {
-  return sinceMs + Math.max(ttlMs, settleMs);
+export function findHoldEnd({ sinceMs }: Series, limits: Limits): number {
+  return sinceMs + Math.max(hasHold(limits) ? limits.ttlMs : 0, limits.settleMs);
 }
 
-/** The nearest limit that may decide by the next observation, though it be over; null where there is none. */
-function findNearestLimit({ facts, phase }: WatchState, atMs: number, { limits }: Policy): number | null {
+/** When main has run for too long; null: never. An end that is being settled by then is waited for. */
+export function findRunEnd(
+  { aliveSinceMs }: Facts,
+  { done }: Running,
+  { runTimeoutMs, settleMs }: Limits,
+): number | null {
+  if (runTimeoutMs === 0 || aliveSinceMs === null) return null;
+  const runEndMs = aliveSinceMs + runTimeoutMs;
+  return done === null || done.sinceMs >= runEndMs ? runEndMs : Math.max(runEndMs, done.sinceMs + settleMs);
+}
+
+/** Whether START_TIMEOUT may decide. */
+function isStartLimited({ facts, phase }: WatchState, { startTimeoutMs }: Limits): boolean {
+  const isWaiting = phase.kind === 'waiting' && !facts.wasAliveBefore;
+  return isWaiting && startTimeoutMs > 0 && !facts.isBlind && facts.terminatedAtMs === null;
+}
+
+/** The nearest limit that may decide by the next observation; null where there is none. `atMs`: what was read last. */
+function findNearestLimit(state: WatchState, atMs: number, { limits }: Policy): number | null {
+  const { facts, phase } = state;
   const ends: number[] = [];
   if (facts.terminatedAtMs !== null) ends.push(facts.terminatedAtMs + limits.terminationGraceMs);
-  else if (phase.kind === 'waiting' && limits.startTimeoutMs > 0 && !facts.wasAliveBefore && !facts.isBlind) {
-    ends.push(facts.startedAtMs + limits.startTimeoutMs);
-  }
+  // Once it is over, the observation that decides has its whole time: this is no hard limit.
+  const startEndMs = facts.startedAtMs + limits.startTimeoutMs;
+  if (isStartLimited(state, limits) && startEndMs > atMs) ends.push(startEndMs);
   if (phase.kind === 'running') {
-    if (limits.runTimeoutMs > 0 && facts.aliveSinceMs !== null) ends.push(facts.aliveSinceMs + limits.runTimeoutMs);
-    // Where the end was seen and the exporter hangs since, the TTL ends that, too; one that is past decided nothing.
-    const ttlEndMs = phase.done === null || !hasHold(limits) ? 0 : findTtlEnd(phase.done, limits);
-    if (ttlEndMs > atMs) ends.push(ttlEndMs);
+    const runEndMs = findRunEnd(facts, phase, limits);
+    if (runEndMs !== null) ends.push(runEndMs);
+  }
+  if (phase.kind !== 'holding' && phase.done !== null && (phase.kind === 'running' || facts.wasAliveBefore)) {
+    // Where the end was seen and the exporter hangs since; a limit that is past decided nothing.
+    const holdEndMs = findHoldEnd(phase.done, limits);
+    if (holdEndMs > atMs) ends.push(holdEndMs);
   }
   if (phase.kind === 'holding') {
     ends.push(phase.mainEndedAtMs + limits.ttlMs);

@@ -24,21 +24,19 @@ export function beginQuitting(state: QuitState, log: readonly LogEntry[], policy
 
 /** Decides what an event means for the target that is being asked. */
 export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Policy): QuitDecision {
+  const told = tellSignal(state, event, policy);
+  const { target } = told.phase;
+  if (target === null) throw new Error('Bug: no target is being asked');
+  return moveTarget(told, target, event, event.atMs, logEvent(event, readPolicy(told, policy)), policy);
+}
+
+/** The state with the first signal in it, where that came meanwhile: less time is left. */
+function tellSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy: Policy): QuitState {
   const { facts, phase } = state;
-  if (event.kind === 'signalled') {
-    const signalled: QuitState = { facts: { ...facts, terminatedAtMs: facts.terminatedAtMs ?? event.atMs }, phase };
-    if (phase.target === null) return { kind: 'quitting', state: signalled, log: [], next: { kind: 'done' } };
-    const target = shortenTarget(phase.target, readTime(signalled, event.atMs, policy));
-    // What was asked or waited for goes on; its own event comes next.
-    return {
-      kind: 'quitting',
-      state: { ...signalled, phase: { ...phase, target } },
-      log: [],
-      next: { kind: 'resume' },
-    };
-  }
-  if (phase.target === null) throw new Error('Bug: no target is being asked');
-  return moveTarget(state, phase.target, event, event.atMs, logEvent(event, readPolicy(state, policy)), policy);
+  if (facts.terminatedAtMs !== null || terminatedAtMs === null || phase.target === null) return state;
+  const told: QuitState = { facts: { ...facts, terminatedAtMs }, phase };
+  const target = shortenTarget(phase.target, readTime(told, atMs, policy));
+  return { facts: told.facts, phase: { ...phase, target } };
 }
 
 /** When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one. */
@@ -100,7 +98,7 @@ function buildTargetReport(
 }
 
 /** What is worth a line of an event: what a signal leaves behind is seen outside of this run, as an exit code. */
-function logEvent(event: Exclude<QuitEvent, { kind: 'signalled' }>, { name }: TargetPolicy): readonly LogEntry[] {
+function logEvent(event: QuitEvent, { name }: TargetPolicy): readonly LogEntry[] {
   if (event.kind === 'probed') return [];
   if (event.kind === 'asked') {
     const { answer, leaves } = event;

@@ -146,7 +146,9 @@ function findHint({ facts, phase }: State, outcome: RunOutcome): string | null {
       ? 'the exporter showed no promhttp scrape counter after main ended'
       : 'the exporter gave no answer after main ended';
   }
-  return facts.warned.includes('nobodyScraped') ? MESSAGES.nobodyScraped.text : null;
+  const { count, wasScrapedBefore } = facts.running;
+  const isNobody = facts.warned.includes('nobodyScraped') && count.isNobody && !wasScrapedBefore;
+  return isNobody ? MESSAGES.nobodyScraped.text : null;
 }
 
 function buildFinal({ facts }: State): NonNullable<Report['final']> {

@@ -15,6 +15,8 @@ export type Series = {
   readonly count: Count;
   /** The exporter was restarted within the series: its numbers are gone. */
   readonly isExporterRestarted: boolean;
+  /** The exporter answered within the series. */
+  readonly hasAnswered: boolean;
 };
 
 /** What is remembered in every phase. */
@@ -29,6 +31,8 @@ export type Facts = {
   readonly terminatedAtMs: number | null;
   /** Some condition could not be asked in the newest observation: then START_TIMEOUT decides nothing. */
   readonly isBlind: boolean;
+  /** This process stood still during the newest observation. */
+  readonly isStalled: boolean;
   /** What the newest observation saw, for the log; blank before the first. */
   readonly seenText: string;
   readonly totals: Totals;
@@ -60,7 +64,7 @@ export type Facts = {
 export type Reason =
   /** Every condition held, in two observations at least, for the settle time. */
   | 'settled'
-  /** Every condition but the metrics held, for 60 s or until the TTL was over, and a metric was unreadable. */
+  /** Every condition but the metrics held, for 60 s or until the hold would be over, and a metric was unreadable. */
   | 'settledWithoutMetric'
   /** The exporter refused while every other condition held: for 15 s, or after a signal or a scrape once. */
   | 'exporterGone'
@@ -133,39 +137,32 @@ export type WatchState = StateIn<WatchPhase>;
 export type QuitState = StateIn<Quitting>;
 export type State = StateIn<Phase>;
 
-/** The first signal came. */
-export type Signalled = { readonly kind: 'signalled'; readonly atMs: number };
-/** What can happen while main is watched. */
-export type WatchEvent = { readonly kind: 'observed'; readonly observation: Observation } | Signalled;
-/** What can happen to the target that is being asked; `atMs` is when it had happened. */
-export type QuitEvent =
-  /** `hint`: what this answer usually means where the target still runs. `leaves`: what a signal leaves behind, for the log. */
+/** What can happen while main is watched; `signalled`: the first signal came. */
+export type WatchEvent =
+  | { readonly kind: 'observed'; readonly observation: Observation }
+  | { readonly kind: 'signalled'; readonly atMs: number };
+/** What can happen to the target that is being asked. */
+export type QuitEvent = {
+  /** When it had happened. */
+  readonly atMs: number;
+  /** When the first signal came; null while none did. */
+  readonly terminatedAtMs: number | null;
+} /** `hint`: what this answer usually means where the target still runs. `leaves`: what a signal leaves behind, for the log. */ & (
   | {
       readonly kind: 'asked';
-      readonly atMs: number;
       readonly answer: Answer;
       readonly hint: string;
       readonly leaves: LogEntry['fields'];
     }
-  | { readonly kind: 'probed'; readonly atMs: number; readonly probe: Probe }
-  | {
-      readonly kind: 'forced';
-      readonly atMs: number;
-      readonly result: ForceResult;
-      readonly leaves: LogEntry['fields'];
-    }
-  | Signalled;
+  | { readonly kind: 'probed'; readonly probe: Probe }
+  | { readonly kind: 'forced'; readonly result: ForceResult; readonly leaves: LogEntry['fields'] }
+);
 
 /**
- * Observe everything at `atMs`. The exporter may be read until `readByMs` (null: no limit is near), and for `readMinMs` in any
- * case; the conditions after it get as long again as `readMinMs`.
+ * Observe everything at `atMs`. The exporter may be read until `readByMs`, which is the nearest limit (null: none is near), and
+ * for SHORT_READ_MS in any case; the conditions after it get as long again.
  */
-export type ObserveEffect = {
-  readonly kind: 'observe';
-  readonly atMs: number;
-  readonly readByMs: number | null;
-  readonly readMinMs: number;
-};
+export type ObserveEffect = { readonly kind: 'observe'; readonly atMs: number; readonly readByMs: number | null };
 
 /** What to do with the target `index`, counted from 0. */
 export type QuitEffect =
@@ -180,8 +177,6 @@ export type QuitEffect =
       readonly count: number;
       readonly answer: Answer | null;
     }
-  /** What is under way goes on; its event comes next. */
-  | { readonly kind: 'resume' }
   /** Nothing is left to do. */
   | { readonly kind: 'done' };
 
@@ -209,6 +204,7 @@ export function initialState(startedAtMs: number): WatchState {
       wasAliveBefore: false,
       terminatedAtMs: null,
       isBlind: false,
+      isStalled: false,
       seenText: '',
       totals: { requests: null, failures: null, users: null },
       answerNumbers: [],

@@ -5,7 +5,7 @@
 // While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quit.ts`) there is no way back.
 
 import type { Policy } from './model.ts';
-import { SHORT_READ_MS } from './pace.ts';
+import { firstObserve } from './pace.ts';
 import { decideQuitEvent } from './quit.ts';
 import {
   type Decision,
@@ -20,9 +20,9 @@ import {
 import { decideObserved, decideSignalled } from './watch.ts';
 
 /** The first decision: observe at once. */
-export function begin(nowMs: number): WatchDecision {
-  const next = { kind: 'observe', atMs: nowMs, readByMs: null, readMinMs: SHORT_READ_MS } as const;
-  return { kind: 'watching', state: initialState(nowMs), log: [], next };
+export function begin(nowMs: number, policy: Policy): WatchDecision {
+  const state = initialState(nowMs);
+  return { kind: 'watching', state, log: [], next: firstObserve(state, nowMs, policy) };
 }
 
 /** Decides what an event means; `state` is what the last decision returned, and the event is newer than every one before it. */

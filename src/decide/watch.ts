@@ -6,7 +6,7 @@ import { advanceSeries, beginSeries, type Evidence, isSettled, judgeObservation 
 import { advanceFacts } from './facts.ts';
 import type { LogEntry, MessageId } from './messages.ts';
 import { type HoldOutcome, hasHold, type Observation, type Policy } from './model.ts';
-import { findTtlEnd, IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
+import { findHoldEnd, findRunEnd, IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
 import { beginQuitting } from './quit.ts';
 import { advanceCount, hasRestarted, isQuiet } from './scrape-count.ts';
 import type { Decision, Facts, Holding, Reason, Running, Series, Waiting, WatchPhase, WatchState } from './state.ts';
@@ -60,9 +60,11 @@ export function decideSignalled({ facts, phase }: WatchState, atMs: number, poli
 }
 
 function decideWaiting(turn: Turn, phase: Waiting): Decision {
-  const { observation, evidence, policy } = turn;
+  const { before, observation, evidence, policy } = turn;
   const { settleMs, startTimeoutMs } = policy.limits;
-  const done = advance(phase.done, turn, evidence.isDone);
+  // What was seen before main is known to have run is from before it began.
+  const isNewlyKnown = turn.facts.wasAliveBefore && !before.wasAliveBefore;
+  const done = advance(isNewlyKnown ? null : phase.done, turn, evidence.isDone);
   if (evidence.isAlive) {
     log(turn, 'mainRunning', { seen: evidence.text });
     return runOn(turn, JUST_RUNNING);
@@ -72,11 +74,11 @@ function decideWaiting(turn: Turn, phase: Waiting): Decision {
       log(turn, 'mainHadEnded', {});
       return hold(turn, done, 'settled');
     }
-    if (isGraceOver(turn)) return quit(turn, { outcome: 'terminated', because: 'grace' });
+    if (isGraceOver(turn)) return endByGrace(turn, done);
     if (!evidence.isDone) {
       turn.facts = { ...turn.facts, aliveSinceMs: observation.atMs };
       log(turn, 'mainWasAlive', { seen: evidence.text });
-      return runOn(turn, { ...JUST_RUNNING, done });
+      return runOn(turn, { ...JUST_RUNNING, done, others: hasOthers(policy) ? done : null });
     }
     return watch(turn, { kind: 'waiting', done });
   }
@@ -86,9 +88,11 @@ function decideWaiting(turn: Turn, phase: Waiting): Decision {
   if (turn.facts.terminatedAtMs !== null) {
     // Only what is proven not to be alive was never started: anything else may end, and be scraped, within the grace.
     if (evidence.isNotAlive) return quit(turn, { outcome: 'neverStarted', because: 'signalBeforeStart' });
-    if (isGraceOver(turn)) return quit(turn, { outcome: 'terminated', because: 'grace' });
-  } else if (startTimeoutMs > 0 && !turn.facts.isBlind && isOver(turn, turn.facts.startedAtMs + startTimeoutMs)) {
-    return quit(turn, { outcome: 'neverStarted', because: 'startTimeout' });
+    if (isGraceOver(turn)) return endByGrace(turn, null);
+  } else if (startTimeoutMs > 0 && !turn.facts.isBlind && !evidence.isStalled) {
+    // No hard limit: an exporter that answers slowly has its whole time to say that main is up by now.
+    const isOverSinceItsStart = observation.startedAtMs >= turn.facts.startedAtMs + startTimeoutMs;
+    if (isOverSinceItsStart) return quit(turn, { outcome: 'neverStarted', because: 'startTimeout' });
   }
   return watch(turn, { kind: 'waiting', done });
 }
@@ -101,22 +105,22 @@ function decideRunning(turn: Turn, phase: Running): Decision {
   const done = advance(phase.done, turn, evidence.isDone);
   const others = advance(phase.others, turn, evidence.areOthersDone);
   const goneSinceMs = advanceGone(phase.goneSinceMs, turn);
-  if (done !== null && isSettled(done, observation, evidence.isDone, limits.settleMs))
+  if (done !== null && isSettled(done, observation, evidence.isDone, limits.settleMs)) {
     return hold(turn, done, 'settled');
-  if (others !== null && isRefused(turn)) {
+  }
+  if (others !== null && evidence.isRefused) {
+    const ended = done ?? others;
     // The scrapes were seen before the exporter went: there is nothing more to wait for.
-    const isScraped = done !== null && hasHold(limits) && done.count.seenCount >= limits.scrapesWantedCount;
-    if (isScraped && isSettled(others, observation, evidence.areOthersDone, 0)) return hold(turn, done, 'exporterGone');
-    if (isGone(goneSinceMs, turn)) {
-      return quit(turn, { outcome: 'exporterGone', because: 'exporterGone', mainEndedAtMs: others.sinceMs });
-    }
+    const isScraped = hasHold(limits) && ended.count.seenCount >= limits.scrapesWantedCount;
+    const isProven = isScraped && isSettled(others, observation, evidence.areOthersDone, 0);
+    if (isProven || isGone(goneSinceMs, turn)) return hold(turn, ended, 'exporterGone');
   }
   if (others !== null && evidence.isMetricUnreadable) {
-    // Main was seen to end, its exporter hangs since, and nothing can be scraped any more within the TTL.
-    const isTtlOver = done !== null && hasHold(limits) && isOver(turn, findTtlEnd(done, limits));
-    const afterMs = isTtlOver ? 0 : WITHOUT_METRIC_AFTER_MS;
+    // Main was seen to end, its exporter hangs since, and the hold would be over by now.
+    const isHoldOver = done !== null && isOver(turn, findHoldEnd(done, limits));
+    const afterMs = isHoldOver ? 0 : WITHOUT_METRIC_AFTER_MS;
     if (isSettled(others, observation, evidence.areOthersDone, afterMs)) {
-      const ended = isTtlOver ? done : others;
+      const ended = isHoldOver ? done : others;
       log(turn, 'metricGivenUp', { seconds: (observation.atMs - ended.sinceMs) / 1000, seen: evidence.text });
       return hold(turn, ended, 'settledWithoutMetric');
     }
@@ -127,31 +131,37 @@ function decideRunning(turn: Turn, phase: Running): Decision {
 /** Whether the run goes on, with everything of this observation already in `phase`. */
 function runOn(turn: Turn, phase: Running): Decision {
   const { observation, policy, facts } = turn;
-  const { runTimeoutMs } = policy.limits;
-  if (runTimeoutMs > 0 && facts.aliveSinceMs !== null && isOver(turn, facts.aliveSinceMs + runTimeoutMs)) {
-    return hold(turn, beginSeries(observation, turn.before.history), 'runTimeout');
+  const runEndMs = findRunEnd(facts, phase, policy.limits);
+  if (runEndMs !== null && isOver(turn, runEndMs)) {
+    return hold(turn, phase.done ?? beginSeries(observation, turn.before.history), 'runTimeout');
   }
-  if (isGraceOver(turn)) return quit(turn, { outcome: 'terminated', because: 'grace' });
+  if (isGraceOver(turn)) return endByGrace(turn, phase.done);
   warnWhileRunning(turn);
   return watch(turn, phase);
 }
 
+/** The grace is used up: main has ended where that was seen twice, though it was not settled yet. */
+function endByGrace(turn: Turn, done: Series | null): Decision {
+  if (done !== null && done.provenCount >= 2) return hold(turn, done, 'grace');
+  return quit(turn, { outcome: 'terminated', because: 'grace' });
+}
+
 function hold(turn: Turn, series: Series, because: Reason): Decision {
   const { limits } = turn.policy;
-  const { atMs, exporter } = turn.observation;
   log(turn, because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded', {
     seen: turn.evidence.text,
-    secondsAgo: (atMs - series.sinceMs) / 1000,
+    secondsAgo: (turn.observation.atMs - series.sinceMs) / 1000,
     scrapesWanted: limits.scrapesWantedCount,
     ttlSeconds: limits.ttlMs / 1000,
   });
+  const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
   return holdOn(turn, {
     kind: 'holding',
-    mainEndedAtMs: series.sinceMs,
+    mainEndedAtMs: sinceMs,
     because,
-    count: series.count,
-    isExporterRestarted: series.isExporterRestarted,
-    hasAnswered: series.count.baseline !== null || exporter.kind === 'answered',
+    count,
+    isExporterRestarted,
+    hasAnswered,
     goneSinceMs: null,
     scrapedAtMs: null,
   });
@@ -175,7 +185,7 @@ function decideHolding(turn: Turn, before: Holding): Decision {
 
 /** Whether the hold goes on, with everything of this observation already in `phase`. */
 function holdOn(turn: Turn, phase: Holding): Decision {
-  const { observation, facts, policy } = turn;
+  const { observation, evidence, facts, policy } = turn;
   const { limits } = policy;
   const end = (outcome: HoldOutcome) =>
     quit(turn, {
@@ -189,12 +199,13 @@ function holdOn(turn: Turn, phase: Holding): Decision {
   const isReached = phase.count.seenCount >= limits.scrapesWantedCount;
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
-  const isGoneNow = phase.isExporterRestarted || (isRefused(turn) && facts.hasAnswered);
+  const isGoneNow =
+    phase.isExporterRestarted || phase.because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
   if (scrapedAtMs !== null) {
     // A quit cuts an answer off: let the scrape in flight end first.
     const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
     const canCut = isQuiet(observation) || isWaitOver || isTtlOver || isGraceOver(turn);
-    if (canCut || isRefused(turn) || phase.isExporterRestarted) return end('scraped');
+    if (canCut || evidence.isRefused || phase.isExporterRestarted) return end('scraped');
   } else {
     if (isGoneNow || isGone(phase.goneSinceMs, turn)) return end('exporterGone');
     if (isTtlOver) return end('expired');
@@ -263,17 +274,13 @@ function advance(series: Series | null, { observation, before, evidence }: Turn,
 function advanceGone(sinceMs: number | null, turn: Turn): number | null {
   const { observation, evidence } = turn;
   if (observation.exporter.kind === 'none') return sinceMs;
-  if (!isRefused(turn) || evidence.isAlive) return null;
+  if (!evidence.isRefused || evidence.isAlive) return null;
   return sinceMs ?? (evidence.areOthersDone ? observation.atMs : null);
 }
 
 function isGone(sinceMs: number | null, turn: Turn): boolean {
-  if (sinceMs === null || !isRefused(turn) || !turn.evidence.areOthersDone) return false;
+  if (sinceMs === null || !turn.evidence.isRefused || !turn.evidence.areOthersDone) return false;
   return turn.facts.terminatedAtMs !== null || turn.observation.atMs - sinceMs >= GONE_AFTER_MS;
-}
-
-function isRefused({ observation }: Turn): boolean {
-  return observation.exporter.kind === 'refused';
 }
 
 /** Whether a limit is over, and this observation saw what is there since. */
@@ -284,6 +291,11 @@ function isOver({ observation, evidence }: Turn, limitMs: number): boolean {
 function isGraceOver(turn: Turn): boolean {
   const { terminatedAtMs } = turn.facts;
   return terminatedAtMs !== null && isOver(turn, terminatedAtMs + turn.policy.limits.terminationGraceMs);
+}
+
+/** Whether main is told by more than metrics. */
+function hasOthers({ conditions }: Policy): boolean {
+  return conditions.some(({ isMetric }) => !isMetric);
 }
 
 function logObservation(turn: Turn): void {
@@ -311,11 +323,10 @@ function warnOfProblems(turn: Turn): void {
 function warnWhileRunning(turn: Turn): void {
   const { observation, evidence, facts, policy } = turn;
   const seen = evidence.text;
-  if (isRefused(turn) && evidence.isAlive && facts.hasAnswered) warnOnce(turn, 'exporterVanished', { seen });
+  if (evidence.isRefused && evidence.isAlive && facts.hasAnswered) warnOnce(turn, 'exporterVanished', { seen });
   const unreadableSinceMs = facts.metricUnreadableSinceMs;
   if (unreadableSinceMs !== null && observation.atMs - unreadableSinceMs >= WITHOUT_METRIC_AFTER_MS) {
-    const hasOthers = policy.conditions.some(({ isMetric }) => !isMetric);
-    warnOnce(turn, hasOthers ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen });
+    warnOnce(turn, hasOthers(policy) ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen });
   }
   const { running, aliveSinceMs } = facts;
   const sinceMs = running.restartedAtMs ?? aliveSinceMs;

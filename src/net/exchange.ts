@@ -83,7 +83,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     send: async (request) => {
       const limit = new AbortController();
       const timer = setTimeout(() => limit.abort('timed out'), request.timeoutMs);
-      const onAbort = () => limit.abort('interrupted');
+      const onAbort = () => limit.abort(String(request.signal?.reason));
       if (request.signal?.aborted) onAbort();
       request.signal?.addEventListener('abort', onAbort);
       timeoutMs = request.timeoutMs;

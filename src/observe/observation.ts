@@ -3,6 +3,7 @@
 
 import { type Clock, callAfter } from '../clock.ts';
 import type { ConditionObservation, Observation } from '../decide/model.ts';
+import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
@@ -19,7 +20,7 @@ export type Sources = {
 };
 
 /** When to give up, as `step` says it. */
-export type ObserveLimits = Pick<ObserveEffect, 'readByMs' | 'readMinMs'>;
+export type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 
 export type OngoingObservation = {
   /** Rejects on a bug only. */
@@ -37,16 +38,16 @@ export function beginObservation(sources: Sources, clock: Clock, limits: Observe
   const asking = new AbortController();
   let allowedMs = 0;
   let cancels: readonly (() => void)[] = [];
-  function limit({ readByMs, readMinMs }: ObserveLimits): void {
+  function limit({ readByMs }: ObserveLimits): void {
     for (const cancel of cancels) cancel();
     cancels = [];
     allowedMs = READ_TIMEOUT_MS + sources.conditions.length * CONDITION_TIMEOUT_MS;
     if (readByMs === null) return;
-    const readEndMs = Math.max(readByMs, startedAtMs + readMinMs);
-    allowedMs = Math.min(allowedMs, readEndMs + readMinMs - startedAtMs);
+    const readEndMs = Math.max(readByMs, startedAtMs + SHORT_READ_MS);
+    allowedMs = Math.min(allowedMs, readEndMs + SHORT_READ_MS - startedAtMs);
     cancels = [
       callAfter(clock, readEndMs - clock.nowMs(), () => reading.abort('the time is up')),
-      callAfter(clock, readEndMs + readMinMs - clock.nowMs(), () => asking.abort('the time is up')),
+      callAfter(clock, readEndMs + SHORT_READ_MS - clock.nowMs(), () => asking.abort('the time is up')),
     ];
   }
   async function observe(): Promise<Observation> {

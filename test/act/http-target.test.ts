@@ -48,7 +48,7 @@ test('ask() says that it was refused, or got no answer', async () => {
   const url = new URL(`http://localhost:${await closedPort()}/`);
   const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
   assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
-  assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort()), {
+  assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort('interrupted')), {
     kind: 'failed',
     why: 'interrupted',
     wasSent: false,

@@ -129,6 +129,7 @@ type Memory = {
   readonly portMs: number | null;
   readonly portCount: number;
   readonly refusedMs: number | null;
+  readonly isStalled: boolean;
 };
 
 /** What a sight proves; while the process stood still nothing but life. */
@@ -148,15 +149,24 @@ function judge({ exporter, conditions }: Sight, isMetric: readonly boolean[], ma
       !metrics.some(({ kind }) => kind === 'alive'),
     isNotAlive: conditions.every(
       (each, index) =>
-        isDone(each) || each.kind === 'notStarted' || (exporter.kind === 'refused' && isMetric[index] === true),
+        isDone(each) ||
+        each.kind === 'notStarted' ||
+        (exporter.kind === 'refused' && manner !== 'stalled' && isMetric[index] === true),
     ),
   };
 }
 type Proof = ReturnType<typeof judge>;
 
-function remember(memory: Memory, { exporter }: Sight, proof: Proof, atMs: number, signalMs: number | null): Memory {
+function remember(
+  memory: Memory,
+  { exporter }: Sight,
+  proof: Proof,
+  manner: Manner,
+  atMs: number,
+  signalMs: number | null,
+): Memory {
   const { isAlive, isDone, isPortDone } = proof;
-  const isRefused = exporter.kind === 'refused' || (exporter.kind === 'none' && memory.refusedMs !== null);
+  const isRefused = exporter.kind === 'refused' && manner !== 'stalled';
   return {
     startedMs: memory.startedMs,
     aliveMs: memory.aliveMs ?? (isAlive ? atMs : null),
@@ -167,6 +177,7 @@ function remember(memory: Memory, { exporter }: Sight, proof: Proof, atMs: numbe
     portMs: isAlive ? null : (memory.portMs ?? (isPortDone ? atMs : null)),
     portCount: isAlive ? 0 : Math.min(2, memory.portCount + (isPortDone ? 1 : 0)),
     refusedMs: !isRefused || isAlive ? null : (memory.refusedMs ?? (isPortDone ? atMs : null)),
+    isStalled: manner === 'stalled',
   };
 }
 
@@ -190,6 +201,7 @@ function isJustified(because: Reason, memory: Memory, { exporter }: Sight, proof
       return (
         isKnown &&
         exporter.kind === 'refused' &&
+        manner !== 'stalled' &&
         proof.isPortDone &&
         (memory.signalMs !== null || lasts(memory.refusedMs, GONE_AFTER_MS))
       );
@@ -292,11 +304,13 @@ for (const [name, plan] of Object.entries(PLANS)) {
               assert.ok(told.kind === 'watching');
               state = told.state;
             }
-            for (const manner of dtMs === paceMs[0] ? MANNERS.slice(0, 1) : MANNERS) {
+            for (const played of dtMs === paceMs[0] ? MANNERS.slice(0, 1) : MANNERS) {
+              // A process that always stands still keeps its limits all the same: the second one in a row is believed.
+              const manner = played === 'stalled' && situation.memory.isStalled ? 'hanging' : played;
               for (const sight of sights) {
                 const proof = judge(sight, isMetric, manner);
-                const memory = remember(situation.memory, sight, proof, atMs, signalMs);
-                const observation = observationOf(sight, atMs, nowMs, manner);
+                const memory = remember(situation.memory, sight, proof, manner, atMs, signalMs);
+                const observation = observationOf(sight, atMs, nowMs, played);
                 const decision: Decision = step(state, { kind: 'observed', observation }, policy);
                 stepCount++;
                 const { phase } = decision.state;
@@ -349,6 +363,7 @@ const EMPTY_MEMORY: Memory = {
   portMs: null,
   portCount: 0,
   refusedMs: null,
+  isStalled: false,
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

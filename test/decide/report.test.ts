@@ -186,10 +186,13 @@ test('buildReport() says of a run that a second signal ended: terminated', () =>
 
 test('buildReport() hints at why nobody scraped, where the hold expired without a scrape', () => {
   const warned = ['nobodyScraped'];
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), { warned })).hint, MESSAGES.nobodyScraped.text);
+  const { running } = initialState(0).facts;
+  const facts = { warned, running: { ...running, count: { ...running.count, isNobody: true } } };
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), facts)).hint, MESSAGES.nobodyScraped.text);
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), { warned })).hint, undefined, 'somebody has since');
   assert.equal(reportOf(stateWith(ended('expired', 22_000, 0))).hint, undefined);
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 1), { warned })).hint, undefined);
-  assert.equal(reportOf(stateWith(ended('scraped', 22_000, 2), { warned })).hint, undefined);
+  assert.equal(reportOf(stateWith(ended('expired', 22_000, 1), facts)).hint, undefined);
+  assert.equal(reportOf(stateWith(ended('scraped', 22_000, 2), facts)).hint, undefined);
   const uncounted = ended('expired', 22_000, null);
   assert.match(reportOf(stateWith(uncounted)).hint ?? '', /no promhttp scrape counter/);
   const silent = reportOf(stateWith({ ...uncounted, hasAnswered: false } as Phase));

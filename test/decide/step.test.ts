@@ -30,29 +30,28 @@ function observe(atMs: number, kind: 'alive' | 'done'): Observation {
 }
 
 test('begin() observes at once', () => {
-  const { state, next } = begin(1_000);
+  const { state, next } = begin(1_000, POLICY);
   assert.equal(state.phase.kind, 'waiting');
-  assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: null, readMinMs: 1_000 });
+  assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: 601_000 });
 });
 
 test('step() tells of the first signal once, and observes at once', () => {
-  const told = step(begin(0).state, { kind: 'signalled', atMs: 500 }, POLICY);
+  const told = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 500 }, POLICY);
   assert.ok(told.kind === 'watching');
   assert.deepEqual(told.log, [{ id: 'terminating', fields: { graceSeconds: 25, while: 'waiting' } }]);
-  assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500, readMinMs: 1_000 });
+  assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500 });
   const again = step(told.state, { kind: 'signalled', atMs: 900 }, POLICY);
   assert.deepEqual([again.log, again.state.facts.terminatedAtMs], [[], 500]);
 });
 
-test('step() goes on quitting at a signal, also where no target is left', () => {
-  const waiting = step(begin(0).state, { kind: 'signalled', atMs: 0 }, POLICY);
+test('step() fails on an event of a target where none is left', () => {
+  const waiting = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 }, POLICY);
   assert.ok(waiting.kind === 'watching');
   const quitting = step(waiting.state, { kind: 'observed', observation: observe(1, 'done') }, POLICY);
   assert.ok(quitting.kind === 'quitting');
   assert.deepEqual(quitting.next, { kind: 'done' });
-  assert.deepEqual(step(quitting.state, { kind: 'signalled', atMs: 2 }, POLICY).next, { kind: 'done' });
   assert.throws(
-    () => step(quitting.state, { kind: 'probed', atMs: 3, probe: 'open' }, POLICY),
+    () => step(quitting.state, { kind: 'probed', atMs: 3, terminatedAtMs: null, probe: 'open' }, POLICY),
     /^Error: Bug: no target is being asked$/,
   );
 });

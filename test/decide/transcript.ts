@@ -63,7 +63,7 @@ class Player {
     const fields = new Map(words.map((word) => word.split('=', 2) as [string, string | undefined]));
     const isSignal = fields.has('SIGTERM') || fields.has('SIGINT');
     const startedAtMs = atMs - seconds(fields.get('took') ?? '0s');
-    const before = this.#decision ?? begin(startedAtMs);
+    const before = this.#decision ?? begin(startedAtMs, this.#policy);
     const lines: string[] = [];
     let now = before;
     const take = (decision: Decision) => {
@@ -71,13 +71,12 @@ class Player {
       lines.push(...decision.log.filter(({ id }) => MESSAGES[id].level !== 'debug').map(formatEntry));
     };
     if (isSignal && now.kind === 'watching') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
-    else if (isSignal && now.kind === 'quitting') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
     const isAlone = isSignal && fields.size === 1;
     if (!isAlone && now.kind === 'watching') {
       const observation = this.#readObservation(startedAtMs, atMs, fields);
       take(step(now.state, { kind: 'observed', observation }, this.#policy));
     } else if (!isAlone && now.kind === 'quitting') {
-      take(step(now.state, readQuitEvent(atMs, fields), this.#policy));
+      take(step(now.state, readQuitEvent({ atMs, terminatedAtMs: isSignal ? atMs : null }, fields), this.#policy));
     }
     this.#decision = now;
     const { phase } = before.state;
@@ -116,8 +115,6 @@ class Player {
         return `probe at ${inSeconds(next.atMs)}, for ${inSeconds(next.timeoutMs)} at most`;
       case 'force':
         return `force ${this.#nameTarget(state)}, ${next.count === 0 ? 'for the first time' : 'again'}`;
-      case 'resume':
-        return 'go on';
       case 'done': {
         const report = buildReport({
           state,
@@ -138,7 +135,7 @@ class Player {
   }
 }
 
-function readQuitEvent(atMs: number, fields: Fields): QuitEvent {
+function readQuitEvent(times: Pick<QuitEvent, 'atMs' | 'terminatedAtMs'>, fields: Fields): QuitEvent {
   const answer = fields.get('answer');
   const forced = fields.get('forced');
   if (forced !== undefined) {
@@ -146,12 +143,12 @@ function readQuitEvent(atMs: number, fields: Fields): QuitEvent {
       forced === 'yes'
         ? { kind: 'signalled', signal: 'TERM', pids: [12] }
         : { kind: 'impossible', why: 'not forced: hidden' };
-    return { kind: 'forced', atMs, result, leaves: {} };
+    return { kind: 'forced', ...times, result, leaves: {} };
   }
   if (answer !== undefined) {
-    return { kind: 'asked', atMs, answer: readAnswer(answer), hint: `hint for ${answer}`, leaves: {} };
+    return { kind: 'asked', ...times, answer: readAnswer(answer), hint: `hint for ${answer}`, leaves: {} };
   }
-  return { kind: 'probed', atMs, probe: (fields.get('probe') ?? 'unknown') as Probe };
+  return { kind: 'probed', ...times, probe: (fields.get('probe') ?? 'unknown') as Probe };
 }
 
 function readExporter(fields: Fields): ExporterObservation {

@@ -242,7 +242,7 @@ for (const [name, answer] of Object.entries(ENDLESS)) {
     const controller = new AbortController();
     await using peer = await openPeer((socket, head, count) => {
       answer(socket, head, count);
-      setImmediate(() => controller.abort());
+      setImmediate(() => controller.abort('interrupted'));
     });
     const exchange = openExchange(peer.url);
     const result = await exchange.send({ ...GET, signal: controller.signal });
@@ -264,7 +264,7 @@ for (const [name, answer] of Object.entries(ENDLESS)) {
 
 test('send() works again after it was aborted', async () => {
   await using peer = await openPeer((socket, _, count) => {
-    if (count === 0) controller.abort();
+    if (count === 0) controller.abort('interrupted');
     else socket.write(answerWith('a 1\n'));
   });
   const controller = new AbortController();
@@ -278,7 +278,7 @@ test('send() works again after it was aborted', async () => {
 test('send() sends nothing where it is aborted before', async () => {
   await using peer = await openPeer((socket) => socket.write(answerWith('')));
   const exchange = openExchange(peer.url);
-  const result = await exchange.send({ ...GET, signal: AbortSignal.abort() });
+  const result = await exchange.send({ ...GET, signal: AbortSignal.abort('interrupted') });
   assert.deepEqual(result, { kind: 'failed', why: 'interrupted', wasSent: false, status: null });
   assert.equal(peer.connectionsCount(), 0);
   await exchange.close();

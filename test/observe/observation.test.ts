@@ -6,7 +6,7 @@ import { NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';
 import { beginObservation, CONDITION_TIMEOUT_MS, type Sources } from '../../src/observe/observation.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-const UNLIMITED = { readByMs: null, readMinMs: 1_000 };
+const UNLIMITED = { readByMs: null };
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
 const DONE: ConditionObservation = { kind: 'done', seen: 'done', provesWasAlive: false };
 
@@ -77,7 +77,7 @@ test('beginObservation() cuts the read at its limit, not before its least time, 
   ] as const) {
     const clock = new VirtualClock();
     const sources: Sources = { conditions: [condition('port:1', async () => DONE)], readExporter: readUntilAborted };
-    const seen = await clock.run(beginObservation(sources, clock, { readByMs, readMinMs: 1_000 }).ended);
+    const seen = await clock.run(beginObservation(sources, clock, { readByMs }).ended);
     assert.equal(seen.readAtMs, readAtMs);
     assert.deepEqual(seen.conditions, [DONE]);
     assert.equal(seen.allowedMs, readAtMs + 1_000);
@@ -95,7 +95,7 @@ test('limit() tightens an observation under way, stop() ends it at once', async 
   const clock = new VirtualClock();
   const sources = { conditions: [hanging('file:/nfs')], readExporter: readUntilAborted };
   const tightened = beginObservation(sources, clock, UNLIMITED);
-  clock.after(3_000, () => tightened.limit({ readByMs: 3_000, readMinMs: 1_000 }));
+  clock.after(3_000, () => tightened.limit({ readByMs: 3_000 }));
   const seen = await clock.run(tightened.ended);
   assert.equal(seen.readAtMs, 3_000);
   assert.ok(seen.atMs >= 4_000 && seen.atMs < 4_100, `${seen.atMs}`);
