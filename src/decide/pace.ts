@@ -14,19 +14,34 @@ export const IN_FLIGHT_WAIT_MS = 10_000;
 /** How long the exporter may be read where a limit is over, or a signal has just come: what hangs must not keep either waiting. */
 export const SHORT_READ_MS = 1_000;
 
+/**
+ * How long the read may take that decides START_TIMEOUT: no hard limit, so that an exporter that answers slowly can say that
+ * main is up by now. A scrape of the Locust exporter takes 5 s where Locust does not answer (measured with 0.5.0).
+ */
+export const START_READ_MS = 5_000;
+
 /** The first observation of a run, which begins at `nowMs`. */
-export function firstObserve(state: WatchState, nowMs: number, policy: Policy): ObserveEffect {
-  return { kind: 'observe', atMs: nowMs, readByMs: findNearestLimit(state, nowMs, policy) };
+export function firstObserve(state: WatchState, nowMs: number, { limits }: Policy): ObserveEffect {
+  return buildObserve(state, nowMs, nowMs, limits);
 }
 
 /** The next observation after an event; a late one is not made up. */
 export function nextObserve(state: WatchState, event: WatchEvent, policy: Policy): ObserveEffect {
   if (event.kind === 'signalled') return { kind: 'observe', atMs: event.atMs, readByMs: event.atMs };
-  const { observation } = event;
-  const limitMs = findNearestLimit(state, observation.readAtMs, policy);
-  const nextMs = findNextMs(state, event, policy);
-  const atMs = limitMs === null ? nextMs : Math.max(observation.atMs, Math.min(nextMs, limitMs));
-  return { kind: 'observe', atMs, readByMs: limitMs };
+  const { readAtMs, atMs } = event.observation;
+  const limitMs = findNearestLimit(state, readAtMs, policy.limits) ?? Number.POSITIVE_INFINITY;
+  const startEndMs = findStartEnd(state, policy.limits) ?? Number.POSITIVE_INFINITY;
+  const nextMs = Math.min(findNextMs(state, event, policy), limitMs, startEndMs);
+  return buildObserve(state, Math.max(atMs, nextMs), readAtMs, policy.limits);
+}
+
+/** What begins before START_TIMEOUT is given up then; what begins later decides it. */
+function buildObserve(state: WatchState, atMs: number, seenAtMs: number, limits: Limits): ObserveEffect {
+  const limitMs = findNearestLimit(state, seenAtMs, limits);
+  const startEndMs = findStartEnd(state, limits);
+  if (startEndMs === null) return { kind: 'observe', atMs, readByMs: limitMs };
+  const startByMs = atMs < startEndMs ? startEndMs : atMs + START_READ_MS;
+  return { kind: 'observe', atMs, readByMs: Math.min(limitMs ?? startByMs, startByMs) };
 }
 
 function findNextMs(
@@ -36,9 +51,6 @@ function findNextMs(
 ): number {
   const { startedAtMs, atMs } = observation;
   const tookMs = atMs - startedAtMs;
-  const startEndMs = facts.startedAtMs + limits.startTimeoutMs;
-  const isStartOver = isStartLimited({ facts, phase }, limits) && atMs >= startEndMs && startedAtMs < startEndMs;
-  if (isStartOver) return atMs;
   const done = phase.kind === 'running' || (phase.kind === 'waiting' && facts.wasAliveBefore) ? phase.done : null;
   if (phase.kind === 'holding' || done !== null || facts.terminatedAtMs !== null) {
     const paceMs = Math.min(DONE_PACE_MS, limits.pollMs);
@@ -68,20 +80,17 @@ export function findRunEnd(
   return done === null || done.sinceMs >= runEndMs ? runEndMs : Math.max(runEndMs, done.sinceMs + settleMs);
 }
 
-/** Whether START_TIMEOUT may decide. */
-function isStartLimited({ facts, phase }: WatchState, { startTimeoutMs }: Limits): boolean {
+/** When START_TIMEOUT may decide from; null: it may not. */
+function findStartEnd({ facts, phase }: WatchState, { startTimeoutMs }: Limits): number | null {
   const isWaiting = phase.kind === 'waiting' && !facts.wasAliveBefore;
-  return isWaiting && startTimeoutMs > 0 && !facts.isBlind && facts.terminatedAtMs === null;
+  const isLimited = isWaiting && startTimeoutMs > 0 && !facts.isBlind && facts.terminatedAtMs === null;
+  return isLimited ? facts.startedAtMs + startTimeoutMs : null;
 }
 
-/** The nearest limit that may decide by the next observation; null where there is none. `atMs`: what was read last. */
-function findNearestLimit(state: WatchState, atMs: number, { limits }: Policy): number | null {
-  const { facts, phase } = state;
+/** The nearest hard limit that may decide by the next observation; null where there is none. `atMs`: what was read last. */
+function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Limits): number | null {
   const ends: number[] = [];
   if (facts.terminatedAtMs !== null) ends.push(facts.terminatedAtMs + limits.terminationGraceMs);
-  // Once it is over, the observation that decides has its whole time: this is no hard limit.
-  const startEndMs = facts.startedAtMs + limits.startTimeoutMs;
-  if (isStartLimited(state, limits) && startEndMs > atMs) ends.push(startEndMs);
   if (phase.kind === 'running') {
     const runEndMs = findRunEnd(facts, phase, limits);
     if (runEndMs !== null) ends.push(runEndMs);

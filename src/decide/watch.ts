@@ -60,11 +60,12 @@ export function decideSignalled({ facts, phase }: WatchState, atMs: number, poli
 }
 
 function decideWaiting(turn: Turn, phase: Waiting): Decision {
-  const { before, observation, evidence, policy } = turn;
+  const { observation, evidence, policy } = turn;
   const { settleMs, startTimeoutMs } = policy.limits;
   // What was seen before main is known to have run is from before it began.
-  const isNewlyKnown = turn.facts.wasAliveBefore && !before.wasAliveBefore;
-  const done = advance(isNewlyKnown ? null : phase.done, turn, evidence.isDone);
+  const isNewlyKnown = turn.facts.wasAliveBefore && !turn.before.wasAliveBefore;
+  const begun = isNewlyKnown ? null : phase.done;
+  const done = advance(begun, turn, evidence.isDone);
   if (evidence.isAlive) {
     log(turn, 'mainRunning', { seen: evidence.text });
     return runOn(turn, JUST_RUNNING);
@@ -78,7 +79,7 @@ function decideWaiting(turn: Turn, phase: Waiting): Decision {
     if (!evidence.isDone) {
       turn.facts = { ...turn.facts, aliveSinceMs: observation.atMs };
       log(turn, 'mainWasAlive', { seen: evidence.text });
-      return runOn(turn, { ...JUST_RUNNING, done, others: hasOthers(policy) ? done : null });
+      return decideRunning(turn, { ...JUST_RUNNING, done: begun, others: hasOthers(policy) ? begun : null });
     }
     return watch(turn, { kind: 'waiting', done });
   }

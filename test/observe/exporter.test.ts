@@ -167,13 +167,13 @@ test('read() is ended at once by its signal: a silent exporter, and one that dri
       socket.write(head);
       drip();
     }, controller.signal);
-    assertUnread(reading, /^interrupted$/, true);
+    assertUnread(reading, /^SIGTERM$/, true);
   }
 });
 
 test('read() sends nothing where its signal came before', async () => {
   const reading = await readOnce(() => assert.fail('asked'), AbortSignal.abort('SIGTERM'));
-  assertUnread(reading, /^interrupted$/, false);
+  assertUnread(reading, /^SIGTERM$/, false);
 });
 
 /** Bytes that are in use, garbage aside. */

@@ -304,7 +304,7 @@ test('read() ends a request that hangs when it is aborted, which is no fault of 
     () => controller.abort('the time is up'),
     async ({ pod }) => {
       const result = expectFailure(await pod.read({ ...NEWEST, signal: controller.signal }));
-      assert.deepEqual([result.why, result.retryAtMs, result.failedCount], ['interrupted', null, 0]);
+      assert.deepEqual([result.why, result.retryAtMs, result.failedCount], ['the time is up', null, 0]);
     },
   );
 });
