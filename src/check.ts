@@ -60,7 +60,7 @@ export async function inspectPod(config: Config, ownPid: number): Promise<readon
   for (const { name, inspect } of entries) {
     lines.push(...((await inspect?.()) ?? []).map((line) => `${name}: ${line}`));
   }
-  const problem = tombstonePath === null ? null : findTombstoneProblem(tombstonePath);
+  const problem = tombstonePath === null ? null : await findTombstoneProblem(tombstonePath);
   const others = await findOthers(ownPid);
   const warnings = [
     ...(problem === null ? [] : [problem]),

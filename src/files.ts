@@ -1,8 +1,19 @@
-// Reading the file system without blocking: node:fs/promises in all but name. The module of that name, which nothing else of Node
+// The file system without blocking: node:fs/promises in all but name. The module of that name, which nothing else of Node
 // loads at a start, costs 2.7 % of the anonymous memory, 1.7 % of the resident and 7 % of the CPU time of a start (Node 24.21.0).
 
-import { readdir as readdirBack, readFile as readFileBack, readlink as readlinkBack, stat as statBack } from 'node:fs';
+import {
+  access as accessBack,
+  readdir as readdirBack,
+  readFile as readFileBack,
+  readlink as readlinkBack,
+  rename as renameBack,
+  stat as statBack,
+  writeFile as writeFileBack,
+} from 'node:fs';
 import { promisify } from 'node:util';
+
+/** As in node:fs/promises: whether a path may be used so. @throws with the system's code, such as EACCES. */
+export const access = promisify(accessBack);
 
 /** As in node:fs/promises: the names in a folder. @throws with the system's code, such as ENOENT. */
 export const readdir = promisify(readdirBack);
@@ -13,5 +24,11 @@ export const readFile = promisify(readFileBack);
 /** As in node:fs/promises: where a symbolic link leads. @throws with the system's code, such as ENOENT. */
 export const readlink = promisify(readlinkBack);
 
+/** As in node:fs/promises: gives a file another name, over whatever has it. @throws with the system's code, such as EACCES. */
+export const rename = promisify(renameBack);
+
 /** As in node:fs/promises: what is at a path, symbolic links followed. @throws with the system's code, such as ENOENT. */
 export const stat = promisify(statBack);
+
+/** As in node:fs/promises: writes a whole file. @throws with the system's code, such as EACCES. */
+export const writeFile = promisify(writeFileBack);

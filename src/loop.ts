@@ -37,7 +37,7 @@ export type LoopParts = {
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
   /** Called once, when the hold is over and before anything is asked to quit. */
-  readonly beforeQuit: () => void;
+  readonly beforeQuit: () => Promise<void>;
   /** Called at each change of phase and after each target. */
   readonly progress: (state: State) => void;
 };
@@ -58,7 +58,7 @@ export async function runLoop(parts: LoopParts): Promise<State> {
     // What the log says is in the message already, should the process be killed in between.
     if (hasProgressed(before.state, decision.state)) parts.progress(decision.state);
     decision.log.forEach(parts.log);
-    if (before.kind === 'watching' && decision.kind === 'quitting') parts.beforeQuit();
+    if (before.kind === 'watching' && decision.kind === 'quitting') await parts.beforeQuit();
   }
   return decision.state;
 }

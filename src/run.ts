@@ -53,13 +53,10 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
           path: config.tombstonePath,
           pid: host.pid,
           time: () => formatTime(host.wallMs()),
+          signal: signals.second,
           warn: (problem) => log.write({ id: 'tombstoneUnwritable', fields: { problem } }),
         });
-  const onBug = (error: unknown): number => {
-    const code = reportBug(host, config, error, log);
-    tombstone?.close(code);
-    return code;
-  };
+  const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
   const report = (state: State, isFinished: boolean) =>
     fitReport(
@@ -76,12 +73,13 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   log.write({ id: 'watching', fields: planFields(config) });
   listWarnings(config).forEach(log.write);
   try {
+    await tombstone?.checkFolder();
     (await settleBefore(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
     const exporter = openConfiguredExporter(config);
     const state = await watch(host, config, exporter, signals, {
       log: log.write,
-      beforeQuit() {
-        tombstone?.declareDead();
+      async beforeQuit() {
+        await tombstone?.declareDead();
         if (config.tombstonePath !== null && config.isDryRun) {
           const fields = { path: config.tombstonePath };
           log.write({ id: 'tombstoneSkipped', fields });
@@ -99,12 +97,14 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
     const final = { ...built, exitCode: code };
     write(final);
     const exitCode = config.isExitZero ? EXIT.done : code;
-    tombstone?.close(exitCode);
+    await tombstone?.close(exitCode);
     log.report(final);
     const isClosed = await close(exporter, signals.second);
     return { code: exitCode, isUrgent: signals.secondName !== null || !isClosed };
   } catch (error) {
-    return { code: onBug(error), isUrgent: true };
+    const code = onBug(error);
+    await tombstone?.close(code);
+    return { code, isUrgent: true };
   }
 }
 
@@ -152,7 +152,7 @@ export async function outlastMain(host: Host, config: Config, signals: ReceivedS
   const exporter = openConfiguredExporter(config);
   const state = await watch(host, config, exporter, signals, {
     log: () => {},
-    beforeQuit: () => {},
+    beforeQuit: async () => {},
     progress: () => {},
   });
   if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {

@@ -58,7 +58,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'an observation says what it saw; when to ask a server again is decided in decide/',
   },
   act: {
-    parts: ['net', 'redact', 'procfs', 'decide', 'type parse-result'],
+    parts: ['net', 'files', 'redact', 'procfs', 'thread-call', 'decide', 'type parse-result'],
     why: 'what is done was decided elsewhere',
   },
   log: { parts: ['decide'], why: 'the log writes entries and makes none' },

@@ -63,7 +63,9 @@ function world(script: Script) {
     observe: (effect) => beginObservation(sources, clock, effect),
     targets,
     log: (entry) => log.push(entry),
-    beforeQuit: () => progress.push('beforeQuit'),
+    beforeQuit: async () => {
+      progress.push('beforeQuit');
+    },
     progress: (state) => progress.push(state.phase.kind),
   };
   return {

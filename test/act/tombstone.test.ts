@@ -18,7 +18,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import { openTombstone } from '../../src/act/tombstone.ts';
+import { mountHanging } from '../support/hanging-mount.ts';
+import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { startWatcher } from '../support/watcher.ts';
+
+const skip = gateNamespaces('test/act/tombstone.test.ts');
+
+const NEVER = new AbortController().signal;
 
 function graveyardFor(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-graveyard-'));
@@ -34,40 +40,41 @@ const SHORT = {
   LASTSCRAPE_QUIT: 'none',
 };
 
-test('the tombstone has what kubexit writes, by a rename, and is followed by the one with the exit code', (context) => {
+test('the tombstone has what kubexit writes, by a rename, and is followed by the one with the exit code', async (context) => {
   const folder = graveyardFor(context);
   const path = join(folder, 'lastscrape');
   const problems: string[] = [];
   let minute = 0;
   const time = () => `2026-11-21T09:0${minute++}:00.000Z`;
-  const tombstone = openTombstone({ path, pid: 7, time, warn: (problem) => problems.push(problem) });
+  const tombstone = openTombstone({ path, pid: 7, time, signal: NEVER, warn: (problem) => problems.push(problem) });
   assert.deepEqual(readdirSync(folder), [], 'nothing before the hold ends');
-  tombstone.declareDead();
+  await tombstone.declareDead();
   const text = readFileSync(path, 'utf8');
   assert.equal(text, 'Born: "2026-11-21T09:00:00.000Z"\nDied: "2026-11-21T09:01:00.000Z"\nExitCode: 0\n');
   const { ino } = statSync(path);
-  tombstone.close(69);
+  await tombstone.close(69);
   assert.equal(readFileSync(path, 'utf8'), text.replace('ExitCode: 0', 'ExitCode: 69'), 'Died is the first one');
   assert.notEqual(statSync(path).ino, ino, 'another file: nobody reads half of it');
   assert.deepEqual([readdirSync(folder), problems], [['lastscrape'], []]);
 });
 
-test('the tombstone of a folder that cannot be written is one warning', (context) => {
+test('the tombstone of a folder that cannot be written is one warning', async (context) => {
   const folder = graveyardFor(context);
   const problems: string[] = [];
   const openAt = (path: string) =>
-    openTombstone({ path, pid: 7, time: () => 'now', warn: (problem) => problems.push(problem) });
+    openTombstone({ path, pid: 7, time: () => 'now', signal: NEVER, warn: (problem) => problems.push(problem) });
   const missing = openAt(join(folder, 'no', 'lastscrape'));
+  await missing.checkFolder();
   assert.equal(problems.length, 1, 'told at once, not at the end of the hold');
-  missing.declareDead();
-  missing.close(0);
+  await missing.declareDead();
+  await missing.close(0);
   assert.deepEqual(problems, [`Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]);
   // Somebody's link under the temporary name is not written through.
   writeFileSync(join(folder, 'other'), 'other');
   symlinkSync(join(folder, 'other'), join(folder, '.linked.tmp-7'));
   const linked = openAt(join(folder, 'linked'));
-  linked.declareDead();
-  linked.close(0);
+  await linked.declareDead();
+  await linked.close(0);
   assert.match(problems[1] ?? '', /ELOOP/);
   assert.equal(readFileSync(join(folder, 'other'), 'utf8'), 'other');
 });
@@ -188,4 +195,36 @@ test('a tombstone that cannot be written costs one warning and nothing else', as
     warnings.map((line) => [line['msg'], line['problem']]),
     [['the tombstone cannot be written', `Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]],
   );
+});
+
+test('a tombstone on a file system that hangs costs one warning and a few seconds', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const { path } = await mountHanging(namespace);
+  const tombstone = join(path, 'lastscrape');
+  const problem = `Cannot write ${tombstone}: its file system does not answer`;
+  for (const isAlone of [false, true]) {
+    const watcher = namespace.watch({ ...SHORT, LASTSCRAPE_TOMBSTONE: tombstone }, { isAlone });
+    const { code, report, log } = await watcher.ended;
+    assert.deepEqual([code, report?.['outcome']], [0, 'timedOut']);
+    const warnings = log.filter((line) => line['level'] === 'warn');
+    assert.deepEqual(
+      warnings.map((line) => line['problem']),
+      [problem],
+    );
+  }
+  const { code, stdout } = await namespace.watch({ LASTSCRAPE_TOMBSTONE: tombstone }, { args: ['--check'] }).ended;
+  assert.equal(code, 0);
+  assert.ok(stdout.includes(`warning: ${problem}`), stdout);
+});
+
+test('a second signal ends a watcher whose tombstone hangs', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const { path } = await mountHanging(namespace);
+  const env = { ...SHORT, LASTSCRAPE_RUN_TIMEOUT: '0', LASTSCRAPE_TOMBSTONE: join(path, 'lastscrape') };
+  const watcher = namespace.watch(env);
+  await watcher.said('main is running');
+  signalInnermost(watcher.child, 'SIGTERM');
+  await watcher.said('asked to terminate');
+  signalInnermost(watcher.child, 'SIGINT');
+  assert.equal((await watcher.ended).code, 130);
 });

@@ -1,20 +1,13 @@
 // Conditions on a file system that hangs: real threads of libuv wait for a FUSE mount that never answers.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  gateNamespaces,
-  type Inhabitant,
-  openPidNamespace,
-  type PidNamespace,
-  signalInnermost,
-} from '../support/pid-namespace.ts';
+import { mountHanging } from '../support/hanging-mount.ts';
+import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 
 const skip = gateNamespaces('test/observe/hanging.test.ts');
-const MOUNT = join(import.meta.dirname, '../support/hanging-mount.py');
 
 /** Nothing ends it but a signal, and there is nothing to hold for or to quit. */
 const WATCH = {
@@ -25,14 +18,6 @@ const WATCH = {
   LASTSCRAPE_TERMINATION_GRACE: '1s',
   LASTSCRAPE_LOG_LEVEL: 'debug',
 };
-
-async function mountHanging({ folder, start }: PidNamespace): Promise<{ path: string; server: Inhabitant }> {
-  const [path, ready] = [join(folder, 'mount'), join(folder, 'ready')];
-  mkdirSync(path);
-  const server = await start(['python3', MOUNT, path, ready], { uid: 0, comm: 'python3' });
-  await until('the mount', 10_000, async () => existsSync(ready) || undefined);
-  return { path, server };
-}
 
 /** What the conditions showed in each poll. */
 function listConditions(log: readonly Readonly<Record<string, unknown>>[]): readonly (readonly string[])[] {
