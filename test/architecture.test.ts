@@ -1,4 +1,4 @@
-// Holds the shape of the code (README, "Design notes"): which folder may import which, what the pure parts may not name, and that
+// Holds the shape of the code (CONTRIBUTING.md): which folder may import which, what the pure parts may not name, and that
 // nothing lies about that the program does not reach.
 
 import assert from 'node:assert/strict';

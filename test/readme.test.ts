@@ -1,7 +1,7 @@
-// README and code say the same: variables, kinds, exit codes, messages.
+// README, docs/ and code say the same: variables, kinds, presets, exit codes, messages, measurements.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PRESETS } from '../src/act/presets.ts';
@@ -13,11 +13,17 @@ import { STAND_INS } from './stand-in/quit-targets.ts';
 import { TARGET_PROGRAMS } from './support/target-programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const PAGES = globSync(['*.md', 'docs/*.md', 'deploy/*.md'], { cwd: ROOT }).toSorted();
 
-/** The rows of the table behind a marker, cell by cell, without its head. */
-function rowsOf(marker: string): string[][] {
-  const [, table = ''] = new RegExp(`<!-- ${marker}[^>]*-->\n([\\s\\S]*?)<!-- /${marker} -->`).exec(readme) ?? [];
+function readPage(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+const readme = readPage('README.md');
+
+/** The rows of the table behind a marker of a page, cell by cell, without its head. */
+function readRows(marker: string, page = readme): string[][] {
+  const [, table = ''] = new RegExp(`<!-- ${marker}[^>]*-->\n([\\s\\S]*?)<!-- /${marker} -->`).exec(page) ?? [];
   return table
     .trim()
     .split('\n')
@@ -27,7 +33,7 @@ function rowsOf(marker: string): string[][] {
 
 test('the README has every variable with its default and meaning, in the order of the code', () => {
   assert.deepEqual(
-    rowsOf('variables'),
+    readRows('variables'),
     listVariables({ conditions: CONDITION_KINDS }).map(({ name, default: value, meaning }) => [
       `\`${name}\``,
       `\`${value}\``,
@@ -38,11 +44,11 @@ test('the README has every variable with its default and meaning, in the order o
 
 test('the README has every kind of condition and of target', () => {
   assert.deepEqual(
-    rowsOf('conditions').map(([entry, meaning]) => [entry, meaning]),
+    readRows('conditions').map(([entry, meaning]) => [entry, meaning]),
     CONDITION_KINDS.map(({ usage, meaning }) => [`\`${usage}\``, meaning]),
   );
   const presets: readonly string[] = PRESETS.map(({ name }) => name);
-  assert.deepEqual(rowsOf('targets'), [
+  assert.deepEqual(readRows('targets'), [
     ['`PRESET[:PORT[:SERVICE_PORT]]`', 'a program that is known by name: the table of presets'],
     ...TARGET_KINDS.filter(({ usage }) => !presets.includes(usage)).map(({ usage, meaning }) => [
       `\`${usage}\``,
@@ -52,9 +58,9 @@ test('the README has every kind of condition and of target', () => {
   ]);
 });
 
-test('the README has every preset: its request, its ports, what must be set, and what proved it', () => {
+test('docs/targets.md has every preset: its request, its ports, what must be set, and what proved it', () => {
   assert.deepEqual(
-    rowsOf('presets'),
+    readRows('presets', readPage('docs/targets.md')),
     PRESETS.map(({ name, method, path, port, servicePorts, flag }) => [
       `\`${name}\``,
       `\`${method} ${path}\``,
@@ -77,7 +83,7 @@ function provenOn(preset: string): string {
 
 test('the README has every exit code', () => {
   assert.deepEqual(
-    rowsOf('exit codes').map(([code]) => Number(code)),
+    readRows('exit codes').map(([code]) => Number(code)),
     Object.values(EXIT).toSorted((one, other) => one - other),
   );
 });
@@ -90,14 +96,24 @@ test('the README explains every warning and error of the table of messages', () 
   }
 });
 
-test('the README names its two commands at the top, and every script that it mentions is there', () => {
-  assert.ok(readme.indexOf('npm ci && npm run demo') < 200 && readme.indexOf('npm ci && npm test') < 300);
+test('the README names its two commands at the top, and every script that a page mentions is there', () => {
+  for (const [command, before] of [
+    ['npm ci && npm run demo', 200],
+    ['npm ci && npm test', 300],
+  ] as const) {
+    const at = readme.indexOf(command);
+    assert.ok(at >= 0 && at < before, command);
+  }
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  for (const [, name = ''] of readme.matchAll(/npm run ([a-z:]+)/g)) assert.ok(name in scripts, `npm run ${name}`);
+  for (const page of PAGES) {
+    for (const [, name = ''] of readPage(page).matchAll(/npm run ([a-z:]+)/g)) {
+      assert.ok(name in scripts, `${page}: npm run ${name}`);
+    }
+  }
 });
 
-test('the README has the tables that npm run bench wrote, word by word', () => {
-  const [, quoted = ''] = /<!-- bench -->\n([\s\S]*?)\n<!-- \/bench -->/.exec(readme) ?? [];
+test('docs/measured.md has the tables that npm run bench wrote, word by word', () => {
+  const [, quoted = ''] = /<!-- bench -->\n([\s\S]*?)\n<!-- \/bench -->/.exec(readPage('docs/measured.md')) ?? [];
   const written = readFileSync(join(ROOT, 'image/figures/bench.md'), 'utf8');
-  assert.equal(quoted.trim(), written.trim().replaceAll(/^### /gm, '#### '));
+  assert.equal(quoted.trim(), written.trim());
 });

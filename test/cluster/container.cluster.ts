@@ -1,5 +1,5 @@
 // `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role, and lastscrape's own
-// container, are those of the README. Token rotation and a failing server are played by test/stand-in/api-server.ts instead.
+// container, are those of the README and of docs/conditions.md. Token rotation and a failing server are played by test/stand-in/api-server.ts instead.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -11,10 +11,9 @@ import { IMAGES } from './images.ts';
 import { END_MS, type Report, START_MS, stage, statusOf, storyIn } from './story.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-const ROLE = readBlock('kind: RoleBinding');
-const WATCHER: Container = parse(readBlock('kind: Job')).spec.template.spec.containers.at(-1);
-const POD_NAME: Variable = parse(readBlock('fieldPath: metadata.name')).env.at(-1);
+const ROLE = readBlock('docs/conditions.md', 'kind: RoleBinding');
+const WATCHER: Container = parse(readBlock('README.md', 'kind: Job')).spec.template.spec.containers.at(-1);
+const POD_NAME: Variable = parse(readBlock('docs/conditions.md', 'fieldPath: metadata.name')).env.at(-1);
 
 /** Of the Job, and of the pod where there is no Job. */
 const NAME = 'load';
@@ -298,10 +297,12 @@ function named(containers: Containers): readonly object[] {
   return Object.entries(containers).map(([name, container]) => ({ name, ...container }));
 }
 
-/** The README's first block of YAML that holds a text. */
-function readBlock(holding: string): string {
-  const blocks = [...README.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+/** The first block of YAML on a page that holds a text. */
+function readBlock(page: string, holding: string): string {
+  const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g)].map(
+    ([, block = '']) => block,
+  );
   const found = blocks.find((block) => block.includes(holding));
-  if (found === undefined) throw new Error(`Cannot find "${holding}" in README.md: no block of YAML has it`);
+  if (found === undefined) throw new Error(`Cannot find "${holding}" in ${page}: no block of YAML has it`);
   return found;
 }

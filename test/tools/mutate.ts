@@ -173,7 +173,7 @@ const root = join(import.meta.dirname, '../..');
 const copy = mkdtempSync(join(tmpdir(), 'lastscrape-mutate-'));
 let survivorCount = 0;
 try {
-  for (const folder of ['src', 'bin', 'test', 'fixtures', 'package.json', 'README.md']) {
+  for (const folder of ['src', 'bin', 'test', 'fixtures', 'package.json', 'README.md', 'docs']) {
     cpSync(join(root, folder), join(copy, folder), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
