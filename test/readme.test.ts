@@ -11,6 +11,8 @@ import { EXIT } from '../src/decide/report.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
 import { STAND_INS } from './stand-in/quit-targets.ts';
 import { TARGET_PROGRAMS } from './support/target-programs.ts';
+import { FIGURE_PAGES, readRecorded } from './tools/draw-figures.ts';
+import { drawFigures, fillPage } from './tools/measure/figures.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const PAGES = globSync(['*.md', 'docs/*.md', 'deploy/*.md'], { cwd: ROOT }).toSorted();
@@ -96,6 +98,61 @@ test('the README explains every warning and error of the table of messages', () 
   }
 });
 
+/** The log entries and the report of fixtures/transcripts/normal-end.txt, whose first observation is at 09:30:00. */
+function readTranscript(): { readonly log: Map<string, unknown>; readonly report: unknown } {
+  const transcript = readPage('fixtures/transcripts/normal-end.txt');
+  const toTime = (seconds: string) => new Date(Date.UTC(2026, 10, 21, 9, 30) + Number(seconds) * 1000).toISOString();
+  const log = new Map<string, unknown>();
+  let seconds = '';
+  let report: unknown;
+  for (const line of transcript.split('\n')) {
+    seconds = /^> ([\d.]+)s/.exec(line)?.[1] ?? seconds;
+    const [, level = '', msg = '', rest = ''] = /^ {4}(info|warn|error) "([^"]*)"(.*)$/.exec(line) ?? [];
+    if (msg !== '') {
+      const fields = [...rest.matchAll(/ (\w+)=("[^"]*"|\S+)/g)].map(([, name, value = '']) => [
+        name,
+        JSON.parse(value),
+      ]);
+      log.set(msg, { time: toTime(seconds), level, msg, ...Object.fromEntries(fields) });
+    }
+    const [, text] = /^ {4}report (.*)$/.exec(line) ?? [];
+    if (text !== undefined) report = JSON.parse(text.replace(/"\+([\d.]+)s"/, (_, at) => `"${toTime(at)}"`));
+  }
+  return { log, report };
+}
+
+test('the log and the report that the README shows are those of a transcript', () => {
+  const { log, report } = readTranscript();
+  const readSample = (marker: string) =>
+    new RegExp(`<!-- ${marker}: [^>]*-->\n\`\`\`json\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1]?.replaceAll('\n ', '') ??
+    '';
+  assert.equal(readSample('report').trim(), JSON.stringify(report));
+  const lines = readSample('log').trim().split('\n');
+  assert.deepEqual(
+    lines,
+    [...log.values()].map((entry) => JSON.stringify(entry)),
+  );
+});
+
+test('the commands of the quick start are those of the guides, word by word', () => {
+  const guides = ['deploy/README.md', 'docs/building.md'].map(readPage).join('\n');
+  const [, quickStart = ''] = /^## Quick start\n([\s\S]*?)^## /m.exec(readme) ?? [];
+  const blocks = [...quickStart.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+  assert.equal(blocks.length, 4);
+  const commands = blocks.flatMap((block) => block.replaceAll('\\\n', '\\').split('\n')).filter(Boolean);
+  for (const command of commands) assert.ok(guides.replaceAll('\\\n', '\\').includes(command), command);
+});
+
+test('the README names every preset', () => {
+  for (const { name } of PRESETS) assert.ok(readme.includes(`\`${name}\``), name);
+});
+
+test('no line of a manifest or a sample of the README is too long for a page of 1,280 pixels', () => {
+  const blocks = [...readme.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+  const long = blocks.flatMap((block) => block.split('\n')).filter((line) => line.length > 100);
+  assert.deepEqual(long, []);
+});
+
 test('the README names its two commands at the top, and every script that a page mentions is there', () => {
   for (const [command, before] of [
     ['npm ci && npm run demo', 200],
@@ -112,8 +169,16 @@ test('the README names its two commands at the top, and every script that a page
   }
 });
 
-test('docs/measured.md has the tables that npm run bench wrote, word by word', () => {
-  const [, quoted = ''] = /<!-- bench -->\n([\s\S]*?)\n<!-- \/bench -->/.exec(readPage('docs/measured.md')) ?? [];
-  const written = readFileSync(join(ROOT, 'image/figures/bench.md'), 'utf8');
-  assert.equal(quoted.trim(), written.trim());
+test('the figures, their alternative texts and the tables of the bench are what was recorded: else "npm run figures"', () => {
+  const recorded = readRecorded();
+  const figures = drawFigures(recorded);
+  for (const [name, { svg }] of Object.entries(figures)) {
+    assert.equal(readPage(`image/figures/${name}`), svg, name);
+    assert.ok(
+      FIGURE_PAGES.some((page) => readPage(page).includes(`image/figures/${name})`)),
+      `no page shows ${name}`,
+    );
+  }
+  for (const page of FIGURE_PAGES) assert.equal(fillPage(readPage(page), recorded, figures), readPage(page), page);
+  assert.match(readPage('docs/measured.md'), /<!-- bench -->\n### Footprint\n[\s\S]*\n<!-- \/bench -->/);
 });

@@ -5,6 +5,7 @@ import { after, before, describe } from 'node:test';
 import { tellAnnotations } from './annotations.cluster.ts';
 import { tellContainers } from './container.cluster.ts';
 import { tellGuide } from './guide.cluster.ts';
+import { tellJobs } from './job.cluster.ts';
 import { tellMigration } from './migrate.cluster.ts';
 import { tellPods } from './pods.cluster.ts';
 import { applyPolicy, openStage } from './stage.ts';
@@ -23,6 +24,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   tellPods();
   tellGuide();
   tellMigration();
+  tellJobs();
   tellContainers();
   tellAnnotations();
 });

@@ -112,11 +112,12 @@ const MADE: readonly Made[] = [
     },
   },
   {
-    // Any main: a script in /bin, so that the kernel names its process "report".
+    // Any main: a script in /bin, so that the kernel names its process "report"; as "migrate" it is that of deploy/job/migration.
     name: 'report',
     make(root) {
       addBusybox(root, findOnPath('busybox') ?? '');
       addScript(root, 'report');
+      symlinkSync('report', join(root, 'bin/migrate'));
       return { entrypoint: ['/bin/report'], user: '1000:1000' };
     },
   },

@@ -50,7 +50,7 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
   for (const root of Object.values(roots)) mkdirSync(root);
   await podman.importRoot(roots.locust, 'locustio/locust:2.47.0', makeLocustRoot(roots.locust, python));
   await podman.importRoot(roots.exporter, 'containersol/locust_exporter:v0.5.0', makeExporterRoot(roots.exporter));
-  await podman.pullLayout(`lastscrape:${VERSION}`);
+  await podman.pullLayout(`registry.example.com/lastscrape:${VERSION}`);
 
   // The network comes first, so that Prometheus and the worker are there when Locust starts.
   const file = join(directory, 'pod.yaml');
@@ -119,7 +119,7 @@ function readPodFile(readme: string): string {
     /args: \[--master,.*\]/,
     `args: ${JSON.stringify(LOCUST_ARGS)}`,
   );
-  const pod = replace(short, /, ports: \[\{containerPort: 9646\}\]/, '');
+  const pod = replace(short, /\n *ports: \[\{containerPort: 9646\}\]/, '');
   return `apiVersion: v1\nkind: Pod\nmetadata: {name: load}\nspec:\n${pod}`;
 }
 

@@ -1,5 +1,5 @@
 // What lastscrape costs and what it brings, beside what people have instead (`npm run bench`, some 15 minutes; needs the
-// built binary, Locust and Prometheus). It prints tables and writes them and the figures to image/figures. With --short it
+// built binary, Locust and Prometheus). It prints tables, writes them and the figures to image/figures, and into the pages. With --short it
 // takes less than 3 minutes and writes nothing, for CI. Either fails when a *ratio* budget is exceeded by more than 25 %.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describePrograms, findPrograms, listMissing } from '../support/programs.ts';
+import { writeFigures } from './draw-figures.ts';
 import {
   KEPT_SECONDS,
   KUBELET_SECONDS,
@@ -27,7 +28,6 @@ import {
 } from './measure/footprint.ts';
 import { medianOf } from './measure/median.ts';
 import { findSubject, type Subject } from './measure/subject.ts';
-import { type Block, type Cell, writeSvg } from './measure/svg.ts';
 
 /** One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than 25 %. */
 type Budget = {
@@ -67,14 +67,11 @@ const PROGRAM_NAMES: Readonly<Record<Program, string>> = {
   shell: 'shell loop with curl',
 };
 
-const WAY_NAMES: Readonly<Record<Way, { readonly long: string; readonly short: string }>> = {
-  killed: {
-    long: `exporter as a native sidecar, ended ${KUBELET_SECONDS} s after Locust's exit`,
-    short: 'native sidecar',
-  },
-  quitAtEnd: { long: '`/quitquitquit` from the locustfile, as its last act', short: 'quit by the locustfile' },
-  keptFixed: { long: `exporter kept for ${KEPT_SECONDS} s (preStop sleep)`, short: `preStop sleep ${KEPT_SECONDS} s` },
-  lastscrape: { long: 'lastscrape, no variable set', short: 'lastscrape' },
+const WAY_NAMES: Readonly<Record<Way, string>> = {
+  killed: `exporter as a native sidecar, ended ${KUBELET_SECONDS} s after Locust's exit`,
+  quitAtEnd: '`/quitquitquit` from the locustfile, as its last act',
+  keptFixed: `exporter kept for ${KEPT_SECONDS} s (preStop sleep)`,
+  lastscrape: 'lastscrape, no variable set',
 };
 
 const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } });
@@ -114,8 +111,7 @@ async function bench(subject: Subject): Promise<number> {
   if (!options.short) {
     mkdirSync(FIGURES, { recursive: true });
     writeFileSync(join(FIGURES, 'bench.md'), `${tables}\n`);
-    writeFileSync(join(FIGURES, 'footprint.svg'), drawFootprint(footprints));
-    writeFileSync(join(FIGURES, 'final-numbers.svg'), drawFinalNumbers(runs));
+    writeFigures();
   }
   const broken = budgets.filter(({ isRatio, measured = 0, most }) => isRatio && measured > most * RATIO_SLACK);
   for (const { name, measured = 0, most } of broken) {
@@ -195,11 +191,11 @@ function writeFootprintTable({ programs: all }: Footprints, subject: Subject): s
     ['resident memory (MB)', ({ residentBytes }) => megabytes(residentBytes)],
     ['anonymous memory (MB)', ({ anonymousBytes }) => megabytes(anonymousBytes)],
     ['threads', ({ threadCount }) => String(threadCount)],
-    ['CPU seconds a minute, a look every 1 s', ({ cpuSecondsAt1s }) => cpuSecondsAt1s.toFixed(2)],
-    ['CPU seconds a minute, a look every 5 s', ({ cpuSecondsAt5s }) => cpuSecondsAt5s?.toFixed(2)],
-    ['start to first look, warm (ms)', ({ warmStartSeconds }) => milliseconds(warmStartSeconds)],
+    ['CPU seconds a minute, a poll every 1 s', ({ cpuSecondsAt1s }) => cpuSecondsAt1s.toFixed(2)],
+    ['CPU seconds a minute, a poll every 5 s', ({ cpuSecondsAt5s }) => cpuSecondsAt5s?.toFixed(2)],
+    ['start to first poll, warm (ms)', ({ warmStartSeconds }) => milliseconds(warmStartSeconds)],
     [
-      'start to first look, cold (ms)',
+      'start to first poll, cold (ms)',
       ({ coldStartSeconds }) => (coldStartSeconds === undefined ? undefined : milliseconds(coldStartSeconds)),
     ],
     ['program with all it loads (MB)', ({ filesBytes }) => megabytes(filesBytes)],
@@ -219,8 +215,8 @@ function writeFootprintTable({ programs: all }: Footprints, subject: Subject): s
       ],
     ),
     `Medians on ${process.platform} ${process.arch}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, all in one run, with an exposition of 50 KB. ` +
-      'MB are 10^6 bytes, MiB 2^20. The empty program makes no look: its start is to its first line. The memory of the shell is that of a look, with curl and grep. ' +
-      'Cold: its own file is not in the page cache, libc and its like are. A memory limit works when the whole story, from a cold start to the quit, takes no longer than without one.',
+      'MB are 10^6 bytes, MiB 2^20. The empty program makes no poll: its start is to its first line. The memory of the shell is that of a poll, with curl and grep. ' +
+      'Cold: its own file is not in the page cache, libc and its like are. A memory limit works when the whole run, from a cold start to the quit, takes no longer than without one.',
   ].join('\n\n');
 }
 
@@ -232,9 +228,9 @@ function writeGrowthTable({ growth }: Footprints): string {
         'exposition',
         'resident (MB)',
         'anonymous (MB)',
-        'time of a look (ms)',
-        'CPU of a look (ms)',
-        'CPU of the shell’s look (ms)',
+        'time of a poll (ms)',
+        'CPU of a poll (ms)',
+        'CPU of the shell’s poll (ms)',
       ],
       growth.map((one) => [
         nameBytes(one.bodyBytes),
@@ -245,7 +241,7 @@ function writeGrowthTable({ growth }: Footprints): string {
         (one.shellCpuSecondsPerLook * 1000).toFixed(1),
       ]),
     ),
-    'A look every 1 s, all sizes at the same time; after a slow look lastscrape pauses for four times its length. The time is that of the whole look, with the port.',
+    'A poll every 1 s, all sizes at the same time; after a slow poll lastscrape pauses for four times its length. The time is that of the whole poll, with the port.',
   ].join('\n\n');
 }
 
@@ -295,7 +291,7 @@ function writeFinalNumbersTable(runs: readonly PodRun[], faultCount: number, ver
         'longest',
       ],
       summarize(runs).map((one) => [
-        WAY_NAMES[one.way].long,
+        WAY_NAMES[one.way],
         `${one.finalCount} of ${one.runCount} (${percent(one.finalShare)})`,
         percent(one.lostShare),
         percent(one.worstLostShare),
@@ -334,80 +330,6 @@ function writeTable(head: readonly string[], rows: readonly (readonly string[])[
   return [line(head), `|${head.map((_, index) => (index === 0 ? '---' : '---:')).join('|')}|`, ...rows.map(line)].join(
     '\n',
   );
-}
-
-function drawFootprint({ programs: all, growth }: Footprints): string {
-  const longestMs = Math.max(...growth.flatMap((one) => [one.cpuSecondsPerLook, one.shellCpuSecondsPerLook])) * 1000;
-  const block = (titles: readonly string[], read: (footprint: Footprint) => readonly Cell[]): Block => ({
-    columns: titles.map((title) => ({ title })),
-    rows: PROGRAMS.map((program) => ({
-      label: PROGRAM_NAMES[program],
-      isOwn: program === 'lastscrape',
-      cells: read(all[program]),
-    })),
-  });
-  return writeSvg({
-    title: 'What lastscrape costs',
-    blocks: [
-      block(['resident memory', 'anonymous memory', 'start to first look'], (footprint) => [
-        cell(footprint.residentBytes / 1e6, 1, 'MB'),
-        cell(footprint.anonymousBytes / 1e6, 1, 'MB'),
-        cell(footprint.warmStartSeconds * 1000, 0, 'ms'),
-      ]),
-      block(['CPU a minute, a look every 1 s', 'CPU a minute, every 5 s', 'smallest memory limit'], (footprint) => [
-        cell(footprint.cpuSecondsAt1s, 2, 's'),
-        cell(footprint.cpuSecondsAt5s, 2, 's'),
-        cell(footprint.smallestLimitMebibytes, 0, 'MiB'),
-      ]),
-      {
-        columns: [
-          { title: 'anonymous memory' },
-          { title: 'CPU of a look', longest: longestMs },
-          { title: 'CPU of the shell’s look', longest: longestMs },
-        ],
-        rows: growth.map((one) => ({
-          label: `exposition of ${nameBytes(one.bodyBytes)}`,
-          isOwn: true,
-          cells: [
-            cell(one.anonymousBytes / 1e6, 1, 'MB'),
-            cell(one.cpuSecondsPerLook * 1000, 1, 'ms'),
-            { ...cell(one.shellCpuSecondsPerLook * 1000, 1, 'ms'), isOther: true },
-          ],
-        })),
-      },
-    ],
-    note: 'Medians of one run, side by side; an exposition of 50 KB unless stated. The shell loop does the simplest form of the job; its memory is that of a look, with curl and grep. The table beside this figure says how it was measured.',
-  });
-}
-
-function drawFinalNumbers(runs: readonly PodRun[]): string {
-  const numbers = summarize(runs);
-  return writeSvg({
-    title: 'What reaches Prometheus',
-    blocks: [
-      {
-        columns: [
-          { title: 'runs with the final total', longest: 1 },
-          { title: 'requests lost, mean', longest: 1 },
-          { title: 'pod held, median' },
-        ],
-        rows: numbers.map((one) => ({
-          label: WAY_NAMES[one.way].short,
-          isOwn: one.way === 'lastscrape',
-          cells: [
-            { value: one.finalShare, text: `${one.finalCount} of ${one.runCount}` },
-            { value: one.lostShare, text: percent(one.lostShare) },
-            cell(one.heldSeconds, 1, 's'),
-          ],
-        })),
-      },
-    ],
-    note: `Real Locust with --autoquit 0, a run of ${RUN_SECONDS} s, scrapes every ${SCRAPE_SECONDS} s at random phases. With the operator’s default of --autoquit 60 the numbers can be scraped for a minute more, and at this interval no way loses them.`,
-  });
-}
-
-function cell(value: number | undefined, digits: number, unit: string): Cell {
-  return value === undefined ? { value, text: '–' } : { value, text: `${value.toFixed(digits)} ${unit}` };
 }
 
 function nameBytes(bytes: number): string {

@@ -1,8 +1,24 @@
-// Draws tables of bars as SVG: rows are what is compared, each column has a scale of its own unless it is told one. No background and no script;
-// the colours follow the reader's light or dark scheme, also inside an <img>.
+// Draws figures as SVG files: a card with a background, a title, what is drawn in it, a note. No script; the colours follow the
+// reader's light or dark scheme, also inside an <img>, and stand on the card's own background, whatever page is around it.
 
-/** One figure. */
-export type Figure = { readonly title: string; readonly note: string; readonly blocks: readonly Block[] };
+/** One figure as it is published. */
+export type Drawing = {
+  readonly svg: string;
+  /** Its data in words, for who does not see it: the alternative text. */
+  readonly alt: string;
+};
+
+/** What stands on a card. */
+export type Card = {
+  readonly title: string;
+  readonly note: string;
+  readonly alt: string;
+  /** From the first free line below the title. @returns its parts, and the first free line below them */
+  readonly draw: (top: number) => { readonly parts: readonly string[]; readonly bottom: number };
+};
+
+/** A table of bars: rows are what is compared, each column has a scale of its own unless it is told one. */
+export type Figure = Omit<Card, 'draw'> & { readonly blocks: readonly Block[] };
 
 /** Rows that share their columns. */
 export type Block = { readonly columns: readonly Column[]; readonly rows: readonly Row[] };
@@ -19,9 +35,15 @@ export type Row = { readonly label: string; readonly isOwn: boolean; readonly ce
  */
 export type Cell = { readonly value: number | undefined; readonly text: string; readonly isOther?: boolean };
 
-const WIDTH = 840;
+/** Of the card, with its margins. */
+const WIDTH = 880;
+const MARGIN = 20;
+/** What may be drawn on reaches from MARGIN to here. */
+export const RIGHT = WIDTH - MARGIN;
+export const LEFT = MARGIN;
 const LABEL_WIDTH = 190;
 const ROW_HEIGHT = 26;
+const BAR_HEIGHT = 16;
 const HEAD_HEIGHT = 30;
 const BLOCK_GAP = 18;
 /** Room for the text beside the longest bar. */
@@ -29,81 +51,136 @@ const TEXT_WIDTH = 84;
 const COLUMN_GAP = 16;
 const NOTE_CHARACTERS = 126;
 
-/** Writes the figure as a whole file. */
-export function writeSvg({ title, note, blocks }: Figure): string {
-  const parts: string[] = [];
-  let y = 28;
-  parts.push(text(0, y, title, 'title'));
-  y += 14;
-  for (const block of blocks) {
-    y += BLOCK_GAP;
-    parts.push(...drawBlock(block, y));
-    y += HEAD_HEIGHT + block.rows.length * ROW_HEIGHT;
-  }
-  y += BLOCK_GAP;
-  for (const line of wrapText(note)) {
-    parts.push(text(0, y, line, 'note'));
-    y += 17;
-  }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}" role="img" aria-label="${escapeXml(title)}">
+/** Writes a table of bars as a whole file. */
+export function drawBars({ blocks, ...card }: Figure): Drawing {
+  return drawCard({
+    ...card,
+    draw(top) {
+      const parts: string[] = [];
+      let y = top - BLOCK_GAP;
+      for (const block of blocks) {
+        y += BLOCK_GAP;
+        parts.push(...drawBlock(block, y));
+        y += HEAD_HEIGHT + block.rows.length * ROW_HEIGHT;
+      }
+      return { parts, bottom: y };
+    },
+  });
+}
+
+/** Writes a card as a whole file. */
+export function drawCard({ title, note, alt, draw }: Card): Drawing {
+  const { parts, bottom } = draw(MARGIN + 26);
+  const lines = wrapText(note);
+  const notes = lines.map((line, index) => text(LEFT, bottom + BLOCK_GAP + index * 17, line, 'note'));
+  const height = Math.ceil(bottom + BLOCK_GAP + lines.length * 17);
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title data">
+<title id="title">${escapeXml(title)}</title>
+<desc id="data">${escapeXml(alt)}</desc>
 <style>
 text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328 }
 .title { font-size: 16px; font-weight: 600 }
 .head, .note { fill: #59636e; font-size: 12px }
 .own { font-weight: 600 }
+.bad { fill: #b42318; font-weight: 600 }
 rect { fill: #a5adb8 }
 rect.own { fill: #0969da }
+rect.card { fill: #ffffff; stroke: #d1d9e0 }
+line { stroke: #818b98 }
+line.scrape { stroke-dasharray: 3 3 }
+line.own { stroke: #0969da; stroke-width: 2 }
+path.own, circle.own { fill: #0969da }
+path.bad { stroke: #b42318; stroke-width: 2; fill: none }
+circle { fill: #59636e }
 @media (prefers-color-scheme: dark) {
 text { fill: #f0f6fc }
 .head, .note { fill: #9198a1 }
+.bad { fill: #ff7b72 }
 rect { fill: #656c76 }
 rect.own { fill: #4493f8 }
+rect.card { fill: #0d1117; stroke: #3d444d }
+line { stroke: #818b98 }
+line.own { stroke: #4493f8 }
+path.own, circle.own { fill: #4493f8 }
+path.bad { stroke: #ff7b72; fill: none }
+circle { fill: #9198a1 }
 }
 </style>
-${parts.join('\n')}
+<rect class="card" x="0.5" y="0.5" width="${WIDTH - 1}" height="${height - 1}" rx="6"/>
+${[text(LEFT, MARGIN + 12, title, 'title'), ...parts, ...notes].join('\n')}
 </svg>
 `;
+  return { svg, alt };
 }
 
 function drawBlock({ columns, rows }: Block, top: number): string[] {
-  const columnWidth = (WIDTH - LABEL_WIDTH) / columns.length;
+  const columnWidth = (RIGHT - LEFT - LABEL_WIDTH) / columns.length;
   const barWidth = columnWidth - TEXT_WIDTH - COLUMN_GAP;
-  const parts = columns.map((column, index) => text(LABEL_WIDTH + index * columnWidth, top + 14, column.title, 'head'));
+  const columnLeft = (index: number) => LEFT + LABEL_WIDTH + index * columnWidth;
+  const parts = columns.flatMap((column, index) => [
+    text(columnLeft(index), top + 14, column.title, 'head'),
+    line(
+      columnLeft(index) - 0.5,
+      top + HEAD_HEIGHT - 4,
+      columnLeft(index) - 0.5,
+      top + HEAD_HEIGHT + rows.length * ROW_HEIGHT - 6,
+    ),
+  ]);
   const longest = columns.map(
     (column, index) => column.longest ?? Math.max(...rows.map((row) => row.cells[index]?.value ?? 0)),
   );
   for (const [rowIndex, row] of rows.entries()) {
     const y = top + HEAD_HEIGHT + rowIndex * ROW_HEIGHT;
     const own = row.isOwn ? 'own' : '';
-    parts.push(text(0, y + 12, row.label, own));
+    parts.push(text(LEFT, y + 12, row.label, own));
     for (const [index, cell] of row.cells.entries()) {
-      const x = LABEL_WIDTH + index * columnWidth;
+      const x = columnLeft(index);
       const cellOwn = cell.isOther ? '' : own;
       if (cell.value === undefined) {
-        parts.push(text(x, y + 12, cell.text, cellOwn));
+        parts.push(text(x + 6, y + 12, cell.text, cellOwn));
         continue;
       }
       const share = cell.value / (longest[index] || 1);
-      // One pixel stands for 0, so that it is seen to be there.
-      const length = Math.max(1, Math.round(share * barWidth));
-      parts.push(`<rect x="${round(x)}" y="${y}" width="${length}" height="16" rx="1"${cellOwn && ' class="own"'}/>`);
+      const length = Math.round(share * barWidth);
+      if (length > 0) parts.push(bar(x, y, length, cellOwn));
       parts.push(text(x + length + 6, y + 12, cell.text, cellOwn));
     }
   }
   return parts;
 }
 
-function text(x: number, y: number, content: string, className: string): string {
-  const attribute = className === '' ? '' : ` class="${className}"`;
-  return `<text x="${round(x)}" y="${y}"${attribute}>${escapeXml(content)}</text>`;
+/** A horizontal bar, from its upper left corner. */
+export function bar(x: number, y: number, length: number, className = ''): string {
+  return `<rect x="${round(x)}" y="${round(y)}" width="${round(length)}" height="${BAR_HEIGHT}" rx="1"${attribute(className)}/>`;
+}
+
+/** A straight line. */
+export function line(fromX: number, fromY: number, toX: number, toY: number, className = ''): string {
+  return `<line x1="${round(fromX)}" y1="${round(fromY)}" x2="${round(toX)}" y2="${round(toY)}"${attribute(className)}/>`;
+}
+
+/** A line of text; `anchor` says what of it is at x. */
+export function text(
+  x: number,
+  y: number,
+  content: string,
+  className = '',
+  anchor: 'start' | 'middle' | 'end' = 'start',
+): string {
+  const place = anchor === 'start' ? '' : ` text-anchor="${anchor}"`;
+  return `<text x="${round(x)}" y="${round(y)}"${place}${attribute(className)}>${escapeXml(content)}</text>`;
+}
+
+function attribute(className: string): string {
+  return className === '' ? '' : ` class="${className}"`;
 }
 
 function wrapText(content: string): string[] {
   const lines: string[] = [''];
   for (const word of content.split(' ')) {
-    const line = `${lines.at(-1)} ${word}`.trim();
-    if (line.length > NOTE_CHARACTERS) lines.push(word);
-    else lines[lines.length - 1] = line;
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length > NOTE_CHARACTERS) lines.push(word);
+    else lines[lines.length - 1] = longer;
   }
   return lines;
 }

@@ -1,0 +1,68 @@
+// deploy/job/migration: what the README shows of it is in it, lastscrape accepts its variables, and the pod has what they ask for.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { PRESETS } from '../../src/act/presets.ts';
+import { readConfig } from '../../src/config.ts';
+import { KINDS } from '../../src/main.ts';
+import { lastscrapeOf, readGolden } from '../support/injected.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const text = readFileSync(join(ROOT, 'deploy/job/migration/job.yaml'), 'utf8');
+const { spec } = parse(text).spec.template;
+const [account, role, binding] = parseAllDocuments(
+  readFileSync(join(ROOT, 'deploy/job/migration/account.yaml'), 'utf8'),
+).map((document) => document.toJS());
+
+type Container = { readonly name: string; readonly args?: readonly string[] };
+
+test('the README shows of the migration what is in the file, word by word', () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const [, shown = ''] =
+    /^<!-- of deploy\/job\/migration\/job\.yaml[^>]*-->\n```yaml\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+  assert.match(shown, /LASTSCRAPE_QUIT/);
+  assert.ok(text.includes(shown), shown);
+});
+
+test('lastscrape accepts the variables of the migration, and asks each target where its program takes it', () => {
+  const { env } = spec.containers.at(-1) as { env: { name: string; value?: string }[] };
+  const variables = Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'from-a-field']));
+  const result = readConfig(variables, KINDS, { version: '0', pid: 7, kill: () => {} });
+  assert.ok('config' in result, JSON.stringify(result));
+  const { conditions, targets } = result.config;
+  const main: readonly Container[] = spec.containers.slice(0, 1);
+  assert.deepEqual(
+    conditions.map((condition) => condition.text),
+    main.map(({ name }) => `container:${name}`),
+  );
+  assert.deepEqual(
+    targets.map(({ name }) => name),
+    ['cloud-sql-proxy', 'istio'],
+  );
+  const proxy: Container | undefined = spec.containers.find(({ name }: Container) => name === 'cloud-sql-proxy');
+  const flag = PRESETS.find(({ name }) => name === 'cloud-sql-proxy')?.flag;
+  assert.ok(flag != null && proxy?.args?.includes(flag), `${flag}`);
+});
+
+test('the account of the migration may get pods, and nothing else', () => {
+  assert.deepEqual([account.kind, account.metadata.name], ['ServiceAccount', spec.serviceAccountName]);
+  assert.deepEqual(role.rules, [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]);
+  assert.deepEqual(binding.roleRef, { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.metadata.name });
+  assert.deepEqual(binding.subjects, [{ kind: 'ServiceAccount', name: spec.serviceAccountName }]);
+});
+
+test("lastscrape's container in the migration is that of the policy, but for its image, variables and restarts", () => {
+  const { env: _, image: _image, ...container } = spec.containers.at(-1);
+  const {
+    env: _env,
+    image,
+    imagePullPolicy,
+    restartPolicy,
+    restartPolicyRules,
+    ...expected
+  } = lastscrapeOf(readGolden('regular'));
+  assert.deepEqual(container, expected);
+});
