@@ -7,6 +7,8 @@ type Demo = {
   readonly locustEndedAt: number;
   readonly requests: number;
   readonly scrapeInterval: number;
+  /** From the end of the run to Locust's own decision to end. */
+  readonly autoquit: number;
   /** The scrape in mid-run. */
   readonly firstScrape: { readonly at: number; readonly requests: number };
   readonly without: { readonly exporterEndedAt: number; readonly missedScrapeAt: number };
@@ -24,7 +26,7 @@ const AXIS_LEFT = LEFT + 110;
 const FROM = -5;
 const TO = 9;
 /** Room for the words in front of the arrow. */
-const HELD_WIDTH = 120;
+const HELD_WIDTH = 126;
 
 /** Draws the output of `npm run demo`, as a pipe gets it. @throws when a moment that it needs is not in it */
 export function drawDemo(printed: string): Drawing {
@@ -40,7 +42,7 @@ export function drawDemo(printed: string): Drawing {
     `With lastscrape: the pod is held, Prometheus scrapes ${held.requests} of ${requests} requests at ${seconds(held.scrapeAt)}, then lastscrape quits the exporter at ${seconds(held.quitAt)}, and the pod completes.`;
   return drawCard({
     title: 'The end of one load test: main ends, Prometheus scrapes, the exporter is quit',
-    note: `What npm run demo printed: lastscrape is the real one, with its defaults; Locust, exporter and Prometheus are stand-ins, scrapes come every ${demo.scrapeInterval} s. Without lastscrape the exporter is a native sidecar here, which the kubelet ends; as a regular container it never ends, and neither does the pod.`,
+    note: `What npm run demo printed: lastscrape is the real one, with its defaults; Locust, exporter and Prometheus are stand-ins, with an autoquit of ${demo.autoquit} s and a scrape every ${demo.scrapeInterval} s. Without lastscrape the exporter is a native sidecar here, which the kubelet ends; as a regular container it never ends, and neither does the pod.`,
     alt,
     draw(top) {
       const parts: string[] = [];
@@ -156,6 +158,8 @@ function readDemo(printed: string): Demo {
     "Locust's end",
     line('A+B', 'Locust', 'has ended, .* (\\d+) requests'),
   );
+  const [stoppedAt = NaN] = find('the end of the run', line('A+B', 'Locust', 'the test is over'));
+  const [autoquitAt = NaN] = find('autoquit', line('A+B', 'Locust', 'autoquit'));
   const [firstAt = NaN, firstRequests = NaN] = find(
     'a scrape',
     line('A', 'Prometheus', 'scrape 1: stores (\\d+) requests'),
@@ -172,6 +176,7 @@ function readDemo(printed: string): Demo {
     locustEndedAt,
     requests,
     scrapeInterval,
+    autoquit: round(autoquitAt - stoppedAt),
     firstScrape: { at: firstAt, requests: firstRequests },
     without: { exporterEndedAt, missedScrapeAt },
     held: { scrapeAt, requests: heldRequests, quitAt, endedAt },
