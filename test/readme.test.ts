@@ -1,7 +1,7 @@
 // README, docs/ and code say the same: variables, kinds, presets, exit codes, messages, measurements.
 
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PRESETS } from '../src/act/presets.ts';
@@ -9,6 +9,7 @@ import { listVariables } from '../src/config.ts';
 import { MESSAGES } from '../src/decide/messages.ts';
 import { EXIT } from '../src/decide/report.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
+import { VERSION } from '../src/version.ts';
 import { STAND_INS } from './stand-in/quit-targets.ts';
 import { TARGET_PROGRAMS } from './support/target-programs.ts';
 import { FIGURE_PAGES, readRecorded } from './tools/draw-figures.ts';
@@ -120,7 +121,10 @@ function readTranscript(): { readonly log: Map<string, unknown>; readonly report
       log.set(msg, { time: toTime(seconds), level, msg, ...Object.fromEntries(fields) });
     }
     const [, text] = /^ {4}report (.*)$/.exec(line) ?? [];
-    if (text !== undefined) report = JSON.parse(text.replace(/"\+([\d.]+)s"/, (_, at) => `"${toTime(at)}"`));
+    if (text !== undefined) {
+      const { version: _, ...fields } = JSON.parse(text.replace(/"\+([\d.]+)s"/, (_, at) => `"${toTime(at)}"`));
+      report = { ...fields, version: VERSION };
+    }
   }
   return { log, report };
 }
@@ -155,6 +159,14 @@ test('no line of a manifest or a sample of the README is too long for a page of 
   const blocks = [...readme.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
   const long = blocks.flatMap((block) => block.split('\n')).filter((line) => line.length > 100);
   assert.deepEqual(long, []);
+});
+
+test('every file and folder of the checkout that a page names is there', () => {
+  for (const page of PAGES) {
+    for (const [, path = ''] of readPage(page).matchAll(/`((?:src|test|fixtures|deploy|image|bin|\.ci)\/[\w./-]*)`/g)) {
+      assert.ok(existsSync(join(ROOT, path)), `${page} names ${path}`);
+    }
+  }
 });
 
 test('the README names its two commands at the top, and every script that a page mentions is there', () => {

@@ -1,4 +1,4 @@
-// The presets: programs that are known by name, a row each. A new one is a row here and a row of the README's table.
+// The presets: programs that are known by name, a row each. A new one is a row here and rows of docs/targets.md.
 // What a row says of its program was measured (fixtures/recordings/quit-endpoints) or read where its comment says.
 
 import { type HttpAnswer, httpTarget } from './http-target.ts';
@@ -54,7 +54,7 @@ const PLAIN = {
 /** What the programs of the Prometheus project have in common: the lifecycle API. */
 const LIFECYCLE = { ...PLAIN, path: '/-/quit', flag: '--web.enable-lifecycle', offStatus: 403 } as const;
 
-/** Every preset, in the order of the README. */
+/** Every preset, in the order of docs/targets.md. */
 export const PRESETS: readonly Preset[] = [
   {
     // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2, fixtures/recordings).

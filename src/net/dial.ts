@@ -1,4 +1,4 @@
-// Connects to a host and port under the loopback rule (README, "Loopback"): `localhost` is 127.0.0.1 and ::1, both tried,
+// Connects to a host and port under the loopback rule (docs/how-it-decides.md): `localhost` is 127.0.0.1 and ::1, both tried,
 // never looked up. The only place that knows what "refused" is; sends no byte.
 
 import { connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
