@@ -1,215 +1,199 @@
-// `npm run mutate`: breaks the code in stated ways, one at a time, in a copy, and shows which test notices. Not in CI: takes minutes.
-// `npm run mutate -- TEXT`: only those whose name contains TEXT. Fails when one survives, or no longer fits the code.
+// `npm run mutate`: changes single tokens of the code, one at a time, in a copy, and shows which are noticed by no test.
+// Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with `--only`; `--quick` leaves the
+// exhaustive check out. Fails when one survives that `mutants-accepted.json` does not explain. Not in CI: takes minutes.
 
-import { spawnSync } from 'node:child_process';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { basename, dirname, join, normalize } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Mutant, MutantFinder } from './mutants.ts';
 
-type Mutation = {
-  readonly name: string;
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-  /** Where the tests are that should notice. */
-  readonly tests: string;
-};
+/** A survivor that no test can notice, or need not; `was` and `is` are the lines of code, white space made one. */
+type Accepted = Pick<Mutant, 'file' | 'within' | 'was' | 'is'> & { readonly reason: string };
 
-const DECIDE = 'test/decide/*.test.ts';
+/** Tests that run together; those of a later stage only where the ones before noticed nothing. */
+type Stage = readonly string[];
 
-const MUTATIONS: readonly Mutation[] = [
-  {
-    name: 'counts own looks as scrapes',
-    file: 'src/decide/scrape-count.ts',
-    find: 'ownCount: count.ownCount + 1,\n    isNobody',
-    replace: 'ownCount: count.ownCount,\n    isNobody',
-    tests: DECIDE,
-  },
-  {
-    name: 'takes a time-out for "refused"',
-    file: 'src/net/dial.ts',
-    find: "code === 'ECONNREFUSED')",
-    replace: "code === 'ECONNREFUSED' || code === 'timed out')",
-    tests: 'test/net/dial.test.ts',
-  },
-  {
-    name: 'takes no attempt at all for "refused"',
-    file: 'src/net/dial.ts',
-    find: 'codes.length > 0 && ',
-    replace: '',
-    tests: 'test/net/dial.test.ts',
-  },
-  {
-    name: 'takes EADDRNOTAVAIL beside a refusal for "refused"',
-    file: 'src/net/dial.ts',
-    find: "code === 'ECONNREFUSED')",
-    replace: "code === 'ECONNREFUSED' || code === 'EADDRNOTAVAIL')",
-    tests: 'test/net/dial.test.ts',
-  },
-  {
-    name: 'takes a 200 for a stopped target',
-    file: 'src/decide/quit.ts',
-    find: '    const answer = newestOf(',
-    replace:
-      "    if (event.answer.kind === 'answered' && event.answer.status === 200) return { state, move: { kind: 'ended', result: 'stopped' } };\n    const answer = newestOf(",
-    tests: '{test/decide/quit.test.ts,test/decide/transcripts.test.ts}',
-  },
-  {
-    name: 'takes a refused quit port for gone while the service answers',
-    file: 'src/decide/quit.ts',
-    find: "if (event.answer.kind === 'refused') return gone(state);",
-    replace: "if (event.answer.kind === 'refused' || event.answer.kind === 'disabled') return gone(state);",
-    tests: 'test/decide/quit.test.ts',
-  },
-  {
-    name: 'asks a target again before it had its time',
-    file: 'src/decide/quit.ts',
-    find: 'isTaken(state.answer) ? state.needsMs : 0',
-    replace: '0',
-    tests: 'test/decide/quit.test.ts',
-  },
-  {
-    name: 'forgets the ports of the service in the proof',
-    file: 'src/act/http-target.ts',
-    find: 'findListener([quitPort, ...servicePorts], timeoutMs, signal)',
-    replace: 'findListener([quitPort], timeoutMs, signal)',
-    tests: 'test/act/http-target.test.ts',
-  },
-  {
-    name: 'forgets the header that a preset wants',
-    file: 'src/act/presets.ts',
-    find: "    headers: () => ({ 'x-vault-request': 'true' }),\n",
-    replace: '',
-    tests: 'test/act/presets.test.ts',
-  },
-  {
-    name: 'says nothing of a mesh proxy that is not the last',
-    file: 'src/decide/target-warnings.ts',
-    find: 'if (isMesh && later.length > 0)',
-    replace: 'if (isMesh && later.length > 99)',
-    tests: 'test/decide/target-warnings.test.ts',
-  },
-  {
-    name: 'starts the baseline after the settle time',
-    file: 'src/decide/step.ts',
-    find: '    count: series.count,\n    isExporterRestarted: series.isExporterRestarted,\n    goneSinceMs',
-    replace:
-      '    count: beginCount(turn.look.atMs),\n    isExporterRestarted: series.isExporterRestarted,\n    goneSinceMs',
-    tests: 'test/decide/transcripts.test.ts',
-  },
-  {
-    name: 'forgets the scrape in flight at the baseline',
-    file: 'src/decide/scrape-count.ts',
-    find: 'const inFlightCount = Math.max(counters.inFlightCount - 1, trail.givenUpCount);',
-    replace: 'const inFlightCount = 0 * trail.givenUpCount;',
-    tests: DECIDE,
-  },
-  {
-    name: 'forgets own requests that were given up',
-    file: 'src/decide/scrape-count.ts',
-    find: 'return { ...trail, givenUpCount: trail.givenUpCount + 1 };',
-    replace: 'return trail;',
-    tests: DECIDE,
-  },
-  {
-    name: 'believes locust_up 0 before Locust was ever alive',
-    file: 'src/decide/step.ts',
-    find: '  if (turn.facts.wasAliveBefore) {',
-    replace: '  if (turn.facts.wasAliveBefore || seen.isDone) {',
-    tests: DECIDE,
-  },
-  {
-    name: 'parses an empty value as 0',
-    file: 'src/wire/exposition.ts',
-    find: 'if (digits === undefined) return null;',
-    replace: "if (digits === undefined) return { value: Number(line.split(' ')[1] ?? ''), labels: labelsText };",
-    tests: 'test/wire/exposition.test.ts',
-  },
-  {
-    name: 'counts a look that the exporter answered with 500 as an own scrape',
-    file: 'src/observe/exporter.ts',
-    find: 'result.status}`, false)',
-    replace: 'result.status}`, true)',
-    tests: 'test/observe/exporter.test.ts',
-  },
-  {
-    name: 'reads a body that came with 500',
-    file: 'src/observe/exporter.ts',
-    find: 'if (result.status !== 200)',
-    replace: 'if (result.status < 200)',
-    tests: 'test/observe/exporter.test.ts',
-  },
-  {
-    name: 'forgets the settle time',
-    file: 'src/decide/step.ts',
-    find: ' && look.atMs - series.sinceMs >= afterMs;',
-    replace: ' && afterMs >= 0 && look.atMs >= 0;',
-    tests: DECIDE,
-  },
-  {
-    name: 'believes one look',
-    file: 'src/decide/step.ts',
-    find: 'series.provenCount >= 2',
-    replace: 'series.provenCount >= 1',
-    tests: DECIDE,
-  },
-  {
-    name: 'ignores a second signal',
-    file: 'src/signals.ts',
-    find: "      second.abort('interrupted');\n",
-    replace: '',
-    tests: 'test/binary/phases.test.ts',
-  },
-  {
-    name: 'lets debug fill the pipe',
-    file: 'src/log.ts',
-    find: 'if (isDebugFull) return;',
-    replace: '',
-    tests: 'test/log.test.ts',
-  },
-];
+const FOLDERS = 'src/{decide,wire,net,act}/*.ts';
+/** Plays all sequences: 40 s. */
+const EXHAUSTIVE = 'test/decide/exhaustive.test.ts';
+/** A mutant may make a test wait for its own time limit, or for ever. */
+const TIME_LIMIT_FACTOR = 4;
+const TIME_LIMIT_MIN_MS = 20_000;
 
-const root = join(import.meta.dirname, '../..');
-const copy = mkdtempSync(join(tmpdir(), 'lastscrape-mutate-'));
-let survivorCount = 0;
+const ROOT = join(import.meta.dirname, '../..');
+const ACCEPTED: readonly Accepted[] = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'mutants-accepted.json'), 'utf8'),
+);
+
+const { values: options } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    count: { type: 'string', default: '200' },
+    only: { type: 'string', default: 'src/' },
+    quick: { type: 'boolean', default: false },
+  },
+});
+
+const startedMs = performance.now();
+const copies = Array.from({ length: availableParallelism() }, () => mkdtempSync(join(tmpdir(), 'lastscrape-mutate-')));
+let noticedCount = 0;
+let acceptedCount = 0;
+const survivors: Mutant[] = [];
 try {
-  for (const folder of ['src', 'bin', 'test', 'fixtures', 'package.json', 'README.md', 'docs']) {
-    cpSync(join(root, folder), join(copy, folder), { recursive: true });
+  for (const copy of copies) {
+    for (const name of ['src', 'bin', 'test', 'fixtures', 'image', 'package.json', 'README.md']) {
+      cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+    }
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  const [wanted = ''] = process.argv.slice(2);
-  for (const mutation of MUTATIONS.filter(({ name }) => name.includes(wanted))) {
-    const path = join(copy, mutation.file);
-    const before = readFileSync(path, 'utf8');
-    const isThere = before.split(mutation.find).length === 2;
-    writeFileSync(
-      path,
-      before.replace(mutation.find, () => mutation.replace),
-    );
-    const noticed = isThere ? failingTests(mutation.tests) : [];
-    writeFileSync(path, before);
-    if (noticed.length === 0) survivorCount++;
-    console.log(`${noticed.length > 0 ? 'noticed ' : 'SURVIVED'}  ${mutation.name}`);
-    for (const name of noticed.slice(0, 3)) console.log(`            ${name}`);
-    if (noticed.length > 3) console.log(`            and ${noticed.length - 3} more`);
-    if (!isThere) console.log(`            Cannot mutate ${mutation.file}: the text to replace must stand in it once`);
-  }
+  const mutants = chooseMutants(options.only, Number(options.count), options.seed);
+  console.log(`${mutants.length} mutants, seed ${options.seed}`);
+  const limits = await measureStages(mutants);
+  const queue = [...mutants];
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+        await tryMutant(copy, mutant, limits);
+      }
+    }),
+  );
 } finally {
-  rmSync(copy, { recursive: true });
+  for (const copy of copies) rmSync(copy, { recursive: true });
 }
-console.log(survivorCount === 0 ? 'every mutation was noticed' : `${survivorCount} survived`);
-process.exitCode = survivorCount === 0 ? 0 : 1;
+const minutes = ((performance.now() - startedMs) / 60_000).toFixed(1);
+console.log(
+  `${noticedCount} noticed, ${acceptedCount} accepted, ${survivors.length} survived; ${minutes} minutes\n`,
+  survivors
+    .map(({ file, line, within, was, is }) => `${file}:${line}\n${JSON.stringify({ file, within, was, is }, null, 2)}`)
+    .join('\n'),
+);
+process.exitCode = survivors.length === 0 ? 0 : 1;
 
-/** The names of the tests that fail; the test runner's own time limit ends what hangs. */
-function failingTests(tests: string): string[] {
-  const files = globSync(tests, { cwd: copy });
-  if (files.length === 0) throw new Error(`Cannot find any test at "${tests}"`);
-  const run = spawnSync(process.execPath, ['--test', '--test-timeout=120000', '--test-reporter=tap', ...files], {
-    cwd: copy,
-    encoding: 'utf8',
-    maxBuffer: 256 * 1024 * 1024,
+/** The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is. */
+function chooseMutants(only: string, count: number, seed: string): Mutant[] {
+  using finder = new MutantFinder(ROOT);
+  const files = globSync(FOLDERS, { cwd: ROOT }).filter((file) => file.startsWith(only) && !file.endsWith('.d.ts'));
+  const ranked = files
+    .sort()
+    .flatMap((file) => finder.find(file))
+    .map((mutant) => ({ mutant, rank: hash(seed, mutant) }))
+    .sort((left, right) => (left.rank < right.rank ? -1 : 1));
+  const chosen: Mutant[] = [];
+  const words = new Set<string>();
+  for (const { mutant } of ranked) {
+    if (chosen.length === count) break;
+    // A word can become any other one of its file: once is enough.
+    const word = mutant.token.startsWith("'") ? `${mutant.file} ${mutant.start}` : null;
+    if ((word !== null && words.has(word)) || !finder.isTyped(mutant)) continue;
+    if (word !== null) words.add(word);
+    chosen.push(mutant);
+  }
+  return chosen;
+}
+
+function hash(seed: string, { file, within, was, is }: Mutant): string {
+  return createHash('sha256')
+    .update(JSON.stringify([seed, file, within, was, is]))
+    .digest('hex');
+}
+
+/** The tests that concern a file: its own and those of the rules, then whatever reaches it by its imports. */
+function listStages(file: string): readonly Stage[] {
+  if (file.startsWith('src/decide/')) {
+    const quick = globSync('test/decide/*.test.ts', { cwd: ROOT }).filter((test) => test !== EXHAUSTIVE);
+    return options.quick ? [quick] : [quick, [EXHAUSTIVE]];
+  }
+  const own = join('test', basename(dirname(file)), `${basename(file, '.ts')}.test.ts`);
+  const others = globSync('test/{wire,net,act,observe}/*.test.ts', { cwd: ROOT }).filter(
+    (test) => test !== own && listImports(test).has(file),
+  );
+  return [existsSync(join(ROOT, own)) ? [own] : [], others].filter((stage) => stage.length > 0);
+}
+
+/** Everything that a file imports, directly or not. */
+function listImports(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file) || !existsSync(join(ROOT, file))) return found;
+  found.add(file);
+  for (const [, path = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
+    listImports(normalize(join(dirname(file), path)), found);
+  }
+  return found;
+}
+
+/** The time limit of every stage, from a run of the code as it is. @throws where that fails already. */
+async function measureStages(mutants: readonly Mutant[]): Promise<ReadonlyMap<string, number>> {
+  const limits = new Map<string, number>();
+  for (const stage of mutants.flatMap(({ file }) => listStages(file))) {
+    const key = stage.join();
+    if (limits.has(key)) continue;
+    const beganMs = performance.now();
+    const failed = await findFailure(copies[0] as string, stage, 600_000);
+    if (failed !== null) throw new Error(`Cannot mutate: "${failed}" fails without any change`);
+    limits.set(key, Math.max(TIME_LIMIT_MIN_MS, TIME_LIMIT_FACTOR * (performance.now() - beganMs)));
+  }
+  return limits;
+}
+
+async function tryMutant(copy: string, mutant: Mutant, limits: ReadonlyMap<string, number>): Promise<void> {
+  const { file, line, token, replacement, text } = mutant;
+  const path = join(copy, file);
+  const before = readFileSync(path, 'utf8');
+  const accepted = ACCEPTED.find(
+    (each) => each.file === file && each.within === mutant.within && each.was === mutant.was && each.is === mutant.is,
+  );
+  const stages = listStages(file);
+  let noticed: string | null = null;
+  writeFileSync(path, text);
+  // What is accepted anyway is not worth the longest stage.
+  for (const stage of accepted === undefined ? stages : stages.slice(0, 1)) {
+    noticed = await findFailure(copy, stage, limits.get(stage.join()) ?? 0);
+    if (noticed !== null) break;
+  }
+  writeFileSync(path, before);
+  const place = `${file}:${line}  ${token} → ${replacement || '(nothing)'}`;
+  if (noticed !== null) {
+    noticedCount++;
+    const hint = accepted === undefined ? '' : '; it is accepted in vain';
+    console.log(`noticed   ${place}  by "${noticed}"${hint}`);
+  } else if (accepted !== undefined) {
+    acceptedCount++;
+    console.log(`accepted  ${place}: ${accepted.reason}`);
+  } else {
+    survivors.push(mutant);
+    console.log(`SURVIVED  ${place}`);
+  }
+}
+
+/**
+ * The first test that fails, or null. In namespaces of its own: a mutant of what sends signals or asks programs to quit
+ * reaches no other process, and what a test leaves behind ends with it.
+ */
+function findFailure(copy: string, tests: Stage, limitMs: number): Promise<string | null> {
+  const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];
+  const command = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', ...inside];
+  const flags = ['--test-isolation=none', '--test-reporter=tap', ...tests];
+  const child = spawn('unshare', [...command, ...flags], { cwd: copy, stdio: ['ignore', 'pipe', 'pipe'] });
+  let failed: string | null = null;
+  let output = '';
+  const end = (name: string) => {
+    failed ??= name;
+    child.kill('SIGKILL');
+  };
+  const timer = setTimeout(() => end(`no end after ${limitMs / 1000} s`), limitMs);
+  child.stderr.resume();
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+    const name = /^\s*not ok \d+ - (.*)$/m.exec(output)?.[1];
+    if (name !== undefined) end(name.trim());
   });
-  return [...run.stdout.matchAll(/^\s*not ok \d+ - (.*)$/gm)]
-    .map(([, name = '']) => name.trim())
-    .filter((name) => !name.endsWith('.ts'));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      resolve(failed ?? (code === 0 ? null : `exit code ${code}`));
+    });
+  });
 }
