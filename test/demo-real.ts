@@ -20,7 +20,7 @@ const NEEDED: readonly Needed[] = ['locust', 'prometheus'];
 const SCRAPE_INTERVAL = '3s';
 const RUN_MS = START_MS + 60_000;
 
-/** What of Locust's log is part of the story. */
+/** What of Locust's log is part of the demo. */
 const LOCUST_STORY = /Starting Locust|All users spawned|limit reached|autoquit time reached|Shutting down/;
 
 /** Runs the demo. Returns the exit code: 0 when Prometheus holds the final total, 1 when not or when a program is missing. */
@@ -55,10 +55,10 @@ export async function runRealDemo(): Promise<number> {
       ? 'They run in a network namespace, on their default ports: lastscrape gets no variable at all.\n'
       : 'They run on free ports of this machine, which lastscrape is told.\n',
   );
-  return (await tellRun(timeline, pod, exporter)) ? 0 : 1;
+  return (await showRun(timeline, pod, exporter)) ? 0 : 1;
 }
 
-async function tellRun(timeline: Timeline, pod: Pod, exporterProgram: ExporterProgram): Promise<boolean> {
+async function showRun(timeline: Timeline, pod: Pod, exporterProgram: ExporterProgram): Promise<boolean> {
   const exporter = pod.startExporter();
   timeline.say('exporter', `starts: ${exporterProgram.name}`);
   const prometheus = await pod.startPrometheus(SCRAPE_INTERVAL);
@@ -73,12 +73,12 @@ async function tellRun(timeline: Timeline, pod: Pod, exporterProgram: ExporterPr
   master.onLine(({ text }) => {
     if (LOCUST_STORY.test(text)) timeline.say('Locust', text.replace(/^.*?\/INFO\/locust\.\w+: /, ''));
   });
-  tellExit(timeline, 'Locust', master);
-  tellExit(timeline, 'exporter', exporter);
-  tellExit(timeline, 'lastscrape', watcher);
+  showExit(timeline, 'Locust', master);
+  showExit(timeline, 'exporter', exporter);
+  showExit(timeline, 'lastscrape', watcher);
 
   const watching = new AbortController();
-  const scrapes = tellScrapes(timeline, prometheus, watching.signal);
+  const scrapes = showScrapes(timeline, prometheus, watching.signal);
   try {
     await master.waitForExit(RUN_MS);
     await watcher.waitForExit(RUN_MS);
@@ -87,7 +87,7 @@ async function tellRun(timeline: Timeline, pod: Pod, exporterProgram: ExporterPr
     watching.abort();
     await scrapes;
   }
-  return await tellVerdict(timeline, { master, exporter, watcher, prometheus });
+  return await showVerdict(timeline, { master, exporter, watcher, prometheus });
 }
 
 type Ended = {
@@ -97,7 +97,7 @@ type Ended = {
   readonly prometheus: Prometheus;
 };
 
-async function tellVerdict(timeline: Timeline, { master, exporter, watcher, prometheus }: Ended): Promise<boolean> {
+async function showVerdict(timeline: Timeline, { master, exporter, watcher, prometheus }: Ended): Promise<boolean> {
   const last = watcher.lines.findLast((line) => line.stream === 'stdout')?.text ?? '';
   const { outcome, ...others } = readLogEntry(last)?.fields ?? {};
   timeline.heading('The report (its summary is what "kubectl describe pod" shows)');
@@ -119,9 +119,9 @@ async function tellVerdict(timeline: Timeline, { master, exporter, watcher, prom
 }
 
 /** One line for each scrape that Prometheus stored; only its API is asked, which no exporter notices. */
-async function tellScrapes(timeline: Timeline, prometheus: Prometheus, signal: AbortSignal): Promise<void> {
+async function showScrapes(timeline: Timeline, prometheus: Prometheus, signal: AbortSignal): Promise<void> {
   let toldCount = 0;
-  const tellNew = async () => {
+  const showNew = async () => {
     const [ups] = await prometheus.readSeries('locust_up');
     const [totals] = await prometheus.readSeries(TOTAL);
     for (const { atSeconds, value } of ups?.samples.slice(toldCount) ?? []) {
@@ -131,12 +131,12 @@ async function tellScrapes(timeline: Timeline, prometheus: Prometheus, signal: A
     }
   };
   while (!signal.aborted) {
-    await tellNew();
+    await showNew();
     await delay(200, undefined, { signal }).catch(() => undefined);
   }
-  await tellNew();
+  await showNew();
 }
 
-function tellExit(timeline: Timeline, speaker: string, child: Child): void {
+function showExit(timeline: Timeline, speaker: string, child: Child): void {
   void child.exited.then(({ code, signal }) => timeline.say(speaker, `has ended: ${signal ?? `exit code ${code}`}`));
 }

@@ -64,10 +64,10 @@ async function runDemo(): Promise<boolean> {
 
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-demo-'));
   try {
-    await using stage = await openStage(timeline);
+    await using fixture = await openFixture(timeline);
     const termination = join(folder, 'termination-log');
-    const watcher = await runWatcher(timeline, stage, termination);
-    return reportOutcome(timeline, stage, watcher, readFile(termination));
+    const watcher = await runWatcher(timeline, fixture, termination);
+    return reportOutcome(timeline, fixture, watcher, readFile(termination));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -76,14 +76,14 @@ async function runDemo(): Promise<boolean> {
 /** What is of one pod: its exporter, and what Prometheus has stored of it. */
 type Lane = { readonly exporter: Exporter; readonly prometheus: Prometheus };
 
-type Stage = AsyncDisposable & {
+type Fixture = AsyncDisposable & {
   readonly locust: Locust;
   readonly without: Lane;
   readonly held: Lane;
 };
 
-async function openStage(timeline: Timeline): Promise<Stage> {
-  const locust = await openLocust({ ...LOCUST_TIMES, onEvent: tellLocust });
+async function openFixture(timeline: Timeline): Promise<Fixture> {
+  const locust = await openLocust({ ...LOCUST_TIMES, onEvent: showLocust });
   const without = await openLane(WITHOUT);
   const held = await openLane(WITH);
 
@@ -96,12 +96,12 @@ async function openStage(timeline: Timeline): Promise<Stage> {
       url: `${exporter.url}/metrics`,
       intervalMs: SCRAPE_INTERVAL_MS,
       offsetMs: SCRAPE_OFFSET_MS,
-      onScrape: (result) => tellScrape(pod, exporter, prometheus, result),
+      onScrape: (result) => showScrape(pod, exporter, prometheus, result),
     });
     return { exporter, prometheus };
   }
 
-  function tellLocust({ kind, requests }: LocustEvent): void {
+  function showLocust({ kind, requests }: LocustEvent): void {
     const words: Record<LocustEvent['kind'], string> = {
       masterPortOpened: 'has started: its port for workers (5557) is open',
       webPortOpened: 'its web page is open; waits for its worker',
@@ -123,7 +123,7 @@ async function openStage(timeline: Timeline): Promise<Stage> {
     timeline.say('exporter', 'ended by the kubelet; the Job is complete', 'bold', WITHOUT);
   }
 
-  function tellScrape(
+  function showScrape(
     pod: string,
     exporter: Exporter,
     prometheus: Prometheus,
@@ -168,12 +168,12 @@ type Watched = {
 };
 
 /** Runs the watcher to its end, its log lines as entries of the timeline. */
-async function runWatcher(timeline: Timeline, stage: Stage, terminationLog: string): Promise<Watched> {
+async function runWatcher(timeline: Timeline, fixture: Fixture, terminationLog: string): Promise<Watched> {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../bin/lastscrape.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      LASTSCRAPE_METRICS_URL: `http://localhost:${stage.held.exporter.port}/metrics`,
-      LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${stage.locust.masterPort}`,
+      LASTSCRAPE_METRICS_URL: `http://localhost:${fixture.held.exporter.port}/metrics`,
+      LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${fixture.locust.masterPort}`,
       LASTSCRAPE_TERMINATION_LOG: terminationLog,
     },
   });
@@ -197,8 +197,8 @@ async function runWatcher(timeline: Timeline, stage: Stage, terminationLog: stri
   return { exitCode, report };
 }
 
-function reportOutcome(timeline: Timeline, stage: Stage, watcher: Watched, message: string | undefined): boolean {
-  const { locust, without, held } = stage;
+function reportOutcome(timeline: Timeline, fixture: Fixture, watcher: Watched, message: string | undefined): boolean {
+  const { locust, without, held } = fixture;
   const { summary, ...fields } = watcher.report ?? {};
   timeline.heading('The report: the termination message, shown by "kubectl describe pod"');
   timeline.text(`  ${summary}\n`);

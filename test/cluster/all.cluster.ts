@@ -1,30 +1,30 @@
-// The cluster test, `npm run test:cluster`: opens the stage, applies the policy as the guide says, plays every story, five side by
+// The cluster test, `npm run test:cluster`: opens the fixture, applies the policy as the guide says, runs every scenario, five side by
 // side, and takes everything away again.
 
 import { after, before, describe } from 'node:test';
-import { tellAnnotations } from './annotations.cluster.ts';
-import { tellContainers } from './container.cluster.ts';
-import { tellGuide } from './guide.cluster.ts';
-import { tellJobs } from './job.cluster.ts';
-import { tellMigration } from './migrate.cluster.ts';
-import { tellPods } from './pods.cluster.ts';
-import { applyPolicy, openStage } from './stage.ts';
-import { type Stage, setStage } from './story.ts';
+import { runAnnotationScenarios } from './annotations.cluster.ts';
+import { runContainerScenarios } from './container.cluster.ts';
+import { applyPolicy, openFixture } from './fixture.ts';
+import { runGuideScenarios } from './guide.cluster.ts';
+import { runJobScenarios } from './job.cluster.ts';
+import { runMigrationScenarios } from './migrate.cluster.ts';
+import { runPodScenarios } from './pods.cluster.ts';
+import { type Fixture, setFixture } from './scenario.ts';
 
-let opened: (Stage & AsyncDisposable) | undefined;
+let opened: (Fixture & AsyncDisposable) | undefined;
 
 describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   before(async () => {
-    opened = await openStage();
-    setStage(opened);
+    opened = await openFixture();
+    setFixture(opened);
     await applyPolicy(opened);
   });
   after(() => opened?.[Symbol.asyncDispose]());
 
-  tellPods();
-  tellGuide();
-  tellMigration();
-  tellJobs();
-  tellContainers();
-  tellAnnotations();
+  runPodScenarios();
+  runGuideScenarios();
+  runMigrationScenarios();
+  runJobScenarios();
+  runContainerScenarios();
+  runAnnotationScenarios();
 });

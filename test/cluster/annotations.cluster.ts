@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { until } from '../support/until.ts';
 import { type Cluster, type Manifest, RUN_LABEL, runShell } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
-import { stage, storyIn } from './story.ts';
+import { getFixture, runScenarioIn } from './scenario.ts';
 
 const KNOWN =
   'metrics-url, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
@@ -113,10 +113,10 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
   ]),
 ];
 
-/** Registers the story. */
-export function tellAnnotations(): void {
-  storyIn('annotations: kubectl warns of those that do nothing, and refuses nothing', {}, async (namespace) => {
-    const { cluster } = stage();
+/** Registers the scenario. */
+export function runAnnotationScenarios(): void {
+  runScenarioIn('annotations: kubectl warns of those that do nothing, and refuses nothing', {}, async (namespace) => {
+    const { cluster } = getFixture();
     using shell = await openGuideShell(cluster, namespace);
     await defineLocustTest(cluster);
     await shell.run('annotations');
@@ -151,7 +151,7 @@ async function checkWarnings(namespace: string): Promise<void> {
     'validatingadmissionpolicy/lastscrape-annotations',
     '--output=jsonpath={.status.typeChecking}',
   ];
-  assert.equal(await stage().cluster.kubectl(policy), '{}', 'what the API server found wrong in the expressions');
+  assert.equal(await getFixture().cluster.kubectl(policy), '{}', 'what the API server found wrong in the expressions');
 }
 
 /** What kubectl warned of; it must end well. */

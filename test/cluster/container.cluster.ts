@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { until } from '../support/until.ts';
 import { type Container, type Manifest, type Namespace, type Pod, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
-import { END_MS, type Report, START_MS, stage, statusOf, storyIn } from './story.ts';
+import { END_MS, getFixture, type Report, runScenarioIn, START_MS, statusOf } from './scenario.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ROLE = readBlock('docs/conditions.md', 'kind: RoleBinding');
@@ -60,7 +60,7 @@ type End = {
   readonly log?: RegExp;
 };
 
-type Told = { readonly name: string; readonly hasRole?: boolean; readonly watched: Watched; readonly end: End };
+type Scenario = { readonly name: string; readonly hasRole?: boolean; readonly watched: Watched; readonly end: End };
 
 const FAILS: Watched = { containers: { load: runs('sleep 3; exit 3') } };
 const FAILED: End = { job: 'Failed', outcome: 'released', mainExitCodes: { load: 3 } };
@@ -75,7 +75,7 @@ const WITH_SIDECAR: Watched = {
 };
 const ALL_WELL: End = { job: 'Complete', outcome: 'released', mainExitCodes: { load: 0, check: 0 } };
 
-const STORIES: readonly Told[] = [
+const SCENARIOS: readonly Scenario[] = [
   { name: 'a Job that fails is a Failed Job, and the report has the exit code', watched: FAILS, end: FAILED },
   {
     name: 'OnFailure: two failures are not the end, the third start is',
@@ -160,54 +160,62 @@ const STORIES: readonly Told[] = [
   },
 ];
 
-/** Registers the stories. */
-export function tellContainers(): void {
-  for (const { name, hasRole = true, watched, end } of STORIES) {
-    storyIn(`container: ${name}`, {}, async (namespace) => {
+/** Registers the scenarios. */
+export function runContainerScenarios(): void {
+  for (const { name, hasRole = true, watched, end } of SCENARIOS) {
+    runScenarioIn(`container: ${name}`, {}, async (namespace) => {
       if (hasRole) await applyRole(namespace);
       await start(namespace, watched);
       await proveEnd(namespace, watched, end);
     });
   }
 
-  storyIn('container: without a Role it says which commands to run, and these are enough', {}, async (namespace) => {
-    await start(namespace, FAILS);
-    const { pod, report } = await proveEnd(namespace, FAILS, MISCONFIGURED);
-    const [, commands = ''] = /; create the Role: (.*)$/.exec(report.problems?.[0] ?? '') ?? [];
-    assert.deepEqual(report.problems, [
-      `Cannot use "container:load" of LASTSCRAPE_DONE_WHEN: the API server forbids system:serviceaccount:${namespace.name}:default ` +
-        `to get pod ${namespace.name}/${pod.metadata.name} (HTTP 403); create the Role: ${commands}`,
-    ]);
-    await runShell(commands, ROOT);
-    await stage().cluster.kubectl(['delete', 'job', NAME, '--namespace', namespace.name]);
-    await start(namespace, FAILS);
-    await proveEnd(namespace, FAILS, FAILED, pod);
-  });
+  runScenarioIn(
+    'container: without a Role it says which commands to run, and these are enough',
+    {},
+    async (namespace) => {
+      await start(namespace, FAILS);
+      const { pod, report } = await proveEnd(namespace, FAILS, MISCONFIGURED);
+      const [, commands = ''] = /; create the Role: (.*)$/.exec(report.problems?.[0] ?? '') ?? [];
+      assert.deepEqual(report.problems, [
+        `Cannot use "container:load" of LASTSCRAPE_DONE_WHEN: the API server forbids system:serviceaccount:${namespace.name}:default ` +
+          `to get pod ${namespace.name}/${pod.metadata.name} (HTTP 403); create the Role: ${commands}`,
+      ]);
+      await runShell(commands, ROOT);
+      await getFixture().cluster.kubectl(['delete', 'job', NAME, '--namespace', namespace.name]);
+      await start(namespace, FAILS);
+      await proveEnd(namespace, FAILS, FAILED, pod);
+    },
+  );
 
-  storyIn('container: a Role that comes just after the start is not too late', {}, async (namespace) => {
+  runScenarioIn('container: a Role that comes just after the start is not too late', {}, async (namespace) => {
     await start(namespace, FAILS);
     await untilRunning(namespace);
     await applyRole(namespace);
     await proveEnd(namespace, FAILS, FAILED);
   });
 
-  storyIn('container: a pod that is deleted while main runs is reported after the grace', {}, async (namespace) => {
-    const watched: Watched = {
-      containers: { load: runs(STAYS) },
-      // Long enough to see an end that was told: an answer of the API server is served for 5 s, and settles in 3 s.
-      env: { LASTSCRAPE_TERMINATION_GRACE: '15s' },
-      job: null,
-    };
-    await applyRole(namespace);
-    await start(namespace, watched);
-    await untilRunning(namespace);
-    await until('"main is running" in the log of lastscrape', START_MS, async () =>
-      (await namespace.readLog(NAME, 'lastscrape')).includes('"msg":"main is running"') ? true : undefined,
-    );
-    await stage().cluster.kubectl(['delete', 'pod', NAME, '--namespace', namespace.name, '--wait=false']);
-    const { report } = await proveEnd(namespace, watched, { job: null, outcome: 'terminated' });
-    assert.match(report.summary, /^Terminated before main was seen to end/);
-  });
+  runScenarioIn(
+    'container: a pod that is deleted while main runs is reported after the grace',
+    {},
+    async (namespace) => {
+      const watched: Watched = {
+        containers: { load: runs(STAYS) },
+        // Long enough to see an end that was told: an answer of the API server is served for 5 s, and settles in 3 s.
+        env: { LASTSCRAPE_TERMINATION_GRACE: '15s' },
+        job: null,
+      };
+      await applyRole(namespace);
+      await start(namespace, watched);
+      await untilRunning(namespace);
+      await until('"main is running" in the log of lastscrape', START_MS, async () =>
+        (await namespace.readLog(NAME, 'lastscrape')).includes('"msg":"main is running"') ? true : undefined,
+      );
+      await getFixture().cluster.kubectl(['delete', 'pod', NAME, '--namespace', namespace.name, '--wait=false']);
+      const { report } = await proveEnd(namespace, watched, { job: null, outcome: 'terminated' });
+      assert.match(report.summary, /^Terminated before main was seen to end/);
+    },
+  );
 }
 
 /** Waits until lastscrape has ended, and its Job, and compares. `before` is a pod of an earlier start. */
@@ -254,7 +262,7 @@ async function untilRunning(namespace: Namespace): Promise<void> {
 }
 
 async function applyRole(namespace: Namespace): Promise<void> {
-  await stage().cluster.kubectl(['apply', '--namespace', namespace.name, '-f', '-'], ROLE);
+  await getFixture().cluster.kubectl(['apply', '--namespace', namespace.name, '-f', '-'], ROLE);
 }
 
 async function start(namespace: Namespace, watched: Watched): Promise<void> {

@@ -1,5 +1,5 @@
 // A user at the guide: its commands, word by word, in a copy of deploy/ where images and the monitoring namespace are put in as the
-// guide says, with a kubeconfig whose namespace is that of the story.
+// guide says, with a kubeconfig whose namespace is that of the scenario.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -20,12 +20,21 @@ import {
 import { until } from '../support/until.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
-import { END_MS, proveGoodEnd, START_MS, stage, statusOf, storyIn, untilContainer, untilLogged } from './story.ts';
+import {
+  END_MS,
+  getFixture,
+  proveGoodEnd,
+  runScenarioIn,
+  START_MS,
+  statusOf,
+  untilContainer,
+  untilLogged,
+} from './scenario.ts';
 
-/** Registers the stories. */
-export function tellGuide(): void {
-  storyIn('guide: a test, watched from its first pod to the report', {}, async (namespace) => {
-    using shell = await openGuideShell(stage().cluster, namespace);
+/** Registers the scenarios. */
+export function runGuideScenarios(): void {
+  runScenarioIn('guide: a test, watched from its first pod to the report', {}, async (namespace) => {
+    using shell = await openGuideShell(getFixture().cluster, namespace);
     await using watch = shell.start('watch');
     await startLocustTest(namespace, { shape: 'native', annotations: { 'lastscrape.dev/scrapes': '2' } });
     await untilContainer(namespace, MASTER, 'running', START_MS);
@@ -68,7 +77,7 @@ export function tellGuide(): void {
       );
   });
 
-  storyIn('guide: the container added by hand', { 'lastscrape.dev/inject': 'false' }, async (namespace) => {
+  runScenarioIn('guide: the container added by hand', { 'lastscrape.dev/inject': 'false' }, async (namespace) => {
     const [container] = parse(readBlock('run', 'by hand'));
     await startLocustTest(namespace, {
       shape: 'native',
@@ -77,8 +86,8 @@ export function tellGuide(): void {
     await proveGoodEnd(namespace);
   });
 
-  storyIn('guide: the example of the kustomize component', {}, async (namespace) => {
-    using shell = await openGuideShell(stage().cluster, namespace);
+  runScenarioIn('guide: the example of the kustomize component', {}, async (namespace) => {
+    using shell = await openGuideShell(getFixture().cluster, namespace);
     assert.match(await shell.run('look'), /name: lastscrape$/m);
     const printing = shell.run('example');
     // Plays Prometheus, once lastscrape counts.
@@ -90,7 +99,7 @@ export function tellGuide(): void {
     const { name } = pod.metadata;
     await untilLogged(namespace, pod, 'main ended', 60_000);
     const metrics = `/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`;
-    assert.match(await stage().cluster.read(metrics), /^orders_exported 3000$/m);
+    assert.match(await getFixture().cluster.read(metrics), /^orders_exported 3000$/m);
     const printed = await printing;
     const { outcome, targets, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
     assert.equal(outcome, 'scraped', printed);
@@ -101,10 +110,12 @@ export function tellGuide(): void {
     );
   });
 
-  storyIn('guide: monitors, rules, network policy and the Kyverno policy are accepted', {}, async (namespace) => {
-    using shell = await openGuideShell(stage().cluster, namespace);
+  runScenarioIn('guide: monitors, rules, network policy and the Kyverno policy are accepted', {}, async (namespace) => {
+    using shell = await openGuideShell(getFixture().cluster, namespace);
     assert.match(await shell.run('networkpolicy'), /networkpolicy.networking.k8s.io\/locust-exporter created/);
-    const known = (await stage().cluster.kubectl(['get', 'customresourcedefinitions', '--output=name'])).split('\n');
+    const known = (await getFixture().cluster.kubectl(['get', 'customresourcedefinitions', '--output=name'])).split(
+      '\n',
+    );
     const foreign = DEFINITIONS.filter(({ name }) =>
       known.includes(`customresourcedefinition.apiextensions.k8s.io/${name}`),
     );
@@ -126,10 +137,10 @@ export function tellGuide(): void {
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
   });
 
-  storyIn('guide: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+  runScenarioIn('guide: the API server makes of every pod what the golden files say', {}, async (namespace) => {
     const ask = async (pod: Pod): Promise<Pod> => {
       const args = ['create', '--namespace', namespace.name, '--dry-run=server', '--output=json', '--filename=-'];
-      return normalise(JSON.parse(await stage().cluster.kubectl(args, JSON.stringify(pod))));
+      return normalise(JSON.parse(await getFixture().cluster.kubectl(args, JSON.stringify(pod))));
     };
     const wanted = [
       ...INJECTED.map((name) => [name, readPod(name), readGolden(name)] as const),
@@ -153,7 +164,7 @@ function statesOf(lines: readonly string[]): readonly string[] {
 
 /** Makes a definition known, and takes it away at the end. */
 async function define(definition: Definition): Promise<void> {
-  const { cluster } = stage();
+  const { cluster } = getFixture();
   const { name } = definition;
   cluster.defer(() => cluster.kubectl(['delete', 'customresourcedefinition', name, '--ignore-not-found']));
   // Not `apply`: the definition is longer than the annotation that it would write.

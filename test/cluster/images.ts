@@ -1,5 +1,5 @@
 // The images of the cluster test: lastscrape from dist/, the tests' Locust, the exporter (the stand-in, or a real one where there
-// is one), Prometheus, busybox, and those of the migration stories. They are loaded by the command that the user of the test names.
+// is one), Prometheus, busybox, and those of the migration scenarios. They are loaded by the command that the user of the test names.
 
 import { execFileSync } from 'node:child_process';
 import {

@@ -9,7 +9,7 @@ import { VERSION } from '../../src/version.ts';
 import type { Container, Manifest } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, readEnd, storyIn } from './story.ts';
+import { END_MS, readEnd, runScenarioIn } from './scenario.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/job/migration');
 
@@ -24,8 +24,8 @@ const REPLACED: Readonly<Record<string, string>> = {
 };
 
 /** Registers the scenarios. */
-export function tellJobs(): void {
-  storyIn('job: a migration, then its database proxy, then the mesh', {}, async (namespace) => {
+export function runJobScenarios(): void {
+  runScenarioIn('job: a migration, then its database proxy, then the mesh', {}, async (namespace) => {
     const documents: readonly Manifest[] = ['account.yaml', 'job.yaml'].flatMap((file) =>
       parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8')).map((document) => document.toJS()),
     );

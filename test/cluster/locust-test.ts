@@ -18,7 +18,7 @@ export const EXPORTER = 'locust-metrics-exporter';
 /** The exporter as a regular container (operator 1.x to 2.2.3) or as a native sidecar (2.3.0 and later). */
 export type Shape = 'regular' | 'native';
 
-/** What a user writes into a LocustTest, and what a story changes of the operator's pod. */
+/** What a user writes into a LocustTest, and what a scenario changes of the operator's pod. */
 export type LocustTest = {
   readonly shape: Shape;
   readonly annotations?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-// The stories of deploy/migrate.md: each of its after-manifests runs as it is written, with other images alone, and with what a
+// The scenarios of deploy/migrate.md: each of its after-manifests runs as it is written, with other images alone, and with what a
 // mesh's webhook would put into the pod. Each has an ending that the tool it replaces is known to get wrong, too.
 
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import { VERSION } from '../../src/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, readEnd, START_MS, stage, statusOf, storyIn, untilLogged } from './story.ts';
+import { END_MS, getFixture, readEnd, runScenarioIn, START_MS, statusOf, untilLogged } from './scenario.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
 
@@ -27,8 +27,8 @@ const REPLACED: Readonly<Record<string, string>> = {
 
 type Edit = (spec: PodSpec) => PodSpec;
 
-/** Registers the stories. */
-export function tellMigration(): void {
+/** Registers the scenarios. */
+export function runMigrationScenarios(): void {
   migration('kubexit: the exporter outlives main by one scrape, and the proxy outlives both', async (namespace) => {
     await start(namespace, 'kubexit');
     await scrapeHeld(namespace);
@@ -161,8 +161,8 @@ function exitCodesWith(main: number): Readonly<Record<string, number>> {
 
 const FAIL_ONCE = [MAIN, '--fail-once-in=/shared'];
 
-function migration(name: string, tell: (namespace: Namespace) => Promise<void>): void {
-  storyIn(`migrate: ${name}`, {}, tell);
+function migration(name: string, play: (namespace: Namespace) => Promise<void>): void {
+  runScenarioIn(`migrate: ${name}`, {}, play);
 }
 
 /** Applies an after-manifest. `edit` changes the pod: what a webhook adds, or how main ends. */
@@ -217,7 +217,7 @@ async function scrapeHeld(namespace: Namespace): Promise<void> {
   const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
   const { name } = pod.metadata;
   await untilLogged(namespace, pod, 'main ended', START_MS);
-  const page = await stage().cluster.read(`/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`);
+  const page = await getFixture().cluster.read(`/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`);
   assert.match(page, /^report_rows 42$/m);
 }
 

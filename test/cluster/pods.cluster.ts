@@ -10,29 +10,29 @@ import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
   END_MS,
+  getFixture,
   masterPod,
   proveGoodEnd,
   readLocustTotal,
   readReport,
   readStoredTotal,
+  runScenario,
   START_MS,
-  stage,
   statusOf,
-  story,
   untilContainer,
   untilLogged,
-} from './story.ts';
+} from './scenario.ts';
 
 const OPTED_OUT = { 'lastscrape.dev/inject': 'false' };
 
-/** Registers the stories; five of all run side by side. */
-export function tellPods(): void {
-  story(
+/** Registers the scenarios; five of all run side by side. */
+export function runPodScenarios(): void {
+  runScenario(
     'late image: a main that comes after a minute is not taken for never started',
     {
       shape: 'native',
       image: 'localhost/lastscrape-test/late:1',
-      edit: (spec) => withMain(spec, { image: `localhost/lastscrape-test/late:${stage().cluster.run}` }),
+      edit: (spec) => withMain(spec, { image: `localhost/lastscrape-test/late:${getFixture().cluster.run}` }),
     },
     async (namespace) => {
       await untilContainer(namespace, MASTER, 'waiting', START_MS);
@@ -47,12 +47,12 @@ export function tellPods(): void {
       );
       assert.ok(statusOf(masterPod(namespace), MASTER)?.state.waiting, 'main is still waiting for its image');
       assert.ok(statusOf(masterPod(namespace), 'lastscrape')?.state.running, 'lastscrape still watches');
-      await stage().images.loadLocustAs(`localhost/lastscrape-test/late:${stage().cluster.run}`);
+      await getFixture().images.loadLocustAs(`localhost/lastscrape-test/late:${getFixture().cluster.run}`);
       await proveGoodEnd(namespace);
     },
   );
 
-  story(
+  runScenario(
     'without lastscrape a regular exporter keeps the pod for ever',
     {
       shape: 'regular',
@@ -65,7 +65,7 @@ export function tellPods(): void {
         [MASTER, EXPORTER],
       );
       const endedAt = Date.parse(statusOf(ended, MASTER)?.state.terminated?.finishedAt ?? '');
-      // Longer than any hold of the other stories.
+      // Longer than any hold of the other scenarios.
       await until('a minute after the end', 120_000, async () => (Date.now() - endedAt > 60_000 ? true : undefined));
       const pod = masterPod(namespace);
       assert.equal(pod.status.phase, 'Running');
@@ -75,7 +75,7 @@ export function tellPods(): void {
 
   // The interval is the default of Prometheus. A scrape may by luck come between the last number and the end, so three tests.
   for (const index of [1, 2, 3]) {
-    story(
+    runScenario(
       `without lastscrape a native sidecar is gone before its last scrape ${index}`,
       {
         shape: 'native',
@@ -96,16 +96,20 @@ export function tellPods(): void {
   }
 
   for (const shape of ['regular', 'native'] as const) {
-    story(`${shape}: held until the scrape after the end, and the Job completes`, { shape }, async (namespace) => {
-      const { targets } = await proveGoodEnd(namespace);
-      const stopped = shape === 'regular' ? [{ target: 'locust-exporter', result: 'stopped' }] : [];
-      assert.deepEqual(
-        targets.map(({ target, result }) => ({ target, result })),
-        stopped,
-      );
-    });
+    runScenario(
+      `${shape}: held until the scrape after the end, and the Job completes`,
+      { shape },
+      async (namespace) => {
+        const { targets } = await proveGoodEnd(namespace);
+        const stopped = shape === 'regular' ? [{ target: 'locust-exporter', result: 'stopped' }] : [];
+        assert.deepEqual(
+          targets.map(({ target, result }) => ({ target, result })),
+          stopped,
+        );
+      },
+    );
 
-    story(
+    runScenario(
       `${shape}: a test that fails is a Failed Job, and no hanging one`,
       { shape, users: 'failing' },
       async (namespace) => {
@@ -118,7 +122,7 @@ export function tellPods(): void {
     );
   }
 
-  story(
+  runScenario(
     'annotations set the scrapes and the TTL',
     {
       shape: 'native',
@@ -135,7 +139,7 @@ export function tellPods(): void {
   );
 
   for (const shape of ['native', 'regular'] as const) {
-    story(
+    runScenario(
       `${shape}: a wrong value is in the status of the pod, and does not fail the test`,
       {
         shape,
@@ -150,7 +154,7 @@ export function tellPods(): void {
           assert.ok(statusOf(ended, EXPORTER)?.state.running);
           const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
           // It exits without an answer, and the API server says so.
-          await assert.rejects(stage().cluster.read(quit), /Cannot read/);
+          await assert.rejects(getFixture().cluster.read(quit), /Cannot read/);
         }
         assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
         const { report, exitCode } = readReport(namespace);
@@ -159,13 +163,13 @@ export function tellPods(): void {
           'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
           'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "later"; must be a duration such as "90s", "1m30s" or "500ms"',
         ]);
-        const described = await stage().cluster.kubectl(['describe', 'pod', name, '--namespace', namespace.name]);
+        const described = await getFixture().cluster.kubectl(['describe', 'pod', name, '--namespace', namespace.name]);
         assert.ok(described.includes('Cannot read LASTSCRAPE_TTL'), described);
       },
     );
   }
 
-  story(
+  runScenario(
     'a Locust that fails at its start is never seen, and its Job fails',
     {
       shape: 'regular',
@@ -184,7 +188,7 @@ export function tellPods(): void {
     },
   );
 
-  story(
+  runScenario(
     'deleted while it is held: ends within the grace, and keeps the numbers',
     {
       shape: 'native',
@@ -195,7 +199,7 @@ export function tellPods(): void {
       const { name } = masterPod(namespace).metadata;
       const total = await readLocustTotal(namespace);
       await untilLogged(namespace, masterPod(namespace), 'main ended', 60_000);
-      await stage().cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
+      await getFixture().cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
       const { pod } = await namespace.untilPod(
         'the pod gone',
         120_000,
@@ -205,7 +209,7 @@ export function tellPods(): void {
       assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
       assert.notEqual(statusOf(pod, EXPORTER)?.state.terminated?.exitCode, 137);
       assert.equal(await readStoredTotal(namespace), total);
-      assert.equal((await stage().prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
+      assert.equal((await getFixture().prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
     },
   );
 
@@ -215,7 +219,7 @@ export function tellPods(): void {
     ['out of memory', 'while main runs'],
   ] as const;
   for (const [death, moment] of deaths) {
-    story(
+    runScenario(
       `killed ${moment} (${death}): restart rules bring it back in a pod that never restarts`,
       {
         shape: 'regular',
@@ -231,7 +235,7 @@ export function tellPods(): void {
     );
   }
 
-  story(
+  runScenario(
     'killed in a pod that restarts on failure: the kubelet brings it back',
     {
       shape: 'regular',
@@ -249,26 +253,30 @@ export function tellPods(): void {
     },
   );
 
-  story('Prometheus scrapes the exporter of the master and nothing else', { shape: 'native' }, async (namespace) => {
-    const targets = await until('its target', START_MS, async () => {
-      const found = await stage().prometheus.readTargets(namespace.name);
-      return found.length > 0 ? found : undefined;
-    });
-    const pod = masterPod(namespace);
-    assert.deepEqual(targets, [
-      {
-        instance: `${pod.status.podIP}:9646`,
-        job: 'locust',
-        locust_test: 'checkout-load',
-        namespace: namespace.name,
-        pod: pod.metadata.name,
-      },
-    ]);
-    await proveGoodEnd(namespace);
-    await until('no target any more', 60_000, async () =>
-      (await stage().prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
-    );
-  });
+  runScenario(
+    'Prometheus scrapes the exporter of the master and nothing else',
+    { shape: 'native' },
+    async (namespace) => {
+      const targets = await until('its target', START_MS, async () => {
+        const found = await getFixture().prometheus.readTargets(namespace.name);
+        return found.length > 0 ? found : undefined;
+      });
+      const pod = masterPod(namespace);
+      assert.deepEqual(targets, [
+        {
+          instance: `${pod.status.podIP}:9646`,
+          job: 'locust',
+          locust_test: 'checkout-load',
+          namespace: namespace.name,
+          pod: pod.metadata.name,
+        },
+      ]);
+      await proveGoodEnd(namespace);
+      await until('no target any more', 60_000, async () =>
+        (await getFixture().prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
+      );
+    },
+  );
 }
 
 /** Checks that lastscrape died so, once, and was started again. */

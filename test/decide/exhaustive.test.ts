@@ -300,9 +300,9 @@ for (const [name, plan] of Object.entries(PLANS)) {
             const signalMs = situation.memory.signalMs ?? (isSignal ? atMs : null);
             let { state } = situation;
             if (isSignal) {
-              const told = step(state, { kind: 'signalled', atMs }, policy);
-              assert.ok(told.kind === 'watching');
-              state = told.state;
+              const signalled = step(state, { kind: 'signalled', atMs }, policy);
+              assert.ok(signalled.kind === 'watching');
+              state = signalled.state;
             }
             for (const played of dtMs === paceMs[0] ? MANNERS.slice(0, 1) : MANNERS) {
               // A process that always stands still keeps its limits all the same: the second one in a row is believed.

@@ -227,7 +227,7 @@ test('fitReport() drops hints first, then whole targets, and counts them', () =>
   assert.equal((many.targets?.length ?? 0) + (many.targetsOmitted ?? 0), 40);
 });
 
-test('buildReport() tells the exit codes of main containers, where one is known', () => {
+test('buildReport() has the exit codes of main containers, where one is known', () => {
   const exitCodes = { load: 3, check: 0 };
   assert.deepEqual(reportOf(stateWith(ended('scraped', 1, 1), { exitCodes })).mainExitCodes, exitCodes);
   assert.ok(!('mainExitCodes' in reportOf(stateWith(ended('scraped', 1, 1)))));

@@ -15,7 +15,7 @@ import {
   readLast,
   TOTAL,
 } from '../support/proof.ts';
-import { story } from './story.ts';
+import { runScenario } from './scenario.ts';
 
 const programs = findPrograms();
 const skip = gate(programs, 'test/pods/endings.test.ts', ['locust', 'prometheus']);
@@ -31,16 +31,16 @@ const ODD_NAMES = join(
 /** A run of 8 s and an autoquit of 5 s, after the start. */
 const RUN_MS = START_MS + 60_000;
 
-async function tellNormalEnd(
+async function playNormalEnd(
   pod: Pod,
-  told: MasterStart & { readonly scrapeInterval: string; readonly isBare?: boolean; readonly masterExitCode: number },
+  run: MasterStart & { readonly scrapeInterval: string; readonly isBare?: boolean; readonly masterExitCode: number },
 ): Promise<void> {
   const exporter = pod.startExporter();
-  const prometheus = await pod.startPrometheus(told.scrapeInterval);
-  const watcher = pod.startWatcher({ isBare: told.isBare ?? false });
-  const master = pod.startMaster(told);
-  pod.startWorker(told.locustfile);
-  assert.equal((await master.waitForExit(RUN_MS)).code, told.masterExitCode, 'the exit code of Locust');
+  const prometheus = await pod.startPrometheus(run.scrapeInterval);
+  const watcher = pod.startWatcher({ isBare: run.isBare ?? false });
+  const master = pod.startMaster(run);
+  pod.startWorker(run.locustfile);
+  assert.equal((await master.waitForExit(RUN_MS)).code, run.masterExitCode, 'the exit code of Locust');
   const total = readFinalTotal(master);
   assert.ok(total > 50, `a run of ${total} requests proves little`);
 
@@ -53,23 +53,23 @@ async function tellNormalEnd(
 }
 
 describe('a load test ends by itself', { concurrency: CONCURRENCY, skip }, () => {
-  story(programs, 'Prometheus at 5 s holds the final total, no variable set', (pod) =>
-    tellNormalEnd(pod, { scrapeInterval: '5s', isBare: true, masterExitCode: 0 }),
+  runScenario(programs, 'Prometheus at 5 s holds the final total, no variable set', (pod) =>
+    playNormalEnd(pod, { scrapeInterval: '5s', isBare: true, masterExitCode: 0 }),
   );
 
-  story(programs, 'Prometheus at 1 s holds the final total', (pod) =>
-    tellNormalEnd(pod, { scrapeInterval: '1s', masterExitCode: 0 }),
+  runScenario(programs, 'Prometheus at 1 s holds the final total', (pod) =>
+    playNormalEnd(pod, { scrapeInterval: '1s', masterExitCode: 0 }),
   );
 
-  story(programs, 'failing requests, Locust exits 1, and the watcher 0', async (pod) => {
-    await tellNormalEnd(pod, { locustfile: locustfile('failing'), scrapeInterval: '2s', masterExitCode: 1 });
+  runScenario(programs, 'failing requests, Locust exits 1, and the watcher 0', async (pod) => {
+    await playNormalEnd(pod, { locustfile: locustfile('failing'), scrapeInterval: '2s', masterExitCode: 1 });
   });
 
-  story(programs, 'odd request names cost no number', (pod) =>
-    tellNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '2s', masterExitCode: 1 }),
+  runScenario(programs, 'odd request names cost no number', (pod) =>
+    playNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '2s', masterExitCode: 1 }),
   );
 
-  story(programs, 'a bad locustfile never opens 5557: neverStarted', async (pod) => {
+  runScenario(programs, 'a bad locustfile never opens 5557: neverStarted', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('1s');
     const watcher = pod.startWatcher({ env: { LASTSCRAPE_START_TIMEOUT: '10s' } });
@@ -83,7 +83,7 @@ describe('a load test ends by itself', { concurrency: CONCURRENCY, skip }, () =>
     assert.equal(await readLast(prometheus, TOTAL), undefined, 'no total was ever stored');
   });
 
-  story(programs, 'without Prometheus the hold expires', async (pod) => {
+  runScenario(programs, 'without Prometheus the hold expires', async (pod) => {
     const exporter = pod.startExporter();
     const watcher = pod.startWatcher({ env: { LASTSCRAPE_TTL: '8s' } });
     const master = pod.startMaster();
@@ -97,7 +97,7 @@ describe('a load test ends by itself', { concurrency: CONCURRENCY, skip }, () =>
   });
 
   // locust_up stays 0 for the whole run, and only the port tells that Locust is there.
-  story(programs, '--headless is not taken for done before its end', async (pod) => {
+  runScenario(programs, '--headless is not taken for done before its end', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('1s');
     const watcher = pod.startWatcher();

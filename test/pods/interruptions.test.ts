@@ -7,7 +7,7 @@ import { type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { assertRuns, proveExporterGone, proveReport, proveStored, readLast, TOTAL } from '../support/proof.ts';
 import { until } from '../support/until.ts';
-import { story } from './story.ts';
+import { runScenario } from './scenario.ts';
 
 const programs = findPrograms();
 const skip = gate(programs, 'test/pods/interruptions.test.ts', ['locust', 'prometheus']);
@@ -36,7 +36,7 @@ function waitForMsg(watcher: Child, msg: string): Promise<unknown> {
   return watcher.waitForLine(new RegExp(`"msg":"${msg}"`), START_MS);
 }
 
-async function tellLocustEndedBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Child> {
+async function endLocustBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Child> {
   const exporter = pod.startExporter();
   const prometheus = await pod.startPrometheus('2s');
   const watcher = pod.startWatcher();
@@ -56,7 +56,7 @@ async function tellLocustEndedBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promi
 
 describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () => {
   // First, since it takes longest. The exporter says locust_up 0, and once the backlog of 5557 is full a connect times out: neither is an end.
-  story(programs, 'a frozen Locust is not taken for done, and nothing is lost after it goes on', async (pod) => {
+  runScenario(programs, 'a frozen Locust is not taken for done, and nothing is lost after it goes on', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('6s');
     const watcher = pod.startWatcher({ env: { LASTSCRAPE_LOG_LEVEL: 'debug' } });
@@ -82,17 +82,17 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
     await proveStored(prometheus, readFinalTotal(master));
   });
 
-  story(programs, 'SIGTERM to Locust: what the exporter has is stored', async (pod) => {
-    const master = await tellLocustEndedBy(pod, 'SIGTERM');
+  runScenario(programs, 'SIGTERM to Locust: what the exporter has is stored', async (pod) => {
+    const master = await endLocustBy(pod, 'SIGTERM');
     assert.equal(master.exit?.code, 0, 'the exit code of Locust');
   });
 
-  story(programs, 'SIGKILL to Locust: what the exporter has is stored', async (pod) => {
-    const master = await tellLocustEndedBy(pod, 'SIGKILL');
+  runScenario(programs, 'SIGKILL to Locust: what the exporter has is stored', async (pod) => {
+    const master = await endLocustBy(pod, 'SIGKILL');
     assert.equal(master.exit?.signal, 'SIGKILL');
   });
 
-  story(programs, 'the watcher is killed while Locust runs, and started again', async (pod) => {
+  runScenario(programs, 'the watcher is killed while Locust runs, and started again', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('2s');
     const killed = pod.startWatcher();
@@ -110,7 +110,7 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
   });
 
   // Prometheus comes last, so that the hold lasts until the second watcher holds.
-  story(programs, 'the watcher is killed while it holds, and started again', async (pod) => {
+  runScenario(programs, 'the watcher is killed while it holds, and started again', async (pod) => {
     const exporter = pod.startExporter();
     const killed = pod.startWatcher();
     const master = pod.startMaster();
@@ -129,7 +129,7 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
     await proveStored(prometheus, readFinalTotal(master));
   });
 
-  story(programs, 'the watcher starts when Locust has long ended', async (pod) => {
+  runScenario(programs, 'the watcher starts when Locust has long ended', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('1s');
     const master = pod.startMaster();

@@ -13,7 +13,10 @@ const programs = findPrograms();
 const skip = gate(programs, 'test/pods/node-exporter.test.ts', ['prometheus', 'nodeExporter']);
 const [anyExporter] = programs.exporters;
 
-async function tell(wanted: number, body: (pod: Pod, watcher: Child, end: () => void) => Promise<void>): Promise<void> {
+async function withNodeExporter(
+  wanted: number,
+  body: (pod: Pod, watcher: Child, end: () => void) => Promise<void>,
+): Promise<void> {
   if (anyExporter === undefined) throw new Error('Bug: no exporter at all');
   await using pod = await openPod(programs, anyExporter);
   const { ports } = pod.network;
@@ -35,7 +38,7 @@ async function tell(wanted: number, body: (pod: Pod, watcher: Child, end: () => 
 
 describe('scrapes of a real promhttp counter', { concurrency: 3, skip }, () => {
   it('two scrapes by a real Prometheus end a hold for two', async () => {
-    await tell(2, async (pod, watcher, end) => {
+    await withNodeExporter(2, async (pod, watcher, end) => {
       const prometheus = await pod.startPrometheus('2s', pod.network.ports.nodeExporter);
       end();
       const report = await proveReport(pod, watcher, 'scraped');
@@ -46,7 +49,7 @@ describe('scrapes of a real promhttp counter', { concurrency: 3, skip }, () => {
   });
 
   it("a hundred of a person's requests before the end count for nothing", async () => {
-    await tell(1, async (pod, watcher, end) => {
+    await withNodeExporter(1, async (pod, watcher, end) => {
       const { ports } = pod.network;
       for (let batch = 0; batch < 10; batch += 1) {
         await Promise.all(Array.from({ length: 10 }, () => pod.network.get(ports.nodeExporter, '/metrics')));
@@ -61,7 +64,7 @@ describe('scrapes of a real promhttp counter', { concurrency: 3, skip }, () => {
 
   // The exporter cannot tell a curl from a Prometheus; the README says so.
   it("a person's requests after the end count as scrapes", async () => {
-    await tell(3, async (pod, watcher, end) => {
+    await withNodeExporter(3, async (pod, watcher, end) => {
       const { ports } = pod.network;
       end();
       await watcher.waitForLine(/"msg":"main ended"/, START_MS);

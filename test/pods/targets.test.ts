@@ -30,7 +30,7 @@ const END_MS = 60_000;
 type Result = { readonly code: number | null; readonly result: string; readonly hint: string };
 
 /** One program in a network of its own, and a watcher that finds no main and only quits. */
-type Stage = {
+type Fixture = {
   readonly place: Place;
   readonly network: Network;
   start(program: TargetProgram, isEnabled: boolean): Promise<Child>;
@@ -40,7 +40,10 @@ type Stage = {
   run(name: string, command: readonly string[]): Child;
 };
 
-async function onStage(program: Pick<TargetProgram, 'ports'>, tell: (stage: Stage) => Promise<void>): Promise<void> {
+async function withFixture(
+  program: Pick<TargetProgram, 'ports'>,
+  play: (fixture: Fixture) => Promise<void>,
+): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'lastscrape-target-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
@@ -74,7 +77,7 @@ async function onStage(program: Pick<TargetProgram, 'ports'>, tell: (stage: Stag
       LASTSCRAPE_LOG_LEVEL: 'debug',
     });
   try {
-    await tell({
+    await play({
       place,
       network,
       run,
@@ -112,7 +115,7 @@ function assertRuns(child: Child): void {
 }
 
 /** The entry at its default ports, or at the ports of the host; `wrongPort` for the one that is asked. */
-function entryOf({ entry }: TargetProgram, { network, place }: Stage, wrongPort?: number): string {
+function entryOf({ entry }: TargetProgram, { network, place }: Fixture, wrongPort?: number): string {
   const port = wrongPort ?? place.quitPort;
   if (entry.includes('PORT')) return entry.replace('PORT', String(port));
   return network.kind === 'namespace' && wrongPort === undefined ? entry : `${entry}:${port}:${place.servicePort}`;
@@ -124,25 +127,25 @@ for (const program of TARGET_PROGRAMS) {
 
   describe(name, { concurrency: 3, skip }, () => {
     it('enabled: it is stopped, and its process ended with 0', async () => {
-      await onStage(program, async (stage) => {
-        const target = await stage.start(program, true);
-        assert.deepEqual(await stage.quit(entryOf(program, stage)), { code: 0, result: 'stopped', hint: '' });
+      await withFixture(program, async (fixture) => {
+        const target = await fixture.start(program, true);
+        assert.deepEqual(await fixture.quit(entryOf(program, fixture)), { code: 0, result: 'stopped', hint: '' });
         const exit = await target.waitForExit(END_MS);
         assert.deepEqual({ code: exit.code, signal: exit.signal }, { code: 0, signal: null });
       });
     });
 
     it('switched off: it is not taken for gone, and the hint names what must be set', async () => {
-      await onStage(program, async (stage) => {
-        const target = await stage.start(program, false);
+      await withFixture(program, async (fixture) => {
+        const target = await fixture.start(program, false);
         const isSeen = program.offHint !== null || !isPreset;
-        const entry = isSeen ? entryOf(program, stage) : `${program.entry}:${stage.place.quitPort}`;
-        const { code, result, hint } = await stage.quit(entry, '2s');
+        const entry = isSeen ? entryOf(program, fixture) : `${program.entry}:${fixture.place.quitPort}`;
+        const { code, result, hint } = await fixture.quit(entry, '2s');
         if (program.offHint === null) {
           // Nothing tells it from one that is gone, unless the port of its service is named.
           assert.deepEqual([code, result], [0, 'alreadyGone']);
           if (isPreset) {
-            const named = await stage.quit(`${entry}:${stage.place.servicePort}`, '2s');
+            const named = await fixture.quit(`${entry}:${fixture.place.servicePort}`, '2s');
             assert.deepEqual([named.code, named.result], [69, 'failed']);
             assert.match(named.hint, /^its quit port refuses while \d+ answers/);
           }
@@ -155,12 +158,12 @@ for (const program of TARGET_PROGRAMS) {
     });
 
     it('at a wrong port: it lives on, and with a port of its service it is not taken for gone', async () => {
-      await onStage(program, async (stage) => {
-        const target = await stage.start(program, true);
-        const { code, result, hint } = await stage.quit(entryOf(program, stage, await closedPort()), '2s');
+      await withFixture(program, async (fixture) => {
+        const target = await fixture.start(program, true);
+        const { code, result, hint } = await fixture.quit(entryOf(program, fixture, await closedPort()), '2s');
         if (isPreset) {
           assert.deepEqual([code, result], [69, 'failed']);
-          assert.match(hint, new RegExp(`refuses while ${stage.place.servicePort} answers`));
+          assert.match(hint, new RegExp(`refuses while ${fixture.place.servicePort} answers`));
         } else {
           assert.deepEqual([code, result], [0, 'alreadyGone']);
         }
@@ -169,21 +172,21 @@ for (const program of TARGET_PROGRAMS) {
     });
 
     it('already gone: nothing is waited for', async () => {
-      await onStage(program, async (stage) => {
-        const target = await stage.start(program, true);
+      await withFixture(program, async (fixture) => {
+        const target = await fixture.start(program, true);
         await using ending = target;
         await ending[Symbol.asyncDispose]();
-        assert.deepEqual(await stage.quit(entryOf(program, stage)), { code: 0, result: 'alreadyGone', hint: '' });
+        assert.deepEqual(await fixture.quit(entryOf(program, fixture)), { code: 0, result: 'alreadyGone', hint: '' });
       });
     });
 
     it('dying while it is asked: frozen when the request comes, then killed', async () => {
-      await onStage(program, async (stage) => {
-        const target = await stage.start(program, true);
+      await withFixture(program, async (fixture) => {
+        const target = await fixture.start(program, true);
         target.signal('SIGSTOP');
-        const watcher = stage.startWatcher(entryOf(program, stage));
+        const watcher = fixture.startWatcher(entryOf(program, fixture));
         await until('the request on its way', START_MS, async () =>
-          hasConnection(watcher, stage.place.quitPort) ? true : undefined,
+          hasConnection(watcher, fixture.place.quitPort) ? true : undefined,
         );
         target.signal('SIGKILL');
         assert.deepEqual(await ended(watcher), { code: 0, result: 'stopped', hint: '' });
@@ -205,7 +208,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
   const nodeExporter = { ports: { quit: 9100, service: 9100 } };
 
   it('node_exporter answers 200 with HTML to every path, and lives on', async () => {
-    await onStage(nodeExporter, async ({ place, network, run, quit }) => {
+    await withFixture(nodeExporter, async ({ place, network, run, quit }) => {
       const target = run('node_exporter', [
         ...[findOnPath('prometheus-node-exporter') ?? '', '--collector.disable-defaults'],
         `--web.listen-address=127.0.0.1:${place.quitPort}`,
@@ -223,10 +226,10 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
   const cloudSql = TARGET_PROGRAMS.find(({ entry }) => entry === 'cloud-sql-proxy');
   it('the Cloud SQL proxy with --debug only: the admin port is open and has no quit endpoint', async () => {
     if (cloudSql === undefined) throw new Error('Bug: there is no row for the Cloud SQL proxy');
-    await onStage(cloudSql, async (stage) => {
+    await withFixture(cloudSql, async (fixture) => {
       const debug: TargetProgram = { ...cloudSql, args: (place) => ['--debug', ...cloudSql.args(place, false)] };
-      const target = await stage.start(debug, true);
-      const { code, result, hint } = await stage.quit(entryOf(cloudSql, stage), '2s');
+      const target = await fixture.start(debug, true);
+      const { code, result, hint } = await fixture.quit(entryOf(cloudSql, fixture), '2s');
       assert.deepEqual([code, result], [69, 'failed']);
       assert.equal(hint, 'it answered 404: quitting is switched off; it needs --quitquitquit');
       assertRuns(target);
@@ -244,9 +247,9 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
     const program = TARGET_PROGRAMS.find((each) => each.entry === entry);
     it(`${program?.name} does not end by another method: ${wrong}`, async () => {
       if (program === undefined) throw new Error(`Bug: there is no row for ${entry}`);
-      await onStage(program, async (stage) => {
-        const target = await stage.start(program, true);
-        const { code, result, hint } = await stage.quit(wrong.replace('PORT', String(stage.place.quitPort)), '1s');
+      await withFixture(program, async (fixture) => {
+        const target = await fixture.start(program, true);
+        const { code, result, hint } = await fixture.quit(wrong.replace('PORT', String(fixture.place.quitPort)), '1s');
         assert.deepEqual([code, result], [69, 'failed']);
         assert.match(hint, expected);
         assertRuns(target);
@@ -256,14 +259,14 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
 
   it('two targets end in the order given, each before the next is asked, and --check tells what answers', async () => {
     const [envoy, pushgateway] = pair('envoy', 'pushgateway');
-    await onStage(envoy, async (stage) => {
-      const proxy = await stage.start(envoy, true);
-      const port = stage.network.kind === 'host' ? await closedPort() : pushgateway.ports.quit;
-      const place = { ...stage.place, quitPort: port, servicePort: port };
-      const gateway = stage.run('Pushgateway', [findTarget(pushgateway) ?? '', ...pushgateway.args(place, true)]);
-      await waitForPort(stage.network, port);
-      const list = [`pushgateway:${port}`, `envoy:${stage.place.quitPort}:${stage.place.servicePort}`];
-      const check = stage.run('--check', [
+    await withFixture(envoy, async (fixture) => {
+      const proxy = await fixture.start(envoy, true);
+      const port = fixture.network.kind === 'host' ? await closedPort() : pushgateway.ports.quit;
+      const place = { ...fixture.place, quitPort: port, servicePort: port };
+      const gateway = fixture.run('Pushgateway', [findTarget(pushgateway) ?? '', ...pushgateway.args(place, true)]);
+      await waitForPort(fixture.network, port);
+      const list = [`pushgateway:${port}`, `envoy:${fixture.place.quitPort}:${fixture.place.servicePort}`];
+      const check = fixture.run('--check', [
         'env',
         `LASTSCRAPE_QUIT=${list.toReversed()}`,
         ...programs.watcher,
@@ -275,12 +278,12 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
         said,
         new RegExp(`pushgateway:${port}: answers on ${port}; it quits only with --web.enable-lifecycle`),
       );
-      assert.match(said, new RegExp(`envoy:\\S+: answers on ${stage.place.quitPort}$`, 'm'));
+      assert.match(said, new RegExp(`envoy:\\S+: answers on ${fixture.place.quitPort}$`, 'm'));
       assert.match(said, /a mesh proxy is not the last to quit/);
       assertRuns(proxy);
       assertRuns(gateway);
 
-      const watcher = stage.startWatcher(list.join(','));
+      const watcher = fixture.startWatcher(list.join(','));
       assert.equal((await watcher.waitForExit(END_MS)).code, 0);
       const [first, second] = [await gateway.waitForExit(END_MS), await proxy.waitForExit(END_MS)];
       assert.deepEqual([first.code, second.code], [0, 0]);
@@ -297,13 +300,13 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
 
   it('a mesh proxy that nobody listed still answers at the end: one line says what to add, and it lives on', async () => {
     const [envoy, pushgateway] = pair('envoy', 'pushgateway');
-    await onStage(pushgateway, async (stage) => {
+    await withFixture(pushgateway, async (fixture) => {
       // The port on which the Envoy of an Istio sidecar tells its health.
-      const place = { ...stage.place, servicePort: 15021 };
-      const proxy = stage.run('Envoy', [findTarget(envoy) ?? '', ...envoy.args(place, false)]);
-      await waitForPort(stage.network, place.servicePort);
-      await stage.start(pushgateway, true);
-      const watcher = stage.startWatcher(`pushgateway:${place.quitPort}`);
+      const place = { ...fixture.place, servicePort: 15021 };
+      const proxy = fixture.run('Envoy', [findTarget(envoy) ?? '', ...envoy.args(place, false)]);
+      await waitForPort(fixture.network, place.servicePort);
+      await fixture.start(pushgateway, true);
+      const watcher = fixture.startWatcher(`pushgateway:${place.quitPort}`);
       assert.equal((await watcher.waitForExit(END_MS)).code, 0);
       const warned = watcher.lines.flatMap(({ text }) => (text.includes('"warn"') ? [JSON.parse(text)] : []));
       assert.deepEqual(

@@ -1,5 +1,5 @@
 // A pod of real programs as the Locust operator makes it: master, worker, exporter, a Prometheus that scrapes it, and the
-// watcher. A test starts the containers that its story needs; everything that was started is ended with the pod.
+// watcher. A test starts the containers that its scenario needs; everything that was started is ended with the pod.
 // In a network namespace every program has its default port and the watcher no variable; on the host they are told the ports.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

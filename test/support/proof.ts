@@ -1,4 +1,4 @@
-// What every story of a pod ends with: the watcher ended well and said what happened, the exporter is gone, and Prometheus
+// What every scenario of a pod ends with: the watcher ended well and said what happened, the exporter is gone, and Prometheus
 // holds the numbers. Everything is read from the programs' own words: exit codes, the report, Prometheus's API.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -118,7 +118,7 @@ export async function readLast(prometheus: Prometheus, selector: string): Promis
   return series[0]?.samples.at(-1)?.value;
 }
 
-/** A child that must still be there, at this moment of the story. */
+/** A child that must still be there, at this moment of the scenario. */
 export function assertRuns(child: Child): void {
   assert.equal(child.exit, undefined, `${child.name} must still run; ${child.tail()}`);
 }

@@ -88,11 +88,11 @@ const BODY_BYTES = [SMALL_BYTES, 3_000_000, 30_000_000];
 const HOLD_MS = 300;
 const LIMITS_MEBIBYTES = { fewest: 2, most: 128, step: 2 };
 const BUDGET_MEBIBYTES = 64;
-/** A limit works when the whole story takes no longer than without a limit, and this much. */
+/** A limit works when the whole scenario takes no longer than without a limit, and this much. */
 const SLACK_SECONDS = 1.5;
-/** When main ends in a story: a cold start and some looks were before. */
+/** When main ends in a scenario: a cold start and some looks were before. */
 const END_MS = 2_500;
-const STORY_SECONDS = 30;
+const SCENARIO_SECONDS = 30;
 
 /** Measures everything, one part after the other. */
 export async function measureFootprints(plan: FootprintPlan): Promise<Footprints> {
@@ -325,7 +325,7 @@ type Limits = {
   readonly worksIn64Mebibytes: boolean | undefined;
 };
 
-// Works: from a cold cache the whole story (looks while main runs, its end, the quit) ends with exit code 0, and as fast as
+// Works: from a cold cache the whole scenario (looks while main runs, its end, the quit) ends with exit code 0, and as fast as
 // without a limit. The pages of the program's own file count into the limit; those of the system's libraries do not,
 // since others have read them already.
 async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
@@ -333,14 +333,15 @@ async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
   if (group === undefined) return { smallest: {}, worksIn64Mebibytes: undefined };
   const isWorking = async (program: Program, mebibytes: number, unlimitedSeconds: number): Promise<boolean> => {
     group.setLimit(mebibytes * 2 ** 20);
-    return (await tellStory(bench, program, group.wrap, unlimitedSeconds + SLACK_SECONDS)) !== undefined;
+    return (await measureScenario(bench, program, group.wrap, unlimitedSeconds + SLACK_SECONDS)) !== undefined;
   };
   const smallest: Partial<Record<Program, number>> = {};
   let worksIn64Mebibytes: boolean | undefined;
   for (const program of PROGRAMS) {
     if (!isSearched && program !== 'lastscrape') continue;
-    const unlimitedSeconds = await tellStory(bench, program, (command) => command, STORY_SECONDS);
-    if (unlimitedSeconds === undefined) throw new Error(`Cannot measure ${program}: its story fails without a limit`);
+    const unlimitedSeconds = await measureScenario(bench, program, (command) => command, SCENARIO_SECONDS);
+    if (unlimitedSeconds === undefined)
+      throw new Error(`Cannot measure ${program}: its scenario fails without a limit`);
     if (program === 'lastscrape') {
       worksIn64Mebibytes = await isWorking(program, BUDGET_MEBIBYTES, unlimitedSeconds);
     }
@@ -356,8 +357,8 @@ async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
   return { smallest, worksIn64Mebibytes };
 }
 
-/** How long the story took (seconds); `undefined` when it ended badly or not in time. */
-async function tellStory(
+/** How long the scenario took (seconds); `undefined` when it ended badly or not in time. */
+async function measureScenario(
   bench: Bench,
   program: Program,
   wrap: (command: readonly string[]) => readonly string[],

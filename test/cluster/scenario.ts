@@ -1,4 +1,4 @@
-// What the stories on a cluster have in common: the parts of the whole run, how a pod's end is read, and what each good end has.
+// What the scenarios on a cluster have in common: the parts of the whole run, how a pod's end is read, and what each good end has.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -8,53 +8,57 @@ import type { ImageLoader } from './images.ts';
 import { EXPORTER, type LocustTest, MASTER, startLocustTest } from './locust-test.ts';
 import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
 
-/** What is there for every story. */
-export type Stage = { readonly cluster: Cluster; readonly prometheus: ClusterPrometheus; readonly images: ImageLoader };
+/** What is there for every scenario. */
+export type Fixture = {
+  readonly cluster: Cluster;
+  readonly prometheus: ClusterPrometheus;
+  readonly images: ImageLoader;
+};
 
-let current: Stage | undefined;
-let storyCount = 0;
+let current: Fixture | undefined;
+let scenarioCount = 0;
 
-/** Has the stories play on this stage. */
-export function setStage(stage: Stage): void {
-  current = stage;
+/** Gives the scenarios their fixture. */
+export function setFixture(fixture: Fixture): void {
+  current = fixture;
 }
 
-/** The stage, for a story that runs. */
-export function stage(): Stage {
-  if (current === undefined) throw new Error('Bug: a story began before the stage was open');
+/** The fixture, for a scenario that runs. */
+export function getFixture(): Fixture {
+  if (current === undefined) throw new Error('Bug: a scenario began before the fixture was open');
   return current;
 }
 
-/** Registers a story in a namespace of its own; says what became of the pods there when it fails. */
-export function storyIn(
+/** Registers a scenario in a namespace of its own; says what became of the pods there when it fails. */
+export function runScenarioIn(
   name: string,
   labels: Readonly<Record<string, string>>,
-  tell: (namespace: Namespace) => Promise<void>,
+  play: (namespace: Namespace) => Promise<void>,
 ): void {
   it(name, async () => {
-    storyCount += 1;
-    const slug = `${storyCount}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 36).replace(/-$/, '');
-    const namespace = await stage().cluster.openNamespace(slug, labels);
+    scenarioCount += 1;
+    const slug = `${scenarioCount}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 36).replace(/-$/, '');
+    const namespace = await getFixture().cluster.openNamespace(slug, labels);
     try {
-      await tell(namespace);
+      await play(namespace);
     } catch (error) {
       process.stderr.write(`${name} failed; ${await namespace.describe()}\n`);
       throw error;
     }
     // Its pods would take the processors from the others.
-    await stage().cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+    await getFixture().cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
   });
 }
 
 /** The same with one LocustTest in it. */
-export function story(
+export function runScenario(
   name: string,
   test: LocustTest & { readonly namespaceLabels?: Readonly<Record<string, string>> },
-  tell: (namespace: Namespace) => Promise<void>,
+  play: (namespace: Namespace) => Promise<void>,
 ): void {
-  storyIn(name, test.namespaceLabels ?? {}, async (namespace) => {
+  runScenarioIn(name, test.namespaceLabels ?? {}, async (namespace) => {
     await startLocustTest(namespace, test);
-    await tell(namespace);
+    await play(namespace);
   });
 }
 
@@ -134,7 +138,7 @@ export async function readLocustTotal(namespace: Namespace): Promise<number> {
 
 /** The newest total that Prometheus has of that namespace. */
 export async function readStoredTotal(namespace: Namespace): Promise<number | undefined> {
-  return (await stage().prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
+  return (await getFixture().prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
 }
 
 /** Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported. */
@@ -155,7 +159,7 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
     throw new Error(`it holds ${stored}`);
   });
   assert.equal(report.final.requests, total);
-  const ups = await stage().prometheus.readSamples('locust_up', namespace.name);
+  const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
   assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
   // Held: the exporter outlived main, and what was scraped then is a sample.
   const master = statusOf(pod, MASTER)?.state.terminated;

@@ -1,19 +1,19 @@
-// Registers a story about a pod as a test, once for each exporter there is; when it fails, the test says what every
+// Registers a scenario about a pod as a test, once for each exporter there is; when it fails, the test says what every
 // program of the pod printed last. Whatever happens, all of them are ended.
 import { it } from 'node:test';
 import { openPod, type Pod } from '../support/pod.ts';
 import type { Programs } from '../support/programs.ts';
 
-/** Longer than any sum of the bounds inside a story is likely to be, so that those speak first. */
-const STORY_MS = 400_000;
+/** Longer than any sum of the bounds inside a scenario is likely to be, so that those speak first. */
+const SCENARIO_MS = 400_000;
 
-/** The story is told with the stand-in, and again with the real exporter where there is one. */
-export function story(programs: Programs, name: string, tell: (pod: Pod) => Promise<void>): void {
+/** The scenario runs with the stand-in, and again with the real exporter where there is one. */
+export function runScenario(programs: Programs, name: string, play: (pod: Pod) => Promise<void>): void {
   for (const exporter of programs.exporters) {
-    it(`${name} (${exporter.name})`, { timeout: STORY_MS }, async () => {
+    it(`${name} (${exporter.name})`, { timeout: SCENARIO_MS }, async () => {
       await using pod = await openPod(programs, exporter);
       try {
-        await tell(pod);
+        await play(pod);
       } catch (error) {
         const tails = pod.children.map((child) => child.tail()).join('\n');
         process.stderr.write(`${name} (${exporter.name}) failed; what its programs printed last:\n${tails}\n`);

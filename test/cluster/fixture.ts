@@ -1,4 +1,4 @@
-// Opens everything that the stories share: images on the node, Prometheus in the cluster, the policy applied. Says in two lines
+// Opens everything that the scenarios share: images on the node, Prometheus in the cluster, the policy applied. Says in two lines
 // how to get a cluster where there is none.
 
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import { type GuideShell, openGuideShell } from './guide-shell.ts';
 import { listMissingTargets, openImageLoader } from './images.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
-import type { Stage } from './story.ts';
+import type { Fixture } from './scenario.ts';
 
 /** Shown where no cluster is named. */
 const HOW_TO =
@@ -25,7 +25,7 @@ const CLUSTER_KINDS =
   'mutatingadmissionpolicies,mutatingadmissionpolicybindings,validatingadmissionpolicies,validatingadmissionpolicybindings,' +
   'clusterroles,clusterrolebindings,namespaces';
 
-/** What must be there; ends the process with what to do where it is not, since without a cluster no story can begin. */
+/** What must be there; ends the process with what to do where it is not, since without a cluster no scenario can begin. */
 export function requireCluster(): { readonly loadCommand: string } {
   const loadCommand = readTestVariable('LASTSCRAPE_TEST_IMAGE_LOAD');
   if (readTestVariable('KUBECONFIG') === undefined || loadCommand === undefined) {
@@ -51,8 +51,8 @@ export function requireCluster(): { readonly loadCommand: string } {
   return { loadCommand };
 }
 
-/** Opens the stage; what it made is removed when it is disposed of, also where opening failed. */
-export async function openStage(): Promise<Stage & AsyncDisposable> {
+/** Opens the fixture; what it made is removed when it is disposed of, also where opening failed. */
+export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   const { loadCommand } = requireCluster();
   const stack = new AsyncDisposableStack();
   try {
@@ -71,7 +71,7 @@ export async function openStage(): Promise<Stage & AsyncDisposable> {
 }
 
 /** Applies deploy/policy.yaml as the guide says, waits until the API server obeys it, and takes it away at the end. */
-export async function applyPolicy({ cluster }: Stage): Promise<void> {
+export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   const namespace = await cluster.openNamespace('guide');
   const shell = await openGuideShell(cluster, namespace);
   cluster.defer(async () => {
