@@ -11,7 +11,7 @@ const files = globSync('{src,bin}/**/*.ts', { cwd: ROOT }).filter((file) => !fil
 
 type Import = { readonly from: string; readonly to: string; readonly isType: boolean };
 
-function importsOf(file: string): Import[] {
+function listImports(file: string): Import[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
   const statements = text.matchAll(/^(?:import|export)\s+(type\s)?([^;]*?)\s*from\s+'([^']+)';/gm);
   const bare = [...text.matchAll(/^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm)].map((match) => [
@@ -31,10 +31,10 @@ function importsOf(file: string): Import[] {
   });
 }
 
-const imports = files.flatMap(importsOf);
+const imports = files.flatMap(listImports);
 
 /** The part of the program that a file belongs to. */
-function partOf(file: string): string {
+function findPart(file: string): string {
   const [, folder = '', name] = /^src\/([^/]+)(?:\/(.*))?$/.exec(file) ?? [];
   if (file.startsWith('bin/')) return 'bin';
   return name === undefined ? folder.replace('.ts', '') : folder;
@@ -106,15 +106,15 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
 for (const [part, { parts, why }] of Object.entries(MAY_IMPORT)) {
   test(`${part} imports ${parts.length === 0 ? 'no other part' : `only ${parts.join(', ')}`}`, () => {
     const wrong = imports
-      .filter(({ from, to }) => partOf(from) === part && to.startsWith('src/') && partOf(to) !== part)
-      .filter(({ to, isType }) => !parts.includes(partOf(to)) && !(isType && parts.includes(`type ${partOf(to)}`)))
+      .filter(({ from, to }) => findPart(from) === part && to.startsWith('src/') && findPart(to) !== part)
+      .filter(({ to, isType }) => !parts.includes(findPart(to)) && !(isType && parts.includes(`type ${findPart(to)}`)))
       .map(({ from, to, isType }) => `${from} imports ${isType ? 'types of ' : ''}${to}`);
     assert.deepEqual(wrong, [], why);
   });
 }
 
 test('every part is in the table, and bin imports main only', () => {
-  const parts = [...new Set(files.map(partOf))].filter((part) => part !== 'bin' && part !== 'main');
+  const parts = [...new Set(files.map(findPart))].filter((part) => part !== 'bin' && part !== 'main');
   assert.deepEqual(
     parts.toSorted(),
     Object.keys(MAY_IMPORT).toSorted(),
@@ -133,12 +133,12 @@ const IMPURE =
 test('decide, wire and config are pure', () => {
   for (const file of files.filter((each) =>
     ['decide', 'wire', 'config', 'config-values', 'nearest-name', 'parse-result', 'redact', 'help', 'log'].includes(
-      partOf(each),
+      findPart(each),
     ),
   )) {
     const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'));
     assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);
-    const outside = importsOf(file).filter(({ to }) => to.startsWith('node:') || to === 'undici');
+    const outside = listImports(file).filter(({ to }) => to.startsWith('node:') || to === 'undici');
     assert.deepEqual(outside, [], `${file} must not do I/O`);
   }
 });
@@ -147,14 +147,14 @@ test('only bin names the process', () => {
   for (const file of files.filter((each) => each.startsWith('src/'))) {
     const [found] = /\bprocess\b.*/.exec(withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'))) ?? [];
     assert.equal(found, undefined, `${file} must get what it needs of the process from a Host`);
-    assert.ok(!importsOf(file).some(({ to }) => to === 'node:process'), file);
+    assert.ok(!listImports(file).some(({ to }) => to === 'node:process'), file);
   }
 });
 
 test('packages: undici in net, the parser in wire, YAML where it is looked at, nothing else', () => {
   const used = imports
     .filter(({ to }) => !to.startsWith('src/') && !to.startsWith('node:'))
-    .map(({ from, to }) => `${partOf(from)} ${to}`);
+    .map(({ from, to }) => `${findPart(from)} ${to}`);
   assert.deepEqual([...new Set(used)].toSorted(), ['net undici', 'observe yaml', 'wire parse-prometheus-text-format']);
 });
 
@@ -163,7 +163,7 @@ test('there are no cycles', () => {
   function visit(file: string, path: readonly string[]): void {
     assert.ok(!path.includes(file), `${[...path, file].join(' imports ')}`);
     if (done.has(file)) return;
-    for (const { to } of importsOf(file)) if (to.startsWith('src/')) visit(to, [...path, file]);
+    for (const { to } of listImports(file)) if (to.startsWith('src/')) visit(to, [...path, file]);
     done.add(file);
   }
   for (const file of files) visit(file, []);
@@ -174,7 +174,7 @@ test('bin reaches every file', () => {
   function visit(file: string): void {
     if (reached.has(file)) return;
     reached.add(file);
-    for (const { to } of importsOf(file)) if (to.startsWith('src/')) visit(to);
+    for (const { to } of listImports(file)) if (to.startsWith('src/')) visit(to);
   }
   visit('bin/lastscrape.ts');
   assert.deepEqual(

@@ -10,19 +10,19 @@ import { DEFAULT_LIMITS } from './support/limits.ts';
 const VARIABLES = listVariables(KINDS);
 const PROGRAM = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
 
-function configOf(env: Environment): Config {
+function readValid(env: Environment): Config {
   const result = readConfig(env, KINDS, PROGRAM);
   if (!('config' in result)) assert.fail(result.problems.join('\n'));
   return result.config;
 }
 
-function problemsOf(env: Environment): readonly string[] {
+function readProblems(env: Environment): readonly string[] {
   const result = readConfig(env, KINDS, PROGRAM);
   return 'config' in result ? [] : result.problems;
 }
 
 test('readConfig() has the defaults of the design where nothing is set', () => {
-  const config = configOf({});
+  const config = readValid({});
   assert.equal(config.metricsUrl.href, 'http://localhost:9646/metrics');
   assert.deepEqual(
     config.conditions.map(({ text, metricName }) => [text, metricName]),
@@ -46,9 +46,9 @@ test('readConfig() has the defaults of the design where nothing is set', () => {
 
 test('readConfig() takes an empty or blank value for not set', () => {
   const blank = Object.fromEntries(VARIABLES.map(({ name }, index) => [name, ' '.repeat(index % 3)]));
-  const { terminationLog } = configOf(blank);
+  const { terminationLog } = readValid(blank);
   assert.deepEqual(terminationLog, { path: '/dev/termination-log', isChosen: false });
-  assert.equal(configOf(blank).limits.ttlMs, 90_000);
+  assert.equal(readValid(blank).limits.ttlMs, 90_000);
 });
 
 const DURATIONS: readonly (readonly [string, number])[] = [
@@ -65,7 +65,7 @@ const DURATIONS: readonly (readonly [string, number])[] = [
 ];
 for (const [text, ms] of DURATIONS) {
   test(`readConfig() reads the duration "${text}" as ${ms} ms`, () => {
-    assert.equal(configOf({ LASTSCRAPE_TTL: text }).limits.ttlMs, ms);
+    assert.equal(readValid({ LASTSCRAPE_TTL: text }).limits.ttlMs, ms);
   });
 }
 
@@ -176,12 +176,12 @@ const WRONG: readonly (readonly [string, string, string])[] = [
 ];
 for (const [name, value, message] of WRONG) {
   test(`readConfig() says what ${name}=${value} must be`, () => {
-    assert.deepEqual(problemsOf({ [`LASTSCRAPE_${name}`]: value }), [message]);
+    assert.deepEqual(readProblems({ [`LASTSCRAPE_${name}`]: value }), [message]);
   });
 }
 
 test('readConfig() names all problems at once', () => {
-  const problems = problemsOf({
+  const problems = readProblems({
     LASTSCRAPE_TTL: 'x',
     LASTSCRAPE_DONE_WHEN: 'a:1,,b:2',
     LASTSCRAPE_SCRAPES: '-',
@@ -191,7 +191,7 @@ test('readConfig() names all problems at once', () => {
 });
 
 test('readConfig() names the nearest variable for an unknown one, also when it is blank', () => {
-  const unknown = (name: string) => problemsOf({ [name]: '' });
+  const unknown = (name: string) => readProblems({ [name]: '' });
   assert.deepEqual(unknown('LASTSCRAPE_POLLS'), [
     'Cannot use LASTSCRAPE_POLLS: there is no such variable; did you mean LASTSCRAPE_POLL?',
   ]);
@@ -214,7 +214,7 @@ test('readConfig() overlooks what Kubernetes makes from a Service named lastscra
     'LASTSCRAPE_METRICS_PORT_9_SCTP_ADDR',
     'LASTSCRAPE_METRICS_SERVICE_HOST',
   ]) {
-    assert.deepEqual(problemsOf({ [name]: 'tcp://10.0.0.1:80' }), [], name);
+    assert.deepEqual(readProblems({ [name]: 'tcp://10.0.0.1:80' }), [], name);
     assert.ok(!VARIABLES.some((variable) => variable.name === name));
   }
 });
@@ -231,7 +231,7 @@ test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values a
 });
 
 test('readConfig() ignores blanks around entries, and keeps their order', () => {
-  const config = configOf({
+  const config = readValid({
     LASTSCRAPE_DONE_WHEN: ' port:[::1]:80 , file:/a b , metric:x ',
     LASTSCRAPE_QUIT: 'get http://localhost:1/a%2Cb , locust-exporter',
   });
@@ -250,7 +250,7 @@ test('readConfig() ignores blanks around entries, and keeps their order', () => 
 });
 
 test('readConfig() does not read the exporter where there is no metric and nothing to hold for', () => {
-  const read = (env: Environment) => configOf({ LASTSCRAPE_DONE_WHEN: 'port:1', ...env }).isExporterRead;
+  const read = (env: Environment) => readValid({ LASTSCRAPE_DONE_WHEN: 'port:1', ...env }).isExporterRead;
   assert.equal(read({}), true);
   assert.equal(read({ LASTSCRAPE_SCRAPES: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0' }), false);
@@ -258,9 +258,9 @@ test('readConfig() does not read the exporter where there is no metric and nothi
 });
 
 test('readConfig() takes the path of a tombstone, and writes none by default', () => {
-  assert.equal(configOf({}).tombstonePath, null);
-  assert.equal(configOf({ LASTSCRAPE_TOMBSTONE: 'none' }).tombstonePath, null);
-  assert.equal(configOf({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' }).tombstonePath, '/graveyard/lastscrape');
+  assert.equal(readValid({}).tombstonePath, null);
+  assert.equal(readValid({ LASTSCRAPE_TOMBSTONE: 'none' }).tombstonePath, null);
+  assert.equal(readValid({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' }).tombstonePath, '/graveyard/lastscrape');
 });
 
 test('readConfig() gives the conditions of a kind one context, with what the variable of that kind lists', () => {
@@ -303,18 +303,18 @@ test('readConfig() gives the conditions of a kind one context, with what the var
 });
 
 test('readConfig() takes names of containers for sidecars only', () => {
-  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
+  assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
     'Cannot use LASTSCRAPE_SIDECARS: only container:* goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
   ]);
-  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'container:*' }), []);
-  assert.deepEqual(problemsOf({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
+  assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'container:*' }), []);
+  assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
     'Cannot read LASTSCRAPE_SIDECARS: "B" must be the name of a container such as "istio-proxy"',
     'Cannot read LASTSCRAPE_SIDECARS: "" must be the name of a container such as "istio-proxy"',
   ]);
 });
 
 test('readConfig() says nothing of sidecars where DONE_WHEN is wrong, which may be why nothing goes by them', () => {
-  const problems = problemsOf({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'contaner:*' });
+  const problems = readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'contaner:*' });
   assert.equal(problems.length, 1);
   assert.match(problems[0] ?? '', /^Cannot read LASTSCRAPE_DONE_WHEN: /);
 });
@@ -345,11 +345,11 @@ test('readFallbackConfig() waits 60 s at most for a main that DONE_WHEN does not
 });
 
 test('readConfig() stops nothing with none', () => {
-  assert.deepEqual(configOf({ LASTSCRAPE_QUIT: ' none ' }).targets, []);
+  assert.deepEqual(readValid({ LASTSCRAPE_QUIT: ' none ' }).targets, []);
 });
 
 test('formatDuration() writes what readConfig() reads', () => {
   for (const ms of [0, 1, 100, 1_000, 90_000, 3_723_004, 7_200_000]) {
-    assert.equal(configOf({ LASTSCRAPE_TTL: formatDuration(ms) }).limits.ttlMs, ms);
+    assert.equal(readValid({ LASTSCRAPE_TTL: formatDuration(ms) }).limits.ttlMs, ms);
   }
 });

@@ -36,7 +36,7 @@ function world(script: Script) {
   const log: LogEntry[] = [];
   const progress: string[] = [];
   let terminatedAtMs: number | null = null;
-  const conditions = script.conditions ?? [conditionOf('port', () => DONE)];
+  const conditions = script.conditions ?? [buildCondition('port', () => DONE)];
   const targets = script.targets ?? [];
   const sources: Sources = { conditions, readExporter: script.read ?? null };
   const parts: LoopParts = {
@@ -91,12 +91,12 @@ function reading(look: ExporterObservation): ExporterReading {
   return { observation: look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
 }
 
-function conditionOf(text: string, look: () => ConditionObservation, metricName: string | null = null): Condition {
+function buildCondition(text: string, look: () => ConditionObservation, metricName: string | null = null): Condition {
   return { text, metricName, observe: async () => look() };
 }
 
 /** A target that answers and shows its port as it is told to; `asked` and `probed` say how often. */
-function targetOf(name: string, answers: readonly Answer[], probes: readonly Probe[], onAsk = () => {}) {
+function buildTarget(name: string, answers: readonly Answer[], probes: readonly Probe[], onAsk = () => {}) {
   const seen = { asked: 0, probed: 0 };
   const target: Target = {
     name,
@@ -116,8 +116,8 @@ const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
 
 test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', async () => {
   const { clock, progress, run } = world({
-    conditions: [conditionOf('port', () => (clock.nowMs() < 5_000 ? ALIVE : DONE))],
-    targets: [targetOf('exporter', [DROPPED], ['refused']).target],
+    conditions: [buildCondition('port', () => (clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
     read: async () =>
       reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
   });
@@ -134,11 +134,11 @@ test('runLoop() reads metrics first, and looks at nothing more once one shows th
   const { clock, run } = world({
     limits: { runTimeoutMs: 4_000, scrapesWantedCount: 0 },
     conditions: [
-      conditionOf('port', () => {
+      buildCondition('port', () => {
         looked.push(clock.nowMs());
         return DONE;
       }),
-      conditionOf('metric', () => (clock.nowMs() < 1_500 ? ALIVE : DONE), 'locust_up'),
+      buildCondition('metric', () => (clock.nowMs() < 1_500 ? ALIVE : DONE), 'locust_up'),
     ],
   });
   await run();
@@ -150,7 +150,7 @@ test('runLoop() never has two looks in flight', async () => {
   let most = 0;
   const slow = world({
     limits: { runTimeoutMs: 30_000 },
-    conditions: [conditionOf('port', () => ALIVE)],
+    conditions: [buildCondition('port', () => ALIVE)],
     read: async () => {
       inFlight++;
       most = Math.max(most, inFlight);
@@ -166,7 +166,7 @@ test('runLoop() never has two looks in flight', async () => {
 test('runLoop() ends a read that hangs at the TTL', async () => {
   let reads = 0;
   const hanging = world({
-    conditions: [conditionOf('port', () => (hanging.clock.nowMs() < 500 ? ALIVE : DONE))],
+    conditions: [buildCondition('port', () => (hanging.clock.nowMs() < 500 ? ALIVE : DONE))],
     read: (signal) => {
       reads++;
       if (reads < 6) return Promise.resolve(reading({ kind: 'refused' }));
@@ -187,7 +187,7 @@ test('runLoop() gives the read 1 s at most after a signal, and probes the port',
   const texts: string[] = [];
   const interrupted = world({
     conditions: [
-      conditionOf('port', () => {
+      buildCondition('port', () => {
         texts.push(`port at ${interrupted.clock.nowMs()}`);
         return ALIVE;
       }),
@@ -213,7 +213,7 @@ test('runLoop() gives the read 1 s at most after a signal, and probes the port',
 test('runLoop() wakes from its pause at a signal', async () => {
   const { clock, run, signal, log } = world({
     limits: { pollMs: 600_000, terminationGraceMs: 0 },
-    conditions: [conditionOf('port', () => ALIVE)],
+    conditions: [buildCondition('port', () => ALIVE)],
   });
   clock.after(3_000, signal);
   const state = await run();
@@ -225,7 +225,7 @@ test('runLoop() reads for 1 s at most in the look that follows a signal in a pau
   let readAtMs = 0;
   const hanging = world({
     limits: { pollMs: 10_000 },
-    conditions: [conditionOf('port', () => ALIVE)],
+    conditions: [buildCondition('port', () => ALIVE)],
     read: (signal) => {
       readAtMs = hanging.clock.nowMs();
       if (readAtMs === 0) return Promise.resolve(reading({ kind: 'refused' }));
@@ -244,7 +244,7 @@ test('runLoop() reads for 1 s at most in the look that follows a signal in a pau
 });
 
 test('runLoop() gives up at once at the second signal, while watching', async () => {
-  const { clock, run, signal } = world({ conditions: [conditionOf('port', () => ALIVE)] });
+  const { clock, run, signal } = world({ conditions: [buildCondition('port', () => ALIVE)] });
   clock.after(3_000, signal);
   clock.after(3_200, signal);
   const state = await run();
@@ -253,11 +253,11 @@ test('runLoop() gives up at once at the second signal, while watching', async ()
 });
 
 test('runLoop() gives up at once at the second signal, while quitting, and says which targets it got to', async () => {
-  const stopped = targetOf('one', [DROPPED], ['refused']);
-  const living = targetOf('two', [OK], ['open']);
+  const stopped = buildTarget('one', [DROPPED], ['refused']);
+  const living = buildTarget('two', [OK], ['open']);
   const quitting = world({
     limits: { scrapesWantedCount: 0 },
-    conditions: [conditionOf('port', () => (quitting.clock.nowMs() < 500 ? ALIVE : DONE))],
+    conditions: [buildCondition('port', () => (quitting.clock.nowMs() < 500 ? ALIVE : DONE))],
     targets: [stopped.target, living.target],
   });
   quitting.clock.after(6_000, quitting.signal);
@@ -271,11 +271,11 @@ test('runLoop() gives up at once at the second signal, while quitting, and says 
 });
 
 test('runLoop() lets a target that lives on no longer than its share of the grace', async () => {
-  const one = targetOf('one', [OK], ['open']);
-  const two = targetOf('two', [OK], ['open']);
+  const one = buildTarget('one', [OK], ['open']);
+  const two = buildTarget('two', [OK], ['open']);
   const { clock, run, signal } = world({
     limits: { terminationGraceMs: 0 },
-    conditions: [conditionOf('port', () => ALIVE)],
+    conditions: [buildCondition('port', () => ALIVE)],
     targets: [one.target, two.target],
   });
   clock.after(2_000, signal);
@@ -291,10 +291,10 @@ test('runLoop() lets a target that lives on no longer than its share of the grac
 });
 
 test('runLoop() shortens what a target has when the signal comes while it is asked', async () => {
-  const living = targetOf('one', [OK], ['open']);
+  const living = buildTarget('one', [OK], ['open']);
   const { clock, run, signal } = world({
     limits: { scrapesWantedCount: 0, terminationGraceMs: 3_000, startTimeoutMs: 1_000 },
-    conditions: [conditionOf('port', () => DONE)],
+    conditions: [buildCondition('port', () => DONE)],
     targets: [living.target],
   });
   clock.after(5_000, signal);
@@ -304,7 +304,7 @@ test('runLoop() shortens what a target has when the signal comes while it is ask
 });
 
 test('runLoop() asks nobody in a dry run, and says whom it would have asked', async () => {
-  const target = targetOf('exporter', [OK], ['open']);
+  const target = buildTarget('exporter', [OK], ['open']);
   const { log, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
   const targets = readReports(await run());
   assert.deepEqual(targets, [{ target: 'exporter', result: 'skipped', seconds: 0 }]);
@@ -314,8 +314,8 @@ test('runLoop() asks nobody in a dry run, and says whom it would have asked', as
 
 test('runLoop() asks strictly in order, one after the other is gone', async () => {
   const order: string[] = [];
-  const one = targetOf('one', [DROPPED], ['open', 'open', 'refused'], () => order.push('ask one'));
-  const two = targetOf('two', [{ kind: 'refused' }], ['open'], () => order.push('ask two'));
+  const one = buildTarget('one', [DROPPED], ['open', 'open', 'refused'], () => order.push('ask one'));
+  const two = buildTarget('two', [{ kind: 'refused' }], ['open'], () => order.push('ask two'));
   const { run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [one.target, two.target] });
   const targets = readReports(await run());
   assert.deepEqual(order, ['ask one', 'ask two']);
@@ -329,7 +329,7 @@ test('runLoop() asks strictly in order, one after the other is gone', async () =
 test('runLoop() waits longer than a timer of Node can', async () => {
   const { clock, run } = world({
     limits: { pollMs: 40 * 86_400_000, runTimeoutMs: 60 * 86_400_000 },
-    conditions: [conditionOf('port', () => ALIVE)],
+    conditions: [buildCondition('port', () => ALIVE)],
   });
   const state = await run();
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
@@ -348,7 +348,7 @@ test('runLoop() rejects when a part throws: a bug', async () => {
 test('runLoop() sees a main that runs, although the process stood still over START_TIMEOUT', async () => {
   const frozen = world({
     limits: { startTimeoutMs: 60_000, runTimeoutMs: 600_000, scrapesWantedCount: 0 },
-    conditions: [conditionOf('port', () => (frozen.clock.nowMs() < 5_000 ? DONE : ALIVE))],
+    conditions: [buildCondition('port', () => (frozen.clock.nowMs() < 5_000 ? DONE : ALIVE))],
   });
   frozen.clock.after(3_000, () => frozen.clock.standStill(300_000));
   const state = await frozen.run();
@@ -361,7 +361,7 @@ test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
   const slow = world({
     limits: { startTimeoutMs: 60_000, pollMs: 60_000, runTimeoutMs: 60_000, scrapesWantedCount: 0 },
     conditions: [
-      conditionOf('port', () => {
+      buildCondition('port', () => {
         observedAtMs.push(slow.clock.nowMs());
         return slow.clock.nowMs() === 0 ? DONE : ALIVE;
       }),
@@ -374,7 +374,7 @@ test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
 
 test('runLoop() tells a signal that comes in the middle of an observation at once, and tightens its limits', async () => {
   const hanging = world({
-    conditions: [conditionOf('port', () => ALIVE)],
+    conditions: [buildCondition('port', () => ALIVE)],
     read: (signal) =>
       new Promise((resolve) => {
         signal.addEventListener('abort', () =>

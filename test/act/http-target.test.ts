@@ -68,7 +68,7 @@ test('ask() takes a connection of its own each time and leaves none behind', asy
   await peer.closed(2);
 });
 
-function headersOf(request: string | undefined): Readonly<Record<string, string>> {
+function readHeaders(request: string | undefined): Readonly<Record<string, string>> {
   const lines = request?.split('\r\n').slice(1) ?? [];
   return Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
@@ -87,7 +87,7 @@ test('ask() sends method, path, query and its name, and says that there is no bo
     const { requests, answer } = await ask((socket) => socket.write(answerWith('')), { method });
     assert.deepEqual(answer, { kind: 'answered', status: 200, isHtml: false }, method);
     assert.equal(requests[0]?.split('\r\n')[0], `${method} /quit?token=s3cret HTTP/1.1`);
-    const headers = headersOf(requests[0]);
+    const headers = readHeaders(requests[0]);
     assert.equal(headers['user-agent'], 'lastscrape/1.2.3');
     assert.equal(headers['content-length'], length, method);
     assert.equal(headers['transfer-encoding'], undefined);
@@ -193,7 +193,7 @@ test('probe() takes a target for gone when its quit port and all ports of its se
 
 test('ask() sends the headers of its own', async () => {
   const { requests } = await ask((socket) => socket.write(answerWith('')), { headers: { 'x-vault-request': 'true' } });
-  assert.equal(headersOf(requests[0])['x-vault-request'], 'true');
+  assert.equal(readHeaders(requests[0])['x-vault-request'], 'true');
 });
 
 test('inspect() says what its ports show now, and sends nothing', async () => {

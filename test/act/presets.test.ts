@@ -84,7 +84,7 @@ test('ask() gets what the Locust exporter gives: the end of the connection', asy
 });
 
 /** The value of a header that a preset sends with this environment; undefined: it is not sent. */
-async function headerOf(preset: string, name: string, env: Readonly<Record<string, string>>) {
+async function readHeader(preset: string, name: string, env: Readonly<Record<string, string>>) {
   await using peer = await openPeer((socket) => socket.write(answerWith('')));
   await target(`${preset}:${peer.port}`, context(undefined, env)).ask(LIMIT_MS, NEVER);
   const line = peer.requests[0]?.split('\r\n').find((each) => each.toLowerCase().startsWith(`${name}: `));
@@ -92,12 +92,12 @@ async function headerOf(preset: string, name: string, env: Readonly<Record<strin
 }
 
 test('ask() sends the headers that a program wants, and no token where none is set', async () => {
-  assert.equal(await headerOf('vault-agent', 'x-vault-request', {}), 'true');
-  assert.equal(await headerOf('dapr', 'dapr-api-token', { DAPR_API_TOKEN: ' s3cret\n' }), 's3cret');
-  assert.equal(await headerOf('dapr', 'dapr-api-token', { DAPR_API_TOKEN: 'ä' }), 'ä');
-  assert.equal(await headerOf('dapr', 'dapr-api-token', { DAPR_API_TOKEN: '  ' }), undefined);
-  assert.equal(await headerOf('dapr', 'dapr-api-token', {}), undefined);
-  assert.equal(await headerOf('envoy', 'dapr-api-token', { DAPR_API_TOKEN: 's3cret' }), undefined);
+  assert.equal(await readHeader('vault-agent', 'x-vault-request', {}), 'true');
+  assert.equal(await readHeader('dapr', 'dapr-api-token', { DAPR_API_TOKEN: ' s3cret\n' }), 's3cret');
+  assert.equal(await readHeader('dapr', 'dapr-api-token', { DAPR_API_TOKEN: 'ä' }), 'ä');
+  assert.equal(await readHeader('dapr', 'dapr-api-token', { DAPR_API_TOKEN: '  ' }), undefined);
+  assert.equal(await readHeader('dapr', 'dapr-api-token', {}), undefined);
+  assert.equal(await readHeader('envoy', 'dapr-api-token', { DAPR_API_TOKEN: 's3cret' }), undefined);
 });
 
 test('read() takes no token that a header cannot carry, and does not show it', () => {

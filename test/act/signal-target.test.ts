@@ -29,7 +29,7 @@ async function quit(namespace: PidNamespace, entry: string, more: Readonly<Recor
   return { code, stderr, target, said, result: target?.['result'] };
 }
 
-function pidsOf(line: Line | undefined): readonly number[] {
+function listPids(line: Line | undefined): readonly number[] {
   return (line?.['pids'] ?? []) as readonly number[];
 }
 
@@ -76,7 +76,7 @@ test('a signal ends every process of the name with the same UID, no other, and t
   assert.deepEqual([await one.ended, await two.ended], [143, 143]);
   const lines = said('target signalled');
   assert.equal(lines.length, 1);
-  assert.deepEqual([lines[0]?.['signal'], pidsOf(lines[0]).length], ['TERM', 2]);
+  assert.deepEqual([lines[0]?.['signal'], listPids(lines[0]).length], ['TERM', 2]);
   assert.match(String(lines[0]?.['leaves']), /^exit code 143 .*Never the pod is Failed/);
   process.kill(other.pid, 0);
   const gone = await quit(namespace, 'signal:tail');
@@ -84,7 +84,7 @@ test('a signal ends every process of the name with the same UID, no other, and t
   const sleep = await quit(namespace, 'signal:INT:sleep');
   assert.equal(sleep.result, 'stopped');
   assert.equal(await other.ended, 130);
-  const sent = pidsOf(sleep.said('target signalled')[0]);
+  const sent = listPids(sleep.said('target signalled')[0]);
   assert.ok(sent.length === 1 && !sent.includes(1), 'not to PID 1, a sleep too');
   assert.match(String(sleep.said('target signalled')[0]?.['leaves']), /^exit code 130 /);
 });

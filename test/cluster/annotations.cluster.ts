@@ -134,17 +134,17 @@ export function runAnnotationScenarios(): void {
 }
 
 async function checkWarnings(namespace: string): Promise<void> {
-  const warningsOf = (args: string, manifest?: Manifest) =>
+  const listWarnings = (args: string, manifest?: Manifest) =>
     readWarnings(`kubectl --namespace=${namespace} ${args}`, manifest);
   const create = 'create --dry-run=server --filename=-';
   // The API server learns of the policy, and of the definition, a moment after it took them.
   await until('the policy at work', 60_000, async () =>
-    (await warningsOf(create, locustTestV1(UNKNOWN))).length > 0 ? true : undefined,
+    (await listWarnings(create, locustTestV1(UNKNOWN))).length > 0 ? true : undefined,
   );
-  for (const [what, manifest, warnings] of ROWS) assert.deepEqual(await warningsOf(create, manifest), warnings, what);
+  for (const [what, manifest, warnings] of ROWS) assert.deepEqual(await listWarnings(create, manifest), warnings, what);
 
-  assert.deepEqual(await warningsOf('create --filename=-', cronJob()), []);
-  const annotated = await warningsOf('annotate cronjob/cron-job lastscrape.dev/ttl=2m');
+  assert.deepEqual(await listWarnings('create --filename=-', cronJob()), []);
+  const annotated = await listWarnings('annotate cronjob/cron-job lastscrape.dev/ttl=2m');
   assert.deepEqual(annotated, [misplaced('CronJob', 'its pod template')]);
   const policy = [
     'get',

@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { until } from '../support/until.ts';
 import { type Container, type Manifest, type Namespace, type Pod, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
-import { END_MS, getFixture, type Report, runScenarioIn, START_MS, statusOf } from './scenario.ts';
+import { END_MS, findStatus, getFixture, type Report, runScenarioIn, START_MS } from './scenario.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ROLE = readBlock('docs/conditions.md', 'kind: RoleBinding');
@@ -228,9 +228,9 @@ async function proveEnd(
   const { pod } = await namespace.untilPod(
     `the end of ${watcher}`,
     END_MS,
-    (each) => each.metadata.uid !== before?.metadata.uid && endOf(each, watcher) !== undefined,
+    (each) => each.metadata.uid !== before?.metadata.uid && findEnd(each, watcher) !== undefined,
   );
-  const ended = endOf(pod, watcher);
+  const ended = findEnd(pod, watcher);
   assert.ok(ended?.message, 'lastscrape has a termination message');
   const report: Report = JSON.parse(ended.message);
   assert.deepEqual(
@@ -251,13 +251,13 @@ async function proveEnd(
 }
 
 /** How a container ended; also where it was started again since, as in a pod with restartPolicy Always. */
-function endOf(pod: Pod, name: string) {
-  const status = statusOf(pod, name);
+function findEnd(pod: Pod, name: string) {
+  const status = findStatus(pod, name);
   return status?.state.terminated ?? status?.lastState?.terminated;
 }
 
 async function untilRunning(namespace: Namespace): Promise<void> {
-  const isRunning = (pod: Pod) => statusOf(pod, 'lastscrape')?.state.running !== undefined;
+  const isRunning = (pod: Pod) => findStatus(pod, 'lastscrape')?.state.running !== undefined;
   await namespace.untilPod('lastscrape running', START_MS, isRunning);
 }
 

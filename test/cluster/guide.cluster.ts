@@ -6,11 +6,11 @@ import { parse } from 'yaml';
 import { DEFINITIONS, type Definition, definitionPath } from '../support/definitions.ts';
 import { type BlockName, readBlock } from '../support/guide.ts';
 import {
-  goldenOf,
+  buildGolden,
+  buildPod,
   INJECTED,
   normalise,
   type Pod,
-  podOf,
   readGolden,
   readPod,
   readStrangers,
@@ -22,11 +22,11 @@ import { openGuideShell } from './guide-shell.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
 import {
   END_MS,
+  findStatus,
   getFixture,
   proveGoodEnd,
   runScenarioIn,
   START_MS,
-  statusOf,
   untilContainer,
   untilLogged,
 } from './scenario.ts';
@@ -60,8 +60,8 @@ export function runGuideScenarios(): void {
     await proveGoodEnd(namespace);
     assert.equal(JSON.parse(await shell.run('report')).outcome, 'scraped');
 
-    const seen = () => statesOf(watch.lines.map(({ text }) => text));
-    const shown = statesOf(readBlock('shown', 'watch').split('\n'));
+    const seen = () => listStates(watch.lines.map(({ text }) => text));
+    const shown = listStates(readBlock('shown', 'watch').split('\n'));
     const [first = '', ...rest] = shown;
     assert.equal(first, '0/3 Pending');
     assert.ok(rest.length > 5);
@@ -94,7 +94,7 @@ export function runGuideScenarios(): void {
     const { pod } = await namespace.untilPod(
       'the end of export-orders',
       END_MS,
-      (each) => statusOf(each, 'export-orders')?.state.terminated !== undefined,
+      (each) => findStatus(each, 'export-orders')?.state.terminated !== undefined,
     );
     const { name } = pod.metadata;
     await untilLogged(namespace, pod, 'main ended', 60_000);
@@ -146,7 +146,7 @@ export function runGuideScenarios(): void {
       ...INJECTED.map((name) => [name, readPod(name), readGolden(name)] as const),
       ...UNTOUCHED.map((name) => [name, readPod(name), normalise(readPod(name))] as const),
       ...Object.entries(readStrangers()).map(([what, pod]) => [what, pod, normalise(pod)] as const),
-      ...readVariants().map((row) => [JSON.stringify(row.annotations), podOf(row), goldenOf(row)] as const),
+      ...readVariants().map((row) => [JSON.stringify(row.annotations), buildPod(row), buildGolden(row)] as const),
     ];
     const wrong: string[] = [];
     for (const [what, pod, golden] of wanted) {
@@ -157,7 +157,7 @@ export function runGuideScenarios(): void {
 }
 
 /** The columns READY and STATUS of `kubectl get pods`, without repetitions. */
-function statesOf(lines: readonly string[]): readonly string[] {
+function listStates(lines: readonly string[]): readonly string[] {
   const states = lines.flatMap((line) => /^\S+ +(\d+\/\d+ +\S+)/.exec(line)?.[1]?.replace(/ +/, ' ') ?? []);
   return states.filter((state, index) => state !== states[index - 1]);
 }

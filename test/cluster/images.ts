@@ -142,7 +142,7 @@ const MADE: readonly Made[] = [
     name: 'statsdExporter',
     make(root) {
       addBusybox(root, findOnPath('busybox') ?? '');
-      const [program = ''] = addProgram(root, findTargetOf('statsd-exporter'));
+      const [program = ''] = addProgram(root, findTargetBy('statsd-exporter'));
       symlinkSync(program, join(root, 'bin/statsd_exporter'));
       return { entrypoint: ['/bin/statsd_exporter'], user: '65534:65534' };
     },
@@ -151,7 +151,7 @@ const MADE: readonly Made[] = [
     // Its two first arguments stand for the credentials of a cloud: a token that nobody accepts, and nothing is fetched early.
     name: 'cloudSqlProxy',
     make(root) {
-      const [program = ''] = addProgram(root, findTargetOf('cloud-sql-proxy'));
+      const [program = ''] = addProgram(root, findTargetBy('cloud-sql-proxy'));
       return { entrypoint: [program, '--token=none', '--lazy-refresh'], user: NONROOT };
     },
   },
@@ -165,7 +165,7 @@ export function listMissingTargets(): readonly string[] {
   return missing.map(({ name }) => `${name}: run "npm exec -- node test/tools/install-programs.ts" (needs Go)`);
 }
 
-function findTargetOf(entry: string): string {
+function findTargetBy(entry: string): string {
   const program = TARGET_PROGRAMS.find((each) => each.entry === entry);
   return (program && findTarget(program)) ?? '';
 }
@@ -201,12 +201,12 @@ function addBusybox(root: string, program: string): void {
 
 /** What lines of a Containerfile say. */
 function readLines(lines: readonly string[]) {
-  const valuesOf = (instruction: string) =>
+  const listValues = (instruction: string) =>
     lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1));
   return {
-    entrypoint: JSON.parse(valuesOf('ENTRYPOINT')[0] ?? '[]') as readonly string[],
-    user: valuesOf('USER')[0] ?? '',
-    env: valuesOf('ENV'),
-    workingDir: valuesOf('WORKDIR')[0] ?? '/',
+    entrypoint: JSON.parse(listValues('ENTRYPOINT')[0] ?? '[]') as readonly string[],
+    user: listValues('USER')[0] ?? '',
+    env: listValues('ENV'),
+    workingDir: listValues('WORKDIR')[0] ?? '/',
   };
 }

@@ -97,21 +97,24 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
   const masterHost = await namespace.readServiceAddress(MASTER);
   const spec = edit({
     ...master.spec,
-    containers: master.spec.containers.map((container) => small(masterOf(container, test))),
+    containers: master.spec.containers.map((container) => small(buildMaster(container, test))),
     ...(master.spec.initContainers === undefined ? {} : { initContainers: master.spec.initContainers.map(small) }),
   });
   await namespace.apply(
-    jobOf(
+    buildJob(
       { name: MASTER, backoffLimit: test.backoffLimit },
       { ...master.metadata.labels, ...labels },
       { ...master.metadata.annotations, ...annotations },
       spec,
     ),
-    jobOf(
+    buildJob(
       { name: `${NAME}-worker`, ttlSecondsAfterFinished: WORKER_KEPT_SECONDS },
       worker.metadata.labels,
       worker.metadata.annotations,
-      { ...worker.spec, containers: worker.spec.containers.map((container) => small(workerOf(container, masterHost))) },
+      {
+        ...worker.spec,
+        containers: worker.spec.containers.map((container) => small(buildWorker(container, masterHost))),
+      },
     ),
   );
 }
@@ -120,7 +123,7 @@ function readPod(name: string): PodFixture {
   return parse(readFileSync(join(import.meta.dirname, '../../fixtures/pods', `${name}.yaml`), 'utf8'));
 }
 
-function jobOf(
+function buildJob(
   { name, backoffLimit = 0, ttlSecondsAfterFinished }: JobSettings,
   labels: object,
   annotations: object,
@@ -142,7 +145,7 @@ type JobSettings = {
 };
 
 // The operator's arguments stay as they are, but for the time until autoquit and the number of workers.
-function masterOf(container: Container, { image, autoquitSeconds = 5, runSeconds = 10 }: LocustTest): Container {
+function buildMaster(container: Container, { image, autoquitSeconds = 5, runSeconds = 10 }: LocustTest): Container {
   if (container.name === EXPORTER) return container;
   const args = (container.args ?? []).map((arg, index, all) => {
     if (all[index - 1] === '--autoquit') return String(autoquitSeconds);
@@ -153,7 +156,7 @@ function masterOf(container: Container, { image, autoquitSeconds = 5, runSeconds
 }
 
 // By the Service's address, since a cluster of the test may have no DNS.
-function workerOf(container: Container, masterHost: string): Container {
+function buildWorker(container: Container, masterHost: string): Container {
   const args = (container.args ?? []).map((arg) =>
     arg.startsWith('--master-host=') ? `--master-host=${masterHost}` : arg,
   );

@@ -9,7 +9,7 @@ import { VERSION } from '../../src/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, getFixture, readEnd, runScenarioIn, START_MS, statusOf, untilLogged } from './scenario.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
 
@@ -35,7 +35,7 @@ export function runMigrationScenarios(): void {
     const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped']);
     // Native: the kubelet alone starts and ends it, and never anew.
-    const proxy = statusOf(pod, 'cloud-sql-proxy');
+    const proxy = findStatus(pod, 'cloud-sql-proxy');
     assert.equal(proxy?.restartCount, 0);
     assert.ok((proxy?.state.terminated?.finishedAt ?? '') >= finishedAt(pod, 'lastscrape'));
   });
@@ -80,7 +80,7 @@ export function runMigrationScenarios(): void {
       { [MAIN]: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 },
       { [MAIN]: 1 },
     );
-    assert.equal(statusOf(pod, MAIN)?.lastState?.terminated?.exitCode, 3);
+    assert.equal(findStatus(pod, MAIN)?.lastState?.terminated?.exitCode, 3);
     assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
   });
 
@@ -93,7 +93,7 @@ export function runMigrationScenarios(): void {
   migration('linkerd-await: a shutdown that is switched off is told, with what switches it on', async (namespace) => {
     await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd', 'off'));
     const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
-    assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 69);
+    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 69);
     const [target] = readEnd(pod).report.targets;
     assert.equal(target?.result, 'failed');
     assert.match(target?.hint ?? '', /404.*config\.linkerd\.io\/proxy-admin-shutdown: enabled/);
@@ -111,7 +111,7 @@ export function runMigrationScenarios(): void {
     await start(namespace, 'k8s-controller-sidecars', (spec) => withMain(spec, [MAIN, '--hoard']));
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Failed', exitCodesWith(137));
-    assert.equal(statusOf(pod, MAIN)?.state.terminated?.reason, 'OOMKilled');
+    assert.equal(findStatus(pod, MAIN)?.state.terminated?.reason, 'OOMKilled');
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 137 });
   });
 
@@ -147,8 +147,8 @@ export function runMigrationScenarios(): void {
       withContainer(spec, 'cloud-sql-proxy', { securityContext: { runAsUser: 1000 } }),
     );
     const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
-    assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 78);
-    assert.ok(statusOf(pod, MAIN)?.state.running, 'main has not ended yet');
+    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 78);
+    assert.ok(findStatus(pod, MAIN)?.state.running, 'main has not ended yet');
     const [problem = ''] = readEnd(pod).report.problems ?? [];
     assert.match(problem, /^Cannot use "signal:cloud-sql-proxy" of LASTSCRAPE_QUIT: /);
   });
@@ -222,7 +222,7 @@ async function scrapeHeld(namespace: Namespace): Promise<void> {
 }
 
 function hasEnded(pod: Pod, container: string): boolean {
-  return statusOf(pod, container)?.state.terminated !== undefined;
+  return findStatus(pod, container)?.state.terminated !== undefined;
 }
 
 /** Checks how the Job, and each regular container, ended: by which exit code, and after how many restarts (default 0). */
@@ -250,7 +250,7 @@ async function proveEnd(
 }
 
 function finishedAt(pod: Pod, container: string): string {
-  return statusOf(pod, container)?.state.terminated?.finishedAt ?? '';
+  return findStatus(pod, container)?.state.terminated?.finishedAt ?? '';
 }
 
 /** The outcome, and the result of each target, in the order in which they were asked. */

@@ -10,6 +10,7 @@ import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
   END_MS,
+  findStatus,
   getFixture,
   masterPod,
   proveGoodEnd,
@@ -18,7 +19,6 @@ import {
   readStoredTotal,
   runScenario,
   START_MS,
-  statusOf,
   untilContainer,
   untilLogged,
 } from './scenario.ts';
@@ -39,14 +39,14 @@ export function runPodScenarios(): void {
       const { pod } = await namespace.untilPod(
         'lastscrape running',
         START_MS,
-        (each) => statusOf(each, 'lastscrape')?.state.running !== undefined,
+        (each) => findStatus(each, 'lastscrape')?.state.running !== undefined,
       );
-      const startedAt = Date.parse(statusOf(pod, 'lastscrape')?.state.running?.startedAt ?? '');
+      const startedAt = Date.parse(findStatus(pod, 'lastscrape')?.state.running?.startedAt ?? '');
       await until('a minute with lastscrape, and without main', 120_000, async () =>
         Date.now() - startedAt > 60_000 ? true : undefined,
       );
-      assert.ok(statusOf(masterPod(namespace), MASTER)?.state.waiting, 'main is still waiting for its image');
-      assert.ok(statusOf(masterPod(namespace), 'lastscrape')?.state.running, 'lastscrape still watches');
+      assert.ok(findStatus(masterPod(namespace), MASTER)?.state.waiting, 'main is still waiting for its image');
+      assert.ok(findStatus(masterPod(namespace), 'lastscrape')?.state.running, 'lastscrape still watches');
       await getFixture().images.loadLocustAs(`localhost/lastscrape-test/late:${getFixture().cluster.run}`);
       await proveGoodEnd(namespace);
     },
@@ -64,12 +64,12 @@ export function runPodScenarios(): void {
         ended.spec.containers.map(({ name }) => name),
         [MASTER, EXPORTER],
       );
-      const endedAt = Date.parse(statusOf(ended, MASTER)?.state.terminated?.finishedAt ?? '');
+      const endedAt = Date.parse(findStatus(ended, MASTER)?.state.terminated?.finishedAt ?? '');
       // Longer than any hold of the other scenarios.
       await until('a minute after the end', 120_000, async () => (Date.now() - endedAt > 60_000 ? true : undefined));
       const pod = masterPod(namespace);
       assert.equal(pod.status.phase, 'Running');
-      assert.ok(statusOf(pod, EXPORTER)?.state.running);
+      assert.ok(findStatus(pod, EXPORTER)?.state.running);
     },
   );
 
@@ -115,7 +115,7 @@ export function runPodScenarios(): void {
       async (namespace) => {
         assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
         const pod = masterPod(namespace);
-        assert.equal(statusOf(pod, MASTER)?.state.terminated?.exitCode, 1);
+        assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 1);
         assert.equal(readReport(namespace).report.outcome, 'scraped');
         assert.equal(await readStoredTotal(namespace), await readLocustTotal(namespace));
       },
@@ -148,10 +148,10 @@ export function runPodScenarios(): void {
       async (namespace) => {
         const ended = await untilContainer(namespace, 'lastscrape', 'terminated', END_MS);
         const { name } = ended.metadata;
-        assert.ok(statusOf(ended, MASTER)?.state.terminated, 'it stayed until main had ended');
+        assert.ok(findStatus(ended, MASTER)?.state.terminated, 'it stayed until main had ended');
         if (shape === 'regular') {
           // Nobody stops the exporter: the guide says how a person does.
-          assert.ok(statusOf(ended, EXPORTER)?.state.running);
+          assert.ok(findStatus(ended, EXPORTER)?.state.running);
           const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
           // It exits without an answer, and the API server says so.
           await assert.rejects(getFixture().cluster.read(quit), /Cannot read/);
@@ -206,8 +206,8 @@ export function runPodScenarios(): void {
         (each, { type }) => type === 'DELETED' && each.metadata.name === name,
       );
       // The kubelet ends by SIGKILL what outlives the grace: 137.
-      assert.equal(statusOf(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
-      assert.notEqual(statusOf(pod, EXPORTER)?.state.terminated?.exitCode, 137);
+      assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
+      assert.notEqual(findStatus(pod, EXPORTER)?.state.terminated?.exitCode, 137);
       assert.equal(await readStoredTotal(namespace), total);
       assert.equal((await getFixture().prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
     },
@@ -281,7 +281,7 @@ export function runPodScenarios(): void {
 
 /** Checks that lastscrape died so, once, and was started again. */
 function proveOneRestart(namespace: Namespace, death: Death): void {
-  const status = statusOf(masterPod(namespace), 'lastscrape');
+  const status = findStatus(masterPod(namespace), 'lastscrape');
   assert.equal(status?.restartCount, 1);
   assert.equal(status.lastState?.terminated?.exitCode, 137);
   assert.equal(status.lastState?.terminated?.reason, death === 'SIGKILL' ? 'Error' : 'OOMKilled');

@@ -89,7 +89,7 @@ export function masterPod({ events }: Namespace): Pod {
 }
 
 /** The status of one container of a pod. */
-export function statusOf(pod: Pod, name: string): ContainerStatus | undefined {
+export function findStatus(pod: Pod, name: string): ContainerStatus | undefined {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status;
   return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
 }
@@ -103,14 +103,14 @@ export async function untilContainer(
 ): Promise<Pod> {
   const { pod } = await namespace.untilPod(`${name} ${state}`, withinMs, (each) => {
     const isMaster = each.metadata.labels?.['performance-test-pod-name'] === MASTER;
-    return isMaster && statusOf(each, name)?.state[state] !== undefined;
+    return isMaster && findStatus(each, name)?.state[state] !== undefined;
   });
   return pod;
 }
 
 /** The termination message of lastscrape in that state of a pod, and its exit code. */
 export function readEnd(pod: Pod): { readonly report: Report; readonly exitCode: number } {
-  const terminated = statusOf(pod, 'lastscrape')?.state.terminated;
+  const terminated = findStatus(pod, 'lastscrape')?.state.terminated;
   assert.ok(terminated?.message, 'lastscrape has a termination message');
   return { report: JSON.parse(terminated.message), exitCode: terminated.exitCode };
 }
@@ -162,9 +162,9 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
   assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
   // Held: the exporter outlived main, and what was scraped then is a sample.
-  const master = statusOf(pod, MASTER)?.state.terminated;
+  const master = findStatus(pod, MASTER)?.state.terminated;
   assert.ok(master, 'main has ended');
-  assert.ok((statusOf(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
+  assert.ok((findStatus(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
   // Until the scrapes that were wanted had come, and not for long after.
   const afterwards = ups.filter(({ atSeconds }) => atSeconds > Date.parse(report.mainEndedAt) / 1000);
   const { scrapesWanted } = report;
@@ -172,6 +172,6 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
     afterwards.length >= scrapesWanted && afterwards.length <= scrapesWanted + 3,
     `${scrapesWanted} scrapes after the end were wanted, and there are ${afterwards.length}`,
   );
-  assert.ok(statusOf(pod, EXPORTER)?.state.terminated, 'the exporter has ended');
+  assert.ok(findStatus(pod, EXPORTER)?.state.terminated, 'the exporter has ended');
   return report;
 }

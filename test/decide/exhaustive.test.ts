@@ -55,7 +55,7 @@ const NOT_COUNTING = [
 ];
 
 /** A situation as text: every moment becomes an age, every counter its distance from `counter`; what is in `without` is left out. */
-function keyOf(situation: unknown, nowMs: number, counter: number, without: readonly string[]): string {
+function writeKey(situation: unknown, nowMs: number, counter: number, without: readonly string[]): string {
   return JSON.stringify(situation, (name, value) => {
     if (without.includes(name)) return undefined;
     if (typeof value !== 'number') return value;
@@ -220,7 +220,12 @@ function isJustified(because: Reason, memory: Memory, { exporter }: Sight, proof
   }
 }
 
-function observationOf({ exporter, conditions }: Sight, atMs: number, beforeMs: number, manner: Manner): Observation {
+function buildObservation(
+  { exporter, conditions }: Sight,
+  atMs: number,
+  beforeMs: number,
+  manner: Manner,
+): Observation {
   const startedAtMs = manner === 'quick' ? atMs : beforeMs;
   return { startedAtMs, readAtMs: atMs, atMs, allowedMs: manner === 'stalled' ? 1_000 : 600_000, exporter, conditions };
 }
@@ -231,7 +236,7 @@ function playOn(from: Decision, sight: Sight, policy: Policy, untilMs: number): 
   while (decision.kind === 'watching') {
     const { atMs } = decision.next;
     if (atMs > untilMs) return null;
-    const observation = observationOf(sight, atMs, atMs, 'quick');
+    const observation = buildObservation(sight, atMs, atMs, 'quick');
     decision = step(decision.state, { kind: 'observed', observation }, policy);
   }
   return decision.state.phase.sinceMs;
@@ -310,7 +315,7 @@ for (const [name, plan] of Object.entries(PLANS)) {
               for (const sight of sights) {
                 const proof = judge(sight, isMetric, manner);
                 const memory = remember(situation.memory, sight, proof, manner, atMs, signalMs);
-                const observation = observationOf(sight, atMs, nowMs, played);
+                const observation = buildObservation(sight, atMs, nowMs, played);
                 const decision: Decision = step(state, { kind: 'observed', observation }, policy);
                 stepCount++;
                 const { phase } = decision.state;
@@ -330,7 +335,7 @@ for (const [name, plan] of Object.entries(PLANS)) {
                   decision.next.atMs > atMs || (isAgain && manner !== 'quick'),
                   'the next observation is later',
                 );
-                const key = keyOf({ state: decision.state, memory }, atMs, 0, NOT_DECIDING);
+                const key = writeKey({ state: decision.state, memory }, atMs, 0, NOT_DECIDING);
                 if (seen.has(key)) continue;
                 seen.add(key);
                 for (const each of ended) {
@@ -468,7 +473,7 @@ test('step() never counts more scrapes than others made since the end: all seque
             }
             // A restart of the watcher, too: it knows nothing, its given-up requests are still queued.
             for (const kept of [decision.state, initialState(atMs)]) {
-              const key = keyOf(
+              const key = writeKey(
                 { kept, left: { ...left, counter: 0, trueCount: Math.min(left.trueCount, 3) } },
                 atMs,
                 left.counter,
@@ -499,7 +504,7 @@ function play(
   const failed = (mayCount: boolean): Observation => ({
     ...answered(before, after, startedAtMs, atMs),
     exporter: { kind: 'failed', why: '', mayCount },
-    conditions: [UNKNOWN, portOf(after)],
+    conditions: [UNKNOWN, showPort(after)],
   });
   switch (kind) {
     case 'quick':
@@ -533,11 +538,11 @@ function answered(before: World, after: World, startedAtMs: number, atMs: number
     },
     conditions: [
       after.isEnded ? { kind: 'done', seen: '', provesWasAlive: true } : { kind: 'alive', seen: '' },
-      portOf(after),
+      showPort(after),
     ],
   };
 }
 
-function portOf({ isEnded }: World): ConditionObservation {
+function showPort({ isEnded }: World): ConditionObservation {
   return isEnded ? { kind: 'done', seen: '', provesWasAlive: false } : { kind: 'alive', seen: '' };
 }

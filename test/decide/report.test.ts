@@ -35,7 +35,7 @@ function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCo
   };
 }
 
-function reportOf(
+function reportOn(
   state: State,
   targets: readonly TargetReport[] = [STOPPED],
   isFinished = true,
@@ -75,7 +75,7 @@ const SUMMARIES: readonly (readonly [HoldOutcome, number | null, number | null, 
 
 for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
   test(`buildReport() says of ${outcome}: ${summary}`, () => {
-    const report = reportOf(stateWith(ended(outcome, mainEndedAtMs, scrapesSeen)));
+    const report = reportOn(stateWith(ended(outcome, mainEndedAtMs, scrapesSeen)));
     assert.equal(report.summary, `${summary}; locust-exporter stopped`);
     assert.equal(report.outcome, outcome);
     assert.equal(report.exitCode, 0);
@@ -84,7 +84,7 @@ for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
 
 test('buildReport() has the shape of the design', () => {
   const facts = { aliveSinceMs: 10_000, totals: { requests: 48_211, failures: 3, users: 50 } };
-  assert.deepEqual(reportOf(stateWith(ended('scraped', 100_000, 1), facts)), {
+  assert.deepEqual(reportOn(stateWith(ended('scraped', 100_000, 1), facts)), {
     summary: 'Scraped once 12.0 s after main ended; locust-exporter stopped',
     outcome: 'scraped',
     scrapesWanted: 2,
@@ -101,7 +101,7 @@ test('buildReport() has the shape of the design', () => {
 });
 
 test('buildReport() says null for what is unknown', () => {
-  const report = reportOf(stateWith(ended('neverStarted', null, null)));
+  const report = reportOn(stateWith(ended('neverStarted', null, null)));
   assert.deepEqual(
     [report.scrapesSeen, report.ranSeconds, report.heldSeconds, report.mainEndedAt, report.final],
     [null, null, null, null, { requests: null, failures: null, failRatio: null, users: null }],
@@ -109,21 +109,21 @@ test('buildReport() says null for what is unknown', () => {
 });
 
 test('buildReport() says that a signal came before main was ever alive', () => {
-  const report = reportOf(stateWith(ended('neverStarted', null, null), { terminatedAtMs: 5 }));
+  const report = reportOn(stateWith(ended('neverStarted', null, null), { terminatedAtMs: 5 }));
   assert.match(report.summary, /^Terminated before main was ever seen alive/);
 });
 
 test('buildReport() never rounds a ratio above 0 to 0, and makes none of no requests', () => {
-  const ratioOf = (requests: number, failures: number) =>
-    reportOf(stateWith(ended('released', 1, 0), { totals: { requests, failures, users: null } })).final?.failRatio;
-  assert.equal(ratioOf(10_000_000, 1), 1e-7);
-  assert.equal(ratioOf(3, 1), 0.33333);
-  assert.equal(ratioOf(3, 0), 0);
-  assert.equal(ratioOf(0, 0), null);
+  const reportRatio = (requests: number, failures: number) =>
+    reportOn(stateWith(ended('released', 1, 0), { totals: { requests, failures, users: null } })).final?.failRatio;
+  assert.equal(reportRatio(10_000_000, 1), 1e-7);
+  assert.equal(reportRatio(3, 1), 0.33333);
+  assert.equal(reportRatio(3, 0), 0);
+  assert.equal(reportRatio(0, 0), null);
 });
 
 test('buildReport() exits with 69 when a target still runs', () => {
-  const report = reportOf(stateWith(ended('scraped', 1, 1)), [
+  const report = reportOn(stateWith(ended('scraped', 1, 1)), [
     STOPPED,
     { target: 'x', result: 'failed', seconds: 30, hint: 'h' },
   ]);
@@ -138,16 +138,16 @@ test('buildReport() names few targets and counts many', () => {
     { target: 'a', result: 'alreadyGone', seconds: 0 },
     { target: 'b', result: 'alreadyGone', seconds: 0 },
   ];
-  const { summary } = reportOf(stateWith(ended('released', 1, 0)), targets);
+  const { summary } = reportOn(stateWith(ended('released', 1, 0)), targets);
   assert.match(summary, /; 2 targets stopped; 2 targets were already gone$/);
   assert.match(
-    reportOf(stateWith(ended('released', 1, 0)), [], true, 2).summary,
+    reportOn(stateWith(ended('released', 1, 0)), [], true, 2).summary,
     /; 2 of 2 targets not asked to the end$/,
   );
 });
 
 test('buildReport() speaks of a run that is not over', () => {
-  const waiting = reportOf(initialState(0), [], false, 1);
+  const waiting = reportOn(initialState(0), [], false, 1);
   assert.deepEqual([waiting.outcome, waiting.summary, waiting.exitCode], ['unfinished', 'Unfinished: waiting', null]);
   const holding: Phase = {
     kind: 'holding',
@@ -166,20 +166,20 @@ test('buildReport() speaks of a run that is not over', () => {
     goneSinceMs: null,
     scrapedAtMs: null,
   };
-  const report = reportOf(stateWith(holding), [], false, 1);
+  const report = reportOn(stateWith(holding), [], false, 1);
   assert.deepEqual([report.heldSeconds, report.scrapesSeen], [20, 1]);
   const count = { ...holding.count, seenCount: 5 };
   const running = { count, restartedAtMs: 1, beforeRestartCount: 2, wasScrapedBefore: true };
-  assert.equal(reportOf(stateWith(holding, { running }), [], false, 1).scrapesWhileRunning, 6);
+  assert.equal(reportOn(stateWith(holding, { running }), [], false, 1).scrapesWhileRunning, 6);
   const early = stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null }, { running });
-  assert.equal(reportOf(early, [], false, 1).scrapesWhileRunning, 7);
-  const uncounted = reportOf(stateWith({ ...holding, count: { ...holding.count, baseline: null } }), [], false, 1);
+  assert.equal(reportOn(early, [], false, 1).scrapesWhileRunning, 7);
+  const uncounted = reportOn(stateWith({ ...holding, count: { ...holding.count, baseline: null } }), [], false, 1);
   assert.equal(uncounted.scrapesSeen, null);
 });
 
 test('buildReport() says of a run that a second signal ended: terminated', () => {
   assert.equal(
-    reportOf(stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null })).outcome,
+    reportOn(stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null })).outcome,
     'terminated',
   );
 });
@@ -188,53 +188,53 @@ test('buildReport() hints at why nobody scraped, where the hold expired without 
   const warned = ['nobodyScraped'];
   const { running } = initialState(0).facts;
   const facts = { warned, running: { ...running, count: { ...running.count, isNobody: true } } };
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), facts)).hint, MESSAGES.nobodyScraped.text);
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0), { warned })).hint, undefined, 'somebody has since');
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 0))).hint, undefined);
-  assert.equal(reportOf(stateWith(ended('expired', 22_000, 1), facts)).hint, undefined);
-  assert.equal(reportOf(stateWith(ended('scraped', 22_000, 2), facts)).hint, undefined);
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), facts)).hint, MESSAGES.nobodyScraped.text);
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), { warned })).hint, undefined, 'somebody has since');
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0))).hint, undefined);
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 1), facts)).hint, undefined);
+  assert.equal(reportOn(stateWith(ended('scraped', 22_000, 2), facts)).hint, undefined);
   const uncounted = ended('expired', 22_000, null);
-  assert.match(reportOf(stateWith(uncounted)).hint ?? '', /no promhttp scrape counter/);
-  const silent = reportOf(stateWith({ ...uncounted, hasAnswered: false } as Phase));
+  assert.match(reportOn(stateWith(uncounted)).hint ?? '', /no promhttp scrape counter/);
+  const silent = reportOn(stateWith({ ...uncounted, hasAnswered: false } as Phase));
   assert.equal(silent.hint, 'the exporter gave no answer after main ended');
 });
 
-const sizeOf = (report: Report) => Buffer.byteLength(JSON.stringify(report));
+const measureSize = (report: Report) => Buffer.byteLength(JSON.stringify(report));
 
 test('fitReport() leaves a report that fits as it is', () => {
-  const report = reportOf(stateWith(ended('scraped', 1, 1)));
+  const report = reportOn(stateWith(ended('scraped', 1, 1)));
   assert.equal(fitReport(report), report);
 });
 
 test('fitReport() drops hints first, then whole targets, and counts them', () => {
   const hint = 'x'.repeat(300);
-  const few = reportOf(
+  const few = reportOn(
     stateWith(ended('expired', 1, null)),
     Array.from({ length: 3 }, () => ({ ...STOPPED, hint })),
   );
   const withoutHints = fitReport(few);
-  assert.ok(sizeOf(few) > REPORT_MAX_BYTES && sizeOf(withoutHints) <= REPORT_MAX_BYTES);
+  assert.ok(measureSize(few) > REPORT_MAX_BYTES && measureSize(withoutHints) <= REPORT_MAX_BYTES);
   assert.equal(withoutHints.hint, undefined);
   assert.deepEqual(withoutHints.targets, [STOPPED, STOPPED, STOPPED]);
   const many = fitReport(
-    reportOf(
+    reportOn(
       stateWith(ended('expired', 1, null)),
       Array.from({ length: 40 }, () => ({ ...STOPPED, hint })),
     ),
   );
-  assert.ok(sizeOf(many) <= REPORT_MAX_BYTES);
+  assert.ok(measureSize(many) <= REPORT_MAX_BYTES);
   assert.ok((many.targets?.length ?? 0) > 3);
   assert.equal((many.targets?.length ?? 0) + (many.targetsOmitted ?? 0), 40);
 });
 
 test('buildReport() has the exit codes of main containers, where one is known', () => {
   const exitCodes = { load: 3, check: 0 };
-  assert.deepEqual(reportOf(stateWith(ended('scraped', 1, 1), { exitCodes })).mainExitCodes, exitCodes);
-  assert.ok(!('mainExitCodes' in reportOf(stateWith(ended('scraped', 1, 1)))));
+  assert.deepEqual(reportOn(stateWith(ended('scraped', 1, 1), { exitCodes })).mainExitCodes, exitCodes);
+  assert.ok(!('mainExitCodes' in reportOn(stateWith(ended('scraped', 1, 1)))));
 });
 
 test('buildReport() never says that main ran for less than no time', () => {
-  const ran = reportOf(stateWith(ended('released', 100_000, 0), { aliveSinceMs: 100_500 })).ranSeconds;
+  const ran = reportOn(stateWith(ended('released', 100_000, 0), { aliveSinceMs: 100_500 })).ranSeconds;
   assert.equal(ran, 0);
 });
 
@@ -242,9 +242,9 @@ test('fitReport() drops exit codes after hints and before targets', () => {
   const exitCodes = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`${'c'.repeat(60)}-${index}`, 0]));
   const facts = { exitCodes: { load: 3 } };
   const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
-  assert.deepEqual(fitReport(reportOf(stateWith(ended('expired', 1, 0), facts), [hinted])).mainExitCodes, { load: 3 });
-  const many = fitReport(reportOf(stateWith(ended('expired', 1, 0), { exitCodes })));
-  assert.ok(sizeOf(many) <= REPORT_MAX_BYTES);
+  assert.deepEqual(fitReport(reportOn(stateWith(ended('expired', 1, 0), facts), [hinted])).mainExitCodes, { load: 3 });
+  const many = fitReport(reportOn(stateWith(ended('expired', 1, 0), { exitCodes })));
+  assert.ok(measureSize(many) <= REPORT_MAX_BYTES);
   assert.ok(!('mainExitCodes' in many));
   assert.deepEqual(many.targets, [STOPPED]);
 });
@@ -252,16 +252,16 @@ test('fitReport() drops exit codes after hints and before targets', () => {
 test('fitReport() fits any number of problems, any error and any text of many bytes', () => {
   const problems = Array.from({ length: 30 }, (_, index) => `Cannot read LASTSCRAPE_${index}: ${'ü'.repeat(80)}`);
   const misconfigured = fitReport(buildMisconfiguredReport(problems, '0.1.0'));
-  assert.ok(sizeOf(misconfigured) <= REPORT_MAX_BYTES);
+  assert.ok(measureSize(misconfigured) <= REPORT_MAX_BYTES);
   assert.equal((misconfigured.problems?.length ?? 0) + (misconfigured.problemsOmitted ?? 0), 30);
   const one = fitReport(buildMisconfiguredReport(['ü'.repeat(4_000)], '0.1.0'));
-  assert.ok(sizeOf(one) <= REPORT_MAX_BYTES && (one.problems?.[0]?.length ?? 0) > 100);
+  assert.ok(measureSize(one) <= REPORT_MAX_BYTES && (one.problems?.[0]?.length ?? 0) > 100);
   assert.match(one.summary, /^Misconfigured: one problem/);
   const bug = fitReport(buildBugReport('\u0000'.repeat(4_000), '0.1.0'));
-  assert.ok(sizeOf(bug) <= REPORT_MAX_BYTES);
+  assert.ok(measureSize(bug) <= REPORT_MAX_BYTES);
   assert.deepEqual([bug.outcome, bug.exitCode], ['bug', 70]);
 });
 
 test('buildReport() fails on an outcome that no run can have', () => {
-  assert.throws(() => reportOf(stateWith(ended('bug' as never, null, null))), /^Error: Bug: unexpected value "bug"$/);
+  assert.throws(() => reportOn(stateWith(ended('bug' as never, null, null))), /^Error: Bug: unexpected value "bug"$/);
 });

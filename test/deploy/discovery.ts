@@ -40,7 +40,7 @@ export type EndpointRole = 'endpoints' | 'endpointslice';
 /** Role pod: one target for each port that a container declares, one without a port for a container that declares none. */
 export function discoverPod(pod: Pod): Target[] {
   if (pod.status.podIP === '') return [];
-  return containersOf(pod).flatMap(({ container, isInit }) => {
+  return listContainers(pod).flatMap(({ container, isInit }) => {
     const ports = container.ports ?? [];
     if (ports.length === 0) {
       const { name, image } = container;
@@ -71,7 +71,7 @@ export function discoverService(
   return pods
     .filter((pod) => isBehind(service, pod, role))
     .flatMap((pod) => {
-      const containers = containersOf(pod).filter(({ isInit }) => knowsInit || !isInit);
+      const containers = listContainers(pod).filter(({ isInit }) => knowsInit || !isInit);
       const ofService = {
         __meta_kubernetes_namespace: service.namespace,
         __meta_kubernetes_service_name: service.name,
@@ -106,7 +106,7 @@ function isBehind(service: Service, pod: Pod, role: EndpointRole): boolean {
   return Object.entries(service.selector).every(([key, value]) => pod.metadata.labels[key] === value);
 }
 
-function containersOf(pod: Pod): { container: Container; isInit: boolean }[] {
+function listContainers(pod: Pod): { container: Container; isInit: boolean }[] {
   return [
     ...pod.spec.containers.map((container) => ({ container, isInit: false })),
     ...(pod.spec.initContainers ?? []).map((container) => ({ container, isInit: true })),

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { type BlockName, RUN_HERE, RUN_IN_CLUSTER, readBlock, readBlocks, readGuide } from '../support/guide.ts';
-import { lastscrapeOf, readGolden } from '../support/injected.ts';
+import { findLastscrape, readGolden } from '../support/injected.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -58,10 +58,10 @@ test('for an older API server the policy is the same, but for the API version', 
     (document) => document.toJS(),
   );
   assert.deepEqual(changedBinding, { ...binding, apiVersion });
-  const expressionOf = ({ spec }: typeof policy): string => spec.mutations[0].jsonPatch.expression;
+  const readExpression = ({ spec }: typeof policy): string => spec.mutations[0].jsonPatch.expression;
   const rules = /restartPolicy: 'Never', restartPolicyRules: \[.*?values: \[134, 137, 139\]\}\}\], /;
-  assert.match(expressionOf(policy), rules);
-  assert.equal(expressionOf(changed), expressionOf(policy).replace(rules, ''));
+  assert.match(readExpression(policy), rules);
+  assert.equal(readExpression(changed), readExpression(policy).replace(rules, ''));
   assert.deepEqual(
     { ...changed, spec: { ...changed.spec, mutations: null } },
     { ...policy, apiVersion, spec: { ...policy.spec, mutations: null } },
@@ -70,7 +70,7 @@ test('for an older API server the policy is the same, but for the API version', 
 
 test('the container to add by hand is that of the policy, but for its variables', () => {
   const [byHand] = parse(readBlock('run', 'by hand'));
-  const { env, imagePullPolicy, ...container } = lastscrapeOf(readGolden('native'));
+  const { env, imagePullPolicy, ...container } = findLastscrape(readGolden('native'));
   const { env: own, ...rest } = byHand;
   assert.deepEqual(rest, container);
   assert.deepEqual(own, [env?.find(({ name }) => name === 'LASTSCRAPE_QUIT')]);
@@ -91,13 +91,13 @@ test('every link between the pages leads somewhere', () => {
       const [path = '', anchor] = target.split('#');
       const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
       assert.ok(existsSync(file), `${page} links to ${target}`);
-      if (anchor !== undefined) assert.ok(anchorsOf(file).includes(anchor), `${page} links to ${target}`);
+      if (anchor !== undefined) assert.ok(listAnchors(file).includes(anchor), `${page} links to ${target}`);
     }
   }
 });
 
 /** The anchors of a page's headings, as GitHub makes them. */
-function anchorsOf(file: string): readonly string[] {
+function listAnchors(file: string): readonly string[] {
   return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
       .toLowerCase()

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { type Container, type Fields, lastscrapeOf, type Pod, readGolden, readPod } from '../support/injected.ts';
+import { type Container, type Fields, findLastscrape, type Pod, readGolden, readPod } from '../support/injected.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
 type Job = Fields & {
@@ -35,7 +35,11 @@ function buildWith(context: TestContext, resources: readonly Fields[], more: Fie
   return build(folder);
 }
 
-function jobOf(name: string, spec: Pod['spec'], labels: Record<string, string> = {}): Fields & Pick<Job, 'metadata'> {
+function buildJob(
+  name: string,
+  spec: Pod['spec'],
+  labels: Record<string, string> = {},
+): Fields & Pick<Job, 'metadata'> {
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -50,14 +54,16 @@ function isNamedAs({ metadata }: Pick<Job, 'metadata'>): (job: Job) => boolean {
 
 /** The container that the policy injects, without what the component leaves out (deploy/job/component/lastscrape.yaml says why). */
 function expectedContainer(): Container {
-  const { restartPolicy, restartPolicyRules, env = [], ...container } = lastscrapeOf(readGolden('regular'));
+  const { restartPolicy, restartPolicyRules, env = [], ...container } = findLastscrape(readGolden('regular'));
   return { ...container, env: env.filter(({ name }) => name !== 'LASTSCRAPE_EXIT_ZERO') };
 }
 
 const MAIN = { name: 'main', image: 'main:1' };
 
 test('the component appends the container of the policy, field by field', { skip }, (context) => {
-  const [job] = buildWith(context, [jobOf('load', { containers: [MAIN, { name: 'exporter', image: 'exporter:1' }] })]);
+  const [job] = buildWith(context, [
+    buildJob('load', { containers: [MAIN, { name: 'exporter', image: 'exporter:1' }] }),
+  ]);
   const { containers } = (job as Job).spec.template.spec;
   assert.deepEqual(
     containers.map(({ name }) => name),
@@ -68,7 +74,7 @@ test('the component appends the container of the policy, field by field', { skip
 
 test("the component takes the operator's shapes, regular and native", { skip }, (context) => {
   for (const name of ['regular', 'native'] as const) {
-    const [job] = buildWith(context, [jobOf(name, readPod(name).spec)]);
+    const [job] = buildWith(context, [buildJob(name, readPod(name).spec)]);
     const { spec } = (job as Job).spec.template;
     assert.deepEqual(spec.containers, [...readPod(name).spec.containers, expectedContainer()]);
     assert.deepEqual(spec.initContainers, readPod(name).spec.initContainers);
@@ -86,8 +92,8 @@ test('the component leaves a Job with lastscrape.dev/inject: "false" and other k
     metadata: { name: 'nightly' },
     spec: { jobTemplate: { spec: { template } } },
   };
-  const migrate = jobOf('migrate', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' });
-  const wanted = jobOf('wanted', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'true' });
+  const migrate = buildJob('migrate', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' });
+  const wanted = buildJob('wanted', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'true' });
   const built = buildWith(context, [migrate, deployment, cronJob, wanted]);
   for (const other of [migrate, deployment, cronJob]) assert.deepEqual(built.find(isNamedAs(other)), other);
   assert.equal(built.find(isNamedAs(wanted))?.spec.template.spec.containers.length, 2);
@@ -95,7 +101,7 @@ test('the component leaves a Job with lastscrape.dev/inject: "false" and other k
 
 test('the image is replaced by "images" of the kustomization', { skip }, (context) => {
   const images = [{ name: 'lastscrape', newName: 'registry.example.com/tools/lastscrape', newTag: '9.9.9' }];
-  const [job] = buildWith(context, [jobOf('load', { containers: [MAIN] })], { images });
+  const [job] = buildWith(context, [buildJob('load', { containers: [MAIN] })], { images });
   const built = (job as Job).spec.template.spec.containers.map((container) => container['image']);
   assert.deepEqual(built, ['main:1', 'registry.example.com/tools/lastscrape:9.9.9']);
 });

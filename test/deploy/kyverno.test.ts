@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import {
+  buildGolden,
+  buildPod,
   type Fields,
-  goldenOf,
+  findLastscrape,
   INJECTED,
-  lastscrapeOf,
   normalise,
   type Pod,
-  podOf,
   readGolden,
   readPod,
   readStrangers,
@@ -77,9 +77,9 @@ test("Kyverno's pods are those of the API server, field by field", { skip }, (co
 
 test("Kyverno honours a test's annotations as the API server does", { skip }, (context) => {
   const variants = readVariants();
-  const pods = applyPolicy(context, policyFor('36'), variants.map(podOf));
+  const pods = applyPolicy(context, policyFor('36'), variants.map(buildPod));
   for (const [index, variant] of variants.entries()) {
-    assert.deepEqual(pods[index], goldenOf(variant), JSON.stringify(variant));
+    assert.deepEqual(pods[index], buildGolden(variant), JSON.stringify(variant));
   }
 });
 
@@ -108,9 +108,9 @@ test('Kyverno leaves out the restart rules where the cluster is too old for them
   }
   for (const minor of ['33', '29+', '0', '']) {
     const [pod] = applyPolicy(context, policyFor(minor), [readPod('regular')]);
-    const { restartPolicy, restartPolicyRules, ...rest } = lastscrapeOf(readGolden('regular'));
+    const { restartPolicy, restartPolicyRules, ...rest } = findLastscrape(readGolden('regular'));
     assert.ok(restartPolicy !== undefined && restartPolicyRules !== undefined);
-    assert.deepEqual(lastscrapeOf(pod as Pod), rest, minor);
+    assert.deepEqual(findLastscrape(pod as Pod), rest, minor);
   }
 });
 
@@ -121,7 +121,7 @@ test('deploy/kyverno.yaml has the container of the API server, field by field', 
     ['native', 'none'],
   ] as const) {
     const env = container.env.map((variable) => (variable === '{{ quit }}' ? quit[kind] : variable));
-    assert.deepEqual({ ...container, ...restarts.byRules, env }, lastscrapeOf(readGolden(name)), name);
+    assert.deepEqual({ ...container, ...restarts.byRules, env }, findLastscrape(readGolden(name)), name);
   }
 });
 

@@ -68,27 +68,27 @@ type Document = {
   readonly subjects: unknown;
 };
 
-function textOf(name: string): string {
+function readText(name: string): string {
   return readFileSync(join(DEPLOY, 'migrate', `${name}.yaml`), 'utf8');
 }
 
-function documentsOf(name: string): readonly Document[] {
-  return parseAllDocuments(textOf(name)).map((document) => document.toJS());
+function readDocuments(name: string): readonly Document[] {
+  return parseAllDocuments(readText(name)).map((document) => document.toJS());
 }
 
-function specOf(name: string): PodSpec {
-  const job = documentsOf(name).find(({ kind }) => kind === 'Job');
+function readSpec(name: string): PodSpec {
+  const job = readDocuments(name).find(({ kind }) => kind === 'Job');
   assert.ok(job, `${name}.yaml has a Job`);
   return job.spec.template.spec;
 }
 
-function ownEnvOf(name: string): Readonly<Record<string, string>> {
-  const { env = [] } = specOf(name).containers.find((each) => each.name === 'lastscrape') ?? {};
+function readOwnEnv(name: string): Readonly<Record<string, string>> {
+  const { env = [] } = readSpec(name).containers.find((each) => each.name === 'lastscrape') ?? {};
   return Object.fromEntries(env.map(({ name: variable, value }) => [variable, value ?? 'from-a-field']));
 }
 
 /** The first cells of a table of the page. */
-function rowsOf(name: string): readonly string[] {
+function readRows(name: string): readonly string[] {
   const [, table = ''] = new RegExp(`<!-- variables: ${name} -->\n((?:\\|.*\n)+)`).exec(page) ?? [];
   return table
     .split('\n')
@@ -106,7 +106,7 @@ describe('deploy/migrate.md', () => {
     for (const { name, text } of afterBlocks()) {
       const indented = [0, 2, 4, 6].map((depth) => text.replaceAll(/^(?=.)/gm, ' '.repeat(depth)));
       assert.ok(
-        indented.some((each) => `\n${textOf(name)}`.includes(`\n${each}`)),
+        indented.some((each) => `\n${readText(name)}`.includes(`\n${each}`)),
         `${name}.yaml has\n${text}`,
       );
     }
@@ -116,7 +116,7 @@ describe('deploy/migrate.md', () => {
 
   test('has each setting of each tool in a row of its table, and no other', () => {
     for (const [name, settings] of Object.entries(SETTINGS)) {
-      const found = rowsOf(name).flatMap(quotedIn);
+      const found = readRows(name).flatMap(quotedIn);
       assert.deepEqual(found.toSorted(), settings.toSorted(), name);
     }
   });
@@ -134,7 +134,7 @@ describe('deploy/migrate.md', () => {
       ];
       for (const setting of used) assert.ok(SETTINGS[name]?.includes(setting), `${setting} of ${name}`);
       const command = wrapper.join(' ');
-      assert.ok(command.includes(mainOf(name).command?.join(' ') ?? '-'), `${name}: ${command}`);
+      assert.ok(command.includes(findMain(name).command?.join(' ') ?? '-'), `${name}: ${command}`);
     }
   });
 
@@ -160,8 +160,8 @@ function afterBlocks(): readonly Block[] {
   return blocks.filter(({ moment }) => moment === 'after');
 }
 
-function mainOf(name: string): Container {
-  const main = specOf(name).containers.find((each) => each.name === 'report');
+function findMain(name: string): Container {
+  const main = readSpec(name).containers.find((each) => each.name === 'report');
   assert.ok(main, `${name}.yaml has a main`);
   return main;
 }
@@ -169,18 +169,18 @@ function mainOf(name: string): Container {
 describe('deploy/migrate/*.yaml', () => {
   for (const name of files) {
     test(`${name}: lastscrape accepts its variables, and the pod has what they ask for`, () => {
-      const env = ownEnvOf(name);
+      const env = readOwnEnv(name);
       const result = readConfig(env, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
       assert.ok('config' in result, JSON.stringify(result));
       const { conditions, targets, tombstonePath } = result.config;
-      const spec = specOf(name);
+      const spec = readSpec(name);
       assert.equal(spec.containers.at(-1)?.name, 'lastscrape');
 
       const entries = [...conditions.map(({ text }) => text), ...targets.map((each) => each.name)];
       const isShared = entries.some((entry) => /^(process|signal):/.test(entry));
       assert.equal(spec.shareProcessNamespace ?? false, isShared, 'shared only where it is needed');
 
-      const documents = documentsOf(name);
+      const documents = readDocuments(name);
       const isAsking = entries.some((entry) => entry.startsWith('container:'));
       const rules = documents.filter(({ kind }) => kind === 'Role').map((role) => role.rules);
       assert.deepEqual(rules, isAsking ? [[{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]] : []);
@@ -193,13 +193,13 @@ describe('deploy/migrate/*.yaml', () => {
       }
       const isChain = name === 'kubexit-chain';
       assert.equal(tombstonePath, isChain ? '/graveyard/lastscrape' : null);
-      assert.equal(/KUBEXIT_|kubexit\//.test(textOf(name)), isChain, 'nothing of the old tool is left');
-      assert.doesNotMatch(textOf(name), /command: \[(scuttle|linkerd-await|sh)\b|ENVOY_ADMIN_API|\/sidecars/);
+      assert.equal(/KUBEXIT_|kubexit\//.test(readText(name)), isChain, 'nothing of the old tool is left');
+      assert.doesNotMatch(readText(name), /command: \[(scuttle|linkerd-await|sh)\b|ENVOY_ADMIN_API|\/sidecars/);
     });
 
     test(`${name}: each preset is asked where its program has quitting switched on`, () => {
-      const text = textOf(name);
-      const { LASTSCRAPE_QUIT: quit = '' } = ownEnvOf(name);
+      const text = readText(name);
+      const { LASTSCRAPE_QUIT: quit = '' } = readOwnEnv(name);
       for (const entry of quit.split(',')) {
         const preset = PRESETS.find((each) => each.name === entry.trim());
         if (preset?.flag?.startsWith('--')) assert.ok(text.includes(`[${preset.flag}`), preset.flag);

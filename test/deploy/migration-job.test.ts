@@ -9,7 +9,7 @@ import { PRESETS } from '../../src/act/presets.ts';
 import { readConfig } from '../../src/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../support/condition-context.ts';
-import { lastscrapeOf, readGolden } from '../support/injected.ts';
+import { findLastscrape, readGolden } from '../support/injected.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'deploy/job/migration/job.yaml'), 'utf8');
@@ -64,6 +64,6 @@ test("lastscrape's container in the migration is that of the policy, but for its
     restartPolicy,
     restartPolicyRules,
     ...expected
-  } = lastscrapeOf(readGolden('regular'));
+  } = findLastscrape(readGolden('regular'));
   assert.deepEqual(container, expected);
 });

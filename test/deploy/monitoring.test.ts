@@ -98,14 +98,14 @@ const ROWS: readonly Row[] = [
   {
     name: 'two-ports',
     shape: 'regular',
-    change: ({ spec }) => exporterOf(spec.containers).ports?.push({ containerPort: 6060, name: 'pprof' }),
+    change: ({ spec }) => findExporter(spec.containers).ports?.push({ containerPort: 6060, name: 'pprof' }),
     isKept: true,
   },
   {
     name: 'no-port',
     shape: 'regular',
     change: ({ spec }) => {
-      delete exporterOf(spec.containers).ports;
+      delete findExporter(spec.containers).ports;
     },
     isKept: false,
     isKeptByService: { endpoints: true, endpointslice: true },
@@ -162,7 +162,7 @@ describe('relabelling', { skip }, () => {
     }
     const kept = await relabel(jobs);
 
-    const byPod = keptOf((row) => row.isKept);
+    const byPod = listKept((row) => row.isKept);
     assert.deepEqual(kept.get('scrape config'), byPod);
     assert.deepEqual(kept.get('PodMonitor'), byPod);
     rules.forEach((rule, i) => {
@@ -180,7 +180,7 @@ describe('relabelling', { skip }, () => {
     for (const [name] of jobs) {
       const [, role, i] = /^ServiceMonitor by (endpoints|endpointslice)\b.*?(?: without (\d))?$/.exec(name) ?? [];
       if (role !== 'endpoints' && role !== 'endpointslice') continue;
-      const wanted = keptOf((row) => row.isKeptByService?.[role] ?? row.isKept);
+      const wanted = listKept((row) => row.isKeptByService?.[role] ?? row.isKept);
       if (i === undefined) assert.deepEqual(kept.get(name), wanted, name);
       else assert.notDeepEqual(kept.get(name), wanted, `nothing needs ${name.replace(' without', ', rule')}`);
     }
@@ -270,7 +270,7 @@ async function readTargets(network: Network, jobs: ReadonlyMap<string, Job>): Pr
   return isComplete ? data : undefined;
 }
 
-function keptOf(isKept: (row: Row) => boolean): Kept[] {
+function listKept(isKept: (row: Row) => boolean): Kept[] {
   return cluster
     .filter(({ row }) => isKept(row))
     .map(({ row, pod }) => ({
@@ -330,7 +330,7 @@ function exporterOn(containerPort: number): Pod['spec']['containers'][number] {
   return { name: 'locust-metrics-exporter', image: 'containersol/locust_exporter:v0.5.0', ports: [{ containerPort }] };
 }
 
-function exporterOf(containers: Pod['spec']['containers']): Pod['spec']['containers'][number] {
+function findExporter(containers: Pod['spec']['containers']): Pod['spec']['containers'][number] {
   return containers.find(({ name }) => name === 'locust-metrics-exporter') ?? assert.fail('no exporter');
 }
 

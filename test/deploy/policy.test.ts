@@ -10,10 +10,10 @@ import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
 import { VERSION } from '../../src/version.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 import {
-  goldenOf,
+  buildGolden,
+  findLastscrape,
   hashPolicy,
   INJECTED,
-  lastscrapeOf,
   normalise,
   readAnswer,
   readGolden,
@@ -42,7 +42,7 @@ const ANNOTATED = listVariables({ conditions: CONDITION_KINDS })
   .map(({ name }) => name)
   .filter((name) => name !== 'LASTSCRAPE_EXIT_ZERO' && name !== 'LASTSCRAPE_TERMINATION_LOG');
 
-function annotationOf(variable: string): string {
+function nameAnnotation(variable: string): string {
   return `lastscrape.dev/${variable.replace('LASTSCRAPE_', '').toLowerCase().replaceAll('_', '-')}`;
 }
 
@@ -59,27 +59,27 @@ test('the policy of warnings knows the same annotations', () => {
   const variables: readonly { name: string; expression: string }[] = policy?.toJS().spec.variables;
   const { expression = '' } = variables.find(({ name }) => name === 'known') ?? {};
   const names = [...expression.matchAll(/'([a-z-]+)'/g)].map(([, name]) => `lastscrape.dev/${name}`);
-  assert.deepEqual(names, ANNOTATED.map(annotationOf));
+  assert.deepEqual(names, ANNOTATED.map(nameAnnotation));
 });
 
 test('Kyverno and kustomize let an annotation set the same variables', () => {
   for (const file of ['deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const) {
     const pairs = [...readCode(file).matchAll(/name: (LASTSCRAPE_\w+), .*?metadata\.annotations\['([^']+)'\]/g)];
     const names = pairs.map(([, name, annotation]) => [name, annotation]);
-    const expected = ANNOTATED.map((name) => [name, annotationOf(name)]);
+    const expected = ANNOTATED.map((name) => [name, nameAnnotation(name)]);
     assert.deepEqual(names.toSorted(), expected.toSorted(), file);
   }
 });
 
 test('an injected container has a variable for each annotation, in the order of the README, and always exits 0', () => {
   for (const name of INJECTED) {
-    const { env = [] } = lastscrapeOf(readGolden(name));
+    const { env = [] } = findLastscrape(readGolden(name));
     const expected = ANNOTATED.map((variable) =>
       name === 'native' && variable === 'LASTSCRAPE_QUIT'
         ? { name: variable, value: 'none' }
         : {
             name: variable,
-            valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotationOf(variable)}']` } },
+            valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${nameAnnotation(variable)}']` } },
           },
     );
     assert.deepEqual(env, [...expected, { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }], name);
@@ -90,12 +90,12 @@ test('each route names the image once, at the version of the program', () => {
   for (const file of ROUTES) {
     assert.deepEqual(readCode(file).match(/lastscrape:[\w.-]+/g), [`lastscrape:${VERSION}`], file);
   }
-  for (const name of INJECTED) assert.equal(lastscrapeOf(readGolden(name))['image'], `lastscrape:${VERSION}`);
+  for (const name of INJECTED) assert.equal(findLastscrape(readGolden(name))['image'], `lastscrape:${VERSION}`);
 });
 
 test('an injected container requests what it is limited to, and may do nothing', () => {
   for (const name of INJECTED) {
-    const { resources, securityContext, ...container } = lastscrapeOf(readGolden(name));
+    const { resources, securityContext, ...container } = findLastscrape(readGolden(name));
     const quantities = { cpu: '100m', memory: '64Mi' };
     assert.deepEqual(resources, { requests: quantities, limits: quantities });
     assert.deepEqual(securityContext, {
@@ -116,7 +116,7 @@ test('an injected container comes back after a signal that nobody sent on purpos
   // 128 + the signal: SIGABRT (V8 out of memory), SIGKILL (the kernel out of memory), SIGSEGV. Not 143 (SIGTERM), not its own codes.
   const exitCodes = { operator: 'In', values: [134, 137, 139] };
   for (const name of INJECTED) {
-    const { restartPolicy, restartPolicyRules } = lastscrapeOf(readGolden(name));
+    const { restartPolicy, restartPolicyRules } = findLastscrape(readGolden(name));
     assert.equal(restartPolicy, 'Never');
     assert.deepEqual(restartPolicyRules, [{ action: 'Restart', exitCodes }]);
   }
@@ -165,7 +165,7 @@ test('the grace is raised for what lastscrape reads as a duration, and for nothi
   }
 });
 
-test('lastscrapeOf() takes a pod only where lastscrape is there once and last', () => {
+test('findLastscrape() takes a pod only where lastscrape is there once and last', () => {
   const { spec, ...pod } = readGolden('regular');
   const [main, exporter, lastscrape] = spec.containers;
   for (const containers of [
@@ -173,9 +173,15 @@ test('lastscrapeOf() takes a pod only where lastscrape is there once and last', 
     [lastscrape, main, exporter],
     [lastscrape, main, lastscrape],
   ]) {
-    assert.throws(() => lastscrapeOf({ ...pod, spec: { ...spec, containers: containers as typeof spec.containers } }), {
-      message: /^Cannot find lastscrape in the pod: its containers are /,
-    });
+    assert.throws(
+      () => findLastscrape({ ...pod, spec: { ...spec, containers: containers as typeof spec.containers } }),
+      {
+        message: /^Cannot find lastscrape in the pod: its containers are /,
+      },
+    );
   }
-  assert.equal(lastscrapeOf(goldenOf({ pod: 'regular', annotations: {}, lastscrape: 'regular' })).name, 'lastscrape');
+  assert.equal(
+    findLastscrape(buildGolden({ pod: 'regular', annotations: {}, lastscrape: 'regular' })).name,
+    'lastscrape',
+  );
 });

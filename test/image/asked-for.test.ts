@@ -76,7 +76,7 @@ async function run(conditions: (masterPort: number, tombstone: string) => string
   return { code, report, ran, dear: DEAR.filter((name) => loaded.includes(`NativeModule ${name}`)) };
 }
 
-const lazyOf = (ran: readonly string[]) => LAZY.filter((name) => ran.includes(name));
+const listLazy = (ran: readonly string[]) => LAZY.filter((name) => ran.includes(name));
 
 test('the bundle loads neither a YAML reader nor an API client nor a dear module of Node by default', {
   skip,
@@ -84,7 +84,7 @@ test('the bundle loads neither a YAML reader nor an API client nor a dear module
   const { code, report, ran, dear } = await run((port) => `metric:locust_up,port:${port}`);
   assert.deepEqual([code, report?.['outcome']], [0, 'released']);
   assert.ok(ran.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
-  assert.deepEqual([lazyOf(ran), dear], [[], []]);
+  assert.deepEqual([listLazy(ran), dear], [[], []]);
 });
 
 test('the bundle loads the YAML reader for tombstone:, reads with it, and nothing of the API client', {
@@ -92,11 +92,11 @@ test('the bundle loads the YAML reader for tombstone:, reads with it, and nothin
 }, async () => {
   const { code, report, ran, dear } = await run((_, tombstone) => `tombstone:${tombstone}`);
   assert.deepEqual([code, report?.['mainExitCodes']], [0, { main: 3 }]);
-  assert.deepEqual([lazyOf(ran), dear], [['text:yaml'], []]);
+  assert.deepEqual([listLazy(ran), dear], [['text:yaml'], []]);
 });
 
 test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {
   const { code, ran, dear } = await run(() => 'container:load');
   assert.equal(code, 78, 'this machine is no pod');
-  assert.deepEqual([lazyOf(ran), dear], [LAZY.filter((name) => name.startsWith('src/')), ['tls']]);
+  assert.deepEqual([listLazy(ran), dear], [LAZY.filter((name) => name.startsWith('src/')), ['tls']]);
 });

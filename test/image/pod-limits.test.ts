@@ -123,8 +123,9 @@ describe('the image under its limits', { skip }, () => {
 function readLimits(pid: number): readonly (string | undefined)[] {
   const groups = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
   const read = (path: string) => readFileSync(`/sys/fs/cgroup/${path}`, 'utf8').trim();
-  const pathOf = (controller: string) => new RegExp(`^\\d+:(?:.*,)?${controller}(?:,.*)?:(.*)$`, 'm').exec(groups)?.[1];
-  const [memory, cpu] = [pathOf('memory'), pathOf('cpu')];
+  const findPath = (controller: string) =>
+    new RegExp(`^\\d+:(?:.*,)?${controller}(?:,.*)?:(.*)$`, 'm').exec(groups)?.[1];
+  const [memory, cpu] = [findPath('memory'), findPath('cpu')];
   if (memory !== undefined && cpu !== undefined) {
     return [read(`memory${memory}/memory.limit_in_bytes`), read(`cpu${cpu}/cpu.cfs_quota_us`)];
   }

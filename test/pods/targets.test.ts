@@ -115,7 +115,7 @@ function assertRuns(child: Child): void {
 }
 
 /** The entry at its default ports, or at the ports of the host; `wrongPort` for the one that is asked. */
-function entryOf({ entry }: TargetProgram, { network, place }: Fixture, wrongPort?: number): string {
+function writeEntry({ entry }: TargetProgram, { network, place }: Fixture, wrongPort?: number): string {
   const port = wrongPort ?? place.quitPort;
   if (entry.includes('PORT')) return entry.replace('PORT', String(port));
   return network.kind === 'namespace' && wrongPort === undefined ? entry : `${entry}:${port}:${place.servicePort}`;
@@ -129,7 +129,7 @@ for (const program of TARGET_PROGRAMS) {
     it('enabled: it is stopped, and its process ended with 0', async () => {
       await withFixture(program, async (fixture) => {
         const target = await fixture.start(program, true);
-        assert.deepEqual(await fixture.quit(entryOf(program, fixture)), { code: 0, result: 'stopped', hint: '' });
+        assert.deepEqual(await fixture.quit(writeEntry(program, fixture)), { code: 0, result: 'stopped', hint: '' });
         const exit = await target.waitForExit(END_MS);
         assert.deepEqual({ code: exit.code, signal: exit.signal }, { code: 0, signal: null });
       });
@@ -139,7 +139,7 @@ for (const program of TARGET_PROGRAMS) {
       await withFixture(program, async (fixture) => {
         const target = await fixture.start(program, false);
         const isSeen = program.offHint !== null || !isPreset;
-        const entry = isSeen ? entryOf(program, fixture) : `${program.entry}:${fixture.place.quitPort}`;
+        const entry = isSeen ? writeEntry(program, fixture) : `${program.entry}:${fixture.place.quitPort}`;
         const { code, result, hint } = await fixture.quit(entry, '2s');
         if (program.offHint === null) {
           // Nothing tells it from one that is gone, unless the port of its service is named.
@@ -160,7 +160,7 @@ for (const program of TARGET_PROGRAMS) {
     it('at a wrong port: it lives on, and with a port of its service it is not taken for gone', async () => {
       await withFixture(program, async (fixture) => {
         const target = await fixture.start(program, true);
-        const { code, result, hint } = await fixture.quit(entryOf(program, fixture, await closedPort()), '2s');
+        const { code, result, hint } = await fixture.quit(writeEntry(program, fixture, await closedPort()), '2s');
         if (isPreset) {
           assert.deepEqual([code, result], [69, 'failed']);
           assert.match(hint, new RegExp(`refuses while ${fixture.place.servicePort} answers`));
@@ -176,7 +176,11 @@ for (const program of TARGET_PROGRAMS) {
         const target = await fixture.start(program, true);
         await using ending = target;
         await ending[Symbol.asyncDispose]();
-        assert.deepEqual(await fixture.quit(entryOf(program, fixture)), { code: 0, result: 'alreadyGone', hint: '' });
+        assert.deepEqual(await fixture.quit(writeEntry(program, fixture)), {
+          code: 0,
+          result: 'alreadyGone',
+          hint: '',
+        });
       });
     });
 
@@ -184,7 +188,7 @@ for (const program of TARGET_PROGRAMS) {
       await withFixture(program, async (fixture) => {
         const target = await fixture.start(program, true);
         target.signal('SIGSTOP');
-        const watcher = fixture.startWatcher(entryOf(program, fixture));
+        const watcher = fixture.startWatcher(writeEntry(program, fixture));
         await until('the request on its way', START_MS, async () =>
           hasConnection(watcher, fixture.place.quitPort) ? true : undefined,
         );
@@ -229,7 +233,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
     await withFixture(cloudSql, async (fixture) => {
       const debug: TargetProgram = { ...cloudSql, args: (place) => ['--debug', ...cloudSql.args(place, false)] };
       const target = await fixture.start(debug, true);
-      const { code, result, hint } = await fixture.quit(entryOf(cloudSql, fixture), '2s');
+      const { code, result, hint } = await fixture.quit(writeEntry(cloudSql, fixture), '2s');
       assert.deepEqual([code, result], [69, 'failed']);
       assert.equal(hint, 'it answered 404: quitting is switched off; it needs --quitquitquit');
       assertRuns(target);

@@ -177,39 +177,39 @@ type LocustStats = {
 
 /** Reads as Go's json.Unmarshal into a struct does when its error is ignored: what is missing or of another type is zero. */
 function readLocustStats(body: string): LocustStats {
-  const top = fieldsOf(parseJson(body));
+  const top = readFields(parseJson(body));
   return {
-    rows: listOf(top.stats).map((row) => ({
-      method: textOf(row.method),
-      name: textOf(row.name),
+    rows: readList(top.stats).map((row) => ({
+      method: readText(row.method),
+      name: readText(row.name),
       values: {
-        num_requests: integerOf(row.num_requests),
-        num_failures: integerOf(row.num_failures),
-        avg_response_time: numberOf(row.avg_response_time),
-        current_fail_per_sec: numberOf(row.current_fail_per_sec),
-        min_response_time: numberOf(row.min_response_time),
-        max_response_time: numberOf(row.max_response_time),
-        current_rps: numberOf(row.current_rps),
-        median_response_time: numberOf(row.median_response_time),
-        avg_content_length: numberOf(row.avg_content_length),
+        num_requests: readInteger(row.num_requests),
+        num_failures: readInteger(row.num_failures),
+        avg_response_time: readNumber(row.avg_response_time),
+        current_fail_per_sec: readNumber(row.current_fail_per_sec),
+        min_response_time: readNumber(row.min_response_time),
+        max_response_time: readNumber(row.max_response_time),
+        current_rps: readNumber(row.current_rps),
+        median_response_time: readNumber(row.median_response_time),
+        avg_content_length: readNumber(row.avg_content_length),
       },
     })),
-    errors: listOf(top.errors).map((row) => ({
-      method: textOf(row.method),
-      name: textOf(row.name),
-      error: textOf(row.error),
-      occurrences: integerOf(row.occurrences),
+    errors: readList(top.errors).map((row) => ({
+      method: readText(row.method),
+      name: readText(row.name),
+      error: readText(row.error),
+      occurrences: readInteger(row.occurrences),
     })),
-    workers: listOf(top.workers).map((row) => ({
-      id: textOf(row.id),
-      state: textOf(row.state),
-      userCount: integerOf(row.user_count),
+    workers: readList(top.workers).map((row) => ({
+      id: readText(row.id),
+      state: readText(row.state),
+      userCount: readInteger(row.user_count),
     })),
-    state: textOf(top.state),
-    userCount: integerOf(top.user_count),
-    failRatio: numberOf(top.fail_ratio),
-    percentile95: numberOf(top.current_response_time_percentile_95),
-    percentile50: numberOf(top.current_response_time_percentile_50),
+    state: readText(top.state),
+    userCount: readInteger(top.user_count),
+    failRatio: readNumber(top.fail_ratio),
+    percentile95: readNumber(top.current_response_time_percentile_95),
+    percentile50: readNumber(top.current_response_time_percentile_50),
   };
 }
 
@@ -242,25 +242,25 @@ function parseJson(text: string): unknown {
   }
 }
 
-function fieldsOf(value: unknown): Fields {
+function readFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
+function readList(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(readFields) : [];
 }
 
 /** Go's decoder turns a lone surrogate into U+FFFD. */
-function textOf(value: unknown): string {
+function readText(value: unknown): string {
   return typeof value === 'string' ? value.toWellFormed() : '';
 }
 
-function numberOf(value: unknown): number {
+function readNumber(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }
 
-function integerOf(value: unknown): number {
-  return Number.isInteger(value) ? numberOf(value) : 0;
+function readInteger(value: unknown): number {
+  return Number.isInteger(value) ? readNumber(value) : 0;
 }
 
 function escapeLabelValue(text: string): string {

@@ -46,7 +46,7 @@ async function quit(entry: string, env: Readonly<Record<string, string>> = {}): 
   return { code, result: target.result, hint: target.hint ?? '', log };
 }
 
-function entryOf({ preset, hasService }: StandIn, { quitPort, servicePort }: Running, wrongPort?: number): string {
+function writeEntry({ preset, hasService }: StandIn, { quitPort, servicePort }: Running, wrongPort?: number): string {
   return `${preset}:${wrongPort ?? quitPort}${hasService || wrongPort !== undefined ? `:${servicePort}` : ''}`;
 }
 
@@ -57,7 +57,7 @@ for (const standIn of STAND_INS) {
 
   test(`${preset}, enabled: it is asked once and stopped`, async () => {
     await using target = await startStandIn(standIn, ON);
-    const { code, result } = await quit(entryOf(standIn, target));
+    const { code, result } = await quit(writeEntry(standIn, target));
     assert.deepEqual([code, result], [0, 'stopped']);
     await target.ended;
     assert.equal(target.requests.length, 1);
@@ -65,7 +65,7 @@ for (const standIn of STAND_INS) {
 
   test(`${preset} at a wrong port: the hint names the port that answers`, async () => {
     await using target = await startStandIn(standIn, ON);
-    const wrong = entryOf(standIn, target, await closedPort());
+    const wrong = writeEntry(standIn, target, await closedPort());
     const { code, result, hint } = await quit(wrong, { LASTSCRAPE_QUIT_TIMEOUT: '1s' });
     assert.deepEqual([code, result], [69, 'failed']);
     assert.match(hint, /refuses while /);
@@ -75,7 +75,7 @@ for (const standIn of STAND_INS) {
   test(`${preset}, already gone: nothing is waited for`, async () => {
     const target = await startStandIn(standIn, ON);
     await target[Symbol.asyncDispose]();
-    const { code, result } = await quit(entryOf(standIn, target));
+    const { code, result } = await quit(writeEntry(standIn, target));
     assert.deepEqual([code, result], [0, 'alreadyGone']);
   });
 }
@@ -90,22 +90,22 @@ const OFF_HINTS: Readonly<Record<string, RegExp>> = {
 for (const standIn of STAND_INS.filter(({ preset }) => preset in OFF_HINTS)) {
   test(`${standIn.preset}, switched off: it is not taken for gone, and the hint names what must be set`, async () => {
     await using target = await startStandIn(standIn, { ...ON, isEnabled: false });
-    const { code, result, hint } = await quit(entryOf(standIn, target), { LASTSCRAPE_QUIT_TIMEOUT: '1s' });
+    const { code, result, hint } = await quit(writeEntry(standIn, target), { LASTSCRAPE_QUIT_TIMEOUT: '1s' });
     assert.deepEqual([code, result], [69, 'failed']);
     assert.match(hint, OFF_HINTS[standIn.preset] as RegExp);
   });
 }
 
-function standInOf(preset: string): StandIn {
+function findStandIn(preset: string): StandIn {
   const found = STAND_INS.find((each) => each.preset === preset);
   assert.ok(found);
   return found;
 }
 
 test('istio: its status port closes at once; it is not gone before its Envoy is', async () => {
-  const istio = { ...standInOf('istio'), drainMs: 2_000 };
+  const istio = { ...findStandIn('istio'), drainMs: 2_000 };
   await using target = await startStandIn(istio, ON);
-  const { result, log } = await quit(entryOf(istio, target));
+  const { result, log } = await quit(writeEntry(istio, target));
   assert.equal(result, 'stopped');
   assert.equal(target.requests.length, 1, 'it needs 5 s: it was not asked again');
   assert.ok(!log.includes('"kind":"disabled"'));
@@ -113,7 +113,7 @@ test('istio: its status port closes at once; it is not gone before its Envoy is'
 });
 
 test('istio that somebody else asked before: its Envoy still drains, and then it was gone already', async () => {
-  const istio = { ...standInOf('istio'), drainMs: 1_500 };
+  const istio = { ...findStandIn('istio'), drainMs: 1_500 };
   await using target = await startStandIn(istio, ON);
   await (await fetch(`http://127.0.0.1:${target.quitPort}/quitquitquit`, { method: 'POST' })).text();
   await until('the status port closed', 30_000, async () => {
@@ -121,27 +121,27 @@ test('istio that somebody else asked before: its Envoy still drains, and then it
     if (dialled.kind === 'open') dialled.socket.destroy();
     return dialled.kind === 'refused' ? true : undefined;
   });
-  const { code, result } = await quit(entryOf(istio, target));
+  const { code, result } = await quit(writeEntry(istio, target));
   assert.deepEqual([code, result], [0, 'alreadyGone']);
 });
 
 test('consul-dataplane: a QUIT_TIMEOUT that its grace period uses up is told at the start', async () => {
-  const standIn = standInOf('consul-dataplane');
+  const standIn = findStandIn('consul-dataplane');
   const msg = 'LASTSCRAPE_QUIT_TIMEOUT is too short';
   for (const [timeout, isTold] of [
     ['30s', true],
     ['31s', false],
   ] as const) {
     await using target = await startStandIn(standIn, ON);
-    const { log } = await quit(entryOf(standIn, target), { LASTSCRAPE_QUIT_TIMEOUT: timeout });
+    const { log } = await quit(writeEntry(standIn, target), { LASTSCRAPE_QUIT_TIMEOUT: timeout });
     assert.equal(log.includes(msg), isTold, timeout);
   }
 });
 
 test('dapr with a token: DAPR_API_TOKEN opens it, and is never printed', async () => {
-  const dapr = standInOf('dapr');
+  const dapr = findStandIn('dapr');
   await using target = await startStandIn(dapr, { ...ON, token: 's3cret' });
-  const entry = entryOf(dapr, target);
+  const entry = writeEntry(dapr, target);
   const without = await quit(entry, { LASTSCRAPE_QUIT_TIMEOUT: '1s' });
   assert.deepEqual([without.code, without.result], [69, 'failed']);
   assert.match(without.hint, /^it answered 401: .*DAPR_API_TOKEN/);
@@ -151,9 +151,9 @@ test('dapr with a token: DAPR_API_TOKEN opens it, and is never printed', async (
 });
 
 test('a mesh proxy before another target is warned of at the start, and asked in its place all the same', async () => {
-  const linkerd = standInOf('linkerd');
+  const linkerd = findStandIn('linkerd');
   await using proxy = await startStandIn(linkerd, ON);
-  await using other = await startStandIn(standInOf('vault-agent'), ON);
+  await using other = await startStandIn(findStandIn('vault-agent'), ON);
   const list = [`linkerd:${proxy.quitPort}`, `vault-agent:${other.quitPort}`];
   const { log } = await quit(list.join(','));
   const lines = log

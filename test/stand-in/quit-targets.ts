@@ -155,7 +155,7 @@ export async function startStandIn(
   }
   const isQuitOpen = setup.isEnabled || !standIn.isPortClosedWhenOff;
   for (const [index, server] of servers.entries()) await listen(server, ports[index] ?? 0);
-  const [quitPort, servicePort] = [portOf(quit), standIn.hasService ? portOf(service) : portOf(quit)];
+  const [quitPort, servicePort] = [readPort(quit), standIn.hasService ? readPort(service) : readPort(quit)];
   if (!isQuitOpen) await close(quit);
   return {
     quitPort,
@@ -173,7 +173,7 @@ function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
 }
 
-function portOf(server: Server): number {
+function readPort(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 

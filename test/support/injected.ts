@@ -110,19 +110,19 @@ export function hashPolicy(): string {
 }
 
 /** The operator's pod with the annotations and the grace of a row. */
-export function podOf(variant: Variant): Pod {
+export function buildPod(variant: Variant): Pod {
   return annotate(readPod(variant.pod), variant, variant.ownSeconds);
 }
 
 /** What a policy must make of it, normalised. */
-export function goldenOf(variant: Variant): Pod {
+export function buildGolden(variant: Variant): Pod {
   const pod = normalise(annotate(readPod(variant.pod), variant, variant.seconds));
-  const container = lastscrapeOf(readGolden(variant.lastscrape));
+  const container = findLastscrape(readGolden(variant.lastscrape));
   return { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, container] } };
 }
 
 /** The container lastscrape. @throws unless it is there once, as the last regular container. */
-export function lastscrapeOf(pod: Pod): Container {
+export function findLastscrape(pod: Pod): Container {
   const names = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map(({ name }) => name);
   const last = pod.spec.containers.at(-1);
   if (last?.name !== 'lastscrape' || names.filter((name) => name === 'lastscrape').length !== 1) {

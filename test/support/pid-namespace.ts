@@ -86,8 +86,8 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
     once(anchor.stdout, 'data'),
     gone.then(() => Promise.reject(new Error('Cannot open a PID namespace: it ended at once'))),
   ]);
-  const [first = 0] = childrenOf(anchor.pid as number);
-  await until('the PID 1 of the namespace', 10_000, async () => commOf(first) === 'sleep' || undefined);
+  const [first = 0] = listChildren(anchor.pid as number);
+  await until('the PID 1 of the namespace', 10_000, async () => readComm(first) === 'sleep' || undefined);
 
   function enter(command: readonly string[], uid: number): readonly string[] {
     // biome-ignore format: one command
@@ -100,9 +100,9 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
     async start(command, { uid, comm }) {
       const [entry = '', ...args] = enter(command, uid);
       const child = spawn(entry, args, { stdio: 'ignore', env: { PATH: SYSTEM_PATH } });
-      const ended = once(child, 'close').then(([code, signal]) => code ?? codeOf(signal));
+      const ended = once(child, 'close').then(([code, signal]) => code ?? findCode(signal));
       const pid = await until(`a process "${comm}"`, 10_000, async () =>
-        childrenOf(child.pid as number).find((each) => commOf(each) === comm),
+        listChildren(child.pid as number).find((each) => readComm(each) === comm),
       );
       return { pid, ended };
     },
@@ -132,11 +132,11 @@ function kill(anchor: ChildProcess): void {
 /** Sends a signal to the program that `child` starts by way of others, each with one child, which enter namespaces. */
 export function signalInnermost({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
   let innermost = pid;
-  for (let [only] = childrenOf(pid); only !== undefined; [only] = childrenOf(innermost)) innermost = only;
+  for (let [only] = listChildren(pid); only !== undefined; [only] = listChildren(innermost)) innermost = only;
   process.kill(innermost, signal);
 }
 
-function childrenOf(pid: number): number[] {
+function listChildren(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
   } catch {
@@ -144,7 +144,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-function commOf(pid: number): string {
+function readComm(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();
   } catch {
@@ -153,6 +153,6 @@ function commOf(pid: number): string {
 }
 
 /** nsenter ends itself with the signal that ended its program. */
-function codeOf(signal: string): number {
+function findCode(signal: string): number {
   return 128 + ({ SIGTERM: 15, SIGINT: 2, SIGKILL: 9 }[signal] ?? 0);
 }

@@ -26,7 +26,7 @@ import {
   PROGRAMS,
   type Program,
 } from './measure/footprint.ts';
-import { medianOf } from './measure/median.ts';
+import { findMedian } from './measure/median.ts';
 import { findSubject, type Subject } from './measure/subject.ts';
 
 /** One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than 25 %. */
@@ -271,7 +271,7 @@ function summarize(runs: readonly PodRun[]): readonly WayNumbers[] {
         finalShare: finalCount / own.length,
         lostShare: lost.reduce((sum, share) => sum + share, 0) / own.length,
         worstLostShare: Math.max(...lost),
-        heldSeconds: medianOf(held),
+        heldSeconds: findMedian(held),
         longestHeldSeconds: Math.max(...held),
       },
     ];

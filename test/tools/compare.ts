@@ -7,7 +7,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { zstdCompressSync } from 'node:zlib';
-import { medianOf } from './measure/median.ts';
+import { findMedian } from './measure/median.ts';
 import { readCost, readThreadSeconds } from './measure/process-cost.ts';
 import {
   discard,
@@ -137,8 +137,8 @@ async function watchTogether(runner: Runner, sides: readonly Side[]): Promise<vo
   const minutes = (performance.now() - startedAtMs) / 60_000;
   for (const [index, { values, running, anonymousBytes, residentBytes }] of watched.entries()) {
     values.minuteCpuSeconds.push((readThreadSeconds(running.pid) - (cpuBefore[index] ?? 0)) / minutes);
-    values.anonymousBytes.push(medianOf(anonymousBytes));
-    values.residentBytes.push(medianOf(residentBytes));
+    values.anonymousBytes.push(findMedian(anonymousBytes));
+    values.residentBytes.push(findMedian(residentBytes));
   }
   await Promise.all(watched.map(({ running }) => stop(running)));
   await exposition.stop();
@@ -149,7 +149,7 @@ function tell(own: Values, other: Values): number {
   console.log('| | before | after | after / before | at most |\n|---|---:|---:|---:|---:|');
   let exitCode = 0;
   for (const { name, field, unit, digits, most } of ROWS) {
-    const [first, second] = [medianOf(own[field]), medianOf(other[field])];
+    const [first, second] = [findMedian(own[field]), findMedian(other[field])];
     const ratio = second / first;
     const isOver = ratio > most;
     if (isOver) exitCode = 1;

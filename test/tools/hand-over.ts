@@ -6,7 +6,7 @@ import { describePrograms, type ExporterProgram, findPrograms, listMissing, type
 import type { Prometheus } from '../support/prometheus.ts';
 import { type ReportFields, readLast, TOTAL } from '../support/proof.ts';
 import { until } from '../support/until.ts';
-import { medianOf } from './measure/median.ts';
+import { findMedian } from './measure/median.ts';
 
 type Measured = {
   readonly lastStep: 'settle' | 'scrape';
@@ -56,7 +56,7 @@ async function measure(exporter: ExporterProgram): Promise<void> {
   const equalCount = all.filter((one) => one.stored === one.printed).length;
   const seconds = all.map((one) => one.handOverSeconds).sort((left, right) => left - right);
   console.log(
-    `\nTo exit: median ${medianOf(seconds).toFixed(2)} s, longest ${(seconds.at(-1) ?? 0).toFixed(2)} s (goal: median below 1 s)`,
+    `\nTo exit: median ${findMedian(seconds).toFixed(2)} s, longest ${(seconds.at(-1) ?? 0).toFixed(2)} s (goal: median below 1 s)`,
   );
   console.log(`Prometheus holds Locust's final total: ${equalCount} of ${RUN_COUNT} (goal: all)`);
 }

@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { parseAllDocuments, parseDocument, stringify, YAMLMap, type YAMLSeq } from 'yaml';
 import {
+  buildPod,
   type Fields,
+  findLastscrape,
   hashPolicy,
   INJECTED,
-  lastscrapeOf,
   normalise,
   type Pod,
-  podOf,
   readGolden,
   readPod,
   readStrangers,
@@ -81,11 +81,11 @@ function writeVariants(): void {
   const document = parseDocument(readFileSync(path, 'utf8'));
   for (const row of (document.contents as YAMLSeq).items) {
     if (!(row instanceof YAMLMap)) throw new Error(`Cannot read ${path}: a row is ${row}; must be a mapping`);
-    const pod = askServer(podOf(row.toJSON() as Variant));
-    const container = lastscrapeOf(normalise(pod));
+    const pod = askServer(buildPod(row.toJSON() as Variant));
+    const container = findLastscrape(normalise(pod));
     row.set(
       'lastscrape',
-      INJECTED.find((name) => isDeepStrictEqual(lastscrapeOf(readGolden(name)), container)),
+      INJECTED.find((name) => isDeepStrictEqual(findLastscrape(readGolden(name)), container)),
     );
     row.delete('seconds');
     const seconds = pod.spec.terminationGracePeriodSeconds;

@@ -35,7 +35,7 @@ const OPEN_DEFINITIONS: Readonly<Record<string, Schema>> = {
 };
 
 /** The schema of one kind with what it refers to. A status is left out: no manifest has one. */
-function schemaOf(definitions: Definitions, group: string, version: string, kind: string): Schema {
+function findSchema(definitions: Definitions, group: string, version: string, kind: string): Schema {
   const [, definition] = Object.entries(definitions).find(([, each]) => isKind(each, group, version, kind)) ?? [];
   if (definition === undefined) throw new Error(`Cannot find ${group}/${version} ${kind} in the server's OpenAPI`);
   const { status, ...properties } = definition['properties'] as Schema;
@@ -47,7 +47,7 @@ function schemaOf(definitions: Definitions, group: string, version: string, kind
       kind: { enum: [kind] },
     },
   });
-  const needed = referencesOf(schema, definitions, new Set());
+  const needed = listReferences(schema, definitions, new Set());
   return {
     ...schema,
     definitions: Object.fromEntries(
@@ -62,11 +62,11 @@ function isKind(definition: Schema, group: string, version: string, kind: string
 }
 
 /** The names of all definitions that a schema refers to, and that these refer to. */
-function referencesOf(schema: Schema, definitions: Definitions, found: Set<string>): Set<string> {
+function listReferences(schema: Schema, definitions: Definitions, found: Set<string>): Set<string> {
   for (const [, name = ''] of JSON.stringify(schema).matchAll(/"#\/definitions\/([^"]+)"/g)) {
     if (found.has(name)) continue;
     found.add(name);
-    if (!(name in OPEN_DEFINITIONS)) referencesOf(tidy(definitions[name] as Schema), definitions, found);
+    if (!(name in OPEN_DEFINITIONS)) listReferences(tidy(definitions[name] as Schema), definitions, found);
   }
   return found;
 }
@@ -83,7 +83,7 @@ if (import.meta.main) {
   for (const [group, version, kind] of KINDS) {
     const name = [kind.toLowerCase(), group.split('.')[0], version].filter((part) => part !== '').join('-');
     const folder = `kubernetes-${gitVersion.replace(/^v/, '')}`;
-    writeSchema(folder, `${name}.json`, schemaOf(definitions, group, version, kind));
+    writeSchema(folder, `${name}.json`, findSchema(definitions, group, version, kind));
   }
 
   const { name, text } = convert(downloadDefinition(KYVERNO_DEFINITION));

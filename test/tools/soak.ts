@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openExporter } from '../stand-in/exporter.ts';
 import { openLocust } from '../stand-in/locust.ts';
-import { medianOf } from './measure/median.ts';
+import { findMedian } from './measure/median.ts';
 import { countDescriptors, readCost } from './measure/process-cost.ts';
 import { findSubject } from './measure/subject.ts';
 
@@ -90,7 +90,7 @@ function judge(samples: readonly Sample[], connectionCount: number): readonly st
   ] as const) {
     for (const [how, read, isJudged] of [
       ['least', (values: readonly number[]) => Math.min(...values), true],
-      ['median', medianOf, false],
+      ['median', findMedian, false],
     ] as const) {
       const before = read(first.map((sample) => sample[field]));
       const after = read(last.map((sample) => sample[field]));
@@ -103,7 +103,7 @@ function judge(samples: readonly Sample[], connectionCount: number): readonly st
     }
   }
   // A look at the port may be caught in the act: one socket more, for some 0.2 ms.
-  const [before, after] = [first, last].map((part) => medianOf(part.map((sample) => sample.descriptorCount)));
+  const [before, after] = [first, last].map((part) => findMedian(part.map((sample) => sample.descriptorCount)));
   console.log(`| open descriptors | ${before} | ${after} | |`);
   console.log(`\nConnections to the exporter: ${connectionCount}`);
   if (after !== before) faults.push(`There were ${before} open descriptors, and ${after} at the end`);

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { realpathSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { medianOf } from './median.ts';
+import { findMedian } from './median.ts';
 import { openMemoryGroup } from './memory-limit.ts';
 import { type Cost, readCost, readCpuSeconds, readTreeCost } from './process-cost.ts';
 import {
@@ -107,16 +107,20 @@ export async function measureFootprints(plan: FootprintPlan): Promise<Footprints
   const cold = await timeStarts(bench, plan.coldStartCount, true);
   say('memory limits');
   const limits = await findLimits(bench, plan.isLimitSearched);
-  const footprintOf = (program: Program): Footprint => ({
+  const buildFootprint = (program: Program): Footprint => ({
     ...watched[program],
-    warmStartSeconds: medianOf(warm[program]),
-    coldStartSeconds: cold[program].length === 0 ? undefined : medianOf(cold[program]),
+    warmStartSeconds: findMedian(warm[program]),
+    coldStartSeconds: cold[program].length === 0 ? undefined : findMedian(cold[program]),
     binaryBytes: statSync(bench.files[program][0] ?? '').size,
     filesBytes: sumFiles(bench.files[program]),
     smallestLimitMebibytes: limits.smallest[program],
   });
   return {
-    programs: { lastscrape: footprintOf('lastscrape'), empty: footprintOf('empty'), shell: footprintOf('shell') },
+    programs: {
+      lastscrape: buildFootprint('lastscrape'),
+      empty: buildFootprint('empty'),
+      shell: buildFootprint('shell'),
+    },
     growth,
     worksIn64Mebibytes: limits.worksIn64Mebibytes,
   };
@@ -201,15 +205,19 @@ async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<
     return group.length === 0 ? undefined : spent.reduce((sum, one) => sum + one, 0) / group.length / minutes;
   };
   const middle = (group: readonly Running[], field: keyof Cost): number =>
-    medianOf(group.flatMap(({ pid }) => costs.get(pid) ?? []).map((cost) => cost[field]));
-  const watchedOf = (program: Program): Watched => ({
+    findMedian(group.flatMap(({ pid }) => costs.get(pid) ?? []).map((cost) => cost[field]));
+  const buildWatched = (program: Program): Watched => ({
     residentBytes: program === 'shell' ? shellPeak.residentBytes : middle(at1s[program], 'residentBytes'),
     anonymousBytes: program === 'shell' ? shellPeak.anonymousBytes : middle(at1s[program], 'anonymousBytes'),
     threadCount: program === 'shell' ? shellPeak.threadCount : middle(at1s[program], 'threadCount'),
     cpuSecondsAt1s: cpu(at1s[program]) ?? 0,
     cpuSecondsAt5s: cpu(at5s[program]),
   });
-  const watched = { lastscrape: watchedOf('lastscrape'), empty: watchedOf('empty'), shell: watchedOf('shell') };
+  const watched = {
+    lastscrape: buildWatched('lastscrape'),
+    empty: buildWatched('empty'),
+    shell: buildWatched('shell'),
+  };
   await Promise.all([...all, slowShell].map(stop));
   await Promise.all([exposition.stop(), slow.stop()]);
   return watched;
@@ -247,9 +255,9 @@ async function measureGrowth(bench: Bench, seconds: number): Promise<readonly Gr
       const looks = [...one.readLog().matchAll(/"msg":"poll","tookSeconds":([\d.]+)/g)].map(([, text]) => Number(text));
       return {
         bodyBytes: one.bodyBytes,
-        residentBytes: medianOf(samples.map((cost) => cost.residentBytes)),
-        anonymousBytes: medianOf(samples.map((cost) => cost.anonymousBytes)),
-        lookSeconds: medianOf(looks),
+        residentBytes: findMedian(samples.map((cost) => cost.residentBytes)),
+        anonymousBytes: findMedian(samples.map((cost) => cost.anonymousBytes)),
+        lookSeconds: findMedian(looks),
         cpuSecondsPerLook: (after.cpuSeconds - start.cpuSeconds) / (after.lookCount - start.lookCount),
         shellCpuSecondsPerLook:
           (after.shellCpuSeconds - start.shellCpuSeconds) / (after.shellLookCount - start.shellLookCount),
