@@ -206,7 +206,8 @@ function summarizeTargets(targets: readonly TargetReport[], { policy, isFinished
       ? targets.map(({ target, result }) => `${cut(target, 60)} ${RESULT_WORDS[result]}`)
       : Object.entries(RESULT_WORDS).flatMap(([result, text]) => {
           const count = targets.filter((target) => target.result === result).length;
-          return count === 0 ? [] : [`${count} targets ${text.replace('was', 'were').replace('runs', 'run')}`];
+          if (count <= 1) return count === 0 ? [] : [`1 target ${text}`];
+          return [`${count} targets ${text.replace('was', 'were').replace('runs', 'run')}`];
         });
   const targetCount = policy.targets.length;
   const missingCount = targetCount - targets.length;

@@ -6,6 +6,7 @@ import {
   buildBugReport,
   buildMisconfiguredReport,
   buildReport,
+  EXIT,
   fitReport,
   REPORT_MAX_BYTES,
   type Report,
@@ -146,6 +147,25 @@ test('buildReport() names few targets and counts many', () => {
   );
 });
 
+test('buildReport() counts more than two targets by how they ended', () => {
+  const results = ['failed', 'skipped', 'failed', 'alreadyGone', 'stopped'] as const;
+  const targets = results.map((result): TargetReport => ({ target: 'x', result, seconds: 0 }));
+  assert.match(
+    reportOn(stateWith(ended('released', 1, 0)), targets).summary,
+    /; 1 target stopped; 1 target was already gone; 2 targets still run; 1 target left alone \(dry run\)$/,
+  );
+});
+
+test('buildReport() cuts a long name of a target in the summary, and no other', () => {
+  const summarize = (target: string) => reportOn(stateWith(ended('released', 1, 0)), [{ ...STOPPED, target }]).summary;
+  assert.match(summarize('x'.repeat(60)), /; x{60} stopped$/);
+  assert.match(summarize('x'.repeat(61)), /; x{59}… stopped$/);
+});
+
+test('EXIT has the codes of sysexits(3), and 128 + SIGINT', () => {
+  assert.deepEqual(EXIT, { done: 0, usage: 64, targetRuns: 69, bug: 70, misconfigured: 78, interrupted: 130 });
+});
+
 test('buildReport() speaks of a run that is not over', () => {
   const waiting = reportOn(initialState(0), [], false, 1);
   assert.deepEqual([waiting.outcome, waiting.summary, waiting.exitCode], ['unfinished', 'Unfinished: waiting', null]);
@@ -204,6 +224,18 @@ const measureSize = (report: Report) => Buffer.byteLength(JSON.stringify(report)
 test('fitReport() leaves a report that fits as it is', () => {
   const report = reportOn(stateWith(ended('scraped', 1, 1)));
   assert.equal(fitReport(report), report);
+  const hinted = { ...report, hint: 'h' };
+  assert.equal(fitReport(hinted, measureSize(hinted)), hinted, 'to the byte');
+  assert.ok(!('hint' in fitReport(hinted, measureSize(hinted) - 1)));
+});
+
+test('fitReport() drops every target where even one does not fit, and keeps one problem, cut', () => {
+  const long = reportOn(stateWith(ended('expired', 1, null)), [{ ...STOPPED, target: 'x'.repeat(2_000) }]);
+  const { targets, targetsOmitted } = fitReport(long);
+  assert.deepEqual([targets, targetsOmitted], [[], 1]);
+  const { problems, problemsOmitted } = fitReport(buildMisconfiguredReport(['x'.repeat(2_000), 'y'], '0.1.0'));
+  assert.equal(problemsOmitted, 1);
+  assert.match(problems?.[0] ?? '', /^x{100,}…$/);
 });
 
 test('fitReport() drops hints first, then whole targets, and counts them', () => {
@@ -257,9 +289,15 @@ test('fitReport() fits any number of problems, any error and any text of many by
   const one = fitReport(buildMisconfiguredReport(['ü'.repeat(4_000)], '0.1.0'));
   assert.ok(measureSize(one) <= REPORT_MAX_BYTES && (one.problems?.[0]?.length ?? 0) > 100);
   assert.match(one.summary, /^Misconfigured: one problem/);
+  assert.deepEqual([one.outcome, one.exitCode], ['misconfigured', 78]);
   const bug = fitReport(buildBugReport('\u0000'.repeat(4_000), '0.1.0'));
   assert.ok(measureSize(bug) <= REPORT_MAX_BYTES);
   assert.deepEqual([bug.outcome, bug.exitCode], ['bug', 70]);
+});
+
+test('buildBugReport() keeps 400 characters', () => {
+  assert.equal(buildBugReport('x'.repeat(378), '0.1.0').summary, `Bug in lastscrape: ${'x'.repeat(378)}`);
+  assert.equal(buildBugReport('x'.repeat(500), '0.1.0').summary.length, 400);
 });
 
 test('buildReport() fails on an outcome that no run can have', () => {

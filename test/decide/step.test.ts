@@ -72,4 +72,5 @@ test('hasHold() wants scrapes and time', () => {
   assert.equal(hasHold(LIMITS), true);
   assert.equal(hasHold({ ...LIMITS, scrapesWantedCount: 0 }), false);
   assert.equal(hasHold({ ...LIMITS, ttlMs: 0 }), false);
+  assert.equal(hasHold({ ...LIMITS, scrapesWantedCount: 1, ttlMs: 1 }), true);
 });

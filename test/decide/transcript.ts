@@ -214,7 +214,7 @@ function readCondition(kind: string, field: string, fields: Fields): ConditionOb
     case undefined:
       return value === undefined ? { kind: 'notObserved' } : { kind: 'unknown', why: `${kind} unknown: timed out` };
     default:
-      throw new Error(`no such look: ${kind}=${value}`);
+      throw new Error(`no such observation: ${kind}=${value}`);
   }
 }
 

@@ -190,6 +190,9 @@ function listChanges(node: Node, source: SourceFile, words: readonly string[]): 
       const swapped = source.text.slice(no.start, no.end) + between + source.text.slice(yes.start, yes.end);
       return [{ start: yes.start, end: no.end, replacement: swapped }];
     }
+    case SyntaxKind.QuestionQuestionToken:
+      // What is 0 or blank is the same by either operator where that is what stands for nothing.
+      return /^\?\?\s*(0|''|false)(?![\w.])/.test(source.text.slice(start)) ? [] : replaceBy(OPERATORS[text] ?? []);
     default:
       return Object.hasOwn(OPERATORS, text) ? replaceBy(OPERATORS[text] ?? []) : [];
   }

@@ -1,0 +1,134 @@
+// What one observation proves, and what a series of them keeps: the cases that no transcript reaches.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { advanceSeries, beginSeries, isSettled, judgeObservation } from '../../src/decide/evidence.ts';
+import type { ConditionObservation, ExporterObservation, Observation, Policy } from '../../src/decide/model.ts';
+import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
+import { type Facts, initialState } from '../../src/decide/state.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
+
+const { facts: FACTS } = initialState(0);
+/** A metric and a port. */
+const POLICY: Policy = {
+  limits: DEFAULT_LIMITS,
+  conditions: [{ isMetric: true }, { isMetric: false }],
+  targets: [],
+  quitTimeoutMs: 30_000,
+  isDryRun: false,
+};
+const REFUSED: ExporterObservation = { kind: 'refused' };
+const NONE: ExporterObservation = { kind: 'none' };
+const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
+const DONE: ConditionObservation = { kind: 'done', seen: 'done', provesWasAlive: false };
+const UNKNOWN: ConditionObservation = { kind: 'unknown', why: 'unknown' };
+const NOT_STARTED: ConditionObservation = { kind: 'notStarted', why: 'not started' };
+
+function observe(
+  conditions: readonly ConditionObservation[],
+  rest: Partial<Omit<Observation, 'conditions'>> = {},
+): Observation {
+  return { startedAtMs: 0, readAtMs: 0, atMs: 0, allowedMs: 1_000, exporter: NONE, ...rest, conditions };
+}
+
+function answer(finishedCount: number): ExporterObservation {
+  const totals = { requests: null, failures: null, users: null };
+  return { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals };
+}
+
+function judge(observation: Observation, facts: Partial<Facts> = {}) {
+  return judgeObservation(observation, { ...FACTS, ...facts }, POLICY);
+}
+
+test('judgeObservation() takes what took 2 s longer than it could for a process that stood still, which saw no end', () => {
+  const slow = judge(observe([DONE, DONE], { atMs: 3_000 }));
+  assert.deepEqual([slow.isStalled, slow.isDone, slow.areOthersDone], [false, true, true]);
+  const stalled = judge(observe([DONE, DONE], { atMs: 3_001 }));
+  assert.deepEqual([stalled.isStalled, stalled.isDone, stalled.areOthersDone], [true, false, false]);
+  assert.equal(stalled.isMetricUnreadable, true);
+  assert.equal(judge(observe([ALIVE, DONE], { atMs: 3_001 })).isAlive, true, 'life is believed all the same');
+});
+
+test('judgeObservation() believes one answer of a source once', () => {
+  const number = (answerNumber: number): ConditionObservation => ({ ...DONE, answerNumber });
+  const before = { answerNumbers: [null, 0] };
+  assert.equal(judge(observe([DONE, number(0)]), before).isDone, false);
+  assert.equal(judge(observe([DONE, number(1)]), before).isDone, true);
+  assert.equal(judge(observe([DONE, DONE]), before).isDone, true, 'one that has no number is its own');
+  assert.equal(judge(observe([number(0), DONE]), before).isDone, true, 'the number of another condition');
+});
+
+/** The conditions, whether the exporter refuses, whether that proves that main is not alive. */
+const NOT_ALIVE: readonly (readonly [readonly ConditionObservation[], boolean, boolean])[] = [
+  [[DONE, DONE], false, true],
+  [[NOT_STARTED, DONE], false, true],
+  [[DONE, NOT_STARTED], false, true],
+  [[UNKNOWN, DONE], false, false],
+  [[UNKNOWN, DONE], true, true],
+  [[DONE, UNKNOWN], true, false],
+  [[DONE, UNKNOWN], false, false],
+  [[ALIVE, DONE], false, false],
+];
+
+for (const [conditions, isRefused, isNotAlive] of NOT_ALIVE) {
+  const kinds = conditions.map(({ kind }) => kind).join(' and ');
+  test(`judgeObservation() takes ${kinds}, exporter ${isRefused ? 'refused' : 'not asked'}, for ${isNotAlive ? 'not alive' : 'perhaps alive'}`, () => {
+    const evidence = judge(observe(conditions, { exporter: isRefused ? REFUSED : NONE }));
+    assert.equal(evidence.isNotAlive, isNotAlive);
+  });
+}
+
+test('judgeObservation() needs one condition to prove that main was alive, or that it never ran', () => {
+  const was: ConditionObservation = { ...DONE, provesWasAlive: true };
+  const never: ConditionObservation = { ...DONE, provesNeverRan: true };
+  assert.equal(judge(observe([DONE, was])).provesWasAlive, true);
+  assert.equal(judge(observe([DONE, DONE])).provesWasAlive, false);
+  assert.equal(judge(observe([DONE, never])).provesNeverRan, true);
+  assert.equal(judge(observe([DONE, DONE])).provesNeverRan, false);
+  assert.equal(judge(observe([was, was], { atMs: 9_000 })).provesWasAlive, false, 'nothing, where it stood still');
+});
+
+test('judgeObservation() has the last words where nothing was seen', () => {
+  const unseen: ConditionObservation = { kind: 'notObserved' };
+  assert.equal(judge(observe([UNKNOWN, unseen])).text, 'unknown');
+  assert.equal(judge(observe([unseen, unseen]), { seenText: 'alive' }).text, 'alive');
+});
+
+test('advanceSeries() counts what proves, keeps what does not, and ends with life', () => {
+  const first = advanceSeries(null, observe([], { atMs: 5 }), EMPTY_HISTORY, { isAlive: false, isProven: true });
+  assert.deepEqual([first?.sinceMs, first?.provenCount], [5, 1]);
+  const kept = advanceSeries(first, observe([], { atMs: 6 }), EMPTY_HISTORY, { isAlive: false, isProven: false });
+  assert.deepEqual([kept?.sinceMs, kept?.provenCount], [5, 1]);
+  const again = advanceSeries(kept, observe([], { atMs: 7 }), EMPTY_HISTORY, { isAlive: false, isProven: true });
+  assert.deepEqual([again?.sinceMs, again?.provenCount], [5, 2]);
+  assert.equal(advanceSeries(again, observe([]), EMPTY_HISTORY, { isAlive: true, isProven: false }), null);
+  assert.equal(advanceSeries(null, observe([]), EMPTY_HISTORY, { isAlive: false, isProven: false }), null);
+});
+
+test('a series knows that the exporter was restarted in it, at its beginning or later', () => {
+  const history = { finishedCount: 10, givenUpCount: 0 };
+  const proven = { isAlive: false, isProven: true };
+  const fell = observe([], { exporter: answer(2) });
+  const rose = observe([], { exporter: answer(11) });
+  assert.equal(beginSeries(fell, history).isExporterRestarted, true);
+  const begun = beginSeries(rose, history);
+  assert.equal(begun.isExporterRestarted, false);
+  const restarted = advanceSeries(begun, fell, history, proven);
+  assert.equal(restarted?.isExporterRestarted, true);
+  assert.equal(advanceSeries(restarted, rose, EMPTY_HISTORY, proven)?.isExporterRestarted, true, 'it stays so');
+});
+
+test('beginSeries() takes no baseline from an observation of more than a second', () => {
+  const exporter = answer(3);
+  assert.notEqual(beginSeries(observe([], { atMs: 1_000, exporter }), EMPTY_HISTORY).count.baseline, null);
+  assert.equal(beginSeries(observe([], { atMs: 1_001, exporter }), EMPTY_HISTORY).count.baseline, null);
+});
+
+test('isSettled() wants two observations, this one among them, and the time', () => {
+  const series = { ...beginSeries(observe([]), EMPTY_HISTORY), provenCount: 2 };
+  const later = observe([], { atMs: 3_000 });
+  assert.equal(isSettled(series, later, true, 3_000), true);
+  assert.equal(isSettled(series, later, true, 3_001), false);
+  assert.equal(isSettled(series, later, false, 3_000), false);
+  assert.equal(isSettled({ ...series, provenCount: 1 }, later, true, 3_000), false);
+});

@@ -1,0 +1,32 @@
+// Which messages are seen at which level: below a warning nobody has to act, and an error is a run that did not do its work.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MESSAGES } from '../../src/decide/messages.ts';
+
+function listAt(level: string): string[] {
+  return Object.entries(MESSAGES).flatMap(([id, message]) => (message.level === level ? [id] : []));
+}
+
+test('MESSAGES: a poll and one request are seen with debug only, and every step of a run with info', () => {
+  assert.deepEqual(listAt('debug'), ['polled', 'targetAsked', 'targetNotForced', 'debugFull']);
+  assert.deepEqual(listAt('info'), [
+    ...['watching', 'mainRunning', 'mainRunningAgain', 'mainWasAlive', 'mainHadEnded', 'mainEnded', 'mainRanTooLong'],
+    ...['terminating', 'quitting', 'targetSignalled', 'targetStopped', 'targetAlreadyGone', 'targetSkipped'],
+    ...['tombstoneSkipped', 'report'],
+  ]);
+});
+
+test('MESSAGES: an error is a target that still runs, or a bug', () => {
+  assert.deepEqual(listAt('error'), ['targetFailed', 'bug']);
+});
+
+test('MESSAGES: every text is its own, and one that a log is searched for stays as it is', () => {
+  const texts = Object.values(MESSAGES).map(({ text }) => text);
+  assert.equal(new Set(texts).size, texts.length);
+  const { watching, polled, quitting, report } = MESSAGES;
+  assert.deepEqual(
+    [watching, polled, quitting, report].map(({ text }) => text),
+    ['watching', 'poll', 'quitting', 'report'],
+  );
+});

@@ -1,0 +1,62 @@
+// When to observe again: the edges that no transcript reaches.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { beginSeries } from '../../src/decide/evidence.ts';
+import type { Limits, Observation } from '../../src/decide/model.ts';
+import { findTtlEnd, nextObserve } from '../../src/decide/pace.ts';
+import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
+import { type Facts, initialState, type WatchPhase } from '../../src/decide/state.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
+
+const RUNNING: WatchPhase = { kind: 'running', done: null, others: null, goneSinceMs: null };
+
+function observe(startedAtMs: number, atMs = startedAtMs): Observation {
+  return { startedAtMs, readAtMs: atMs, atMs, allowedMs: 25_000, exporter: { kind: 'none' }, conditions: [] };
+}
+
+/** When it is observed next, after an observation in this phase. */
+function findNext(phase: WatchPhase, observation: Observation, rest: Partial<Facts & Limits> = {}): number {
+  const { facts } = initialState(0);
+  const policy = {
+    limits: { ...DEFAULT_LIMITS, ...rest },
+    conditions: [],
+    targets: [],
+    quitTimeoutMs: 30_000,
+    isDryRun: false,
+  };
+  return nextObserve({ facts: { ...facts, ...rest }, phase }, { kind: 'observed', observation }, policy).atMs;
+}
+
+test('nextObserve() waits for the rest of POLL, and for four times as long as the observation took, 30 s at most', () => {
+  assert.equal(findNext(RUNNING, observe(10_000, 10_100)), 11_000);
+  assert.equal(findNext(RUNNING, observe(10_000, 10_200)), 11_000);
+  assert.equal(findNext(RUNNING, observe(10_000, 10_300)), 11_500);
+  assert.equal(findNext(RUNNING, observe(10_000, 17_000)), 45_000);
+  assert.equal(findNext(RUNNING, observe(10_000, 18_000)), 48_000);
+});
+
+test('nextObserve() comes every 500 ms once "done" was seen, or by POLL where that is shorter', () => {
+  const done = beginSeries(observe(10_000), EMPTY_HISTORY);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_000)), 10_500);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_000, 10_499)), 10_500);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_000, 10_500)), 11_000);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_000), { pollMs: 200 }), 10_200);
+  assert.equal(findNext({ kind: 'waiting', done }, observe(10_000)), 11_000, 'nothing shows that it was alive');
+  assert.equal(findNext({ kind: 'waiting', done }, observe(10_000), { wasAliveBefore: true }), 10_500);
+  assert.equal(findNext({ kind: 'waiting', done: null }, observe(10_000), { terminatedAtMs: 9_000 }), 10_500);
+  assert.equal(findNext(RUNNING, observe(0), { terminatedAtMs: 0 }), 500);
+});
+
+test('nextObserve() comes when the settle time ends, not up to one pace later', () => {
+  const done = beginSeries(observe(10_000), EMPTY_HISTORY);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 700 }), 10_700);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 1_200 }), 11_000);
+  assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 500 }), 11_000, 'it is over');
+});
+
+test('findTtlEnd() is settled by then, however short the TTL', () => {
+  const series = beginSeries(observe(10_000), EMPTY_HISTORY);
+  assert.equal(findTtlEnd(series, { ...DEFAULT_LIMITS, ttlMs: 9_000, settleMs: 3_000 }), 19_000);
+  assert.equal(findTtlEnd(series, { ...DEFAULT_LIMITS, ttlMs: 1_000, settleMs: 3_000 }), 13_000);
+});
