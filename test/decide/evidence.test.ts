@@ -88,6 +88,27 @@ test('judgeObservation() needs one condition to prove that main was alive, or th
   assert.equal(judge(observe([was, was], { atMs: 9_000 })).provesWasAlive, false, 'nothing, where it stood still');
 });
 
+test('judgeObservation() takes a metric for unreadable as soon as one of them is, and none is alive', () => {
+  const isUnreadable = (...metrics: readonly ConditionObservation[]) => {
+    const policy = { ...POLICY, conditions: metrics.map(() => ({ isMetric: true })) };
+    return judgeObservation(observe(metrics), FACTS, policy).isMetricUnreadable;
+  };
+  assert.equal(isUnreadable(UNKNOWN, UNKNOWN), true);
+  assert.equal(isUnreadable(UNKNOWN, DONE), true);
+  assert.equal(isUnreadable(UNKNOWN, ALIVE), false);
+  assert.equal(isUnreadable(DONE, DONE), false);
+});
+
+test('judgeObservation() wants every condition that is no metric done, and one at least', () => {
+  const areDone = (...others: readonly ConditionObservation[]) => {
+    const conditions = [{ isMetric: true }, ...others.map(() => ({ isMetric: false }))];
+    return judgeObservation(observe([UNKNOWN, ...others]), FACTS, { ...POLICY, conditions }).areOthersDone;
+  };
+  assert.equal(areDone(DONE, DONE), true);
+  assert.equal(areDone(DONE, UNKNOWN), false);
+  assert.equal(areDone(), false);
+});
+
 test('judgeObservation() has the last words where nothing was seen', () => {
   const unseen: ConditionObservation = { kind: 'notObserved' };
   assert.equal(judge(observe([UNKNOWN, unseen])).text, 'unknown');

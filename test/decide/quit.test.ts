@@ -71,6 +71,15 @@ for (const [name, [event, log]] of Object.entries(EVENTS)) {
   });
 }
 
+test('decideQuitEvent() goes by the first signal', () => {
+  const first = decideQuitEvent(BEGUN.state, { kind: 'signalled', atMs: 0 }, POLICY);
+  assert.deepEqual([first.next, first.log], [{ kind: 'resume' }, []]);
+  assert.equal(first.state.phase.target?.endsByMs, 25_000);
+  const second = decideQuitEvent(first.state, { kind: 'signalled', atMs: 900 }, POLICY);
+  assert.equal(second.state.facts.terminatedAtMs, 0);
+  assert.equal(second.state.phase.target?.endsByMs, 25_000);
+});
+
 test('decideQuitEvent() logs how a target ended, and reports seconds of two decimals', () => {
   const asked = decideQuitEvent(BEGUN.state, EVENTS['an answer at debug']?.[0] as QuitEvent, POLICY);
   const gone = decideQuitEvent(asked.state, { kind: 'probed', atMs: 1_236, probe: 'refused' }, POLICY);

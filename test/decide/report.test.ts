@@ -118,6 +118,7 @@ test('buildReport() never rounds a ratio above 0 to 0, and makes none of no requ
   const reportRatio = (requests: number, failures: number) =>
     reportOn(stateWith(ended('released', 1, 0), { totals: { requests, failures, users: null } })).final?.failRatio;
   assert.equal(reportRatio(10_000_000, 1), 1e-7);
+  assert.equal(reportRatio(30_000_000, 7), 2e-7);
   assert.equal(reportRatio(3, 1), 0.33333);
   assert.equal(reportRatio(3, 0), 0);
   assert.equal(reportRatio(0, 0), null);
@@ -154,6 +155,12 @@ test('buildReport() counts more than two targets by how they ended', () => {
     reportOn(stateWith(ended('released', 1, 0)), targets).summary,
     /; 1 target stopped; 1 target was already gone; 2 targets still run; 1 target left alone \(dry run\)$/,
   );
+});
+
+test('buildReport() names two targets, and counts three', () => {
+  const summarize = (targets: readonly TargetReport[]) => reportOn(stateWith(ended('released', 1, 0)), targets).summary;
+  assert.match(summarize([STOPPED, STOPPED]), /; locust-exporter stopped; locust-exporter stopped$/);
+  assert.match(summarize([STOPPED, STOPPED, STOPPED]), /; 3 targets stopped$/);
 });
 
 test('buildReport() cuts a long name of a target in the summary, and no other', () => {
@@ -233,6 +240,9 @@ test('fitReport() drops every target where even one does not fit, and keeps one 
   const long = reportOn(stateWith(ended('expired', 1, null)), [{ ...STOPPED, target: 'x'.repeat(2_000) }]);
   const { targets, targetsOmitted } = fitReport(long);
   assert.deepEqual([targets, targetsOmitted], [[], 1]);
+  const wordy = fitReport({ ...reportOn(stateWith(ended('expired', 1, null))), summary: 'x'.repeat(5_000) });
+  assert.deepEqual([wordy.targets, wordy.targetsOmitted], [[], 1]);
+  assert.match(wordy.summary, /^x{100,}…$/);
   const { problems, problemsOmitted } = fitReport(buildMisconfiguredReport(['x'.repeat(2_000), 'y'], '0.1.0'));
   assert.equal(problemsOmitted, 1);
   assert.match(problems?.[0] ?? '', /^x{100,}…$/);
@@ -268,6 +278,7 @@ test('buildReport() has the exit codes of main containers, where one is known', 
 test('buildReport() never says that main ran for less than no time', () => {
   const ran = reportOn(stateWith(ended('released', 100_000, 0), { aliveSinceMs: 100_500 })).ranSeconds;
   assert.equal(ran, 0);
+  assert.equal(reportOn(stateWith(ended('released', 0, 0), { aliveSinceMs: 0 })).ranSeconds, 0);
 });
 
 test('fitReport() drops exit codes after hints and before targets', () => {

@@ -130,6 +130,20 @@ test('nextTargetMove() never takes a refused quit port for gone while the servic
   assert.equal(play(begin(0, 3_000, null, 1), [DISABLED], 'unknown').nowMs, 3_010, 'never past the time-out');
 });
 
+test('nextTargetMove() gives a closed quit port up 10 s after it was first seen, whenever that was', () => {
+  for (const startMs of [0, 500_000]) {
+    const asked = nextTargetMove(
+      begin(startMs, 60_000, null, 1),
+      { kind: 'asked', answer: DISABLED, hint: '' },
+      startMs,
+    );
+    const again = nextTargetMove(asked.state, { kind: 'asked', answer: DISABLED, hint: '' }, startMs + 2_000);
+    const probeAt = (ms: number) => nextTargetMove(again.state, { kind: 'probed', probe: 'open' }, startMs + ms).move;
+    assert.notEqual(probeAt(9_999).kind, 'ended');
+    assert.deepEqual(probeAt(10_000), { kind: 'ended', result: 'failed', hint: '' });
+  }
+});
+
 test('nextTargetMove() rarely probes a service that was not asked', () => {
   const begun = nextTargetMove(begin(0, 30_000, null, 1), { kind: 'begun' }, 0);
   const asked = nextTargetMove(begun.state, { kind: 'asked', answer: DISABLED, hint: '' }, 0);
@@ -248,6 +262,11 @@ test('nextTargetMove() takes what refuses for already gone where no request can 
   const unsent: Answer = { kind: 'failed', why: 'Invalid header value', wasSent: false };
   assert.equal(play(begin(0, 30_000, null, 1), [unsent], 'refused').result, 'alreadyGone');
   assert.equal(play(begin(0, 30_000, null, 1), [LOST, unsent], 'refused').result, 'stopped');
+  const begun = begin(0, 30_000, null, 1, 0, true);
+  const notForced: TargetEvent = { kind: 'forced', result: { kind: 'impossible', why: 'hidden' } };
+  const tried = nextTargetMove(begun, notForced, 10).state;
+  const { move } = nextTargetMove(tried, { kind: 'probed', probe: 'refused' }, 20);
+  assert.deepEqual(move, { kind: 'ended', result: 'alreadyGone', hint: '' }, 'nor was it forced');
 });
 
 test('nextTargetMove() gives a probe no more than what is left, and a little where nothing is', () => {
