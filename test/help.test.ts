@@ -8,6 +8,7 @@ import { type Environment, readConfig } from '../src/config.ts';
 import { EXIT } from '../src/decide/report.ts';
 import { formatHelp, formatPlan } from '../src/help.ts';
 import { KINDS } from '../src/main.ts';
+import { CONTEXT } from './support/condition-context.ts';
 
 /** Where what is printed is broken. */
 const WIDTH = 100;
@@ -71,7 +72,12 @@ test('formatHelp() breaks what is long, and prints no mark of Markdown', () => {
 });
 
 function plan(env: Environment, found: readonly string[] = []): string {
-  const result = readConfig(env, KINDS, { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal') });
+  const result = readConfig(env, KINDS, {
+    version: '0.1.0',
+    pid: 1,
+    kill: () => assert.fail('no signal'),
+    pod: CONTEXT.pod,
+  });
   if (!('config' in result)) assert.fail(result.problems.join('\n'));
   return formatPlan(result.config, found);
 }

@@ -13,8 +13,8 @@ import { type Mutant, MutantFinder } from './mutants.ts';
 /** A survivor that no test can notice, or need not; `was` and `is` are the lines of code, white space made one. */
 type Accepted = Pick<Mutant, 'file' | 'within' | 'was' | 'is'> & { readonly reason: string };
 
-/** Tests that run together; those of a later stage only where the ones before noticed nothing. */
-type Stage = readonly string[];
+/** Tests that run together; those of a later round only where the ones before noticed nothing. */
+type Round = readonly string[];
 
 const FOLDERS = 'src/{decide,wire,net,act}/*.ts';
 /** Plays all sequences: 40 s. */
@@ -39,30 +39,32 @@ const { values: options } = parseArgs({
 
 const startedMs = performance.now();
 const copies = Array.from({ length: availableParallelism() }, () => mkdtempSync(join(tmpdir(), 'lastscrape-mutate-')));
+// What is edited meanwhile does not reach a run: it reads everything from a copy.
+const CODE = copies[0] as string;
 let noticedCount = 0;
 let acceptedCount = 0;
 const survivors: Mutant[] = [];
-try {
-  for (const copy of copies) {
-    for (const name of ['src', 'bin', 'test', 'fixtures', 'image', 'package.json', 'README.md']) {
-      cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-    }
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  }
-  const mutants = chooseMutants(options.only, Number(options.count), options.seed);
-  console.log(`${mutants.length} mutants, seed ${options.seed}`);
-  const limits = await measureStages(mutants);
-  const queue = [...mutants];
-  await Promise.all(
-    copies.map(async (copy) => {
-      for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-        await tryMutant(copy, mutant, limits);
-      }
-    }),
-  );
-} finally {
+process.once('SIGINT', () => process.exit(130));
+process.once('exit', () => {
   for (const copy of copies) rmSync(copy, { recursive: true });
+});
+for (const copy of copies) {
+  for (const name of ['src', 'bin', 'test', 'fixtures', 'image', 'package.json', 'tsconfig.json', 'README.md']) {
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
 }
+const mutants = chooseMutants(options.only, Number(options.count), options.seed);
+console.log(`${mutants.length} mutants, seed ${options.seed}`);
+const limits = await measureRounds(mutants);
+const queue = [...mutants];
+await Promise.all(
+  copies.map(async (copy) => {
+    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+      await tryMutant(copy, mutant, limits);
+    }
+  }),
+);
 const minutes = ((performance.now() - startedMs) / 60_000).toFixed(1);
 console.log(
   `${noticedCount} noticed, ${acceptedCount} accepted, ${survivors.length} survived; ${minutes} minutes\n`,
@@ -74,8 +76,8 @@ process.exitCode = survivors.length === 0 ? 0 : 1;
 
 /** The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is. */
 function chooseMutants(only: string, count: number, seed: string): Mutant[] {
-  using finder = new MutantFinder(ROOT);
-  const files = globSync(FOLDERS, { cwd: ROOT }).filter((file) => file.startsWith(only) && !file.endsWith('.d.ts'));
+  using finder = new MutantFinder(CODE);
+  const files = globSync(FOLDERS, { cwd: CODE }).filter((file) => file.startsWith(only) && !file.endsWith('.d.ts'));
   const ranked = files
     .sort()
     .flatMap((file) => finder.find(file))
@@ -101,36 +103,36 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
 }
 
 /** The tests that concern a file: its own and those of the rules, then whatever reaches it by its imports. */
-function listStages(file: string): readonly Stage[] {
+function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
-    const quick = globSync('test/decide/*.test.ts', { cwd: ROOT }).filter((test) => test !== EXHAUSTIVE);
+    const quick = globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => test !== EXHAUSTIVE);
     return options.quick ? [quick] : [quick, [EXHAUSTIVE]];
   }
   const own = join('test', basename(dirname(file)), `${basename(file, '.ts')}.test.ts`);
-  const others = globSync('test/{wire,net,act,observe}/*.test.ts', { cwd: ROOT }).filter(
+  const others = globSync('test/{wire,net,act,observe}/*.test.ts', { cwd: CODE }).filter(
     (test) => test !== own && listImports(test).has(file),
   );
-  return [existsSync(join(ROOT, own)) ? [own] : [], others].filter((stage) => stage.length > 0);
+  return [existsSync(join(CODE, own)) ? [own] : [], others].filter((round) => round.length > 0);
 }
 
 /** Everything that a file imports, directly or not. */
 function listImports(file: string, found = new Set<string>()): ReadonlySet<string> {
-  if (found.has(file) || !existsSync(join(ROOT, file))) return found;
+  if (found.has(file) || !existsSync(join(CODE, file))) return found;
   found.add(file);
-  for (const [, path = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
+  for (const [, path = ''] of readFileSync(join(CODE, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
     listImports(normalize(join(dirname(file), path)), found);
   }
   return found;
 }
 
-/** The time limit of every stage, from a run of the code as it is. @throws where that fails already. */
-async function measureStages(mutants: readonly Mutant[]): Promise<ReadonlyMap<string, number>> {
+/** The time limit of every round, from a run of the code as it is. @throws where that fails already. */
+async function measureRounds(mutants: readonly Mutant[]): Promise<ReadonlyMap<string, number>> {
   const limits = new Map<string, number>();
-  for (const stage of mutants.flatMap(({ file }) => listStages(file))) {
-    const key = stage.join();
+  for (const round of mutants.flatMap(({ file }) => listRounds(file))) {
+    const key = round.join();
     if (limits.has(key)) continue;
     const beganMs = performance.now();
-    const failed = await findFailure(copies[0] as string, stage, 600_000);
+    const failed = await findFailure(CODE, round, 600_000);
     if (failed !== null) throw new Error(`Cannot mutate: "${failed}" fails without any change`);
     limits.set(key, Math.max(TIME_LIMIT_MIN_MS, TIME_LIMIT_FACTOR * (performance.now() - beganMs)));
   }
@@ -144,12 +146,12 @@ async function tryMutant(copy: string, mutant: Mutant, limits: ReadonlyMap<strin
   const accepted = ACCEPTED.find(
     (each) => each.file === file && each.within === mutant.within && each.was === mutant.was && each.is === mutant.is,
   );
-  const stages = listStages(file);
+  const rounds = listRounds(file);
   let noticed: string | null = null;
   writeFileSync(path, text);
-  // What is accepted anyway is not worth the longest stage.
-  for (const stage of accepted === undefined ? stages : stages.slice(0, 1)) {
-    noticed = await findFailure(copy, stage, limits.get(stage.join()) ?? 0);
+  // What is accepted anyway is not worth the longest round.
+  for (const round of accepted === undefined ? rounds : rounds.slice(0, 1)) {
+    noticed = await findFailure(copy, round, limits.get(round.join()) ?? 0);
     if (noticed !== null) break;
   }
   writeFileSync(path, before);
@@ -171,7 +173,7 @@ async function tryMutant(copy: string, mutant: Mutant, limits: ReadonlyMap<strin
  * The first test that fails, or null. In namespaces of its own: a mutant of what sends signals or asks programs to quit
  * reaches no other process, and what a test leaves behind ends with it.
  */
-function findFailure(copy: string, tests: Stage, limitMs: number): Promise<string | null> {
+function findFailure(copy: string, tests: Round, limitMs: number): Promise<string | null> {
   const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];
   const command = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', ...inside];
   const flags = ['--test-isolation=none', '--test-reporter=tap', ...tests];
