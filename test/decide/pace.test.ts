@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
-import { findTtlEnd, nextObserve } from '../../src/decide/pace.ts';
+import { findHoldEnd, nextObserve } from '../../src/decide/pace.ts';
 import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { type Facts, initialState, type WatchPhase } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
@@ -55,8 +55,9 @@ test('nextObserve() comes when the settle time ends, not up to one pace later', 
   assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 500 }), 11_000, 'it is over');
 });
 
-test('findTtlEnd() is settled by then, however short the TTL', () => {
+test('findHoldEnd() is settled by then, however short the TTL', () => {
   const series = beginSeries(observe(10_000), EMPTY_HISTORY);
-  assert.equal(findTtlEnd(series, { ...DEFAULT_LIMITS, ttlMs: 9_000, settleMs: 3_000 }), 19_000);
-  assert.equal(findTtlEnd(series, { ...DEFAULT_LIMITS, ttlMs: 1_000, settleMs: 3_000 }), 13_000);
+  assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, ttlMs: 9_000, settleMs: 3_000 }), 19_000);
+  assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, ttlMs: 1_000, settleMs: 3_000 }), 13_000);
+  assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, scrapesWantedCount: 0 }), 13_000, 'no hold is asked for');
 });

@@ -42,7 +42,7 @@ test('step() tells of the first signal once, and observes at once', () => {
   assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500 });
   const again = step(told.state, { kind: 'signalled', atMs: 900 }, POLICY);
   assert.deepEqual([again.log, again.state.facts.terminatedAtMs], [[], 500]);
-  const first = step(begin(0).state, { kind: 'signalled', atMs: 0 }, POLICY);
+  const first = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 }, POLICY);
   assert.ok(first.kind === 'watching');
   assert.equal(step(first.state, { kind: 'signalled', atMs: 900 }, POLICY).state.facts.terminatedAtMs, 0);
 });
@@ -53,7 +53,7 @@ test('step() logs at debug what each observation showed, and how long it took', 
     startedAtMs: 2_765.4,
     conditions: [{ kind: 'alive', seen: 'port 80 open' }, { kind: 'blind', why: 'no answer' }, { kind: 'notObserved' }],
   };
-  const [entry] = step(begin(0).state, { kind: 'observed', observation }, POLICY).log;
+  const [entry] = step(begin(0, POLICY).state, { kind: 'observed', observation }, POLICY).log;
   const conditions = ['alive: port 80 open', 'blind: no answer', 'notObserved'];
   assert.deepEqual(entry, { id: 'polled', fields: { tookSeconds: 1.235, exporter: { kind: 'none' }, conditions } });
 });
