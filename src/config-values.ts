@@ -1,8 +1,10 @@
 // How the text of a variable becomes a value, and back: durations, counts, switches, URLs, paths. Pure.
 // A problem is the end of the sentence "must be …"; a value is never repaired.
 
+import { findMeantDuration } from './config-advice.ts';
 import type { LogLevel } from './decide/messages.ts';
 import type { ParseResult } from './parse-result.ts';
+import { describeHighPort } from './port-number.ts';
 
 /** Longest duration: a year. */
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
@@ -12,14 +14,25 @@ const SCRAPES_MAX = 1_000;
 export function parseDuration(text: string, minMs = 0): ParseResult<number> {
   const [match, h = 0, m = 0, s = 0, ms = 0] = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text) ?? [];
   const isBare = /^\d+$/.test(text);
+  if (!isBare && (match === undefined || match === '')) return describeDuration(text, minMs);
   const valueMs = isBare
     ? Number(text) * 1_000
     : Number(h) * 3_600_000 + Number(m) * 60_000 + Number(s) * 1_000 + Number(ms);
-  if (!isBare && (match === undefined || match === ''))
-    return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
   if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };
   if (valueMs > DURATION_MAX_MS) return { problem: `at most ${formatDuration(DURATION_MAX_MS)}` };
   return { value: valueMs };
+}
+
+/** What a duration must be that cannot be read: the same one, in our units, where it is another program's. */
+function describeDuration(text: string, minMs: number): { readonly problem: string } {
+  const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
+  const meantMs = findMeantDuration(text);
+  if (meantMs === null) return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
+  if (plain !== text && 'value' in parseDuration(plain, minMs)) {
+    return { problem: `written "${plain}"` };
+  }
+  const checked = parseDuration(formatDuration(meantMs), minMs);
+  return 'value' in checked ? { problem: `written "${formatDuration(meantMs)}"` } : checked;
 }
 
 /** A duration as `parseDuration` reads it: `500ms`, `90s` as `1m30s`. */
@@ -52,7 +65,8 @@ export function parseScrapes(text: string): ParseResult<number> {
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '') {
-    return { problem: 'an http: URL without user and password, such as "http://localhost:9646/metrics"' };
+    const advice = describeHighPort(text);
+    return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }
   return { value: url };
 }

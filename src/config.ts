@@ -2,6 +2,7 @@
 // All problems are found at once; a value is never repaired.
 
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
+import { findMeantCondition, findMeantTarget, findMeantVariables, splitOtherwise } from './config-advice.ts';
 import {
   parseBoolean,
   parseDuration,
@@ -11,7 +12,6 @@ import {
   parseTombstonePath,
 } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
-import { findNearestName } from './nearest-name.ts';
 import type { Condition, ConditionContext, ConditionKind, KindVariable } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
 import { redactUrl } from './redact.ts';
@@ -224,10 +224,8 @@ export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readon
 /** Reads the environment; an empty or blank value means that a variable is not set. */
 export function readConfig(env: Environment, kinds: Kinds, program: Program): ConfigResult {
   const known = listVariables(kinds).map(({ name }) => name);
-  const unreadable = findUnknownNames(env, known);
-  const problems = unreadable.map(
-    (name) => `Cannot use ${cut(name)}: there is no such variable; did you mean ${findNearestName(cut(name), known)}?`,
-  );
+  const unreadable: string[] = [];
+  const problems: string[] = [];
   function addProblem(name: string, problem: string): void {
     unreadable.push(name);
     problems.push(problem);
@@ -238,6 +236,10 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
     return undefined;
   }
 
+  for (const { name, meant } of findUnknownNames(env, known)) {
+    const advice = meant.length === 0 ? 'no name is near; lastscrape --help lists them' : `did you mean ${or(meant)}?`;
+    addProblem(name, `Cannot use ${cut(name)}: there is no such variable; ${advice}`);
+  }
   const { pid, pod } = program;
   const readKinds = kinds.conditions.map((kind) => {
     const { variable } = kind;
@@ -325,9 +327,16 @@ function readValue<Value>(parse: (text: string) => ParseResult<Value>): (text: s
 function readList<Value>(text: string, parse: (entry: string) => ParseResult<Value>): ReadResult<readonly Value[]> {
   const values: Value[] = [];
   const problems: string[] = [];
-  for (const entry of text.split(',').map((each) => each.trim())) {
+  const entries = text.split(',').map((each) => each.trim());
+  for (const [index, entry] of entries.entries()) {
+    if (entry === '') {
+      problems.push(`entry ${index + 1} of ${entries.length} is empty; must be left out, with its comma`);
+      continue;
+    }
+    const pieces = splitOtherwise(entry, (piece) => 'value' in parse(piece));
     const parsed = parse(entry);
-    if ('value' in parsed) values.push(parsed.value);
+    if (pieces !== null) problems.push(`${quote(entry)} must be separated by commas: ${quote(pieces.join(','))}`);
+    else if ('value' in parsed) values.push(parsed.value);
     else problems.push(`${quote(entry)} must be ${parsed.problem}`);
   }
   return problems.length === 0 ? { value: values } : { problems };
@@ -346,7 +355,14 @@ function parseCondition(
 ): ParseResult<Condition> {
   const colonAt = entry.indexOf(':');
   const found = readKinds.find(({ kind }) => kind.name === entry.slice(0, Math.max(0, colonAt)));
-  if (found === undefined) return { problem: `one of ${quoteAll(readKinds.map(({ kind }) => kind.usage))}` };
+  if (found === undefined) {
+    const kinds = readKinds.map(({ kind }) => kind);
+    const meant = findMeantCondition(
+      entry,
+      kinds.map(({ name }) => name),
+    );
+    return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${ask(meant)}` };
+  }
   const parsed = found.kind.read(entry.slice(colonAt + 1).trim(), found.context);
   return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
 }
@@ -357,7 +373,10 @@ function parseTarget(entry: string, kinds: readonly TargetKind[], context: Targe
     const parsed = kind.read(entry, context);
     if (parsed !== null) return parsed;
   }
-  return { problem: `one of ${quoteAll([...kinds.map(({ usage }) => usage), 'none'])}` };
+  const usages = kinds.flatMap(({ usage, otherNames }) => (otherNames === undefined ? [`"${usage}"`] : []));
+  return {
+    problem: `${or(['a preset of lastscrape --help', ...usages, '"none"'])}${ask(findMeantTarget(entry, kinds))}`,
+  };
 }
 
 /** The value as it may be printed: without secrets, on one line, not too long. */
@@ -365,16 +384,29 @@ function quote(text: string): string {
   return JSON.stringify(cut(redactUrl(text)));
 }
 
-function quoteAll(words: readonly string[]): string {
-  return words.map((word) => `"${word}"`).join(', ');
+/** `a`, `a or b`, `a, b or c`. */
+function or(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+function ask(meant: string | null): string {
+  return meant === null ? '' : `; did you mean ${quote(meant)}?`;
 }
 
 function cut(text: string): string {
   return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
 }
 
-function findUnknownNames(env: Environment, known: readonly string[]): string[] {
+/** Names that are meant for lastscrape and are none of its variables, and what they may be meant for. */
+function findUnknownNames(
+  env: Environment,
+  known: readonly string[],
+): readonly { readonly name: string; readonly meant: readonly string[] }[] {
   return Object.keys(env)
-    .filter((name) => name.startsWith('LASTSCRAPE_') && !known.includes(name) && !SERVICE_LINK.test(name))
-    .sort();
+    .filter((name) => !known.includes(name) && !SERVICE_LINK.test(name))
+    .sort()
+    .flatMap((name) => {
+      const meant = findMeantVariables(cut(name), known);
+      return meant === null ? [] : [{ name, meant }];
+    });
 }

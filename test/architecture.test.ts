@@ -48,27 +48,29 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   'end-process': { parts: [], why: 'a leaf: it ends the process, whatever it did' },
   'thread-call': { parts: [], why: 'a leaf: it bounds what may hang, whatever that is' },
   'parse-result': { parts: [], why: 'a leaf' },
+  'port-number': { parts: [], why: 'a leaf' },
   redact: { parts: [], why: 'a leaf' },
   version: { parts: [], why: 'a leaf' },
   files: { parts: [], why: 'a leaf' },
   procfs: { parts: ['files'], why: 'it says what /proc shows, whoever asks' },
   settle: { parts: [], why: 'a leaf: it waits, whatever for' },
   observe: {
-    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'thread-call', 'decide', 'type parse-result'],
+    parts: ['wire', 'net', 'files', 'procfs', 'clock', 'thread-call', 'port-number', 'decide', 'type parse-result'],
     why: 'an observation says what it saw; when to ask a server again is decided in decide/',
   },
   act: {
-    parts: ['net', 'files', 'redact', 'procfs', 'thread-call', 'decide', 'type parse-result'],
+    parts: ['net', 'files', 'redact', 'procfs', 'port-number', 'thread-call', 'decide', 'type parse-result'],
     why: 'what is done was decided elsewhere',
   },
   log: { parts: ['decide'], why: 'the log writes entries and makes none' },
   'nearest-name': { parts: [], why: 'a leaf' },
+  'config-advice': { parts: ['nearest-name'], why: 'it says what was meant, whatever it is used for' },
   'config-values': {
-    parts: ['type decide', 'type parse-result'],
+    parts: ['config-advice', 'port-number', 'type decide', 'type parse-result'],
     why: 'a text becomes a value, whatever variable it is of',
   },
   config: {
-    parts: ['config-values', 'nearest-name', 'redact', 'decide', 'type observe', 'type act', 'type parse-result'],
+    parts: ['config-values', 'config-advice', 'redact', 'decide', 'type observe', 'type act', 'type parse-result'],
     why: 'the kinds come in as a parameter',
   },
   help: { parts: ['config', 'config-values', 'decide', 'redact'], why: 'it prints the table of variables' },
@@ -132,9 +134,19 @@ const IMPURE =
 
 test('decide, wire and config are pure', () => {
   for (const file of files.filter((each) =>
-    ['decide', 'wire', 'config', 'config-values', 'nearest-name', 'parse-result', 'redact', 'help', 'log'].includes(
-      findPart(each),
-    ),
+    [
+      'decide',
+      'wire',
+      'config',
+      'config-values',
+      'config-advice',
+      'nearest-name',
+      'parse-result',
+      'port-number',
+      'redact',
+      'help',
+      'log',
+    ].includes(findPart(each)),
   )) {
     const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'));
     assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);

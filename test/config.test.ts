@@ -71,10 +71,33 @@ for (const [text, ms] of DURATIONS) {
 
 /** Variable, wrong value, the whole message. */
 const WRONG: readonly (readonly [string, string, string])[] = [
+  ...[
+    ['90 s', '90s'],
+    ['90S', '90s'],
+    ['"90s"', '90s'],
+    ['1 m 30 s', '1m30s'],
+    ['1.5m', '1m30s'],
+    ['1d', '24h'],
+    ['1w', '168h'],
+    ['0.1', '100ms'],
+    ['2 minutes', '2m'],
+    ['1h30min', '1h30m'],
+    ['30s1m', '1m30s'],
+    ['1.5s', '1s500ms'],
+  ].map(
+    ([value = '', written]) =>
+      [
+        'TTL',
+        value,
+        `Cannot read LASTSCRAPE_TTL: it is ${JSON.stringify(value)}; must be written "${written}"`,
+      ] as const,
+  ),
+  ['TTL', '0.25ms', 'Cannot read LASTSCRAPE_TTL: it is "0.25ms"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '1y', 'Cannot read LASTSCRAPE_TTL: it is "1y"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '400d', 'Cannot read LASTSCRAPE_TTL: it is "400d"; must be at most 8760h'],
+  ['POLL', '50 ms', 'Cannot read LASTSCRAPE_POLL: it is "50 ms"; must be at least 100ms'],
   ['TTL', '9O s', 'Cannot read LASTSCRAPE_TTL: it is "9O s"; must be a duration such as "90s", "1m30s" or "500ms"'],
   ['TTL', '-1', 'Cannot read LASTSCRAPE_TTL: it is "-1"; must be a duration such as "90s", "1m30s" or "500ms"'],
-  ['TTL', '1.5s', 'Cannot read LASTSCRAPE_TTL: it is "1.5s"; must be a duration such as "90s", "1m30s" or "500ms"'],
-  ['TTL', '30s1m', 'Cannot read LASTSCRAPE_TTL: it is "30s1m"; must be a duration such as "90s", "1m30s" or "500ms"'],
   ['TTL', '9999999h', 'Cannot read LASTSCRAPE_TTL: it is "9999999h"; must be at most 8760h'],
   ['POLL', '99ms', 'Cannot read LASTSCRAPE_POLL: it is "99ms"; must be at least 100ms'],
   ['QUIT_TIMEOUT', '0', 'Cannot read LASTSCRAPE_QUIT_TIMEOUT: it is "0"; must be at least 1ms'],
@@ -83,11 +106,7 @@ const WRONG: readonly (readonly [string, string, string])[] = [
     'soon',
     'Cannot read LASTSCRAPE_SETTLE: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
   ],
-  [
-    'START_TIMEOUT',
-    '1d',
-    'Cannot read LASTSCRAPE_START_TIMEOUT: it is "1d"; must be a duration such as "90s", "1m30s" or "500ms"',
-  ],
+  ['START_TIMEOUT', '1d', 'Cannot read LASTSCRAPE_START_TIMEOUT: it is "1d"; must be written "24h"'],
   [
     'RUN_TIMEOUT',
     'x',
@@ -124,19 +143,70 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   ],
   [
     'METRICS_URL',
+    'http://localhost:96460/metrics',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "http://localhost:96460/metrics"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"; 96460 is above the highest port, 65535',
+  ],
+  [
+    'METRICS_URL',
     'localhost:9646',
     'Cannot read LASTSCRAPE_METRICS_URL: it is "localhost:9646"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
   ],
+  ...[
+    ['port', null],
+    ['odd:thing', null],
+    ['prt:9', 'port:9'],
+    ['Port=9', 'port:9'],
+    ['5557', 'port:5557'],
+    ['localhost:5557', 'port:localhost:5557'],
+    ['containers:load', 'container:load'],
+    ['/shared/done', 'file:/shared/done'],
+    ['locust_up', 'metric:locust_up'],
+  ].map(
+    ([value, meant]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: "${value}" must be "metric:NAME", "port:[HOST:]PORT", "file:PATH", "process:NAME", "tombstone:PATH" or "container:NAME"${meant === null ? '' : `; did you mean "${meant}"?`}`,
+      ] as const,
+  ),
+  ...[
+    ['metric:locust_up;port:5557', 'metric:locust_up,port:5557'],
+    ['metric:locust_up; port:5557;', 'metric:locust_up,port:5557'],
+    ['metric:locust_up port:5557', 'metric:locust_up,port:5557'],
+    ['metric:locust_up\nport:5557', 'metric:locust_up,port:5557'],
+    ['file:/shared/done;port:5557', 'file:/shared/done,port:5557'],
+    ['port:1;port:2 port:3', 'port:1,port:2,port:3'],
+    ['port:5557;', 'port:5557'],
+  ].map(
+    ([value, written]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: ${JSON.stringify(value)} must be separated by commas: "${written}"`,
+      ] as const,
+  ),
   [
-    'DONE_WHEN',
-    'prt:9',
-    `Cannot read LASTSCRAPE_DONE_WHEN: "prt:9" must be one of ${KINDS.conditions.map(({ usage }) => `"${usage}"`).join(', ')}`,
+    'QUIT',
+    'locust-exporter istio',
+    'Cannot read LASTSCRAPE_QUIT: "locust-exporter istio" must be separated by commas: "locust-exporter,istio"',
   ],
   [
-    'DONE_WHEN',
-    'port',
-    `Cannot read LASTSCRAPE_DONE_WHEN: "port" must be one of ${KINDS.conditions.map(({ usage }) => `"${usage}"`).join(', ')}`,
+    'QUIT',
+    'POST http://u:p@localhost:1/a;GET http://localhost:2/b',
+    'Cannot read LASTSCRAPE_QUIT: "POST http://***@localhost:1/a;GET http://localhost:2/b" must be separated by commas: "POST http://***@localhost:1/a,GET http://localhost:2/b"',
   ],
+  ...[
+    ['port:5557,,metric:a', 2, 3],
+    [',port:5557', 1, 2],
+    ['port:5557,', 2, 2],
+  ].map(
+    ([value, place, count]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: entry ${place} of ${count} is empty; must be left out, with its comma`,
+      ] as const,
+  ),
   [
     'DONE_WHEN',
     'metric:a-b',
@@ -147,15 +217,68 @@ const WRONG: readonly (readonly [string, string, string])[] = [
     'file:done',
     'Cannot read LASTSCRAPE_DONE_WHEN: "file:done" must be file:PATH with an absolute path such as "/shared/done"',
   ],
+  ...[
+    ['port:0', ''],
+    ['port:http', ''],
+    ['port:127.0.0.256:1', ''],
+    ['port:65536', '; 65536 is above the highest port, 65535'],
+    ['port:localhost:655350', '; 655350 is above the highest port, 65535'],
+    ['port:db:5432', '; "db" is not loopback: the ports of another host never prove anything about main'],
+    [
+      'port:example.org:80',
+      '; "example.org" is not loopback: the ports of another host never prove anything about main',
+    ],
+    ['port:10.0.0.1:80', '; "10.0.0.1" is not loopback: the ports of another host never prove anything about main'],
+    ['port:[fe80::1]:80', '; "[fe80::1]" is not loopback: the ports of another host never prove anything about main'],
+  ].map(
+    ([value, advice]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: "${value}" must be port:[HOST:]PORT with a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"${advice}`,
+      ] as const,
+  ),
+  ...[
+    ['quitquitquit', null],
+    ['nginx', null],
+    ['istio-proxy', 'istio'],
+    ['pilot-agent', 'istio'],
+    ['istoi', 'istio'],
+    ['linkerd-proxy', 'linkerd'],
+    ['linkerd2-proxy', 'linkerd'],
+    ['daprd', 'dapr'],
+    ['cloudsql', 'cloud-sql-proxy'],
+    ['cloudsql-proxy', 'cloud-sql-proxy'],
+    ['cloud_sql_proxy', 'cloud-sql-proxy'],
+    ['cloud_sql_proxy:9092', 'cloud-sql-proxy:9092'],
+    ['alloydb-auth-proxy', 'alloydb-proxy'],
+    ['vault', 'vault-agent'],
+    ['consul', 'consul-dataplane'],
+    ['locust_exporter', 'locust-exporter'],
+    ['locust-metrics-exporter', 'locust-exporter'],
+    ['statsd', 'statsd-exporter'],
+    ['Envoy', 'envoy'],
+    ['None', 'none'],
+    ['off', 'none'],
+    ['process:nginx', 'signal:nginx'],
+    ['localhost:9646/quitquitquit', 'http://localhost:9646/quitquitquit'],
+  ].map(
+    ([value, meant]) =>
+      [
+        'QUIT',
+        String(value),
+        `Cannot read LASTSCRAPE_QUIT: "${value}" must be a preset of lastscrape --help, "signal:[SIGNAL:]NAME", "[METHOD ]URL" or "none"${meant === null ? '' : `; did you mean "${meant}"?`}`,
+      ] as const,
+  ),
   [
-    'DONE_WHEN',
-    'port:example.org:80',
-    'Cannot read LASTSCRAPE_DONE_WHEN: "port:example.org:80" must be port:[HOST:]PORT with a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"',
+    'QUIT',
+    'istio:15020:150000',
+    'Cannot read LASTSCRAPE_QUIT: "istio:15020:150000" must be istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535; 150000 is above the highest port, 65535',
   ],
   [
     'QUIT',
-    'quitquitquit',
-    `Cannot read LASTSCRAPE_QUIT: "quitquitquit" must be one of ${KINDS.targets.map(({ usage }) => `"${usage}"`).join(', ')}, "none"`,
+    'http://localhost:70000/quit',
+    'Cannot read LASTSCRAPE_QUIT: "http://localhost:70000/quit" must be an http: URL such as "http://localhost:9646/quitquitquit"; 70000 is above the highest port, 65535',
   ],
   ['QUIT', 'locust-exporter,none', 'Cannot read LASTSCRAPE_QUIT: "none" must be the only entry: "none" stops nothing'],
   [
@@ -190,16 +313,62 @@ test('readConfig() names all problems at once', () => {
   assert.equal(problems.length, 6);
 });
 
-test('readConfig() names the nearest variable for an unknown one, also when it is blank', () => {
-  const unknown = (name: string) => readProblems({ [name]: '' });
-  assert.deepEqual(unknown('LASTSCRAPE_POLLS'), [
-    'Cannot use LASTSCRAPE_POLLS: there is no such variable; did you mean LASTSCRAPE_POLL?',
-  ]);
-  assert.deepEqual(unknown('LASTSCRAPE_METRIC_URL'), [
-    'Cannot use LASTSCRAPE_METRIC_URL: there is no such variable; did you mean LASTSCRAPE_METRICS_URL?',
-  ]);
-  assert.ok((unknown(`LASTSCRAPE_${'X'.repeat(5_000)}`)[0]?.length ?? 999) < 200);
-  assert.deepEqual(unknown('OTHER_VARIABLE'), []);
+/** A variable of the environment, and what it may be meant for; empty: it is lastscrape's and near nothing; null: it is not lastscrape's. */
+const NAMES: readonly (readonly [string, string | null])[] = [
+  ['LASTSCRAPE_POLLS', 'LASTSCRAPE_POLL'],
+  ['LASTSCRAPE_URL', 'LASTSCRAPE_METRICS_URL'],
+  ['LASTSCRAPE_METRIC_URL', 'LASTSCRAPE_METRICS_URL'],
+  ['LASTSCRAPE_TIMEOUT', 'LASTSCRAPE_RUN_TIMEOUT, LASTSCRAPE_QUIT_TIMEOUT or LASTSCRAPE_START_TIMEOUT'],
+  ['LASTSCRAPE_ttl', 'LASTSCRAPE_TTL'],
+  ['LASTSCRAPE_', ''],
+  ['LASTSCRAPE_INTERVAL', ''],
+  ['LASTSCRAPE_XYZ', ''],
+  ['lastscrape_ttl', 'LASTSCRAPE_TTL'],
+  ['Lastscrape_Metrics_Url', 'LASTSCRAPE_METRICS_URL'],
+  ['lastscrape_tll', 'LASTSCRAPE_TTL'],
+  ['lastscrape.ttl', 'LASTSCRAPE_TTL'],
+  ['LASTSCRAPE-QUIT-TIMEOUT', 'LASTSCRAPE_QUIT_TIMEOUT'],
+  ['LASTSCRAPETTL', 'LASTSCRAPE_TTL'],
+  ['LAST_SCRAPE_TTL', 'LASTSCRAPE_TTL'],
+  ['LAST_SCRAPE_DONE_WHEN', 'LASTSCRAPE_DONE_WHEN'],
+  ['LASTSCRAP_TTL', 'LASTSCRAPE_TTL'],
+  ['LASTSCARPE_TTL', 'LASTSCRAPE_TTL'],
+  ['LASTSCRAPER_QUIT', 'LASTSCRAPE_QUIT'],
+  ['OTHER_VARIABLE', null],
+  ['TTL', null],
+  ['SCRAPE_TTL', null],
+  ['FASTSCRAPE_TTL', null],
+  ['LASTSHAPE_TTL', null],
+  ['LASTSCRAP_TLL', null],
+  ['LAST_SCRAPE_PORT', null],
+  ['LAST_SCRAPE_SERVICE_HOST', null],
+  ['LAST_SCRAPE_TTL_PORT', null],
+  ['LAST_SCRAPE_FOO', null],
+  ['LAST_TTL', null],
+  ['LASTSCRAPE', null],
+  ['lastscrape_xyz', null],
+  ['LS_COLORS', null],
+];
+for (const [name, meant] of NAMES) {
+  test(`readConfig() takes ${name} for ${meant === null ? "somebody else's" : meant || 'none of its variables'}, also when it is blank`, () => {
+    const advice = meant === '' ? 'no name is near; lastscrape --help lists them' : `did you mean ${meant}?`;
+    assert.deepEqual(
+      readProblems({ [name]: '' }),
+      meant === null ? [] : [`Cannot use ${name}: there is no such variable; ${advice}`],
+    );
+  });
+}
+
+test('readConfig() is short about a long name', () => {
+  assert.ok((readProblems({ [`LASTSCRAPE_${'X'.repeat(5_000)}`]: '' })[0]?.length ?? 999) < 200);
+});
+
+test('readConfig() names whoever is called otherwise by each of those names, and no two presets by one', () => {
+  const names = KINDS.targets.flatMap(({ usage, otherNames = [] }) => otherNames.map((name) => ({ usage, name })));
+  assert.ok(names.length > 15);
+  for (const { usage, name } of names.filter((each) => each.name !== each.usage)) {
+    assert.match(readProblems({ LASTSCRAPE_QUIT: name })[0] ?? '', new RegExp(`did you mean "${usage}"\\?$`), name);
+  }
 });
 
 test('readConfig() overlooks what Kubernetes makes from a Service named lastscrape', () => {
@@ -309,7 +478,7 @@ test('readConfig() takes names of containers for sidecars only', () => {
   assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'container:*' }), []);
   assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
     'Cannot read LASTSCRAPE_SIDECARS: "B" must be the name of a container such as "istio-proxy"',
-    'Cannot read LASTSCRAPE_SIDECARS: "" must be the name of a container such as "istio-proxy"',
+    'Cannot read LASTSCRAPE_SIDECARS: entry 4 of 4 is empty; must be left out, with its comma',
   ]);
 });
 

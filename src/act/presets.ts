@@ -1,6 +1,7 @@
 // The presets: programs that are known by name, a row each. A new one is a row here and rows of docs/targets.md.
 // What a row says of its program was measured (fixtures/recordings/quit-endpoints) or read where its comment says.
 
+import { describeHighPort, isPortNumber } from '../port-number.ts';
 import { type HttpAnswer, httpTarget } from './http-target.ts';
 import type { TargetKind } from './target.ts';
 
@@ -9,6 +10,8 @@ export type Preset = {
   readonly name: string;
   /** What its process is named, then those that it starts itself and that listen on ports of its service. */
   readonly programs: readonly [string, ...string[]];
+  /** What else people call it, or its container; its first program is known anyway. */
+  readonly otherNames: readonly string[];
   /** The flag with which it exits with 0 after TERM; null: none is known, or none is needed. */
   readonly exitZeroFlag: string | null;
   /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
@@ -37,6 +40,7 @@ export type Preset = {
 
 /** What most presets have. */
 const PLAIN = {
+  otherNames: [],
   exitZeroFlag: null,
   method: 'POST',
   path: '/quitquitquit',
@@ -61,6 +65,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'locust-exporter',
     programs: ['locust_exporter'],
+    otherNames: ['locust-metrics-exporter', 'exporter'],
     port: null,
     hints: { html: 'a locust_exporter before v0.5.0 has no /quitquitquit' },
   },
@@ -71,6 +76,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'istio',
     programs: ['pilot-agent', 'envoy'],
+    otherNames: ['istio-proxy'],
     port: 15020,
     servicePorts: [15000],
     needsMs: 5_000,
@@ -101,6 +107,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'linkerd',
     programs: ['linkerd2-proxy'],
+    otherNames: ['linkerd-proxy'],
     port: 4191,
     path: '/shutdown',
     flag: 'the annotation config.linkerd.io/proxy-admin-shutdown: enabled',
@@ -118,6 +125,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'cloud-sql-proxy',
     programs: ['cloud-sql-proxy'],
+    otherNames: ['cloudsql', 'cloud-sql', 'cloudsql-auth-proxy'],
     exitZeroFlag: '--exit-zero-on-sigterm',
     port: 9091,
     servicePorts: [5432, 3306, 1433],
@@ -130,6 +138,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'alloydb-proxy',
     programs: ['alloydb-auth-proxy'],
+    otherNames: ['alloydb'],
     exitZeroFlag: '--exit-zero-sigterm',
     port: 9091,
     servicePorts: [5432],
@@ -157,6 +166,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'consul-dataplane',
     programs: ['consul-dataplane', 'envoy'],
+    otherNames: ['consul', 'consul-connect'],
     port: 20600,
     path: '/graceful_shutdown',
     servicePorts: [19000],
@@ -175,6 +185,7 @@ export const PRESETS: readonly Preset[] = [
     ...PLAIN,
     name: 'vault-agent',
     programs: ['vault'],
+    otherNames: ['vault-proxy'],
     port: 8200,
     path: '/agent/v1/quit',
     flag: 'agent_api { enable_quit = true } in its listener, or the annotation vault.hashicorp.com/agent-enable-quit',
@@ -183,27 +194,37 @@ export const PRESETS: readonly Preset[] = [
     hints: { 400: 'the listener may speak TLS; this one must have tls_disable = true' },
   },
   { ...LIFECYCLE, name: 'prometheus', programs: ['prometheus'], port: 9090 },
-  { ...LIFECYCLE, name: 'pushgateway', programs: ['pushgateway'], port: 9091 },
+  { ...LIFECYCLE, name: 'pushgateway', programs: ['pushgateway'], otherNames: ['prometheus-pushgateway'], port: 9091 },
   // 0.31.0: without the flag there is no such path. GET is answered 200 and does nothing.
-  { ...LIFECYCLE, name: 'statsd-exporter', programs: ['statsd_exporter'], port: 9102, offStatus: 404 },
+  {
+    ...LIFECYCLE,
+    name: 'statsd-exporter',
+    programs: ['statsd_exporter'],
+    otherNames: ['statsd'],
+    port: 9102,
+    offStatus: 404,
+  },
 ];
 
 /** What the value of a header may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-const PORTS = /^(?::(\d{1,5}))?(?::(\d{1,5}))?$/;
+const PORTS = /^(?::(\d+))?(?::(\d+))?$/;
 
 /** The kind of target that a preset is: `NAME`, `NAME:PORT`, `NAME:PORT:SERVICE_PORT`. */
 export function presetKind(preset: Preset): TargetKind {
   const { name, method, path, needsMs, isMesh, flag } = preset;
   return {
     usage: name,
+    otherNames: [preset.programs[0], ...preset.otherNames],
     meaning: `\`${method} ${path}\` on ${preset.port === null ? 'the host and port of `LASTSCRAPE_METRICS_URL`' : `port ${preset.port}`}`,
     read(entry, { metricsUrl, version, env, pid, kill }) {
       if (entry !== name && !entry.startsWith(`${name}:`)) return null;
       const [match, port, servicePort] = PORTS.exec(entry.slice(name.length)) ?? [];
       if (match === undefined || !isPort(port) || !isPort(servicePort)) {
-        return { problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535` };
+        return {
+          problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535${describeHighPort(entry)}`,
+        };
       }
       const token = preset.token === null ? '' : (env[preset.token.variable]?.trim() ?? '');
       if (!HEADER_VALUE.test(token)) {
@@ -240,7 +261,7 @@ export function presetKind(preset: Preset): TargetKind {
 
 /** Absent is fine. */
 function isPort(digits: string | undefined): boolean {
-  return digits === undefined || (Number(digits) >= 1 && Number(digits) <= 65_535);
+  return digits === undefined || isPortNumber(digits);
 }
 
 function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {

@@ -44,6 +44,8 @@ export type TargetContext = {
 export type TargetKind = {
   /** How it is written, for messages: `locust-exporter`, `[METHOD ]URL`. */
   readonly usage: string;
+  /** What people call the program that it is the preset of; absent: it is no preset. */
+  readonly otherNames?: readonly string[];
   /** What it means, for `--help` and the README. */
   readonly meaning: string;
   /** Reads an entry; null where it is not of this kind, a problem says what it must be. */

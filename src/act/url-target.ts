@@ -1,5 +1,6 @@
 // `[METHOD ]URL`: any helper that ends by an HTTP request.
 
+import { describeHighPort } from '../port-number.ts';
 import { httpTarget } from './http-target.ts';
 import type { TargetKind } from './target.ts';
 
@@ -14,7 +15,7 @@ export const urlKind: TargetKind = {
     if (text === '') return null;
     const url = URL.parse(text);
     if (url === null || url.protocol !== 'http:') {
-      return { problem: 'an http: URL such as "http://localhost:9646/quitquitquit"' };
+      return { problem: `an http: URL such as "http://localhost:9646/quitquitquit"${describeHighPort(text)}` };
     }
     if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
     const headers = readAuthorization(url);
