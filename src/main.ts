@@ -27,7 +27,7 @@ import { tombstoneKind } from './observe/tombstone.ts';
 import { close, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run.ts';
 import { settleBefore } from './settle.ts';
 import { listenForSignals, type ReceivedSignals } from './signals.ts';
-import { COMMIT, VERSION } from './version.ts';
+import { COMMIT, REPORT_BUGS_TO, VERSION } from './version.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
 export const CONDITION_KINDS: readonly ConditionKind[] = [
@@ -43,13 +43,25 @@ export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), 
 
 export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
 
-const OPTIONS: readonly string[] = ['--check', '--version', '--help'];
+/** What the command line may be, by what people write. */
+const OPTIONS: ReadonlyMap<string, '--check' | '--version' | '--help'> = new Map([
+  ['--check', '--check'],
+  ['check', '--check'],
+  ['--version', '--version'],
+  ['-v', '--version'],
+  ['-V', '--version'],
+  ['version', '--version'],
+  ['--help', '--help'],
+  ['-h', '--help'],
+  ['help', '--help'],
+]);
 
 /** Runs lastscrape; never rejects. `kinds`: the tables above, others for tests. */
 export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
-  const [option = null] = argv;
-  if (argv.length > 1 || (option !== null && !OPTIONS.includes(option))) {
+  const [text = null] = argv;
+  const option = text === null ? null : OPTIONS.get(text);
+  if (argv.length > 1 || option === undefined) {
     host.stderr(
       `Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be empty, --check, --version or --help\n`,
     );
@@ -70,7 +82,7 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
 /** `--check`: tells what a run would do, or what is wrong; a signal ends it. */
 async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   const onBug = (error: unknown) => {
-    host.stderr(`Bug in lastscrape: please report it: ${describeError(error)}\n`);
+    host.stderr(`Bug in lastscrape: please report it ${REPORT_BUGS_TO}: ${describeError(error)}\n`);
     return EXIT.bug;
   };
   host.onUncaught(onBug);

@@ -27,7 +27,7 @@ import { buildPolicy } from './policy.ts';
 import { redactUrl } from './redact.ts';
 import { settleBefore } from './settle.ts';
 import type { ReceivedSignals } from './signals.ts';
-import { VERSION } from './version.ts';
+import { REPORT_BUGS_TO, VERSION } from './version.ts';
 
 /** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -129,7 +129,7 @@ export function reportBug(
 ): number {
   const summary = redactUrl(error instanceof Error ? error.message : String(error));
   const report = fitReport(buildBugReport(summary, VERSION));
-  log.write({ id: 'bug', fields: { error: describeError(error) } });
+  log.write({ id: 'bug', fields: { error: describeError(error), reportTo: REPORT_BUGS_TO } });
   const problem = writeReport(terminationLog, report);
   if (problem !== null) {
     log.write({ id: 'messageUnwritable', fields: { problem } });

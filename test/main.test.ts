@@ -55,6 +55,28 @@ test('the version is that of package.json', () => {
   assert.equal(VERSION, JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version);
 });
 
+test('main() takes an option by the names that people write', async () => {
+  for (const [starts, options] of [
+    [`lastscrape ${VERSION} (from source, Node 24.0.0)\n`, ['--version', '-v', '-V', 'version']],
+    ['lastscrape: holds', ['--help', '-h', 'help']],
+    ['The configuration is valid', ['--check', 'check']],
+  ] as const) {
+    for (const option of options) {
+      const { host, out } = openHost(SHORT, { argv: [option] });
+      assert.deepEqual(await main(host), { code: 0, isUrgent: false }, option);
+      assert.ok(out.stdout.startsWith(starts), option);
+    }
+  }
+  for (const argv of [['--verison'], ['-x'], [''], ['-h', '-v']]) {
+    const { host, out } = openHost(SHORT, { argv });
+    assert.equal((await main(host)).code, 64);
+    assert.equal(
+      out.stderr,
+      `Cannot read the command line: it is "${argv.join(' ')}"; must be empty, --check, --version or --help\n`,
+    );
+  }
+});
+
 test('main() writes the report as the last line and as the termination message', async () => {
   const { host, out } = openHost(SHORT);
   assert.deepEqual(await main(host), { code: 0, isUrgent: false });
@@ -182,13 +204,14 @@ test('main() tells of a bug while the configuration is read like of any other, a
       [JSON.parse(error).level, JSON.parse(error).msg],
       ['error', 'bug in lastscrape: please report it'],
     );
+    assert.match(JSON.parse(error).reportTo, /^in the issues of the repository /);
     const { outcome, exitCode, summary } = JSON.parse(readFileSync(messagePath, 'utf8'));
     assert.deepEqual([outcome, exitCode], ['bug', 70]);
     assert.equal(summary, 'Bug in lastscrape: Bug: http://***@localhost/ broke');
     assert.ok(!out.stdout.includes('hunter2'));
     const check = openHost({}, { env, argv: ['--check'] });
     assert.deepEqual(await main(check.host), { code: 70, isUrgent: true });
-    assert.match(check.out.stderr, /^Bug in lastscrape: please report it: /);
+    assert.match(check.out.stderr, /^Bug in lastscrape: please report it in the issues of .*: .*\n/);
   }
 });
 
