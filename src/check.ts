@@ -1,32 +1,39 @@
-// What this very pod shows of a configuration before anything is watched: entries that cannot work here, and what `--check` tells.
+// What this very pod shows of a configuration before anything is watched: entries that cannot work here, and what is odd.
 
-import { findTombstoneProblem } from './act/tombstone.ts';
 import type { Config, Misconfigured } from './config.ts';
 import type { LogEntry } from './decide/messages.ts';
 import { listTargetWarnings } from './decide/target-warnings.ts';
-import { formatLogEntry } from './help.ts';
-import { describeNamespace, findProcesses, readNamespace } from './procfs.ts';
+import { findProcesses, readNamespace } from './procfs.ts';
 
 /** Asks every entry whether it can work in this pod; null: each can, as far as it can be told. */
-export async function findEntryProblems({
-  conditions,
-  targets,
-  isExitZero,
-  terminationLog,
-}: Config): Promise<Misconfigured | null> {
+export async function findEntryProblems(config: Config): Promise<Misconfigured | null> {
+  const { isExitZero, terminationLog } = config;
+  const found = await listEntryProblems(config);
+  if (found.length === 0) return null;
+  const unreadable = found.map(({ variable }) => variable);
+  return { problems: found.map(formatEntryProblem), unreadable, isExitZero, terminationLog };
+}
+
+/** Why an entry cannot work in this pod. */
+export type EntryProblem = { readonly entry: string; readonly variable: string; readonly problem: string };
+
+/** Every entry that cannot work in this pod, in the order of the configuration. */
+export async function listEntryProblems({ conditions, targets }: Config): Promise<readonly EntryProblem[]> {
   const entries = [
-    ...conditions.map(({ text, check }) => ({ name: text, variable: 'LASTSCRAPE_DONE_WHEN', check })),
-    ...targets.map(({ name, check }) => ({ name, variable: 'LASTSCRAPE_QUIT', check })),
+    ...conditions.map(({ text, check }) => ({ entry: text, variable: 'LASTSCRAPE_DONE_WHEN', check })),
+    ...targets.map(({ name, check }) => ({ entry: name, variable: 'LASTSCRAPE_QUIT', check })),
   ];
-  const problems: string[] = [];
-  const unreadable: string[] = [];
-  for (const { name, variable, check } of entries) {
+  const problems: EntryProblem[] = [];
+  for (const { entry, variable, check } of entries) {
     const problem = (await check?.()) ?? null;
-    if (problem === null) continue;
-    problems.push(`Cannot use "${name}" of ${variable}: ${problem}`);
-    unreadable.push(variable);
+    if (problem !== null) problems.push({ entry, variable, problem });
   }
-  return problems.length === 0 ? null : { problems, unreadable, isExitZero, terminationLog };
+  return problems;
+}
+
+/** The problem as a message. */
+export function formatEntryProblem({ entry, variable, problem }: EntryProblem): string {
+  return `Cannot use "${entry}" of ${variable}: ${problem}`;
 }
 
 /** What is odd about the targets as a whole. */
@@ -36,7 +43,7 @@ export function listWarnings({ targets, conditions, quitTimeoutMs }: Config): re
 }
 
 /** Other lastscrapes that can be seen: in a process namespace that the pod's containers share. */
-async function findOthers(ownPid: number): Promise<readonly number[]> {
+export async function findOthers(ownPid: number): Promise<readonly number[]> {
   if ((await readNamespace(ownPid)) !== 'shared') return [];
   const found = await findProcesses('lastscrape', ownPid);
   return found.kind === 'found' ? found.processes.map(({ pid }) => pid) : [];
@@ -47,28 +54,4 @@ export async function warnOfOthers(ownPid: number): Promise<readonly LogEntry[]>
   const pids = await findOthers(ownPid);
   if (pids.length === 0) return [];
   return [{ id: 'otherLastscrape', fields: { pids } }];
-}
-
-/** What `--check` can tell of this very pod, a line each. */
-export async function inspectPod(config: Config, ownPid: number): Promise<readonly string[]> {
-  const { conditions, targets, tombstonePath } = config;
-  const entries = [
-    ...conditions.map(({ text, inspect }) => ({ name: text, inspect })),
-    ...targets.map(({ name, inspect }) => ({ name, inspect })),
-  ];
-  const lines = [`process namespace: ${await describeNamespace(ownPid)}`];
-  for (const { name, inspect } of entries) {
-    lines.push(...((await inspect?.()) ?? []).map((line) => `${name}: ${line}`));
-  }
-  const problem = tombstonePath === null ? null : await findTombstoneProblem(tombstonePath);
-  const others = await findOthers(ownPid);
-  const warnings = [
-    ...(problem === null ? [] : [problem]),
-    ...listWarnings(config).map(formatLogEntry),
-    // One of them may be what this very container runs, where `kubectl exec` started the check.
-    ...(others.length === 0
-      ? []
-      : [`lastscrape runs as PID ${others.join(', ')}: two in one pod count each other's polls as scrapes`]),
-  ];
-  return [...lines, ...warnings.map((warning) => `warning: ${warning}`)];
 }

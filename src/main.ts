@@ -4,7 +4,7 @@ import { PRESETS, presetKind } from './act/presets.ts';
 import { signalKind } from './act/signal-target.ts';
 import type { TargetKind } from './act/target.ts';
 import { urlKind } from './act/url-target.ts';
-import { findEntryProblems, inspectPod } from './check.ts';
+import { findEntryProblems } from './check.ts';
 import {
   type Kinds,
   type Misconfigured,
@@ -14,7 +14,7 @@ import {
   readReportSettings,
 } from './config.ts';
 import { EXIT } from './decide/report.ts';
-import { formatHelp, formatPlan } from './help.ts';
+import { formatHelp } from './help.ts';
 import type { Exit, Host } from './host.ts';
 import type { ConditionKind } from './observe/condition.ts';
 import { containerKind } from './observe/container.ts';
@@ -105,15 +105,18 @@ async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSign
     return EXIT.misconfigured;
   }
   const { config } = result;
-  const wrong = await findEntryProblems(config);
-  if (wrong !== null) {
-    host.stderr(`${wrong.problems.join('\n')}\n`);
-    return EXIT.misconfigured;
+  const [{ inspect, findSurroundings }, { formatPlan }] = await Promise.all([
+    import('./inspect.ts'),
+    import('./plan.ts'),
+  ]);
+  const found = await inspect(config, findSurroundings(host.env, host.pid), signal);
+  const isUsable = found.problems.length === 0;
+  // After a signal nobody wants it any more.
+  if (!signal.aborted) {
+    host.stdout(formatPlan(config, found));
+    if (!isUsable) host.stderr(`${found.problems.join('\n')}\n`);
   }
-  const found = await inspectPod(config, host.pid);
-  // Nobody wants it any more.
-  if (!signal.aborted) host.stdout(formatPlan(config, found));
-  return EXIT.done;
+  return isUsable ? EXIT.done : EXIT.misconfigured;
 }
 
 async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {

@@ -83,6 +83,17 @@ export async function describeNamespace(ownPid: number): Promise<string> {
   }
 }
 
+/** Whether another process with the name of this one can be seen, PID 1 included: it may be the lastscrape of this container. */
+export async function isRunningBeside(ownPid: number): Promise<boolean> {
+  if (ownPid === 1 || (await readNamespace(ownPid)) === 'node') return false;
+  const own = await readStat(ownPid);
+  const first = await readStat(1);
+  if (typeof own === 'string') return false;
+  if (typeof first !== 'string' && first.comm === own.comm) return true;
+  const found = await findProcesses(own.comm, ownPid);
+  return found.kind === 'found' && found.processes.length > 0;
+}
+
 /**
  * The running processes named `name`: their comm, or the base name of their argv[0]. Never PID 1, which with a shared
  * namespace is the pause process of the pod, and never lastscrape itself. A zombie does not run.

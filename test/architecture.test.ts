@@ -73,12 +73,36 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: ['config-values', 'config-advice', 'redact', 'decide', 'type observe', 'type act', 'type parse-result'],
     why: 'the kinds come in as a parameter',
   },
-  help: { parts: ['config', 'config-values', 'decide', 'redact'], why: 'it prints the table of variables' },
+  help: { parts: ['config', 'decide'], why: 'it prints the table of variables' },
   host: { parts: ['type config'], why: 'what it is made of is up to bin' },
   signals: { parts: ['type host', 'type loop'], why: 'it hears signals, and what they mean is decided elsewhere' },
   check: {
-    parts: ['act', 'decide', 'help', 'procfs', 'type config'],
+    parts: ['decide', 'procfs', 'type config'],
     why: 'it asks what the entries of a configuration say of this pod, and changes nothing',
+  },
+  inspect: {
+    parts: [
+      'act',
+      'check',
+      'help',
+      'observe',
+      'odd-settings',
+      'procfs',
+      'redact',
+      'version',
+      'type config',
+      'type decide',
+      'type plan',
+    ],
+    why: 'it looks at what a run would go by, and changes nothing',
+  },
+  'odd-settings': {
+    parts: ['config-values', 'decide', 'redact', 'type config'],
+    why: 'what is odd is told by the configuration and by what answered',
+  },
+  plan: {
+    parts: ['config-values', 'decide', 'redact', 'type config'],
+    why: 'it prints a configuration and what was found, whoever found it',
   },
   run: {
     parts: [
@@ -143,6 +167,8 @@ test('decide, wire and config are pure', () => {
       'nearest-name',
       'parse-result',
       'port-number',
+      'odd-settings',
+      'plan',
       'redact',
       'help',
       'log',

@@ -28,7 +28,8 @@ test('a run and --check warn of another lastscrape that they can see', { skip },
   assert.deepEqual([code, warnings.length, warnings[0]?.['level']], [0, 1, 'warn']);
   const [pid] = (warnings[0]?.['pids'] ?? []) as readonly number[];
   assert.ok(pid !== undefined && pid > 1);
-  const { stdout } = await namespace.watch(SHORT, { args: ['--check'] }).ended;
+  const inPod = { ...SHORT, KUBERNETES_SERVICE_HOST: '127.0.0.1' };
+  const { stdout } = await namespace.watch(inPod, { args: ['--check'] }).ended;
   const line = `warning: lastscrape runs as PID ${pid}: two in one pod count each other's polls as scrapes`;
   assert.ok(stdout.includes(line), stdout);
   const hidden = await namespace.watch(SHORT, { isAlone: true }).ended;

@@ -149,9 +149,10 @@ test('main() reports what cannot work in this pod like a wrong configuration, al
   assert.deepEqual([message.outcome, message.exitCode], ['misconfigured', 78]);
   const zero = openHost({ ...env, LASTSCRAPE_EXIT_ZERO: 'true' });
   assert.equal((await main(zero.host)).code, 0);
-  const check = openHost(env, { argv: ['--check'] });
+  const check = openHost({ ...env, KUBERNETES_SERVICE_HOST: '127.0.0.1' }, { argv: ['--check'] });
   assert.equal((await main(check.host)).code, 78);
-  assert.equal(check.out.stdout, '');
+  assert.deepEqual(check.out.stderr.trimEnd().split('\n'), problems);
+  assert.match(check.out.stdout, /^ {2}process:main: cannot work in this pod: see the end$/m);
 });
 
 test('main() exits with 0 where the sidecars of an entry that cannot work are left over', async () => {
@@ -263,7 +264,7 @@ test('main() gives a check up at the first signal', async () => {
   for (const part of ['check', 'inspect'] as const) {
     let send = (_: SignalName): void => {};
     const { host, out } = openHost(
-      { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:' },
+      { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', KUBERNETES_SERVICE_HOST: '127.0.0.1' },
       {
         argv: ['--check'],
         onSignal: (listener) => {

@@ -15,7 +15,7 @@ const skip = gateNamespaces('test/procfs.test.ts');
 
 /** What --check says of the process of that name. */
 async function findByCheck(namespace: PidNamespace, name: string, uid?: number): Promise<string> {
-  const env = { LASTSCRAPE_DONE_WHEN: `process:${name}` };
+  const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_DONE_WHEN: `process:${name}` };
   const { code, stdout, stderr } = await namespace.watch(env, { args: ['--check'], ...(uid && { uid }) }).ended;
   assert.equal(code, 0, stderr);
   const [, found = ''] = new RegExp(`^  process:${name}: (.*)$`, 'm').exec(stdout) ?? [];
@@ -31,8 +31,8 @@ function readZombieChild(pid: number): Promise<string> {
   });
 }
 
-const RUNS = 'runs as PID N';
-const NONE = 'no such process runs';
+const RUNS = 'alive (runs as PID N)';
+const NONE = 'done, or not started yet (no such process runs)';
 
 test('findProcesses() matches comm and the base name of argv[0], cut as the kernel cuts it', { skip }, async () => {
   await using namespace = await openPidNamespace();
@@ -94,10 +94,10 @@ ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)`
 test('findProcesses() does not know what a /proc with hidepid hides', { skip }, async () => {
   await using namespace = await openPidNamespace({ isHiding: true });
   await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
-  assert.match(await findByCheck(namespace, 'tail'), /^unknown: .*hidepid/);
+  assert.match(await findByCheck(namespace, 'tail'), /^unknown \(.*hidepid/);
   assert.equal(
     await findByCheck(namespace, 'tail', 1000),
-    'unknown: /proc does not show PID N (is it mounted with hidepid?)',
+    'unknown (/proc does not show PID N (is it mounted with hidepid?))',
   );
 });
 
@@ -118,9 +118,10 @@ const INIT = ['sh', '-c', '"$@"; exit $?', 'sh'];
 test('readNamespace() is not misled by an init or a shell that starts lastscrape', { skip }, async () => {
   await using namespace = await openPidNamespace();
   for (const init of [INIT, [...INIT, ...INIT]]) {
-    const alone = await namespace.watch({}, { args: ['--check'], isAlone: true, init }).ended;
+    const processes = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_QUIT: 'signal:tail' };
+    const alone = await namespace.watch(processes, { args: ['--check'], isAlone: true, init }).ended;
     assert.match(alone.stdout, /^ {2}process namespace: not shared/m, alone.stderr);
-    const beside = await namespace.watch({}, { args: ['--check'], init }).ended;
+    const beside = await namespace.watch(processes, { args: ['--check'], init }).ended;
     assert.match(beside.stdout, /^ {2}process namespace: shared/m, beside.stderr);
   }
   const env = { LASTSCRAPE_DONE_WHEN: 'process:tail', LASTSCRAPE_START_TIMEOUT: '1ms' };
@@ -139,7 +140,8 @@ test('readNamespace() knows the container of a lastscrape that runs there alread
   await first.said('watching');
   const pid = readFileSync(`/proc/${first.child.pid}/task/${first.child.pid}/children`, 'utf8').trim();
   const exec = ['nsenter', `--pid=/proc/${pid}/ns/pid`, `--mount=/proc/${pid}/ns/mnt`, ...COMMAND];
-  const { stdout } = await startWatcher(env, ['--check'], exec).ended;
+  const inPod = { ...env, KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_QUIT: 'signal:tail' };
+  const { stdout } = await startWatcher(inPod, ['--check'], exec).ended;
   assert.match(stdout, /^ {2}process namespace: not shared/m);
 });
 
@@ -149,6 +151,7 @@ test('findNamespaceProblem() names the namespace of one container, and that of t
       LASTSCRAPE_DONE_WHEN: 'process:nginx',
       LASTSCRAPE_QUIT: 'signal:nginx',
       LASTSCRAPE_START_TIMEOUT: '1ms',
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
       PATH: process.env['PATH'] ?? '',
     };
     const node = await startWatcher(env, args).ended;

@@ -29,6 +29,8 @@ export type HttpTargetOptions = {
   readonly programs?: readonly string[];
   /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
   readonly flag?: string | null;
+  /** What must be set on it so that it quits, whether or not that can be seen. Default: nothing that is known. */
+  readonly needed?: string | null;
   /** How long it may take to go. Default: 0, it refuses within 100 ms. */
   readonly needsMs?: number;
   /** It is a mesh's proxy: it carries scrapes and reports. Default: false. */
@@ -42,7 +44,18 @@ export type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
 
 /** A target that is asked at a URL. */
 export function httpTarget(options: HttpTargetOptions): Target {
-  const { name, method, url, version, hint, servicePorts = [], flag = null, needsMs = 0, isMesh = false } = options;
+  const {
+    name,
+    method,
+    url,
+    version,
+    hint,
+    servicePorts = [],
+    flag = null,
+    needed = flag,
+    needsMs = 0,
+    isMesh = false,
+  } = options;
   const request = `${method} ${redactUrl(url.href)}`;
   const quitPort = Number(url.port || 80);
   const headers: Record<string, string> = {
@@ -67,6 +80,10 @@ export function httpTarget(options: HttpTargetOptions): Target {
     request,
     needsMs,
     isMesh,
+    outsidePod: {
+      why: "these are not the pod's ports",
+      need: `it must listen on ${url.hostname}:${quitPort}${needed === null ? '' : `, and needs ${needed}`}`,
+    },
     async ask(timeoutMs, signal) {
       const startedAtMs = performance.now();
       // A connection of its own: one that a quitting server closes must not be taken for the next request.

@@ -250,6 +250,7 @@ export function presetKind(preset: Preset): TargetKind {
           servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
           // An open quit port shows that the flag is set, where it would be closed without.
           flag: preset.offStatus === null ? null : flag,
+          needed: flag,
           needsMs,
           isMesh,
           hint: (answer) => findHint(preset, answer),

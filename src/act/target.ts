@@ -25,6 +25,10 @@ export type Target = {
   readonly hint: (answer: Answer | null) => string;
   /** Finds out once, before anything is watched, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
   readonly check?: () => Promise<string | null>;
+  /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
+  readonly outsidePod?: { readonly why: string; readonly need: string };
+  /** It goes by the processes of the pod. Default: false. */
+  readonly usesProcesses?: boolean;
   /** What `--check` can tell of it in this very pod, a line each; never asks it to end, never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
 };

@@ -1,7 +1,8 @@
 // Writes the termination message: a file that the kubelet reads when the container ends, mounted into it, so it is
 // rewritten in place and never renamed. Written only into a regular file, and never blocking.
 
-import { closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
+import { accessSync, closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /** An old text of ours is shorter than this; a longer file is somebody else's. */
 const OLD_TEXT_MAX_BYTES = 4_096;
@@ -22,6 +23,19 @@ export function writeTerminationMessage(path: string, isChosen: boolean, text: s
     } finally {
       closeSync(file);
     }
+    return null;
+  } catch (error) {
+    return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
+  }
+}
+
+/** Why no message can be written there, as the file and its folder show; or null. Writes nothing. */
+export function findMessageProblem(path: string, isChosen: boolean): string | null {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined && !isChosen) return `${path} is not there: the report goes to the log alone`;
+    if (stats !== undefined && !stats.isFile()) return `Cannot write ${path}: it is no regular file`;
+    accessSync(stats === undefined ? dirname(path) : path, constants.W_OK);
     return null;
   } catch (error) {
     return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;

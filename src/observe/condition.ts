@@ -57,6 +57,10 @@ export type Condition = {
   readonly check?: () => Promise<string | null>;
   /** What `--check` can tell of it in this very pod, a line each. Never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
+  /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
+  readonly outsidePod?: { readonly why: string; readonly need: string };
+  /** It goes by the processes of the pod. Default: false. */
+  readonly usesProcesses?: boolean;
 };
 
 /** A kind of condition, `NAME:ARGUMENT` in DONE_WHEN. */

@@ -45,6 +45,7 @@ function makeCondition(argument: string, { pod, names: sidecars }: ConditionCont
   return {
     text: `container:${argument}`,
     metricName: null,
+    outsidePod: { why: 'there is no API server to ask', need: 'a Role must let its service account get pods' },
     waitsForAll: argument === '*' && sidecars.length === 0,
     async observe({ signal }) {
       const reader = await pod.open();

@@ -1,6 +1,7 @@
 // `file:PATH`: main is done when PATH exists. A missing file proves that main is alive, and one that exists that it was:
 // main makes it at its end. An emptyDir is empty when a pod starts.
 
+import { dirname } from 'node:path';
 import { stat } from '../files.ts';
 import { prepareThreadCall } from '../thread-call.ts';
 import type { Condition, ConditionKind } from './condition.ts';
@@ -22,6 +23,10 @@ function makeCondition(path: string): Condition {
   return {
     text: `file:${path}`,
     metricName: null,
+    outsidePod: {
+      why: "main's files are not here",
+      need: `main and lastscrape must mount the same volume at ${dirname(path)}`,
+    },
     async observe({ signal }) {
       const result = await findFile({ timeoutMs: FILE_TIMEOUT_MS, signal });
       if (result.kind === 'pending') return describePendingCall(what, result.why, signal.aborted);

@@ -17,6 +17,7 @@ export const metricKind: ConditionKind = {
       value: {
         text: `metric:${name}`,
         metricName: name,
+        outsidePod: { why: 'no exporter here serves it', need: 'the exporter must serve it' },
         async observe({ exporter }) {
           const reading = exporter.metric(name);
           if (reading.kind === 'unknown') return { kind: 'unknown', why: `${name} unknown: ${reading.why}` };

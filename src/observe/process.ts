@@ -26,6 +26,8 @@ function makeCondition(name: string, ownPid: number): Condition {
   return {
     text: `process:${name}`,
     metricName: null,
+    usesProcesses: true,
+    outsidePod: { why: "these are not the pod's processes", need: 'shareProcessNamespace: true must be in its spec' },
     async observe({ signal }) {
       const result = await find({ timeoutMs: PROC_TIMEOUT_MS, signal });
       if (result.kind === 'pending') return { kind: 'blind', why: `${what} unknown: ${result.why}` };

@@ -2,7 +2,7 @@
 // pkg/tombstone): `Born` is written just after main started, `Died` and `ExitCode` when it ended; a restart writes the file
 // anew with `Born` alone. The file is truncated and then written, so a reader may see it empty.
 
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type { ConditionObservation } from '../decide/model.ts';
 import { readFile, stat } from '../files.ts';
 import { prepareThreadCall } from '../thread-call.ts';
@@ -28,6 +28,10 @@ function makeCondition(path: string): Condition {
   return {
     text: `tombstone:${path}`,
     metricName: null,
+    outsidePod: {
+      why: 'the graveyard of kubexit is not here',
+      need: `main and lastscrape must mount the same volume at ${dirname(path)}`,
+    },
     async observe({ signal }) {
       const result = await readTombstone({ timeoutMs: FILE_TIMEOUT_MS, signal });
       if (result.kind === 'pending') return describePendingCall(what, result.why, signal.aborted);

@@ -145,7 +145,8 @@ test('--check names the processes and signals none', { skip }, async () => {
   await using namespace = await openPidNamespace();
   const tail = await namespace.start(TAIL, { uid: WATCHER_UID, comm: 'tail' });
   const env = { ...QUIT, LASTSCRAPE_QUIT: 'signal:tail, signal:INT:cloud-sql-proxy, signal:vault' };
-  const { code, stdout } = await namespace.watch(env, { args: ['--check'] }).ended;
+  const inPod = { ...env, KUBERNETES_SERVICE_HOST: '127.0.0.1' };
+  const { code, stdout } = await namespace.watch(inPod, { args: ['--check'] }).ended;
   assert.equal(code, 0);
   assert.match(stdout, /^ {2}signal:tail: runs as PID \d+, and may be signalled$/m);
   assert.match(stdout, /^ {2}signal:tail: TERM leaves exit code 143 /m);

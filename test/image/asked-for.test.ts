@@ -1,6 +1,7 @@
-// What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, nor for the
-// API client and TLS of `container:`, and nobody for modules of Node that have a stand-in or a wrapper because of what they cost
-// (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's own coverage says which modules of it ran.
+// What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, for the
+// API client and TLS of `container:`, nor for what only `--check` looks at and prints, and nobody for modules of Node that have
+// a stand-in or a wrapper because of what they cost (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's own coverage
+// says which modules of it ran.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +21,9 @@ const BUNDLE = [
   join(DIST, 'bundle.cjs'),
 ];
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
-const LAZY = ['src/net/dial-tls.ts', 'src/observe/pod-reader.ts', 'src/wire/pod-status.ts', 'text:yaml'];
+const API_CLIENT = ['src/net/dial-tls.ts', 'src/observe/pod-reader.ts', 'src/wire/pod-status.ts'];
+const CHECK = ['src/inspect.ts', 'src/odd-settings.ts', 'src/plan.ts'];
+const LAZY = [...API_CLIENT, ...CHECK, 'text:yaml'];
 /** Modules of Node that nothing loads but undici or a careless import. */
 const DEAR = ['assert', 'http', 'http2', 'internal/fs/promises', 'tls'];
 const DIED = 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n';
@@ -44,7 +47,10 @@ type Run = Pick<Ended, 'code' | 'report'> & {
 };
 
 /** Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the tombstone of main. */
-async function run(conditions: (masterPort: number, tombstone: string) => string): Promise<Run> {
+async function run(
+  conditions: (masterPort: number, tombstone: string) => string,
+  args: readonly string[] = [],
+): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-asked-for-'));
   await using pod = await openPod();
   const tombstone = join(folder, 'main');
@@ -56,7 +62,7 @@ async function run(conditions: (masterPort: number, tombstone: string) => string
     LASTSCRAPE_SCRAPES: '0',
     NODE_V8_COVERAGE: coverage,
   };
-  const watcher = startWatcher(env, [], BUNDLE);
+  const watcher = startWatcher(env, args, BUNDLE);
   const running = watcher.said('main is running').then(() => {
     writeFileSync(tombstone, DIED);
     pod.locust.kill();
@@ -98,5 +104,10 @@ test('the bundle loads the YAML reader for tombstone:, reads with it, and nothin
 test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {
   const { code, ran, dear } = await run(() => 'container:load');
   assert.equal(code, 78, 'this machine is no pod');
-  assert.deepEqual([listLazy(ran), dear], [LAZY.filter((name) => name.startsWith('src/')), ['tls']]);
+  assert.deepEqual([lazyOf(ran), dear], [API_CLIENT, ['tls']]);
+});
+
+test('the bundle loads what --check looks at for --check, and no more', { skip }, async () => {
+  const { code, ran, dear } = await run((port) => `metric:locust_up,port:${port}`, ['--check']);
+  assert.deepEqual([code, lazyOf(ran), dear], [0, CHECK, []]);
 });

@@ -52,10 +52,13 @@ test('a watcher in a namespace of its own says what is missing in the spec of th
     stderr,
     `Cannot use "process:tail" of LASTSCRAPE_DONE_WHEN: ${why}\nCannot use "signal:INT:tail" of LASTSCRAPE_QUIT: ${why}\n`,
   );
-  const plain = await namespace.watch({}, { args: ['--check'], isAlone: true }).ended;
+  const inPod = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_QUIT: 'signal:tail' };
+  const plain = await namespace.watch(inPod, { args: ['--check'], isAlone: true }).ended;
   assert.match(plain.stdout, /^ {2}process namespace: not shared \(PID 1 is lastscrape, or started it\)/m);
-  const shared = await namespace.watch({}, { args: ['--check'] }).ended;
+  const shared = await namespace.watch(inPod, { args: ['--check'] }).ended;
   assert.match(shared.stdout, /^ {2}process namespace: shared; PID 1 is "sleep"$/m);
+  const other = await namespace.watch({ KUBERNETES_SERVICE_HOST: '127.0.0.1' }, { args: ['--check'] }).ended;
+  assert.doesNotMatch(other.stdout, /namespace/, 'no entry goes by it');
 });
 
 test('a watcher that a /proc with hidepid shows nothing is blind, and says what to do', { skip }, async () => {

@@ -272,6 +272,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
       const list = [`pushgateway:${port}`, `envoy:${fixture.place.quitPort}:${fixture.place.servicePort}`];
       const check = fixture.run('--check', [
         'env',
+        'KUBERNETES_SERVICE_HOST=127.0.0.1',
         `LASTSCRAPE_QUIT=${list.toReversed()}`,
         ...programs.watcher,
         '--check',

@@ -1,16 +1,25 @@
-// `npm run golden`: writes the outputs of the golden transcripts anew. Read the diff before you commit it.
+// `npm run golden`: writes the outputs of the golden transcripts and of --check anew. Read the diff before you commit it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playTranscript } from '../decide/transcript.ts';
+import { playCheck } from '../support/check-fixture.ts';
 
-const folder = new URL('../../fixtures/transcripts/', import.meta.url);
-let changedCount = 0;
-for (const name of readdirSync(folder).filter((file) => file.endsWith('.txt'))) {
-  const before = readFileSync(new URL(name, folder), 'utf8');
-  const after = playTranscript(before);
-  if (after === before) continue;
-  changedCount++;
-  writeFileSync(new URL(name, folder), after);
-  console.log(`rewritten: ${name}`);
+/** What writes the fixtures of a folder anew. */
+const FOLDERS: Readonly<Record<string, (fixture: string) => string | Promise<string>>> = {
+  transcripts: playTranscript,
+  check: playCheck,
+};
+
+for (const [folderName, play] of Object.entries(FOLDERS)) {
+  const folder = new URL(`../../fixtures/${folderName}/`, import.meta.url);
+  let changedCount = 0;
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.txt'))) {
+    const before = readFileSync(new URL(name, folder), 'utf8');
+    const after = await play(before);
+    if (after === before) continue;
+    changedCount++;
+    writeFileSync(new URL(name, folder), after);
+    console.log(`rewritten: ${name}`);
+  }
+  console.log(`${changedCount} of fixtures/${folderName} changed`);
 }
-console.log(`${changedCount} transcripts changed`);

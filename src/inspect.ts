@@ -1,0 +1,211 @@
+// What `--check` looks at: the exporter, every condition, every target, the files that are written, and what is odd. It asks
+// nobody to end, and writes nothing. Imported only for `--check`.
+
+import { existsSync } from 'node:fs';
+import type { Target } from './act/target.ts';
+import { findMessageProblem } from './act/termination-message.ts';
+import { findTombstoneProblem } from './act/tombstone.ts';
+import { findOthers, formatEntryProblem, listEntryProblems, listWarnings } from './check.ts';
+import type { Config, Environment, TerminationLog } from './config.ts';
+import type { ConditionObservation } from './decide/model.ts';
+import { formatLogEntry } from './help.ts';
+import type { Condition, ExporterReading } from './observe/condition.ts';
+import { type Exporter, NOT_READ, openExporter } from './observe/exporter.ts';
+import { listOddSettings } from './odd-settings.ts';
+import type { Findings } from './plan.ts';
+import { describeNamespace, isRunningBeside } from './procfs.ts';
+import { redactUrl } from './redact.ts';
+import { VERSION } from './version.ts';
+
+/** What is around the process that checks. */
+export type Surroundings = {
+  readonly env: Environment;
+  /** It runs in a pod of Kubernetes. */
+  readonly isPod: boolean;
+  readonly openExporter: (url: URL, metricNames: readonly string[], version: string) => Exporter;
+  readonly describeNamespace: () => Promise<string>;
+  /** A lastscrape that may hold the pod runs in this very container, or can be seen beside it. */
+  readonly isRunningBeside: () => Promise<boolean>;
+  /** PIDs of others that can be seen in a shared process namespace. */
+  readonly findOthers: () => Promise<readonly number[]>;
+  /** Why the file cannot be written; null: it can. */
+  readonly findMessageProblem: (log: TerminationLog) => string | null;
+  readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
+};
+
+/** The marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files in most. */
+const POD_VARIABLE = 'KUBERNETES_SERVICE_HOST';
+const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
+
+/** The surroundings of this very process. */
+export function findSurroundings(env: Environment, ownPid: number): Surroundings {
+  return {
+    env,
+    isPod: (env[POD_VARIABLE] ?? '') !== '' || POD_FILES.some((path) => existsSync(path)),
+    openExporter,
+    describeNamespace: () => describeNamespace(ownPid),
+    isRunningBeside: () => isRunningBeside(ownPid),
+    findOthers: () => findOthers(ownPid),
+    findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
+    findTombstoneProblem,
+  };
+}
+
+type Line = Findings['lines'][number];
+
+/** The problem itself is printed with the others. */
+const CANNOT = 'cannot work in this pod: see the end';
+
+/** Looks at everything that the configuration names. `signal` ends it early; never rejects but on a bug. */
+export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
+  const { isPod } = surroundings;
+  const { conditions, targets, isExporterRead } = config;
+  const problems = isPod ? await listEntryProblems(config) : [];
+  const isWrong = (entry: string) => problems.some((problem) => problem.entry === entry);
+
+  const observed = new Map<Condition, ConditionObservation>();
+  const observe = async (exporter: ExporterReading, wanted: (condition: Condition) => boolean) => {
+    for (const condition of conditions.filter((each) => wanted(each) && !isWrong(each.text))) {
+      observed.set(condition, await condition.observe({ exporter, signal }));
+    }
+  };
+  await observe(NOT_READ, ({ metricName }) => isPod && metricName === null);
+  // The GET of a check counts as a scrape by others: it must not end a hold.
+  const mayHold = [...observed.values()].every(({ kind }) => kind !== 'alive');
+  const isLeftAlone = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
+  const exporter = isLeftAlone || !isExporterRead ? null : await readExporter(config, surroundings, signal);
+  if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
+
+  const lines: Line[] = isExporterRead ? [describeExporter(config, exporter, isPod)] : [];
+  if (isPod && usesProcesses(config)) {
+    lines.push({ name: 'process namespace', text: await surroundings.describeNamespace() });
+  }
+  for (const condition of conditions) {
+    const { text: name } = condition;
+    const text = isWrong(name) ? CANNOT : await describeCondition(condition, observed.get(condition), isPod);
+    lines.push({ name, text });
+  }
+  for (const target of targets) {
+    const { name } = target;
+    const texts = isWrong(name) ? [CANNOT] : await describeTarget(target, isPod);
+    lines.push(...texts.map((text) => ({ name, text })));
+  }
+  const files = await describeFiles(config, surroundings, signal);
+  const odd = listOddSettings({
+    config,
+    isSet: (name) => (surroundings.env[name] ?? '').trim() !== '',
+    exporter: isPod ? (exporter?.observation ?? null) : null,
+  });
+  const pids = isPod ? await surroundings.findOthers() : [];
+  const warnings = [
+    ...files.warnings,
+    ...odd.map(({ text }) => text),
+    ...listWarnings(config).map(formatLogEntry),
+    // One of them may be what this very container runs, where `kubectl exec` started the check.
+    ...(pids.length === 0
+      ? []
+      : [`lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`]),
+  ];
+  return { isPod, lines: [...lines, ...files.lines], warnings, problems: problems.map(formatEntryProblem) };
+}
+
+async function readExporter(
+  { conditions, metricsUrl }: Config,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<ExporterReading> {
+  const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
+  const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION);
+  try {
+    return await exporter.read(signal);
+  } finally {
+    await exporter.close();
+  }
+}
+
+/** null: it was not read, so that it counts no scrape. */
+function describeExporter({ metricsUrl }: Config, reading: ExporterReading | null, isPod: boolean): Line {
+  const name = redactUrl(metricsUrl.href);
+  if (reading === null) {
+    return { name, text: 'not read: a lastscrape runs here that may hold the pod, and would take it for a scrape' };
+  }
+  const { observation } = reading;
+  if (observation.kind === 'answered') {
+    const { scrapes } = observation;
+    const counter = scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`;
+    return { name, text: `HTTP 200, ${counter}` };
+  }
+  const why = observation.kind === 'failed' ? observation.why : 'nothing listens there';
+  if (isPod)
+    return {
+      name,
+      text: `${why}: ${why.startsWith('HTTP ') ? 'is the path right' : 'not started yet, or elsewhere'}?`,
+    };
+  return { name, text: describeOutside({ why, need: 'the exporter must answer there' }) };
+}
+
+async function describeCondition(
+  { metricName, inspect: inspectCondition, outsidePod }: Condition,
+  observation: ConditionObservation | undefined,
+  isPod: boolean,
+): Promise<string> {
+  // A metric can be seen anywhere, by way of kubectl port-forward for example.
+  const isSeen = metricName !== null && observation !== undefined && observation.kind !== 'unknown';
+  if (!isPod && !isSeen) return describeOutside(outsidePod);
+  const inspected = async (text: string) => ((await inspectCondition?.()) ?? [text]).join(', ');
+  switch (observation?.kind) {
+    case 'alive':
+      return `alive (${await inspected(observation.seen)})`;
+    case 'done':
+      return `${observation.provesWasAlive ? 'done' : 'done, or not started yet'} (${await inspected(observation.seen)})`;
+    case 'notStarted':
+      return `not started yet (${await inspected(observation.why)})`;
+    case 'unknown':
+    case 'blind':
+      // It says of itself what is unknown, for a log.
+      return `unknown (${observation.why.replace(/^.*? unknown: /, '')})`;
+    default:
+      return 'not read';
+  }
+}
+
+async function describeTarget(
+  { inspect: inspectTarget, outsidePod }: Target,
+  isPod: boolean,
+): Promise<readonly string[]> {
+  return isPod ? ((await inspectTarget?.()) ?? []) : [describeOutside(outsidePod)];
+}
+
+/** The files that a run writes. */
+async function describeFiles(
+  { terminationLog, tombstonePath }: Config,
+  { isPod, ...surroundings }: Surroundings,
+  signal: AbortSignal,
+): Promise<{ readonly lines: readonly Line[]; readonly warnings: readonly string[] }> {
+  const lines: Line[] = [];
+  const warnings: string[] = [];
+  const add = (name: string, problem: string | null, need: string) => {
+    if (problem === null) lines.push({ name, text: 'can be written' });
+    else if (isPod) warnings.push(problem);
+    else lines.push({ name, text: describeOutside({ why: 'it is not here', need }) });
+  };
+  add(
+    terminationLog.path,
+    surroundings.findMessageProblem(terminationLog),
+    terminationLog.isChosen ? 'its folder must be writable' : 'the kubelet mounts it',
+  );
+  if (tombstonePath !== null) {
+    const problem = await surroundings.findTombstoneProblem(tombstonePath, signal);
+    add(tombstonePath, problem, 'its folder, the graveyard, must be mounted');
+  }
+  return { lines, warnings };
+}
+
+function usesProcesses({ conditions, targets }: Config): boolean {
+  return [...conditions, ...targets].some((entry) => entry.usesProcesses === true);
+}
+
+function describeOutside(outside: { readonly why: string; readonly need: string } | undefined): string {
+  const { why, need } = outside ?? { why: 'this is no pod', need: 'it must be there' };
+  return `not checked here, because ${why}; in the pod, ${need}`;
+}

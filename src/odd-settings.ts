@@ -1,0 +1,91 @@
+// What is allowed and odd in a configuration, for `--check`: one rule a row. Pure. Warns only: what is set is done as it is set.
+
+import type { Config } from './config.ts';
+import { formatDuration } from './config-values.ts';
+import { type ExporterObservation, hasHold } from './decide/model.ts';
+import { redactUrl } from './redact.ts';
+
+/** What a rule goes by. */
+export type OddContext = {
+  readonly config: Config;
+  /** The user set the variable; else its default counts. */
+  readonly isSet: (name: string) => boolean;
+  /** The exporter as it answered; null: nobody asked it, or not where it will be. */
+  readonly exporter: ExporterObservation | null;
+};
+
+/** A rule: what is odd, and what to do; null where nothing is. */
+type Rule = (context: OddContext) => string | null;
+
+/** Kubernetes stops a pod after 30 s (documentation, "Pod Lifecycle"); 5 s of them are for what does not end in time. */
+const USUAL_GRACE_MS = 25_000;
+const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
+
+/** A new rule is a row here, and one of the table in its test. */
+export const ODD_SETTINGS = {
+  metricsUrlWithoutPath: ({ config: { metricsUrl, isExporterRead } }) =>
+    isExporterRead && metricsUrl.pathname === '/' && metricsUrl.search === ''
+      ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
+      : null,
+  twoMetricsUrls: ({ config: { metricsUrl } }) =>
+    /[,;]|%20|:\/\//.test(metricsUrl.pathname)
+      ? 'LASTSCRAPE_METRICS_URL looks like more than one URL: only one exporter is read, and the rest counts as its path'
+      : null,
+  metricsUrlOnMainsPort: ({ config: { metricsUrl, conditions } }) => {
+    const port = metricsUrl.port || '80';
+    const own = conditions.find(({ text }) => text.startsWith('port:') && text.endsWith(`:${port}`));
+    return own === undefined || !LOOPBACK.test(metricsUrl.hostname)
+      ? null
+      : `LASTSCRAPE_METRICS_URL is on port ${port}, which ${own.text} takes for main's own: main would count as running until the exporter is gone`;
+  },
+  targetTwice: ({ config: { targets } }) => {
+    const twice = targets.find(({ request }, index) => targets.findIndex((each) => each.request === request) < index);
+    return twice === undefined ? null : `LASTSCRAPE_QUIT has the same target twice: ${twice.request}`;
+  },
+  ttlOfZero: ({ config: { limits } }) =>
+    limits.ttlMs === 0 && limits.scrapesWantedCount > 0
+      ? `LASTSCRAPE_TTL is 0, so nothing waits for the ${limits.scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`
+      : null,
+  scrapesOfZero: ({ config: { limits }, isSet }) =>
+    limits.scrapesWantedCount === 0 && limits.ttlMs > 0 && isSet('LASTSCRAPE_TTL')
+      ? `LASTSCRAPE_SCRAPES is 0, so nothing is held, and the ${formatDuration(limits.ttlMs)} of LASTSCRAPE_TTL count for nothing: if that is meant, unset LASTSCRAPE_TTL`
+      : null,
+  pollAboveTtl: ({ config: { limits } }) =>
+    hasHold(limits) && limits.pollMs > limits.ttlMs
+      ? `LASTSCRAPE_POLL (${formatDuration(limits.pollMs)}) is above LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): main's end is believed after two polls, and the hold, which counts from that end, may be over then`
+      : null,
+  settleAboveTtl: ({ config: { limits } }) =>
+    hasHold(limits) && limits.settleMs > limits.ttlMs
+      ? `LASTSCRAPE_SETTLE (${formatDuration(limits.settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): the hold, which counts from main's end, is over before that end is believed`
+      : null,
+  graceAboveUsual: ({ config: { limits } }) =>
+    limits.terminationGraceMs > USUAL_GRACE_MS
+      ? `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and a pod is killed after 30s unless told otherwise: set its terminationGracePeriodSeconds to ${Math.ceil(limits.terminationGraceMs / 1_000) + 5}`
+      : null,
+  holdWithoutExporter: ({ config, exporter }) =>
+    exporter !== null &&
+    (exporter.kind === 'refused' || exporter.kind === 'failed') &&
+    hasHold(config.limits) &&
+    !config.conditions.some(({ metricName }) => metricName !== null)
+      ? `no exporter answers at ${redactUrl(config.metricsUrl.href)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
+      : null,
+  holdWithoutCounter: ({ config: { limits }, exporter }) =>
+    exporter?.kind === 'answered' && exporter.scrapes === null && hasHold(limits)
+      ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`
+      : null,
+  terminationLogNone: ({ config: { terminationLog } }) =>
+    terminationLog.path === 'none'
+      ? 'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists'
+      : null,
+} as const satisfies Readonly<Record<string, Rule>>;
+
+/** The name of a rule. */
+export type OddSetting = keyof typeof ODD_SETTINGS;
+
+/** What is odd, in the order of the rules. */
+export function listOddSettings(context: OddContext): readonly { readonly id: OddSetting; readonly text: string }[] {
+  return Object.entries(ODD_SETTINGS).flatMap(([id, find]) => {
+    const text = find(context);
+    return text === null ? [] : [{ id: id as OddSetting, text }];
+  });
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Environment, readConfig } from '../src/config.ts';
+import type { ExporterObservation } from '../src/decide/model.ts';
+import { KINDS } from '../src/main.ts';
+import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../src/odd-settings.ts';
+import { CONTEXT } from './support/condition-context.ts';
+
+const PROGRAM = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
+const TOTALS = { requests: null, failures: null, users: null };
+const REFUSED: ExporterObservation = { kind: 'refused' };
+const FAILED: ExporterObservation = { kind: 'failed', why: 'HTTP 404', mayCount: false };
+const COUNTING: ExporterObservation = {
+  kind: 'answered',
+  scrapes: { finishedCount: 1, inFlightCount: 1 },
+  totals: TOTALS,
+};
+const NOT_COUNTING: ExporterObservation = { kind: 'answered', scrapes: null, totals: TOTALS };
+
+/** What is set, `; `-separated and without the prefix; which rules say that it is odd; how the exporter answered. */
+const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservation?])[] = [
+  ['', []],
+  ['', [], COUNTING],
+  ['', [], REFUSED],
+  ['METRICS_URL=http://localhost:9646', ['metricsUrlWithoutPath']],
+  ['METRICS_URL=http://localhost:9646/', ['metricsUrlWithoutPath']],
+  ['METRICS_URL=http://localhost:9646/?format=prometheus', []],
+  ['METRICS_URL=http://localhost:9646; DONE_WHEN=port:1; SCRAPES=0', []],
+  ['METRICS_URL=http://localhost:1/a,http://localhost:2/a', ['twoMetricsUrls']],
+  ['METRICS_URL=http://localhost:1/a http://localhost:2/a', ['twoMetricsUrls']],
+  ['METRICS_URL=http://localhost:1/a,localhost:2/a', ['twoMetricsUrls']],
+  ['METRICS_URL=http://localhost:1/probe?target=http://localhost:2/a,b', []],
+  ['METRICS_URL=http://localhost:5557/metrics', ['metricsUrlOnMainsPort']],
+  ['METRICS_URL=http://127.0.0.1/metrics; DONE_WHEN=port:80', ['metricsUrlOnMainsPort']],
+  ['METRICS_URL=http://localhost:80/metrics; DONE_WHEN=port:127.0.0.1:80', ['metricsUrlOnMainsPort']],
+  ['METRICS_URL=http://elsewhere:5557/metrics', []],
+  ['METRICS_URL=http://localhost:557/metrics', []],
+  ['QUIT=locust-exporter,locust-exporter', ['targetTwice']],
+  ['QUIT=locust-exporter,POST http://localhost:9646/quitquitquit', ['targetTwice']],
+  ['QUIT=envoy,envoy:9902', []],
+  ['QUIT=signal:a,signal:TERM:a', ['targetTwice']],
+  ['TTL=0', ['ttlOfZero']],
+  ['TTL=0; SCRAPES=2', ['ttlOfZero']],
+  ['TTL=0; SCRAPES=0', []],
+  ['SCRAPES=0', []],
+  ['SCRAPES=0; TTL=90s', ['scrapesOfZero']],
+  ['POLL=90s', []],
+  ['POLL=91s', ['pollAboveTtl']],
+  ['POLL=91s; SCRAPES=0', []],
+  ['SETTLE=90s', []],
+  ['SETTLE=91s', ['settleAboveTtl']],
+  ['SETTLE=91s; SCRAPES=0', []],
+  ['TERMINATION_GRACE=25s', []],
+  ['TERMINATION_GRACE=25001ms', ['graceAboveUsual']],
+  ['DONE_WHEN=port:1', ['holdWithoutExporter'], REFUSED],
+  ['DONE_WHEN=port:1', ['holdWithoutExporter'], FAILED],
+  ['DONE_WHEN=port:1', []],
+  ['DONE_WHEN=port:1; SCRAPES=0', [], REFUSED],
+  ['DONE_WHEN=port:1', [], COUNTING],
+  ['', ['holdWithoutCounter'], NOT_COUNTING],
+  ['SCRAPES=0', [], NOT_COUNTING],
+  ['TERMINATION_LOG=none', ['terminationLogNone']],
+  ['TERMINATION_LOG=/shared/none', []],
+];
+for (const [settings, expected, exporter = null] of TABLE) {
+  const kind = exporter === null ? '' : ` where the exporter is ${exporter.kind}`;
+  test(`listOddSettings() finds ${expected.join(', ') || 'nothing'} in "${settings}"${kind}`, () => {
+    const env: Environment = Object.fromEntries(
+      settings
+        .split('; ')
+        .filter((each) => each !== '')
+        .map((each) => [`LASTSCRAPE_${each.split('=')[0]}`, each.slice(each.indexOf('=') + 1)]),
+    );
+    const result = readConfig(env, KINDS, PROGRAM);
+    if (!('config' in result)) assert.fail(result.problems.join('\n'));
+    const odd = listOddSettings({ config: result.config, isSet: (name) => name in env, exporter });
+    assert.deepEqual(
+      odd.map(({ id }) => id),
+      expected,
+    );
+    for (const { text } of odd) assert.match(text, /: |; /, 'what is, and what to do or what follows');
+  });
+}
+
+test('every rule is in the table', () => {
+  const expected = new Set(TABLE.flatMap(([, ids]) => ids));
+  assert.deepEqual([...expected].toSorted(), Object.keys(ODD_SETTINGS).toSorted());
+});
