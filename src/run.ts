@@ -63,6 +63,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       buildReport({
         state,
         policy,
+        exporterAt: `${config.metricsUrl.hostname}:${config.metricsUrl.port || 80}`,
         nowMs: host.nowMs(),
         toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
         isFinished,

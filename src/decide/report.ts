@@ -3,7 +3,7 @@
 
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
-import { assertNever, type ExitCodes, type HoldOutcome, type Limits, type Outcome, type Policy } from './model.ts';
+import { assertNever, type ExitCodes, type HoldOutcome, type Outcome, type Policy } from './model.ts';
 import type { State, TargetReport } from './state.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
@@ -48,6 +48,8 @@ type RunOutcome = HoldOutcome | 'unfinished';
 export type ReportInput = {
   readonly state: State;
   readonly policy: Policy;
+  /** Host and port of the exporter. */
+  readonly exporterAt: string;
   /** The moment that the report speaks of. */
   readonly nowMs: number;
   /** A monotonic moment as RFC 3339, UTC. */
@@ -93,7 +95,7 @@ export function buildReport(input: ReportInput): Report {
     exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
     version: input.version,
   };
-  const summary = [summarizeHold(numbers, state, limits), ...summarizeTargets(targets, input)].join('; ');
+  const summary = [summarizeHold(numbers, input), ...summarizeTargets(targets, input)].join('; ');
   const hint = findHint(state, outcome);
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
 }
@@ -140,6 +142,9 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
 
 /** What may have kept the scrapes away; null where nothing is known. */
 function findHint({ facts, phase }: State, outcome: RunOutcome): string | null {
+  if (outcome === 'exporterGone' && !facts.hasAnswered) {
+    return 'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none';
+  }
   if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
   if (phase.scrapesSeenCount === null) {
     return phase.hasAnswered
@@ -159,9 +164,9 @@ function buildFinal({ facts }: State): NonNullable<Report['final']> {
 
 function summarizeHold(
   report: { readonly outcome: RunOutcome; readonly scrapesSeen: number | null; readonly heldSeconds: number | null },
-  { facts, phase }: State,
-  { scrapesWantedCount, ttlMs }: Limits,
+  { state: { facts, phase }, policy, exporterAt }: ReportInput,
 ): string {
+  const { scrapesWantedCount, ttlMs } = policy.limits;
   const { outcome, scrapesSeen } = report;
   const held = `${(report.heldSeconds ?? 0).toFixed(1)} s`;
   const ofWanted =
@@ -170,6 +175,7 @@ function summarizeHold(
     case 'scraped':
       return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended`;
     case 'exporterGone':
+      if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
       return 'Main ended; no hold was asked for';

@@ -19,7 +19,7 @@ const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', se
 
 function stateWith(phase: Phase, facts: Partial<State['facts']> = {}): State {
   const state = initialState(0);
-  return { facts: { ...state.facts, ...facts }, phase };
+  return { facts: { ...state.facts, hasAnswered: true, ...facts }, phase };
 }
 
 function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCount: number | null): Phase {
@@ -52,6 +52,7 @@ function reportOn(
       quitTimeoutMs: 30_000,
       isDryRun: false,
     },
+    exporterAt: 'localhost:9646',
     nowMs: 120_000,
     toTime: (atMs) => new Date(Date.UTC(2026, 10, 21) + atMs).toISOString(),
     isFinished,
@@ -82,6 +83,16 @@ for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
     assert.equal(report.exitCode, 0);
   });
 }
+
+test('buildReport() says that nothing ever answered, and what to set, where no exporter was ever there', () => {
+  const { summary, hint } = reportOf(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }));
+  assert.equal(summary, 'Nothing answered on localhost:9646 at any time; locust-exporter stopped');
+  assert.equal(
+    hint,
+    'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none',
+  );
+  assert.equal(reportOf(stateWith(ended('exporterGone', 100_000, null))).hint, undefined);
+});
 
 test('buildReport() has the shape of the design', () => {
   const facts = { aliveSinceMs: 10_000, totals: { requests: 48_211, failures: 3, users: 50 } };

@@ -119,6 +119,7 @@ class Player {
         const report = buildReport({
           state,
           policy: this.#policy,
+          exporterAt: 'localhost:9646',
           nowMs: atMs,
           toTime: (ms) => `+${inSeconds(ms)}`,
           isFinished: true,
