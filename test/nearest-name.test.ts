@@ -31,6 +31,7 @@ const NEAREST: readonly (readonly [string, readonly string[]])[] = [
   ['EXITZERO', ['EXIT_ZERO']],
   ['DRY', ['DRY_RUN']],
   ['TOMBSTONE_PATH', ['TOMBSTONE']],
+  ['MAXIMUM_HISTORY_LOG', []],
   ['INTERVAL', []],
   ['MODE', []],
   ['PORT', []],

@@ -130,12 +130,14 @@ test('readNamespace() is not misled by an init or a shell that starts lastscrape
   assert.match(stderr, /do not share a process namespace/);
 });
 
+/** In a PID namespace of its own, as a container is. */
+const ALONE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...COMMAND];
+
 test('readNamespace() knows the container of a lastscrape that runs there already, from outside', {
   skip,
 }, async (context) => {
-  const alone = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...COMMAND];
   const env = { PATH: process.env['PATH'] ?? '', LASTSCRAPE_DONE_WHEN: 'file:/no/such/file', LASTSCRAPE_QUIT: 'none' };
-  const first = startWatcher(env, [], alone);
+  const first = startWatcher(env, [], ALONE);
   context.after(() => first.child.kill('SIGKILL'));
   await first.said('watching');
   const pid = readFileSync(`/proc/${first.child.pid}/task/${first.child.pid}/children`, 'utf8').trim();
@@ -143,6 +145,12 @@ test('readNamespace() knows the container of a lastscrape that runs there alread
   const inPod = { ...env, KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_QUIT: 'signal:tail' };
   const { stdout } = await startWatcher(inPod, ['--check'], exec).ended;
   assert.match(stdout, /^ {2}process namespace: not shared/m);
+  // It may hold by then: a read of the exporter would be the scrape that it waits for.
+  const ended = { ...inPod, LASTSCRAPE_DONE_WHEN: 'port:1', LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics' };
+  const beside = await startWatcher(ended, ['--check'], exec).ended;
+  assert.match(beside.stdout, /^ {2}http:\/\/127\.0\.0\.1:1\/metrics: not read: a lastscrape runs here/m);
+  const alone = await startWatcher(ended, ['--check'], ALONE).ended;
+  assert.match(alone.stdout, /^ {2}http:\/\/127\.0\.0\.1:1\/metrics: nothing listens there/m);
 });
 
 test('findNamespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {
