@@ -85,13 +85,13 @@ for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
 }
 
 test('buildReport() says that nothing ever answered, and what to set, where no exporter was ever there', () => {
-  const { summary, hint } = reportOf(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }));
+  const { summary, hint } = reportOn(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }));
   assert.equal(summary, 'Nothing answered on localhost:9646 at any time; locust-exporter stopped');
   assert.equal(
     hint,
     'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none',
   );
-  assert.equal(reportOf(stateWith(ended('exporterGone', 100_000, null))).hint, undefined);
+  assert.equal(reportOn(stateWith(ended('exporterGone', 100_000, null))).hint, undefined);
 });
 
 test('buildReport() has the shape of the design', () => {

@@ -104,10 +104,10 @@ test('the bundle loads the YAML reader for tombstone:, reads with it, and nothin
 test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {
   const { code, ran, dear } = await run(() => 'container:load');
   assert.equal(code, 78, 'this machine is no pod');
-  assert.deepEqual([lazyOf(ran), dear], [API_CLIENT, ['tls']]);
+  assert.deepEqual([listLazy(ran), dear], [API_CLIENT, ['tls']]);
 });
 
 test('the bundle loads what --check looks at for --check, and no more', { skip }, async () => {
   const { code, ran, dear } = await run((port) => `metric:locust_up,port:${port}`, ['--check']);
-  assert.deepEqual([code, lazyOf(ran), dear], [0, CHECK, []]);
+  assert.deepEqual([code, listLazy(ran), dear], [0, CHECK, []]);
 });
