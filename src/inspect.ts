@@ -187,7 +187,10 @@ async function describeFiles(
   const add = (name: string, problem: string | null, need: string) => {
     if (problem === null) lines.push({ name, text: 'can be written' });
     else if (isPod) warnings.push(problem);
-    else lines.push({ name, text: describeOutside({ why: 'it is not here', need }) });
+    else {
+      const why = /: ENOENT$| is not there: /.test(problem) ? 'it is not here' : problem;
+      lines.push({ name, text: describeOutside({ why, need }) });
+    }
   };
   add(
     terminationLog.path,
