@@ -1,0 +1,92 @@
+// What --check prints of a configuration: that nothing is missing in the plan, and its shape. Whole outputs: check-output.test.ts.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Environment, readConfig } from '../src/config.ts';
+import { KINDS } from '../src/main.ts';
+import { type Findings, formatPlan } from '../src/plan.ts';
+import { CONTEXT } from './support/condition-context.ts';
+
+const NOTHING: Findings = { isPod: true, lines: [], warnings: [], problems: [] };
+
+function plan(env: Environment, found: Partial<Findings> = {}): string {
+  const result = readConfig(env, KINDS, {
+    version: '0.1.0',
+    pid: 1,
+    kill: () => assert.fail('no signal'),
+    pod: CONTEXT.pod,
+  });
+  if (!('config' in result)) assert.fail(result.problems.join('\n'));
+  return formatPlan(result.config, { ...NOTHING, ...found });
+}
+
+const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>> = {
+  'the defaults': [
+    {},
+    [
+      /^1\. Watch +every 1s, reading http:\/\/localhost:9646\/metrics\.$/m,
+      /^ {14}metric:locust_up$/m,
+      /^ {14}port:5557$/m,
+      /not seen alive for 10m /,
+      /runs is watched without limit/,
+      /^2\. Hold +until others have scraped once since main ended, for 1m30s at most\.$/m,
+      /^3\. Quit +in this order, each within 30s:$/m,
+      /^ {14}locust-exporter: POST http:\/\/localhost:9646\/quitquitquit$/m,
+      /^4\. Report +in the log and in \/dev\/termination-log, where that exists; then exit\.$/m,
+      /^After SIGTERM all of this has 25s; /m,
+    ],
+  ],
+  'limits of their own': [
+    {
+      LASTSCRAPE_START_TIMEOUT: '0',
+      LASTSCRAPE_RUN_TIMEOUT: '2h',
+      LASTSCRAPE_SCRAPES: '3',
+      LASTSCRAPE_EXIT_ZERO: 'true',
+    },
+    [
+      /never seen alive is waited for without limit/,
+      /runs for 2h is treated as done/,
+      /scraped 3 times /,
+      /exit 0, always\.$/m,
+    ],
+  ],
+  'no hold': [{ LASTSCRAPE_SCRAPES: '0' }, [/^2\. Hold +not at all /m]],
+  'no hold by its time': [{ LASTSCRAPE_TTL: '0' }, [/^2\. Hold +not at all /m]],
+  'no target': [{ LASTSCRAPE_QUIT: 'none' }, [/^3\. Quit +nothing \(LASTSCRAPE_QUIT is none\)\.$/m]],
+  'no exporter': [{ LASTSCRAPE_DONE_WHEN: 'port:80', LASTSCRAPE_SCRAPES: '0' }, [/^1\. Watch +every 1s/m]],
+  'a dry run': [
+    { LASTSCRAPE_DRY_RUN: 'true', LASTSCRAPE_TOMBSTONE: '/graveyard/main' },
+    [
+      /^3\. Quit +nothing, but say so \(LASTSCRAPE_DRY_RUN\); else in this order/m,
+      /write \/graveyard\/main, .*\(not in a dry run\)\.$/m,
+    ],
+  ],
+  'a termination log of its own': [
+    { LASTSCRAPE_TERMINATION_LOG: '/log' },
+    [/^4\. Report +in the log and in \/log; then exit\.$/m],
+  ],
+};
+
+for (const [name, [env, patterns]] of Object.entries(PLANS)) {
+  test(`formatPlan() shows ${name}`, () => {
+    const text = plan(env);
+    for (const pattern of patterns) assert.match(text, pattern);
+    assert.deepEqual(
+      [...text.matchAll(/^(\d)\. /gm)].map(([, number]) => number),
+      ['1', '2', '3', '4'],
+    );
+  });
+}
+
+test('formatPlan() ends with what was found, and no secret of a URL', () => {
+  const env = { LASTSCRAPE_METRICS_URL: 'http://localhost:9646/metrics?token=secret' };
+  const found = { lines: [{ name: 'port:5557', text: 'alive' }], warnings: ['odd'] };
+  const text = plan(env, found);
+  assert.match(text, /\nThis is what the pod shows now:\n\n {2}port:5557: alive\n {2}warning: odd\n$/);
+  assert.ok(!text.includes('secret'));
+  assert.match(plan(env, { ...found, isPod: false }), /\nThis is no pod of Kubernetes\. .*:\n\n {2}port:5557: alive\n/);
+  assert.match(
+    plan(env, { problems: ['Cannot use it'] }),
+    /^The configuration can be read, and it cannot work in this pod /,
+  );
+});
