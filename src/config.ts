@@ -2,7 +2,8 @@
 // All problems are found at once; a value is never repaired.
 
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
-import { findMeantCondition, findMeantTarget, findMeantVariables, splitOtherwise } from './config-advice.ts';
+import { findMeantVariables, splitOtherwise } from './config-advice.ts';
+import { cut, or, parseCondition, parseTarget, quote } from './config-entries.ts';
 import {
   parseBoolean,
   parseDuration,
@@ -14,7 +15,6 @@ import {
 import { hasHold } from './decide/model.ts';
 import type { Condition, ConditionContext, ConditionKind, KindVariable } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
-import { redactUrl } from './redact.ts';
 
 /** A variable, as `--help` and the README show it. */
 export type Variable = {
@@ -347,54 +347,6 @@ function readListOrNone<Value>(
   parse: (entry: string) => ParseResult<Value>,
 ): ReadResult<readonly Value[]> {
   return text === 'none' ? { value: [] } : readList(text, parse);
-}
-
-function parseCondition(
-  entry: string,
-  readKinds: readonly { readonly kind: ConditionKind; readonly context: ConditionContext }[],
-): ParseResult<Condition> {
-  const colonAt = entry.indexOf(':');
-  const found = readKinds.find(({ kind }) => kind.name === entry.slice(0, Math.max(0, colonAt)));
-  if (found === undefined) {
-    const kinds = readKinds.map(({ kind }) => kind);
-    const meant = findMeantCondition(
-      entry,
-      kinds.map(({ name }) => name),
-    );
-    return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${ask(meant)}` };
-  }
-  const parsed = found.kind.read(entry.slice(colonAt + 1).trim(), found.context);
-  return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
-}
-
-function parseTarget(entry: string, kinds: readonly TargetKind[], context: TargetContext): ParseResult<Target> {
-  if (entry === 'none') return { problem: 'the only entry: "none" stops nothing' };
-  for (const kind of kinds) {
-    const parsed = kind.read(entry, context);
-    if (parsed !== null) return parsed;
-  }
-  const usages = kinds.flatMap(({ usage, otherNames }) => (otherNames === undefined ? [`"${usage}"`] : []));
-  return {
-    problem: `${or(['a preset of lastscrape --help', ...usages, '"none"'])}${ask(findMeantTarget(entry, kinds))}`,
-  };
-}
-
-/** The value as it may be printed: without secrets, on one line, not too long. */
-function quote(text: string): string {
-  return JSON.stringify(cut(redactUrl(text)));
-}
-
-/** `a`, `a or b`, `a, b or c`. */
-function or(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
-}
-
-function ask(meant: string | null): string {
-  return meant === null ? '' : `; did you mean ${quote(meant)}?`;
-}
-
-function cut(text: string): string {
-  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
 }
 
 /** Names that are meant for lastscrape and are none of its variables, and what they may be meant for. */

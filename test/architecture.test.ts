@@ -65,12 +65,24 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   log: { parts: ['decide'], why: 'the log writes entries and makes none' },
   'nearest-name': { parts: [], why: 'a leaf' },
   'config-advice': { parts: ['nearest-name'], why: 'it says what was meant, whatever it is used for' },
+  'config-entries': {
+    parts: ['config-advice', 'redact', 'type observe', 'type act', 'type parse-result'],
+    why: 'the kinds come in as a parameter',
+  },
   'config-values': {
     parts: ['config-advice', 'port-number', 'type decide', 'type parse-result'],
     why: 'a text becomes a value, whatever variable it is of',
   },
   config: {
-    parts: ['config-values', 'config-advice', 'redact', 'decide', 'type observe', 'type act', 'type parse-result'],
+    parts: [
+      'config-values',
+      'config-advice',
+      'config-entries',
+      'decide',
+      'type observe',
+      'type act',
+      'type parse-result',
+    ],
     why: 'the kinds come in as a parameter',
   },
   help: { parts: ['config', 'decide'], why: 'it prints the table of variables' },
@@ -163,6 +175,7 @@ test('decide, wire and config are pure', () => {
       'wire',
       'config',
       'config-values',
+      'config-entries',
       'config-advice',
       'nearest-name',
       'parse-result',

@@ -1,0 +1,59 @@
+// How one entry of DONE_WHEN or QUIT becomes a condition or a target, and how what was written is quoted. Pure.
+// A problem is the end of the sentence "must be …".
+
+import type { Target, TargetContext, TargetKind } from './act/target.ts';
+import { findMeantCondition, findMeantTarget } from './config-advice.ts';
+import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
+import type { ParseResult } from './parse-result.ts';
+import { redactUrl } from './redact.ts';
+
+/** Reads an entry of DONE_WHEN by the kind that it names, in the context of that kind. */
+export function parseCondition(
+  entry: string,
+  readKinds: readonly { readonly kind: ConditionKind; readonly context: ConditionContext }[],
+): ParseResult<Condition> {
+  const colonAt = entry.indexOf(':');
+  const found = readKinds.find(({ kind }) => kind.name === entry.slice(0, Math.max(0, colonAt)));
+  if (found === undefined) {
+    const kinds = readKinds.map(({ kind }) => kind);
+    const meant = findMeantCondition(
+      entry,
+      kinds.map(({ name }) => name),
+    );
+    return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${ask(meant)}` };
+  }
+  const parsed = found.kind.read(entry.slice(colonAt + 1).trim(), found.context);
+  return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
+}
+
+/** Reads an entry of QUIT by the first kind that takes it. */
+export function parseTarget(entry: string, kinds: readonly TargetKind[], context: TargetContext): ParseResult<Target> {
+  if (entry === 'none') return { problem: 'the only entry: "none" stops nothing' };
+  for (const kind of kinds) {
+    const parsed = kind.read(entry, context);
+    if (parsed !== null) return parsed;
+  }
+  const usages = kinds.flatMap(({ usage, otherNames }) => (otherNames === undefined ? [`"${usage}"`] : []));
+  return {
+    problem: `${or(['a preset of lastscrape --help', ...usages, '"none"'])}${ask(findMeantTarget(entry, kinds))}`,
+  };
+}
+
+/** The value as it may be printed: without secrets, on one line, not too long. */
+export function quote(text: string): string {
+  return JSON.stringify(cut(redactUrl(text)));
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+export function or(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+function ask(meant: string | null): string {
+  return meant === null ? '' : `; did you mean ${quote(meant)}?`;
+}
+
+/** At most 100 characters. */
+export function cut(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
+}
