@@ -295,7 +295,10 @@ type Plan = {
   /** Main has ended, and stays so. */
   readonly ended: readonly Sight[];
   readonly depth: number;
-  /** Sequences of up to so many are played on with a main that stays ended; that, and telling situations apart, takes most of the time. */
+  /**
+   * Sequences of up to so many are played on with a main that stays ended; that, and telling situations apart, takes most of the
+   * time. What comes after that comes at once.
+   */
   readonly endedDepth: number;
   readonly paceMs: readonly number[];
 };
@@ -362,7 +365,8 @@ for (const [name, plan] of Object.entries(PLANS)) {
               state = signalled.state;
             }
             // Once in a sequence, and twice where it stands still: that is what tells two in a row apart.
-            const isQuickOnly = dtMs === paceMs[0] || (situation.hasManner && !situation.memory.isStalled);
+            const isLate = level === endedDepth || (situation.hasManner && !situation.memory.isStalled);
+            const isQuickOnly = dtMs === paceMs[0] || isLate;
             for (const played of isQuickOnly ? MANNERS.slice(0, 1) : MANNERS) {
               // A process that always stands still keeps its limits all the same: the second one in a row is believed.
               const manner = played === 'stalled' && situation.memory.isStalled ? 'hanging' : played;
