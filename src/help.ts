@@ -32,6 +32,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     ...kinds([...targets, { usage: 'none', meaning: 'stops nothing' }]),
     '  A name with a port of its own takes another one as NAME:PORT, and one of its service as NAME:PORT:SERVICE_PORT.',
     '',
+    'Also read: POD_NAME and POD_NAMESPACE (container:), DAPR_API_TOKEN (dapr).',
     'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
     '',
     'Exit codes: 0 done, 64 usage, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',

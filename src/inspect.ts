@@ -2,10 +2,9 @@
 // nobody to end, and writes nothing. Imported only for `--check`.
 
 import { existsSync } from 'node:fs';
+import { findTombstoneProblem } from './act/own-tombstone.ts';
 import type { Target } from './act/target.ts';
 import { findMessageProblem } from './act/termination-message.ts';
-import { findTombstoneProblem } from './act/tombstone.ts';
-import { findOthers, formatEntryProblem, listEntryProblems, listWarnings } from './check.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
 import type { ConditionObservation } from './decide/model.ts';
 import { formatLogEntry } from './help.ts';
@@ -15,6 +14,7 @@ import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
 import { describeNamespace, isRunningBeside } from './procfs.ts';
 import { redactUrl } from './redact.ts';
+import { findOthers, formatEntryProblem, listEntryProblems, listWarnings } from './startup-checks.ts';
 import { VERSION } from './version.ts';
 
 /** What is around the process that checks. */

@@ -4,7 +4,6 @@ import { PRESETS, presetKind } from './act/presets.ts';
 import { signalKind } from './act/signal-target.ts';
 import type { TargetKind } from './act/target.ts';
 import { urlKind } from './act/url-target.ts';
-import { findEntryProblems } from './check.ts';
 import {
   type Kinds,
   type Misconfigured,
@@ -25,9 +24,10 @@ import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
 import { close, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run.ts';
-import { settleBefore } from './settle.ts';
 import { listenForSignals, type ReceivedSignals } from './signals.ts';
+import { findEntryProblems } from './startup-checks.ts';
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './version.ts';
+import { waitUnless } from './wait-unless.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
 export const CONDITION_KINDS: readonly ConditionKind[] = [
@@ -89,7 +89,7 @@ async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   const { first } = listenForSignals(host);
   const pod = openPodSource(host.env, VERSION);
   try {
-    const code = await settleBefore(check(host, kinds, pod, first), first);
+    const code = await waitUnless(check(host, kinds, pod, first), first);
     const isClosed = await close(pod, first);
     return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
   } catch (error) {
@@ -153,7 +153,7 @@ async function runUsable(
   const result = readConfig(host.env, kinds, program);
   if (!('config' in result)) return result;
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
-  const wrong = await settleBefore(findEntryProblems(result.config), signals.second);
+  const wrong = await waitUnless(findEntryProblems(result.config), signals.second);
   return wrong ?? run(host, result.config, signals);
 }
 

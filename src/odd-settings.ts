@@ -69,6 +69,21 @@ export const ODD_SETTINGS = {
     !config.conditions.some(({ metricName }) => metricName !== null)
       ? `no exporter answers at ${redactUrl(config.metricsUrl.href)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
       : null,
+  holdByDefault: ({ config, isSet, exporter }) =>
+    exporter === null &&
+    !isSet('LASTSCRAPE_METRICS_URL') &&
+    !isSet('LASTSCRAPE_SCRAPES') &&
+    hasHold(config.limits) &&
+    !config.conditions.some(({ metricName }) => metricName !== null)
+      ? `the pod would be held for scrapes of ${redactUrl(config.metricsUrl.href)}, which is where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another`
+      : null,
+  conditionsByDefault: ({ config: { targets }, isSet }) =>
+    !isSet('LASTSCRAPE_DONE_WHEN') &&
+    targets.length > 0 &&
+    !targets.some(({ name }) => name.startsWith('locust-exporter')) &&
+    !targets.some(({ request }) => request.endsWith('/quitquitquit'))
+      ? "LASTSCRAPE_DONE_WHEN is the default, which is for Locust, and LASTSCRAPE_QUIT has no Locust exporter: set LASTSCRAPE_DONE_WHEN if main isn't Locust"
+      : null,
   holdWithoutCounter: ({ config: { limits }, exporter }) =>
     exporter?.kind === 'answered' && exporter.scrapes === null && hasHold(limits)
       ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`

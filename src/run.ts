@@ -1,10 +1,9 @@
 // One run: puts the parts of a configuration together, drives the loop, and turns its end into log, report and exit code.
 
 import { findForgottenMesh } from './act/mesh.ts';
+import { openTombstone } from './act/own-tombstone.ts';
 import { PRESETS } from './act/presets.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
-import { openTombstone } from './act/tombstone.ts';
-import { listWarnings, warnOfOthers } from './check.ts';
 import type { Clock } from './clock.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from './config.ts';
 import { formatDuration } from './config-values.ts';
@@ -25,9 +24,10 @@ import { type Exporter, openExporter } from './observe/exporter.ts';
 import { beginObservation } from './observe/observation.ts';
 import { buildPolicy } from './policy.ts';
 import { redactUrl } from './redact.ts';
-import { settleBefore } from './settle.ts';
 import type { ReceivedSignals } from './signals.ts';
+import { listWarnings, warnOfOthers } from './startup-checks.ts';
 import { REPORT_BUGS_TO, VERSION } from './version.ts';
+import { waitUnless } from './wait-unless.ts';
 
 /** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -75,7 +75,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   listWarnings(config).forEach(log.write);
   try {
     await tombstone?.checkFolder();
-    (await settleBefore(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    (await waitUnless(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
     const exporter = openConfiguredExporter(config);
     const state = await watch(host, config, exporter, signals, {
       log: log.write,
@@ -91,7 +91,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
     if (signals.terminatedAtMs === null) {
       // A pod that is being stopped ends its proxies by itself.
       const found = findForgottenMesh(config.targets, PRESETS);
-      (await settleBefore(found, signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+      (await waitUnless(found, signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
     }
     const built = report(state, true);
     const code = findExitCode(signals.secondName, built.exitCode);
@@ -160,7 +160,7 @@ export async function outlastMain(host: Host, config: Config, signals: ReceivedS
     const conditions = config.conditions.map(({ text }) => text).join(',');
     const waited = formatDuration(config.limits.startTimeoutMs);
     host.stderr(
-      `Cannot wait for main any longer: ${conditions} showed nothing alive for ${waited}; correct the configuration\n`,
+      `Stopped waiting for main, which was never seen: ${conditions} showed nothing alive for ${waited}; the errors above still stand\n`,
     );
   }
   const isClosed = await close(exporter, signals.second);
@@ -174,7 +174,7 @@ export async function close(
 ): Promise<boolean> {
   if (opened === null) return true;
   return (
-    (await settleBefore(
+    (await waitUnless(
       opened.close().then(() => true),
       signal,
       CLOSE_TIMEOUT_MS,

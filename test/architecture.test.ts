@@ -53,7 +53,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   version: { parts: [], why: 'a leaf' },
   files: { parts: [], why: 'a leaf' },
   procfs: { parts: ['files'], why: 'it says what /proc shows, whoever asks' },
-  settle: { parts: [], why: 'a leaf: it waits, whatever for' },
+  'wait-unless': { parts: [], why: 'a leaf: it waits, whatever for' },
   observe: {
     parts: ['wire', 'net', 'files', 'procfs', 'clock', 'thread-call', 'port-number', 'decide', 'type parse-result'],
     why: 'an observation says what it saw; when to ask a server again is decided in decide/',
@@ -88,14 +88,14 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   help: { parts: ['config', 'decide'], why: 'it prints the table of variables' },
   host: { parts: ['type config'], why: 'what it is made of is up to bin' },
   signals: { parts: ['type host', 'type loop'], why: 'it hears signals, and what they mean is decided elsewhere' },
-  check: {
+  'startup-checks': {
     parts: ['decide', 'procfs', 'type config'],
     why: 'it asks what the entries of a configuration say of this pod, and changes nothing',
   },
   inspect: {
     parts: [
       'act',
-      'check',
+      'startup-checks',
       'help',
       'observe',
       'odd-settings',
@@ -119,7 +119,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   run: {
     parts: [
       'act',
-      'check',
+      'startup-checks',
       'config-values',
       'decide',
       'log',
@@ -127,7 +127,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'observe',
       'policy',
       'redact',
-      'settle',
+      'wait-unless',
       'version',
       'type clock',
       'type config',

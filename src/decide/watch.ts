@@ -122,7 +122,7 @@ function decideRunning(turn: Turn, phase: Running): Decision {
     const afterMs = isHoldOver ? 0 : WITHOUT_METRIC_AFTER_MS;
     if (isSettled(others, observation, evidence.areOthersDone, afterMs)) {
       const ended = isHoldOver ? done : others;
-      log(turn, 'metricGivenUp', { seconds: (observation.atMs - ended.sinceMs) / 1000, seen: evidence.text });
+      log(turn, 'metricGivenUp', { seconds: toSeconds(observation.atMs - ended.sinceMs), seen: evidence.text });
       return hold(turn, ended, 'settledWithoutMetric');
     }
   }
@@ -151,7 +151,7 @@ function hold(turn: Turn, series: Series, because: Reason): Decision {
   const { limits } = turn.policy;
   log(turn, because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded', {
     seen: turn.evidence.text,
-    secondsAgo: (turn.observation.atMs - series.sinceMs) / 1000,
+    secondsAgo: toSeconds(turn.observation.atMs - series.sinceMs),
     scrapesWanted: limits.scrapesWantedCount,
     ttlSeconds: limits.ttlMs / 1000,
   });
@@ -233,7 +233,7 @@ function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, h
   log(turn, 'quitting', {
     outcome,
     because,
-    heldSeconds: endedAtMs === null ? null : (observation.atMs - endedAtMs) / 1000,
+    heldSeconds: endedAtMs === null ? null : toSeconds(observation.atMs - endedAtMs),
     scrapesSeen: scrapesSeenCount,
     seen: turn.evidence.text,
   });
@@ -302,7 +302,7 @@ function hasOthers({ conditions }: Policy): boolean {
 function logObservation(turn: Turn): void {
   const { startedAtMs, atMs, exporter, conditions } = turn.observation;
   log(turn, 'polled', {
-    tookSeconds: Math.round(atMs - startedAtMs) / 1000,
+    tookSeconds: toSeconds(atMs - startedAtMs),
     exporter,
     conditions: conditions.map((condition) =>
       'seen' in condition
@@ -335,6 +335,11 @@ function warnWhileRunning(turn: Turn): void {
   if (isLong && running.count.isNobody && !running.wasScrapedBefore && hasHold(policy.limits)) {
     warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000 });
   }
+}
+
+/** Three decimals: a log line is for people. */
+function toSeconds(ms: number): number {
+  return Math.round(ms) / 1000;
 }
 
 function log(turn: Turn, id: MessageId, fields: LogEntry['fields']): void {

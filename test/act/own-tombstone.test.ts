@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
-import { openTombstone } from '../../src/act/tombstone.ts';
+import { openTombstone } from '../../src/act/own-tombstone.ts';
 import { mountHanging } from '../support/hanging-mount.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { startWatcher } from '../support/watcher.ts';

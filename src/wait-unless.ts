@@ -1,7 +1,7 @@
 // A wait that ends: for work, or for a signal or a time limit that comes first. The work itself goes on; nobody waits for it then.
 
 /** The value of the work; null where `signal` or `timeoutMs` (default: none) came first. Rejects as the work does. */
-export function settleBefore<Value>(
+export function waitUnless<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
   timeoutMs?: number,
