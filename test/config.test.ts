@@ -522,3 +522,14 @@ test('formatDuration() writes what readConfig() reads', () => {
     assert.equal(readValid({ LASTSCRAPE_TTL: formatDuration(ms) }).limits.ttlMs, ms);
   }
 });
+
+test('readFallbackConfig() fails where a value that cannot be read was not named: a bug', () => {
+  const read = () => readFallbackConfig({ LASTSCRAPE_TTL: 'x' }, [], KINDS, PROGRAM);
+  assert.throws(read, /^Error: Bug: defaults are wrong: Cannot read LASTSCRAPE_TTL/);
+});
+
+test('readConfig() has no advice for an entry of several lines', () => {
+  const [problem = ''] = readProblems({ LASTSCRAPE_QUIT: 'is\ntio' });
+  assert.match(problem, /^Cannot read LASTSCRAPE_QUIT: "is\\ntio" must be one of|must be /);
+  assert.doesNotMatch(problem, /did you mean/);
+});

@@ -43,7 +43,7 @@ function readTimeline(lines: readonly string[]): readonly { atSeconds: number; p
 }
 
 describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
-  test('in a pipe: the hold is seen, nobody is left in silence, and the two numbers stand side by side', async () => {
+  test('in a pipe: the hold is seen, and the two numbers stand side by side', async () => {
     const { code, lines, hasColor } = await runDemo();
     assert.equal(code, 0, lines.join('\n'));
     assert.equal(hasColor, false);
@@ -64,12 +64,6 @@ describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
       lines.join('\n'),
     );
     assert.ok(at('A', /^Prometheus +scrape 2: no target any more/) > 0);
-    // Of what is silent for longer the line before says why: a test that runs for so long, a wait, a hold.
-    for (const [index, { atSeconds, what }] of timeline.entries()) {
-      const next = timeline[index + 1];
-      if (next === undefined || next.atSeconds - atSeconds < 2.5) continue;
-      assert.match(what, /runs for 5 s|is complete/, `silent for ${next.atSeconds - atSeconds} s`);
-    }
     assert.doesNotMatch(lines.join('\n'), /\d\.\d{3}(?!Z)\b/, 'more digits than anybody reads');
     const [, lost, stored] = lines.flatMap((line) => /^ {2}requests +(\d+) of 219 +(\d+) of 219$/.exec(line) ?? []);
     assert.ok(Number(lost) < 219 && stored === '219', `${lost} and ${stored}`);
