@@ -7,8 +7,8 @@ export type Clock = {
   readonly after: (ms: number, callback: () => void) => () => void;
 };
 
-/** Longest span that a timer of Node takes (2^31 - 1 ms). */
-const TIMER_MAX_MS = 2_147_483_647;
+/** Longest span that a timer of Node takes is 2^31 - 1 ms; `openClock` in run.ts adds one. */
+const TIMER_MAX_MS = 2_147_483_646;
 
 /** Like `clock.after`, for any span; a negative one is 0. */
 export function callAfter(clock: Clock, ms: number, callback: () => void): () => void {

@@ -39,7 +39,8 @@ export function findMeantVariables(name: string, known: readonly string[]): read
 /** The milliseconds of a duration as other programs read it: `90 s`, `1.5m`, `1d`; null: it is none. */
 export function findMeantDuration(text: string): number | null {
   const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
-  if (!/^(\d+(\.\d+)?[a-z]*)+$/.test(plain)) return null;
+  // No text may match in two ways: a long run of digits took minutes, in which no signal is seen.
+  if (plain === '' || !/^(?:\d+(?:\.\d+)?[a-z]+)*(?:\d+(?:\.\d+)?)?$/.test(plain)) return null;
   let sumMs = 0;
   for (const [, count = '', word = ''] of plain.matchAll(/(\d+(?:\.\d+)?)([a-z]*)/g)) {
     const unit = UNITS.find(([words]) => words.test(word));
@@ -75,8 +76,12 @@ export function findMeantCondition(entry: string, kindNames: readonly string[]):
 /** A kind of target, as far as it has names: `otherNames` are what people call the program. */
 export type NamedTarget = { readonly usage: string; readonly otherNames?: readonly string[] };
 
+/** Nobody means a name that is longer, with its ports. */
+const MEANT_MAX_LENGTH = 200;
+
 /** The entry of QUIT that somebody meant; null where nothing is near. */
 export function findMeantTarget(entry: string, kinds: readonly NamedTarget[]): string | null {
+  if (entry.length > MEANT_MAX_LENGTH) return null;
   const [, name = '', ports = ''] = /^(.*?)((?::\d+)*)$/.exec(entry) ?? [];
   const presets = kinds.flatMap(({ usage, otherNames }) =>
     otherNames === undefined ? [] : [usage, ...otherNames].map((each) => ({ usage, name: each })),

@@ -5,7 +5,7 @@ import type { Target, TargetContext, TargetKind } from './act/target.ts';
 import { findMeantCondition, findMeantTarget } from './config-advice.ts';
 import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
-import { redactUrl } from './redact.ts';
+import { redactEntry } from './redact.ts';
 
 /** Reads an entry of DONE_WHEN by the kind that it names, in the context of that kind. */
 export function parseCondition(
@@ -39,9 +39,12 @@ export function parseTarget(entry: string, kinds: readonly TargetKind[], context
   };
 }
 
+/** More than is ever printed: what is behind it is not looked at. */
+const QUOTED_MAX_LENGTH = 1_000;
+
 /** The value as it may be printed: without secrets, on one line, not too long. */
 export function quote(text: string): string {
-  return JSON.stringify(cut(redactUrl(text)));
+  return JSON.stringify(cut(redactEntry(text.slice(0, QUOTED_MAX_LENGTH))));
 }
 
 /** `a`, `a or b`, `a, b or c`. */

@@ -64,7 +64,7 @@ export function parseScrapes(text: string): ParseResult<number> {
 /** The exporter's URL. */
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
-  if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '') {
+  if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
     const advice = describeHighPort(text);
     return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }

@@ -269,6 +269,12 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
       `Cannot use ${name}: only ${usedBy} goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`,
     );
   }
+  if (config.conditions?.some(({ text }) => text === `tombstone:${config.tombstonePath}`)) {
+    addProblem(
+      'LASTSCRAPE_TOMBSTONE',
+      'Cannot use LASTSCRAPE_TOMBSTONE: it is that of main, which LASTSCRAPE_DONE_WHEN waits for; must be a file of its own, such as "/graveyard/lastscrape"',
+    );
+  }
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
   const hasMetric = config.conditions.some(({ metricName }) => metricName !== null);
   return { config: { ...config, isExporterRead: hasMetric || hasHold(config.limits) } };
@@ -324,6 +330,9 @@ function readValue<Value>(parse: (text: string) => ParseResult<Value>): (text: s
   };
 }
 
+/** Of one list; whoever has more sees the pattern. */
+const PROBLEMS_MAX_COUNT = 20;
+
 function readList<Value>(text: string, parse: (entry: string) => ParseResult<Value>): ReadResult<readonly Value[]> {
   const values: Value[] = [];
   const problems: string[] = [];
@@ -339,7 +348,16 @@ function readList<Value>(text: string, parse: (entry: string) => ParseResult<Val
     else if ('value' in parsed) values.push(parsed.value);
     else problems.push(`${quote(entry)} must be ${parsed.problem}`);
   }
-  return problems.length === 0 ? { value: values } : { problems };
+  if (problems.length === 0) return { value: values };
+  const moreCount = problems.length - PROBLEMS_MAX_COUNT;
+  return moreCount <= 0
+    ? { problems }
+    : {
+        problems: [
+          ...problems.slice(0, PROBLEMS_MAX_COUNT),
+          `${moreCount} more entries are wrong; must be mended as well`,
+        ],
+      };
 }
 
 function readListOrNone<Value>(

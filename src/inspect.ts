@@ -13,7 +13,7 @@ import { type Exporter, NOT_READ, openExporter } from './observe/exporter.ts';
 import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
 import { describeNamespace, isRunningBeside } from './procfs.ts';
-import { redactUrl } from './redact.ts';
+import { redactHref } from './redact.ts';
 import { findOthers, formatEntryProblem, listEntryProblems, listWarnings } from './startup-checks.ts';
 import { VERSION } from './version.ts';
 
@@ -125,7 +125,7 @@ async function readExporter(
 
 /** null: it was not read, so that it counts no scrape. */
 function describeExporter({ metricsUrl }: Config, reading: ExporterReading | null, isPod: boolean): Line {
-  const name = redactUrl(metricsUrl.href);
+  const name = redactHref(metricsUrl);
   if (reading === null) {
     return { name, text: 'not read: a lastscrape runs here that may hold the pod, and would take it for a scrape' };
   }

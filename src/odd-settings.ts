@@ -3,7 +3,7 @@
 import type { Config } from './config.ts';
 import { formatDuration } from './config-values.ts';
 import { type ExporterObservation, hasHold } from './decide/model.ts';
-import { redactUrl } from './redact.ts';
+import { redactHref } from './redact.ts';
 
 /** What a rule goes by. */
 export type OddContext = {
@@ -67,7 +67,7 @@ export const ODD_SETTINGS = {
     (exporter.kind === 'refused' || exporter.kind === 'failed') &&
     hasHold(config.limits) &&
     !config.conditions.some(({ metricName }) => metricName !== null)
-      ? `no exporter answers at ${redactUrl(config.metricsUrl.href)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
+      ? `no exporter answers at ${redactHref(config.metricsUrl)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
       : null,
   holdByDefault: ({ config, isSet, exporter }) =>
     exporter === null &&
@@ -75,7 +75,7 @@ export const ODD_SETTINGS = {
     !isSet('LASTSCRAPE_SCRAPES') &&
     hasHold(config.limits) &&
     !config.conditions.some(({ metricName }) => metricName !== null)
-      ? `the pod would be held for scrapes of ${redactUrl(config.metricsUrl.href)}, which is where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another`
+      ? `the pod would be held for scrapes of ${redactHref(config.metricsUrl)}, which is where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another`
       : null,
   conditionsByDefault: ({ config: { targets }, isSet }) =>
     !isSet('LASTSCRAPE_DONE_WHEN') &&

@@ -3,7 +3,7 @@
 import type { Config } from './config.ts';
 import { formatDuration } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
-import { redactUrl } from './redact.ts';
+import { redactHref } from './redact.ts';
 
 /** What `--check` found out. */
 export type Findings = {
@@ -23,7 +23,7 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
       ? 'The configuration is valid. This is what would be done:'
       : 'The configuration can be read, and it cannot work in this pod (see the end). This is what would be done if it could:',
     '',
-    `1. Watch    every ${formatDuration(limits.pollMs)}${config.isExporterRead ? `, reading ${redactUrl(metricsUrl.href)}` : ', without reading an exporter'}.`,
+    `1. Watch    every ${formatDuration(limits.pollMs)}${config.isExporterRead ? `, reading ${redactHref(metricsUrl)}` : ', without reading an exporter'}.`,
     `            Main is done when all of these hold, in two polls and for ${formatDuration(limits.settleMs)}:`,
     ...conditions.map(({ text }) => `              ${text}`),
     limits.startTimeoutMs === 0

@@ -1,5 +1,5 @@
 // Calls that run on a thread of libuv, as those to file systems and name services do: nothing can end one that hangs. One at a
-// time for each purpose, its late answer used, and never so many that no thread is left.
+// time for each purpose, its late answer used where the next one hangs as well, and never so many that no thread is left.
 
 /** libuv has four threads (its documentation, "Thread pool work scheduling"): one is left for what does not hang. */
 export const PENDING_MAX_COUNT = 3;
@@ -25,8 +25,20 @@ let abandonedCount = 0;
 /** Prepares a call that may hang; `begin` must not reject. */
 export function prepareThreadCall<Value>(begin: () => Promise<Value>): ThreadCall<Value> {
   let begun: Promise<Value> | null = null;
+  let waitingCount = 0;
   let isAbandoned = false;
+  // What came while nobody waited is old by the time that somebody asks: it serves only where the call hangs again.
+  let late: { readonly value: Value } | null = null;
 
+  function beginCall(): Promise<Value> {
+    const call = begin();
+    call.then((value) => {
+      if (waitingCount > 0) return;
+      late = { value };
+      begun = null;
+    });
+    return call;
+  }
   function abandon(call: Promise<Value>): void {
     if (isAbandoned) return;
     isAbandoned = true;
@@ -41,12 +53,21 @@ export function prepareThreadCall<Value>(begin: () => Promise<Value>): ThreadCal
     if (begun === null && abandonedCount >= PENDING_MAX_COUNT) {
       return { kind: 'pending', why: `${abandonedCount} other calls hang` };
     }
-    const call = begun ?? begin();
-    begun = call;
+    begun ??= beginCall();
+    const call = begun;
+    waitingCount++;
     const result = await waitFor(call, options);
-    if (result.kind === 'pending') abandon(call);
-    else if (begun === call) begun = null;
-    return result;
+    waitingCount--;
+    if (result.kind === 'returned') {
+      if (begun === call) begun = null;
+      late = null;
+      return result;
+    }
+    abandon(call);
+    if (late === null) return result;
+    const { value } = late;
+    late = null;
+    return { kind: 'returned', value };
   };
 }
 

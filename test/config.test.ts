@@ -533,3 +533,24 @@ test('readConfig() has no advice for an entry of several lines', () => {
   assert.match(problem, /^Cannot read LASTSCRAPE_QUIT: "is\\ntio" must be one of|must be /);
   assert.doesNotMatch(problem, /did you mean/);
 });
+
+test('readConfig() refuses to write its own tombstone over that of main', () => {
+  const env = { LASTSCRAPE_DONE_WHEN: 'tombstone:/g/main', LASTSCRAPE_TOMBSTONE: '/g/main' };
+  assert.match(readProblems(env).join(), /^Cannot use LASTSCRAPE_TOMBSTONE: it is that of main/);
+  assert.deepEqual(readProblems({ ...env, LASTSCRAPE_TOMBSTONE: '/g/lastscrape' }), []);
+});
+
+test('readConfig() is quick about any length of digits, and about many wrong entries', () => {
+  assert.equal(readProblems({ LASTSCRAPE_TTL: `${'1'.repeat(100_000)}_` }).length, 1);
+  const problems = readProblems({ LASTSCRAPE_QUIT: Array(50_000).fill('x').join(',') });
+  assert.equal(problems.length, 21);
+  assert.match(problems.at(-1) ?? '', /: 49980 more entries are wrong; must be mended as well$/);
+  assert.ok(
+    readProblems({ LASTSCRAPE_QUIT: ':1'.repeat(30_000), LASTSCRAPE_METRICS_URL: '/'.repeat(60_000) }).join().length <
+      1_000,
+  );
+});
+
+test('readConfig() takes no port 0', () => {
+  assert.equal(readProblems({ LASTSCRAPE_METRICS_URL: 'http://localhost:0/metrics' }).length, 1);
+});

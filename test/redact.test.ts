@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { redactUrl } from '../src/redact.ts';
+import { redactEntry, redactHref, redactUrl } from '../src/redact.ts';
 
 const TABLE: readonly (readonly [text: string, redacted: string])[] = [
   ['', ''],
@@ -28,3 +28,26 @@ for (const [text, redacted] of TABLE) {
     assert.equal(redactUrl(text), redacted);
   });
 }
+
+const ENTRIES: readonly (readonly [text: string, redacted: string])[] = [
+  ['POST admin:hunter2@localhost:8080/quit', 'POST ***@localhost:8080/quit'],
+  ['http:/admin:hunter2@localhost:9646/metrics', '***@localhost:9646/metrics'],
+  ['POST http:/admin:hunter2@localhost/quit', 'POST ***@localhost/quit'],
+  ['http://localhost:9646/metrics?match=a,SECRET', 'http://localhost:9646/metrics?***'],
+  ['http://admin:hunter two@localhost/m', 'http://***@localhost/m'],
+  ['http://admin:x,hun/ter2@localhost/quit', 'http://***@localhost/quit'],
+  ['admin:hun/ter2@localhost/quit', '***@localhost/quit'],
+  ['http://a/b?c@d', 'http://***@d'],
+  ['locust-exporter', 'locust-exporter'],
+  ['POST http://localhost/quit', 'POST http://localhost/quit'],
+];
+for (const [text, redacted] of ENTRIES) {
+  test(`redactEntry() prints ${JSON.stringify(text)} as ${JSON.stringify(redacted)}`, () => {
+    assert.equal(redactEntry(text), redacted);
+  });
+}
+
+test('redactHref() prints a URL without user, password and query', () => {
+  assert.equal(redactHref(new URL('http://u:p@[::1]:9/a,b?match=a,SECRET#x')), 'http://***@[::1]:9/a,b?***');
+  assert.equal(redactHref(new URL('http://localhost/metrics')), 'http://localhost/metrics');
+});

@@ -42,12 +42,21 @@ test('a call that hangs is begun once, whoever waits for it, and its late answer
   assert.equal((await call({ timeoutMs: LONG_MS })).kind, 'returned');
 });
 
-test('an answer that came while nobody waited is used', async () => {
+test('an answer that came while nobody waited is old: the call is made anew, and the answer serves once where that hangs', async () => {
   const { call, begun } = openCall();
   await call(ENDED);
   begun[0]?.('late');
-  assert.deepEqual(await call({ timeoutMs: LONG_MS }), { kind: 'returned', value: 'late' });
-  assert.equal(begun.length, 1);
+  await Promise.resolve();
+  const fresh = call({ timeoutMs: LONG_MS });
+  assert.equal(begun.length, 2);
+  begun[1]?.('fresh');
+  assert.deepEqual(await fresh, { kind: 'returned', value: 'fresh' });
+  await call(ENDED);
+  begun[2]?.('late again');
+  await Promise.resolve();
+  assert.deepEqual(await call({ timeoutMs: 1 }), { kind: 'returned', value: 'late again' });
+  assert.deepEqual(await call({ timeoutMs: 1 }), { kind: 'pending', why: 'timed out' });
+  assert.equal(begun.length, 4);
 });
 
 test('calls that hang leave a thread of libuv to the others', async () => {

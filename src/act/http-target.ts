@@ -4,7 +4,7 @@
 import type { Answer, Probe } from '../decide/target.ts';
 import { dial } from '../net/dial.ts';
 import { openExchange } from '../net/exchange.ts';
-import { redactUrl } from '../redact.ts';
+import { redactHref } from '../redact.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
 
@@ -56,7 +56,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     needsMs = 0,
     isMesh = false,
   } = options;
-  const request = `${method} ${redactUrl(url.href)}`;
+  const request = `${method} ${redactHref(url)}`;
   const quitPort = Number(url.port || 80);
   const headers: Record<string, string> = {
     'user-agent': `lastscrape/${version}`,

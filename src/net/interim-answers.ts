@@ -7,6 +7,8 @@ const DIGIT_1 = 0x31;
 const DIGIT_3 = 0x33;
 /** Before the status: `HTTP/1.1 `. */
 const VERSION_BYTES = 9;
+const CR = 0x0d;
+const LF = 0x0a;
 const END_OF_HEAD = '\r\n\r\n';
 
 export type InterimAnswers = {
@@ -27,6 +29,8 @@ export function rewriteInterimAnswers(): InterimAnswers {
 
   function readByte(byte: number): number {
     const at = readBytes ?? 0;
+    // undici overlooks empty lines before a status line (RFC 9112, section 2.2).
+    if (at === 0 && (byte === CR || byte === LF)) return byte;
     readBytes = at + 1;
     if (at === VERSION_BYTES) {
       isInterim = byte === DIGIT_1;

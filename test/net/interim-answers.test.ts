@@ -11,6 +11,11 @@ const REWRITTEN: readonly (readonly [text: string, expected: string])[] = [
   [`HTTP/1.0 100 a\r\nX: 100\r\nY: \r\r\n\r\n${FINAL}`, `HTTP/1.0 103 a\r\nX: 100\r\nY: \r\r\n\r\n${FINAL}`],
   ['HTTP/1.1 103 a\r\n\r\nHTTP/1.1 100 b\r\n\r\n', 'HTTP/1.1 103 a\r\n\r\nHTTP/1.1 103 b\r\n\r\n'],
   ['HTTP/1.1 101 a\r\n\r\nHTTP/1.1 110 b\r\n\r\n', 'HTTP/1.1 101 a\r\n\r\nHTTP/1.1 110 b\r\n\r\n'],
+  [
+    '\r\nHTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nqueue_up 100\n',
+    '\r\nHTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nqueue_up 100\n',
+  ],
+  [`\r\nHTTP/1.1 100 a\r\n\r\n\r\n${FINAL}`, `\r\nHTTP/1.1 103 a\r\n\r\n\r\n${FINAL}`],
   ['SSH-2.0-OpenSSH_9.2\r\n', 'SSH-2.0-OpenSSH_9.2\r\n'],
 ];
 
