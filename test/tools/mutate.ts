@@ -2,9 +2,19 @@
 // Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with `--only`; `--quick` leaves the
 // exhaustive check out. Fails when one survives that `mutants-accepted.json` does not explain. Not in CI: takes minutes.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, dirname, join, normalize } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -39,16 +49,22 @@ const { values: options } = parseArgs({
 
 const startedMs = performance.now();
 const copies = Array.from({ length: availableParallelism() }, () => mkdtempSync(join(tmpdir(), 'lastscrape-mutate-')));
-// What is edited meanwhile does not reach a run: it reads everything from a copy.
-const CODE = copies[0] as string;
+/** The code as it is: what is edited meanwhile does not reach a run. */
+const CODE = mkdtempSync(join(tmpdir(), 'lastscrape-mutate-'));
 let noticedCount = 0;
 let acceptedCount = 0;
 const survivors: Mutant[] = [];
+/** Of each round, by its tests. */
+const limits = new Map<string, Promise<number>>();
+const running = new Set<ChildProcess>();
 process.once('SIGINT', () => process.exit(130));
 process.once('exit', () => {
-  for (const copy of copies) rmSync(copy, { recursive: true });
+  for (const child of running) child.kill('SIGKILL');
+  for (const copy of [CODE, ...copies]) rmSync(copy, { recursive: true, force: true, maxRetries: 3 });
 });
-for (const copy of copies) {
+for (const copy of [CODE, ...copies]) {
+  // Some tests run lastscrape as another user.
+  chmodSync(copy, 0o755);
   for (const name of ['src', 'bin', 'test', 'fixtures', 'image', 'package.json', 'tsconfig.json', 'README.md']) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   }
@@ -56,12 +72,11 @@ for (const copy of copies) {
 }
 const mutants = chooseMutants(options.only, Number(options.count), options.seed);
 console.log(`${mutants.length} mutants, seed ${options.seed}`);
-const limits = await measureRounds(mutants);
 const queue = [...mutants];
 await Promise.all(
   copies.map(async (copy) => {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      await tryMutant(copy, mutant, limits);
+      await tryMutant(copy, mutant);
     }
   }),
 );
@@ -102,7 +117,7 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
     .digest('hex');
 }
 
-/** The tests that concern a file: its own and those of the rules, then whatever reaches it by its imports. */
+/** The tests that concern a file: its own and those of the rules, then those of what imports it. */
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
     const quick = globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => test !== EXHAUSTIVE);
@@ -110,36 +125,38 @@ function listRounds(file: string): readonly Round[] {
   }
   const own = join('test', basename(dirname(file)), `${basename(file, '.ts')}.test.ts`);
   const others = globSync('test/{wire,net,act,observe}/*.test.ts', { cwd: CODE }).filter(
-    (test) => test !== own && listImports(test).has(file),
+    (test) => test !== own && listImports(test).includes(file),
   );
   return [existsSync(join(CODE, own)) ? [own] : [], others].filter((round) => round.length > 0);
 }
 
-/** Everything that a file imports, directly or not. */
-function listImports(file: string, found = new Set<string>()): ReadonlySet<string> {
-  if (found.has(file) || !existsSync(join(CODE, file))) return found;
-  found.add(file);
-  for (const [, path = ''] of readFileSync(join(CODE, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
-    listImports(normalize(join(dirname(file), path)), found);
-  }
-  return found;
+/** What a file imports, and what that imports. */
+function listImports(file: string): readonly string[] {
+  const direct = readImports(file);
+  return [...direct, ...direct.flatMap(readImports)];
 }
 
-/** The time limit of every round, from a run of the code as it is. @throws where that fails already. */
-async function measureRounds(mutants: readonly Mutant[]): Promise<ReadonlyMap<string, number>> {
-  const limits = new Map<string, number>();
-  for (const round of mutants.flatMap(({ file }) => listRounds(file))) {
-    const key = round.join();
-    if (limits.has(key)) continue;
+function readImports(file: string): readonly string[] {
+  if (!existsSync(join(CODE, file))) return [];
+  const found = readFileSync(join(CODE, file), 'utf8').matchAll(/from '(\.[^']+)'/g);
+  return [...found].map(([, path = '']) => normalize(join(dirname(file), path)));
+}
+
+/** The time limit of a round, from a run of the code as it is, once. @throws where that fails already. */
+function findTimeLimit(round: Round): Promise<number> {
+  const measure = async () => {
     const beganMs = performance.now();
     const failed = await findFailure(CODE, round, 600_000);
     if (failed !== null) throw new Error(`Cannot mutate: "${failed}" fails without any change`);
-    limits.set(key, Math.max(TIME_LIMIT_MIN_MS, TIME_LIMIT_FACTOR * (performance.now() - beganMs)));
-  }
-  return limits;
+    return Math.max(TIME_LIMIT_MIN_MS, TIME_LIMIT_FACTOR * (performance.now() - beganMs));
+  };
+  const key = round.join();
+  const limit = limits.get(key) ?? measure();
+  limits.set(key, limit);
+  return limit;
 }
 
-async function tryMutant(copy: string, mutant: Mutant, limits: ReadonlyMap<string, number>): Promise<void> {
+async function tryMutant(copy: string, mutant: Mutant): Promise<void> {
   const { file, line, token, replacement, text } = mutant;
   const path = join(copy, file);
   const before = readFileSync(path, 'utf8');
@@ -151,7 +168,7 @@ async function tryMutant(copy: string, mutant: Mutant, limits: ReadonlyMap<strin
   writeFileSync(path, text);
   // What is accepted anyway is not worth the longest round.
   for (const round of accepted === undefined ? rounds : rounds.slice(0, 1)) {
-    noticed = await findFailure(copy, round, limits.get(round.join()) ?? 0);
+    noticed = await findFailure(copy, round, await findTimeLimit(round));
     if (noticed !== null) break;
   }
   writeFileSync(path, before);
@@ -178,6 +195,7 @@ function findFailure(copy: string, tests: Round, limitMs: number): Promise<strin
   const command = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', ...inside];
   const flags = ['--test-isolation=none', '--test-reporter=tap', ...tests];
   const child = spawn('unshare', [...command, ...flags], { cwd: copy, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
   let failed: string | null = null;
   let output = '';
   const end = (name: string) => {
@@ -195,6 +213,7 @@ function findFailure(copy: string, tests: Round, limitMs: number): Promise<strin
     child.once('error', reject);
     child.once('close', (code) => {
       clearTimeout(timer);
+      running.delete(child);
       resolve(failed ?? (code === 0 ? null : `exit code ${code}`));
     });
   });
