@@ -42,7 +42,9 @@ export function runGuideScenarios(): void {
 
     const plan = await shell.run('check in the pod');
     assert.match(plan, /^3\. Quit {5}nothing \(LASTSCRAPE_QUIT is none\)\.$/m);
-    assert.match(plan, /^ {2}process namespace: not shared/m);
+    assert.match(plan, /^ {2}http:\/\/localhost:9646\/metrics: /m);
+    assert.match(plan, /^ {2}port:5557: /m);
+    assert.doesNotMatch(plan, /process namespace/, 'no entry goes by it');
     const kept = (await shell.run('kept')).split('\n').filter((line) => line.startsWith(`${namespace.name} `));
     assert.deepEqual(
       kept.map((line) => line.split(/ +/).slice(1)),
