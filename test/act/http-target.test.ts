@@ -152,6 +152,10 @@ test('hint() says what an answer usually means', () => {
     [answered(405), /^it answered 405: it wants another method$/],
     [answered(200, true), /^it answered 200 with a page of HTML: it has no quit endpoint at this path$/],
     [answered(200), /^it answered 200 and lives on: .*LASTSCRAPE_QUIT_TIMEOUT/],
+    [answered(299, true), /^it answered 299 with a page of HTML/],
+    [answered(299), /^it answered 299 and lives on/],
+    [answered(300, true), /^it answered 300: look into its log$/],
+    [answered(300), /^it answered 300: look into its log$/],
     [answered(302), /^it answered 302: look into its log$/],
     [answered(500), /^it answered 500: look into its log$/],
   ];

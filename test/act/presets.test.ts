@@ -117,6 +117,17 @@ test('every preset has a name of its own, and none is the beginning of another o
   for (const name of names) assert.match(name, /^[a-z][a-z-]*[a-z]$/);
 });
 
+test('every preset has the names that people call its program by', () => {
+  const names = PRESETS.flatMap(({ name, otherNames }) => otherNames.map((other) => `${other}: ${name}`));
+  assert.deepEqual(names, [
+    ...['locust-metrics-exporter: locust-exporter', 'exporter: locust-exporter', 'istio-proxy: istio'],
+    ...['linkerd-proxy: linkerd', 'cloudsql: cloud-sql-proxy', 'cloud-sql: cloud-sql-proxy'],
+    ...['cloudsql-auth-proxy: cloud-sql-proxy', 'alloydb: alloydb-proxy', 'consul: consul-dataplane'],
+    ...['consul-connect: consul-dataplane', 'vault-proxy: vault-agent', 'prometheus-pushgateway: pushgateway'],
+    ...['statsd: statsd-exporter'],
+  ]);
+});
+
 test('the proxies of a mesh are known as such; dapr is not one: scrapes go past it', () => {
   const meshes = PRESETS.filter(({ isMesh }) => isMesh).map(({ name }) => name);
   assert.deepEqual(meshes, ['istio', 'envoy', 'linkerd', 'consul-dataplane']);
