@@ -63,7 +63,6 @@ export function httpTarget(options: HttpTargetOptions): Target {
     'content-length': '0',
     ...options.headers,
   };
-  if (method === 'GET' || method === 'HEAD') delete headers['content-length'];
   /** The first port that does not refuse, and what it does instead; null: all refuse. */
   const findListener = (ports: readonly number[], timeoutMs: number, signal?: AbortSignal) =>
     withinTime(timeoutMs, signal, async (limit) => {

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { type HttpTargetOptions, httpTarget } from '../../src/act/http-target.ts';
 import type { Answer } from '../../src/decide/target.ts';
+import { freezePort } from '../support/frozen-port.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;
@@ -193,6 +194,25 @@ test('probe() takes a target for gone when its quit port and all ports of its se
   assert.equal(await behind(quitPort, [otherPort, service.port]).probe(1_000, NEVER), 'open');
   assert.equal(await behind(service.port, [otherPort]).probe(1_000, NEVER), 'open');
   assert.equal(await behind(quitPort, [otherPort]).probe(1_000, NEVER), 'refused');
+});
+
+test('inspect() takes port 80 for that of a URL without one', async () => {
+  const { inspect } = httpTarget({ method: 'POST', version: '1.2.3', url: new URL('http://localhost/quit') });
+  assert.match((await inspect?.())?.[0] ?? '', / on 80(:|$)/);
+});
+
+test('probe() gives up when its time is over or it is aborted, also before it began', async () => {
+  using frozen = await freezePort();
+  const target = behind(frozen.port, []);
+  assert.equal(await target.probe(10, NEVER), 'unknown');
+  const controller = new AbortController();
+  const first = Promise.race([
+    target.probe(600_000, NEVER).then(() => 'the time limit of a single probe'),
+    target.probe(600_000, controller.signal).then((probe) => `${probe}, aborted`),
+  ]);
+  setImmediate(() => controller.abort());
+  assert.equal(await first, 'unknown, aborted');
+  assert.equal(await target.probe(600_000, AbortSignal.abort()), 'unknown');
 });
 
 test('ask() sends the headers of its own', async () => {

@@ -117,6 +117,35 @@ test('every preset has a name of its own, and none is the beginning of another o
   for (const name of names) assert.match(name, /^[a-z][a-z-]*[a-z]$/);
 });
 
+/** The programs of a preset, and where its service listens while its quit port may be closed. */
+const PROGRAMS: Readonly<Record<string, readonly [programs: readonly string[], servicePorts: readonly number[]]>> = {
+  'locust-exporter': [['locust_exporter'], []],
+  istio: [['pilot-agent', 'envoy'], [15000]],
+  envoy: [['envoy'], []],
+  linkerd: [['linkerd2-proxy'], []],
+  'cloud-sql-proxy': [['cloud-sql-proxy'], [5432, 3306, 1433]],
+  'alloydb-proxy': [['alloydb-auth-proxy'], [5432]],
+  dapr: [['daprd'], []],
+  'consul-dataplane': [['consul-dataplane', 'envoy'], [19000]],
+  'vault-agent': [['vault'], []],
+  prometheus: [['prometheus'], []],
+  pushgateway: [['pushgateway'], []],
+  'statsd-exporter': [['statsd_exporter'], []],
+};
+
+test('every preset has its programs and the ports of their service', () => {
+  const found = PRESETS.map(({ name, programs, servicePorts }) => [name, [programs, servicePorts]]);
+  assert.deepEqual(Object.fromEntries(found), PROGRAMS);
+});
+
+test('inspect() names what a preset needs to quit, but where an open port shows that it has it', async () => {
+  await using open = await openPeer(() => {});
+  const inspect = async (preset: string) => (await target(`${preset}:${open.port}`).inspect?.())?.[0];
+  assert.equal(await inspect('cloud-sql-proxy'), `answers on ${open.port}; it quits only with --quitquitquit`);
+  assert.equal(await inspect('consul-dataplane'), `answers on ${open.port}`);
+  assert.equal(await inspect('envoy'), `answers on ${open.port}`);
+});
+
 test('every preset has the names that people call its program by', () => {
   const names = PRESETS.flatMap(({ name, otherNames }) => otherNames.map((other) => `${other}: ${name}`));
   assert.deepEqual(names, [

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
+import { describeExitCode, findSignalProblem } from '../../src/act/send-signal.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 
-const skip = gateNamespaces('test/act/signals.test.ts');
+const skip = gateNamespaces('test/act/send-signal.test.ts');
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -134,4 +135,25 @@ test('a target is not forced where the namespace is not shared', { skip }, async
   assert.deepEqual([code, target['result'], forced], [69, 'failed', []]);
   assert.equal(target['hint'], 'it answered 501: look into its log');
   process.kill(server.pid, 0);
+});
+
+/** What kill(2) answers. */
+function refuse(code: string) {
+  return { pid: 1, kill: () => assert.fail(Object.assign(new Error(code), { code })) };
+}
+
+test('findSignalProblem() says whose process it is where that can be read, and nothing of one that is gone', async () => {
+  // No process has so high a PID (pid_max is 4,194,304 at most).
+  const process = { pid: 4_194_305, startTicks: 0 };
+  assert.match(
+    (await findSignalProblem(process, refuse('EPERM'))) ?? '',
+    /^PID 4194305 runs as UID unknown and lastscrape as UID \d+,/,
+  );
+  assert.equal(await findSignalProblem(process, refuse('ESRCH')), null);
+  assert.equal(await findSignalProblem(process, { pid: 1, kill: () => {} }), null);
+});
+
+test('describeExitCode() is 128 and the number of the signal', () => {
+  assert.match(describeExitCode('TERM'), /^exit code 143 /);
+  assert.match(describeExitCode('KILL'), /^exit code 137 /);
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type DialResult, dial, isRefused, listHosts } from '../../src/net/dial.ts';
+import { freezePort } from '../support/frozen-port.ts';
 
 const VERDICTS: readonly (readonly [codes: string, isRefused: boolean])[] = [
   ['ECONNREFUSED', true],
@@ -123,28 +124,9 @@ test('dial() gives up at once when it is aborted', async (context) => {
   assert.deepEqual(await result, { kind: 'unknown', why: 'interrupted' });
 });
 
-// A frozen Locust: SIGSTOP, then connections until the backlog is full.
-const LISTENER = `
-  const server = require('node:net').createServer();
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));
-`;
-const BACKLOG_MAX_COUNT = 200;
-
-test('dial() does not take a full backlog for refused', async (context) => {
-  const child = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const sockets: Socket[] = [];
-  context.after(() => {
-    for (const socket of sockets) socket.destroy();
-    child.kill('SIGKILL');
-  });
-  const [line] = await once(child.stdout, 'data');
-  const port = Number(line);
-  child.kill('SIGSTOP');
-  let result: DialResult;
-  do {
-    result = await dial('localhost', port, { timeoutMs: 250 });
-    if (result.kind === 'open') sockets.push(result.socket);
-  } while (result.kind === 'open' && sockets.length < BACKLOG_MAX_COUNT);
+test('dial() does not take a full backlog for refused', async () => {
+  using frozen = await freezePort();
+  const { port, result } = frozen;
   assert.deepEqual(result, { kind: 'unknown', why: 'timed out' });
   const controller = new AbortController();
   const hanging = dial('localhost', port, { timeoutMs: 600_000, signal: controller.signal });

@@ -225,6 +225,7 @@ test('readPod() tells which containers no exit is the last of', () => {
   assert.equal(isAlways({ container: ALWAYS }), true);
   assert.equal(isAlways({ spec: ALWAYS, container: ON_FAILURE }), false);
   assert.equal(isAlways({}), false);
+  assert.equal(isAlways({ spec: { restartPolicy: undefined } }), true, 'the default of the API');
 });
 
 test('readPod() counts regular containers only', () => {

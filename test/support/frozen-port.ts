@@ -1,0 +1,41 @@
+// A port that neither accepts nor refuses, as that of a frozen Locust: its process is stopped, and its backlog is full.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { type DialResult, dial } from '../../src/net/dial.ts';
+
+const LISTENER = `
+  const server = require('node:net').createServer();
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));
+`;
+const BACKLOG_MAX_COUNT = 200;
+
+export type FrozenPort = Disposable & {
+  readonly port: number;
+  /** What the connection showed that found no place any more. */
+  readonly result: DialResult;
+};
+
+export async function freezePort(): Promise<FrozenPort> {
+  const child = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const sockets: Socket[] = [];
+  const [line] = await once(child.stdout, 'data');
+  const port = Number(line);
+  child.kill('SIGSTOP');
+  let result: DialResult;
+  do {
+    result = await dial('localhost', port, { timeoutMs: 250 });
+    if (result.kind === 'open') sockets.push(result.socket);
+  } while (result.kind === 'open' && sockets.length < BACKLOG_MAX_COUNT);
+  assert.notEqual(result.kind, 'open', 'the backlog is never full');
+  return {
+    port,
+    result,
+    [Symbol.dispose]: () => {
+      for (const socket of sockets) socket.destroy();
+      child.kill('SIGKILL');
+    },
+  };
+}
