@@ -1,5 +1,5 @@
 // Stands in the bundle for the parts of undici that lastscrape never asks for: HTTP/2 (allowH2 is false), form data as a body
-// (no request has one) and the llhttp with SIMD. image/bundle.ts has the list, and what each gains.
+// (no request has one). image/bundle.ts has the list, and what each gains.
 function absent() {
   throw new Error('Bug: a part of undici was asked for that the bundle leaves out');
 }

@@ -25,6 +25,8 @@ export type Architecture = (typeof ARCHITECTURES)[number];
 /** What the binaries are made from. */
 export type BinaryPlan = {
   readonly bundle: Buffer;
+  /** What the bundle reads, by name. */
+  readonly assets: ReadonlyMap<string, Buffer>;
   readonly nodeVersion: string;
   /** Where image/'s own packages are. */
   readonly imageFolder: string;
@@ -34,10 +36,11 @@ export type BinaryPlan = {
 
 /** Makes the executables; the keys are Node's names of the architectures. */
 export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['node'], Buffer>> {
-  const { bundle, nodeVersion, imageFolder, workFolder } = plan;
+  const { bundle, assets, nodeVersion, imageFolder, workFolder } = plan;
   rmSync(workFolder, { recursive: true, force: true });
   mkdirSync(workFolder, { recursive: true });
   writeFileSync(join(workFolder, 'lastscrape.cjs'), bundle);
+  for (const [name, bytes] of assets) writeFileSync(join(workFolder, name), bytes);
   const blanked = ARCHITECTURES.map(({ node }): Blanked => {
     const base = stripSections(readFileSync(basePath(imageFolder, node)));
     const result = blankIcu(base);
@@ -47,7 +50,7 @@ export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['no
   const outputs = ARCHITECTURES.map(({ node }) => ({ arch: node, path: join(workFolder, `lastscrape-${node}`) }));
   execFileSync(
     process.execPath,
-    [join(import.meta.dirname, 'inject.ts'), JSON.stringify({ nodeVersion, outputs })],
+    [join(import.meta.dirname, 'inject.ts'), JSON.stringify({ nodeVersion, assets: [...assets.keys()], outputs })],
     // What pkg says on stdout is its steps; what goes wrong is on stderr and in the exit code.
     { env: { HOME: workFolder, TMPDIR: workFolder }, stdio: ['ignore', 'ignore', 'inherit'] },
   );

@@ -46,7 +46,13 @@ async function build(): Promise<void> {
 
   step('Binaries');
   const workFolder = join(CACHE, 'work');
-  const binaries = makeBinaries({ bundle: bundle.bytes, nodeVersion, imageFolder: import.meta.dirname, workFolder });
+  const binaries = makeBinaries({
+    bundle: bundle.bytes,
+    assets: bundle.assets,
+    nodeVersion,
+    imageFolder: import.meta.dirname,
+    workFolder,
+  });
   rmSync(workFolder, { recursive: true });
 
   step('Image');
@@ -88,6 +94,7 @@ async function build(): Promise<void> {
   released.set('SHA256SUMS', Buffer.from(sums.join('')));
   for (const [path, bytes] of released) write(path, bytes, path.startsWith('lastscrape-') ? 0o755 : 0o644);
   write('bundle.cjs', bundle.bytes, 0o644);
+  for (const [name, bytes] of bundle.assets) write(name, bytes, 0o644);
   write('bundle-inputs.json', Buffer.from(`${JSON.stringify(bundle.inputs, null, 2)}\n`), 0o644);
   for (const { architecture, entries } of roots) writeRoot(join(DIST, 'rootfs', architecture.debian), entries);
 

@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 
 /** What the bundle is made from. */
 export type BundlePlan = {
@@ -18,6 +18,12 @@ export type BundlePlan = {
 /** The bundle, and what is in it. */
 export type Bundle = {
   readonly bytes: Buffer;
+  /**
+   * What the bundle reads when it needs it, by name (image/asset.cjs): llhttp and yaml. In the bundle V8 would hold their text twice, in
+   * its heap and as a part of the file. Gains 3 % of the anonymous memory, 0.6 % of the resident. Were one missing, no request
+   * could be sent, or no tombstone be read.
+   */
+  readonly assets: ReadonlyMap<string, Buffer>;
   /** Every source file in it, relative to the checkout, sorted. */
   readonly inputs: readonly string[];
   /** The folders of the npm packages in it, relative to the checkout, sorted. */
@@ -53,10 +59,6 @@ const STAND_INS = [
   // HTTP/2: asked for when a server chooses it, which allowH2: false rules out. Gains 18 % of the anonymous memory, 10 % of the
   // resident, a third of the time of a start (it loads node:http2, which needs node:http and node:tls).
   { filter: /(^|\/)client-h2\.js$/, path: 'image/absent.cjs' },
-  // llhttp with SIMD, for CPUs that have SSE 4.1: every CPU takes the same parser, by UNDICI_NO_WASM_SIMD below. Gains only 0.5 % of the
-  // memory, but that of the resident one is what its budget (1.2 times an empty Node's) would be short of. Wrong: undici takes
-  // the other one by itself.
-  { filter: /(^|\/)llhttp_simd-wasm\.js$/, path: 'image/absent.cjs' },
   // Bodies of requests: no request has one. Gains 3 % of the anonymous memory, 3 % of the CPU time of a start.
   { filter: /(^|\/)web\/(fetch\/body\.js|fetch\/formdata|webidl)$/, path: 'image/absent.cjs' },
   // Gains 2 % of the anonymous and of the resident memory, 8 % of the CPU time of a start. What is missing is undefined there.
@@ -64,13 +66,6 @@ const STAND_INS = [
   // Gains 2 % of the anonymous memory, 1 % of the resident, 3 % of the CPU time of a start. What is missing is undefined there.
   { filter: /^node:assert$/, path: 'image/slim-assert.cjs' },
 ] as const;
-
-/**
- * V8's scanner has two buffers of up to four times the longest literal, until all is read: 0.5 MB for the WebAssembly of
- * llhttp, from the middle of a heap that is not given back then. For pieces of this many characters they are 32 KB. Gains 2 % of
- * the anonymous memory. Were a piece lost, V8 would refuse the WebAssembly, and nothing could be read.
- */
-const PIECE = /.{1,4096}/gs;
 
 /** Bundles bin/lastscrape.ts. @throws when esbuild has anything to say. */
 export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundle> {
@@ -80,9 +75,16 @@ export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundl
     // make it print what it reads, and in how it warns, which `logLevel: 'error'` rules out.
     platform: 'browser',
   });
+  const assets = new Map<string, Buffer>();
+  const addAsset: AddAsset = (name, bytes) => assets.set(name, bytes);
   const program = await bundle(root, {
     entryPoints: ['bin/lastscrape.ts'],
-    plugins: [standIns(root), shortLiterals(), asText('yaml', yaml.bytes.toString('latin1'))],
+    plugins: [
+      standIns(root),
+      llhttpAsAsset(root, addAsset),
+      // Only `tombstone:` needs it: gains 3 % more of the anonymous memory, 4 % of the CPU time of a start.
+      packageAsAsset(root, addAsset, 'yaml', yaml.bytes),
+    ],
     define: {
       LASTSCRAPE_COMMIT: JSON.stringify(commit),
       // undici's own name for "built by esbuild into Node": leaves its second parser out, which only an option or a variable of the
@@ -91,12 +93,14 @@ export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundl
       esbuildDetection: 'true',
       // The environment of the pod decides nothing but what starts with LASTSCRAPE_.
       'process.env.JEST_WORKER_ID': 'undefined',
-      'process.env.UNDICI_NO_WASM_SIMD': "'1'",
+      'process.env.UNDICI_NO_WASM_SIMD': 'undefined',
     },
   });
   const inputs = [...program.inputs, ...yaml.inputs].sort();
   const folders = inputs.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
-  return { bytes: program.bytes, inputs, packageFolders: [...new Set(folders)].sort() };
+  // In an order that does not depend on which file esbuild reads first.
+  const sorted = new Map([...assets].sort(([left], [right]) => (left < right ? -1 : 1)));
+  return { bytes: program.bytes, assets: sorted, inputs, packageFolders: [...new Set(folders)].sort() };
 }
 
 async function bundle(
@@ -150,40 +154,46 @@ function standIns(root: string): Plugin {
   };
 }
 
-/** llhttp as pieces of text, which nothing holds once they are decoded. @throws when undici has it in another form */
-function shortLiterals(): Plugin {
+/** A file beside the bundle, by the name that it has there. */
+type AddAsset = (name: string, bytes: Buffer) => void;
+
+/** llhttp as bytes, for CPUs with SSE 4.1 and without. @throws when undici has it in another form */
+function llhttpAsAsset(root: string, addAsset: AddAsset): Plugin {
   return {
-    name: 'short-literals',
+    name: 'llhttp-as-asset',
     setup: (build) => {
-      build.onLoad({ filter: /\/llhttp-wasm\.js$/ }, ({ path }) => {
+      build.onLoad({ filter: /\/llhttp(_simd)?-wasm\.js$/ }, ({ path }) => {
         const [, base64] = /^const wasmBase64 = '([\w+/=]+)'$/m.exec(readFileSync(path, 'utf8')) ?? [];
         if (base64 === undefined)
           throw new Error(`Cannot bundle ${path}: it has no wasmBase64; must be looked at again`);
-        return { contents: `module.exports = Buffer.from(${piecesOf(base64)}, 'base64');`, loader: 'js' };
+        const name = `bundle.${basename(path, '-wasm.js')}.wasm`;
+        addAsset(name, Buffer.from(base64, 'base64'));
+        return { contents: `module.exports = ${callAsset(root, name)};`, loader: 'js' };
       });
     },
   };
 }
 
-/**
- * A package as text, which becomes code when it is asked for: until then V8 knows no function of it. For yaml, which only
- * `tombstone:` needs, it gains 3 % of the anonymous memory, 4 % of the CPU time of a start. Text that is no code would throw where
- * the condition is read: the tests of the bundle read with it.
- */
-function asText(name: string, text: string): Plugin {
-  const filter = new RegExp(`^${name}$`);
+/** A package that becomes code when it is asked for: until then V8 knows no function of it. */
+function packageAsAsset(root: string, addAsset: AddAsset, packageName: string, text: Buffer): Plugin {
+  const filter = new RegExp(`^${packageName}$`);
+  const name = `bundle.${packageName}.cjs`;
   return {
-    name: 'as-text',
+    name: 'package-as-asset',
     setup: (build) => {
-      build.onResolve({ filter }, () => ({ path: name, namespace: 'text' }));
-      build.onLoad({ filter, namespace: 'text' }, () => ({
-        contents: `new Function('module', ${piecesOf(text)})(module);`,
-        loader: 'js',
-      }));
+      build.onResolve({ filter }, () => ({ path: packageName, namespace: 'asset' }));
+      build.onLoad({ filter, namespace: 'asset' }, () => {
+        addAsset(name, text);
+        return {
+          contents: `new Function('module', ${callAsset(root, name)}.toString('latin1'))(module);`,
+          loader: 'js',
+          resolveDir: root,
+        };
+      });
     },
   };
 }
 
-function piecesOf(text: string): string {
-  return `${JSON.stringify(text.match(PIECE))}.join('')`;
+function callAsset(root: string, name: string): string {
+  return `require(${JSON.stringify(join(root, 'image/asset.cjs'))})(${JSON.stringify(name)})`;
 }

@@ -3,9 +3,11 @@
 
 import { createRequire } from 'node:module';
 
-/** What the process is to do. HOME must hold the seeded cache, TMPDIR the bundle as `lastscrape.cjs`. */
+/** What the process is to do. HOME must hold the seeded cache, TMPDIR the bundle as `lastscrape.cjs`, and its assets. */
 export type InjectPlan = {
   readonly nodeVersion: string;
+  /** Their names, as files and as the program asks for them. */
+  readonly assets: readonly string[];
   readonly outputs: readonly { readonly arch: string; readonly path: string }[];
 };
 
@@ -55,6 +57,7 @@ const { default: sea } = createRequire(import.meta.url)('@yao-pkg/pkg/lib-es5/se
 await sea(`${process.env['TMPDIR']}/lastscrape.cjs`, {
   seaConfig: {
     main: MAIN,
+    assets: Object.fromEntries(plan.assets.map((name) => [name, `../${name}`])),
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
     useCodeCache: false,

@@ -79,6 +79,7 @@ export function writeSbom(plan: SbomPlan): string {
         properties: [
           { name: 'lastscrape:commit', value: commit },
           { name: 'lastscrape:bundle:sha256', value: sha256(bundle.bytes) },
+          ...[...bundle.assets].map(([name, bytes]) => ({ name: `lastscrape:${name}:sha256`, value: sha256(bytes) })),
           ...Object.entries(plan.binaries).map(([name, bytes]) => ({
             name: `lastscrape:binary:linux-${name}:sha256`,
             value: sha256(bytes),

@@ -52,6 +52,20 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   );
 });
 
+test('a main that keeps a tombstone: its YAML is read, with the exit code', async () => {
+  await using pod = await openPod();
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
+  const path = join(folder, 'load');
+  writeFileSync(path, 'Born: "2020-04-28T10:41:46.99Z"\n');
+  const env = { ...pod.env, LASTSCRAPE_DONE_WHEN: `tombstone:${path}`, LASTSCRAPE_TTL: '0' };
+  const watcher = startWatcher(env);
+  await watcher.said('main is running');
+  writeFileSync(path, 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n');
+  const { code, report } = await watcher.ended;
+  rmSync(folder, { recursive: true });
+  assert.deepEqual([code, report?.['mainExitCodes']], [0, { load: 3 }]);
+});
+
 test('a TTL of 0 releases at once, and main ended before the watch is recognised', async () => {
   await using pod = await openPod();
   await untilReached(pod);

@@ -23,7 +23,7 @@ const BUNDLE = [
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
 const API_CLIENT = ['src/net/dial-tls.ts', 'src/observe/pod-reader.ts', 'src/wire/pod-status.ts'];
 const CHECK = ['src/inspect.ts', 'src/odd-settings.ts', 'src/plan.ts'];
-const LAZY = [...API_CLIENT, ...CHECK, 'text:yaml'];
+const LAZY = [...API_CLIENT, ...CHECK, 'asset:yaml'];
 /** Modules of Node that nothing loads but undici or a careless import. */
 const DEAR = ['assert', 'http', 'http2', 'internal/fs/promises', 'tls'];
 const DIED = 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n';
@@ -98,7 +98,7 @@ test('the bundle loads the YAML reader for tombstone:, reads with it, and nothin
 }, async () => {
   const { code, report, ran, dear } = await run((_, tombstone) => `tombstone:${tombstone}`);
   assert.deepEqual([code, report?.['mainExitCodes']], [0, { main: 3 }]);
-  assert.deepEqual([listLazy(ran), dear], [['text:yaml'], []]);
+  assert.deepEqual([listLazy(ran), dear], [['asset:yaml'], []]);
 });
 
 test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {

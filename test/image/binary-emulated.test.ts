@@ -1,6 +1,6 @@
 // The binaries on machines that are not this one do a whole job on the stand-ins: the one for arm64 as it is on an arm64 machine,
-// elsewhere under qemu-user with the libraries of its own image, and the one for x64 on a CPU without SSE 4.1, which takes no
-// WebAssembly with SIMD. What --version, --help and --check print is compared in binary.test.ts.
+// elsewhere under qemu-user with the libraries of its own image, and the one for x64 on a CPU without SSE 4.1, for which undici
+// takes its parser without SIMD. What --version, --help and --check print is compared in binary.test.ts.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -22,37 +22,35 @@ test('the bundle holds the packages that package.json names, and theirs, from th
   // image/ has an undici of its own, for pkg.
   assert.deepEqual(
     readInputs().filter((path) => path.startsWith('image/')),
-    ['image/absent.cjs', 'image/slim-assert.cjs', 'image/slim-http.cjs'],
+    ['image/absent.cjs', 'image/asset.cjs', 'image/slim-assert.cjs', 'image/slim-http.cjs'],
   );
 });
 
-test('the bundle leaves out HTTP/2, the web API, the other parsers and every other dispatcher of undici', {
+test('the bundle leaves out HTTP/2, the web API, the second parser and every other dispatcher of undici', {
   skip,
 }, () => {
   const inputs = readInputs();
   assert.deepEqual(
-    inputs.filter((path) => /client-h2|parser-h1|llhttp_simd|\/web\/|\/mock\/|pool|agent|cache|socks/.test(path)),
+    inputs.filter((path) => /client-h2|parser-h1|\/web\/|\/mock\/|pool|agent|cache|socks/.test(path)),
     [],
   );
   assert.ok(inputs.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
-  // A CPU without SSE 4.1 (kvm64 is one) takes no WebAssembly with SIMD.
-  assert.ok(inputs.includes('node_modules/undici/lib/llhttp/llhttp-wasm.js'));
+  // A CPU without SSE 4.1 (kvm64 is one) takes the one without SIMD.
+  for (const name of ['llhttp_simd-wasm', 'llhttp-wasm'])
+    assert.ok(inputs.includes(`node_modules/undici/lib/llhttp/${name}.js`), name);
 });
 
 test('the bundle asks for what it leaves out only on ways that lastscrape never takes', { skip }, () => {
-  // A new way in another undici must be looked at: allowH2 is false, no request has a body, and SIMD is switched off.
+  // A new way in another undici must be looked at: allowH2 is false, and no request has a body.
   const undici = readInputs().filter((path) => path.startsWith('node_modules/undici/'));
   const asked = undici.flatMap((path) =>
-    [
-      ...readFileSync(join(ROOT, path), 'utf8').matchAll(
-        /require\('([^']*(?:client-h2\.js|llhttp_simd[^']*|web\/[^']*))'\)/g,
-      ),
-    ].map(([, name]) => `${path.replace('node_modules/undici/lib/', '')}: ${name}`),
+    [...readFileSync(join(ROOT, path), 'utf8').matchAll(/require\('([^']*(?:client-h2\.js|web\/[^']*))'\)/g)].map(
+      ([, name]) => `${path.replace('node_modules/undici/lib/', '')}: ${name}`,
+    ),
   );
   assert.deepEqual(asked.sort(), [
     'core/request.js: ../web/fetch/formdata',
     'core/request.js: ../web/webidl',
-    'dispatcher/client-h1.js: ../llhttp/llhttp_simd-wasm.js',
     'dispatcher/client-h1.js: ../web/fetch/body.js',
     'dispatcher/client.js: ./client-h2.js',
   ]);
@@ -65,7 +63,7 @@ test('the bundle has the build of yaml that asks nothing of the process', { skip
     yaml.filter((path) => !path.startsWith(YAML_BUILD)),
     [],
   );
-  // It is text in the bundle, which the tests of what is loaded and read do not see into.
+  // It is text beside the bundle, which the tests of what is loaded and read do not see into.
   const found = yaml.flatMap((path) => readCode(path).match(/\bprocess\b|\brequire\(|from '[^.].*'/g) ?? []);
   assert.deepEqual(found, []);
 });
