@@ -11,7 +11,7 @@ export const DONE_URGENT_MS = 10_000;
 /** Conditions that want the newest answer share it within one poll. */
 const SAME_POLL_MS = 250;
 /** Pauses after requests that failed, one after the other; the last one repeats. Up to a quarter is added, by chance. */
-const RETRY_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000];
+export const RETRY_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000];
 /** A longer Retry-After is cut to this: the run may end within the hour that a broken proxy asks for. */
 const RETRY_AFTER_MAX_MS = 60_000;
 /** One lost request is nobody's concern; so many in a row, at least 7 s, are. */
