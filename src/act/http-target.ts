@@ -129,8 +129,8 @@ async function withinTime<Value>(
   run: (limit: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const limit = new AbortController();
-  const onAbort = () => limit.abort('interrupted');
-  const timer = setTimeout(() => limit.abort('timed out'), timeoutMs);
+  const onAbort = () => limit.abort();
+  const timer = setTimeout(onAbort, timeoutMs);
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort);
   try {

@@ -37,11 +37,10 @@ export function nextObserve(state: WatchState, event: WatchEvent, policy: Policy
 
 /** What begins before START_TIMEOUT is given up then; what begins later decides it. */
 function buildObserve(state: WatchState, atMs: number, seenAtMs: number, limits: Limits): ObserveEffect {
-  const limitMs = findNearestLimit(state, seenAtMs, limits);
   const startEndMs = findStartEnd(state, limits);
-  if (startEndMs === null) return { kind: 'observe', atMs, readByMs: limitMs };
-  const startByMs = atMs < startEndMs ? startEndMs : atMs + START_READ_MS;
-  return { kind: 'observe', atMs, readByMs: Math.min(limitMs ?? startByMs, startByMs) };
+  if (startEndMs === null) return { kind: 'observe', atMs, readByMs: findNearestLimit(state, seenAtMs, limits) };
+  // While START_TIMEOUT may decide there is no hard limit beside it.
+  return { kind: 'observe', atMs, readByMs: atMs < startEndMs ? startEndMs : atMs + START_READ_MS };
 }
 
 function findNextMs(

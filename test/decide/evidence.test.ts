@@ -139,6 +139,18 @@ test('a series knows that the exporter was restarted in it, at its beginning or 
   assert.equal(advanceSeries(restarted, rose, EMPTY_HISTORY, proven)?.isExporterRestarted, true, 'it stays so');
 });
 
+test('a series knows that the exporter answered in it, at its beginning or later', () => {
+  const proven = { isAlive: false, isProven: true };
+  const silent = beginSeries(observe([]), EMPTY_HISTORY);
+  assert.equal(silent.hasAnswered, false);
+  assert.equal(beginSeries(observe([], { exporter: REFUSED }), EMPTY_HISTORY).hasAnswered, false);
+  const answered = beginSeries(observe([], { exporter: answer(1) }), EMPTY_HISTORY);
+  assert.equal(answered.hasAnswered, true);
+  assert.equal(advanceSeries(answered, observe([]), EMPTY_HISTORY, proven)?.hasAnswered, true, 'it stays so');
+  assert.equal(advanceSeries(silent, observe([], { exporter: answer(1) }), EMPTY_HISTORY, proven)?.hasAnswered, true);
+  assert.equal(advanceSeries(silent, observe([], { exporter: REFUSED }), EMPTY_HISTORY, proven)?.hasAnswered, false);
+});
+
 test('beginSeries() takes no baseline from an observation of more than a second', () => {
   const exporter = answer(3);
   assert.notEqual(beginSeries(observe([], { atMs: 1_000, exporter }), EMPTY_HISTORY).count.baseline, null);

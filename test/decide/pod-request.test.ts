@@ -143,6 +143,11 @@ const CHOICES: readonly Choice[] = [
   ['a failure whose pause runs', [null, FAILED, { maxAgeMs: 5_000, seenNumber: 0 }, 1_999], 'failure'],
   ['a failure whose pause is over', [null, FAILED, { maxAgeMs: 5_000, seenNumber: 0 }, 2_000], 'ask'],
   ['a failure after a young answer', [NEWEST, FAILED, { maxAgeMs: 5_000, seenNumber: 3 }, 1_500], 'failure'],
+  [
+    'a failure without a pause, at once',
+    [null, { ...FAILED, retryAtMs: null }, { maxAgeMs: 0, seenNumber: 0 }, 0],
+    'ask',
+  ],
   ['a failure without a pause', [null, { ...FAILED, retryAtMs: null }, { maxAgeMs: 0, seenNumber: 0 }, 1_000], 'ask'],
 ];
 for (const [name, parameters, expected] of CHOICES) {
@@ -150,7 +155,7 @@ for (const [name, parameters, expected] of CHOICES) {
 }
 
 test('chooseMaxAgeMs() wants new answers for a while from the first that showed the end', () => {
-  assert.equal(chooseMaxAgeMs(null, 1_000), RUNNING_AGE_MS);
+  assert.equal(chooseMaxAgeMs(null, 1_000), 5_000);
   assert.equal(chooseMaxAgeMs(1_000, 1_000), 0);
   assert.equal(chooseMaxAgeMs(1_000, 1_000 + DONE_URGENT_MS - 1), 0);
   assert.equal(chooseMaxAgeMs(1_000, 1_000 + DONE_URGENT_MS), RUNNING_AGE_MS);

@@ -18,6 +18,7 @@ test('listTargetWarnings() warns of targets that main is waited for together wit
   const waiting =
     'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS (targets app,istio)';
   assert.deepEqual(seen([APP, ISTIO]), [waiting]);
+  assert.deepEqual(seen([APP]), [waiting.replace('app,istio', 'app')]);
   assert.deepEqual(seen([]), []);
 });
 
@@ -38,4 +39,5 @@ test('listTargetWarnings() warns of a time-out that ends before the target had i
   assert.deepEqual(listFormatted([ISTIO], 5_000), [`${short} (target istio, needsSeconds 5, quitTimeoutSeconds 5)`]);
   assert.deepEqual(listFormatted([ISTIO], 5_001), []);
   assert.deepEqual(listFormatted([APP], 1), [], 'nothing is known of it');
+  assert.deepEqual(listFormatted([APP], 0), []);
 });
