@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
-import { findHoldEnd, nextObserve } from '../../src/decide/pace.ts';
+import { findHoldEnd, findRunEnd, nextObserve } from '../../src/decide/pace.ts';
 import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
-import { type Facts, initialState, type WatchPhase } from '../../src/decide/state.ts';
+import { type Facts, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
 
-const RUNNING: WatchPhase = { kind: 'running', done: null, others: null, goneSinceMs: null };
+const RUNNING: Running = { kind: 'running', done: null, others: null, goneSinceMs: null };
 
 function observe(startedAtMs: number, atMs = startedAtMs): Observation {
   return { startedAtMs, readAtMs: atMs, atMs, allowedMs: 25_000, exporter: { kind: 'none' }, conditions: [] };
@@ -60,4 +60,19 @@ test('findHoldEnd() is settled by then, however short the TTL', () => {
   assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, ttlMs: 9_000, settleMs: 3_000 }), 19_000);
   assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, ttlMs: 1_000, settleMs: 3_000 }), 13_000);
   assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, scrapesWantedCount: 0 }), 13_000, 'no hold is asked for');
+});
+
+test('findRunEnd() waits for an end that is being settled, and for none that came when main had run for too long', () => {
+  const { facts } = initialState(0);
+  const limits = { ...DEFAULT_LIMITS, runTimeoutMs: 60_000, settleMs: 3_000 };
+  const findEnd = (endedAtMs: number) => {
+    const done = beginSeries(observe(endedAtMs), EMPTY_HISTORY);
+    return findRunEnd({ ...facts, aliveSinceMs: 1_000 }, { ...RUNNING, done }, limits);
+  };
+  assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, limits), 61_000);
+  assert.equal(findEnd(10_000), 61_000, 'long settled');
+  assert.equal(findEnd(60_999), 63_999);
+  assert.equal(findEnd(61_000), 61_000);
+  assert.equal(findRunEnd(facts, RUNNING, limits), null);
+  assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, { ...limits, runTimeoutMs: 0 }), null);
 });

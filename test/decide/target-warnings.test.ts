@@ -40,4 +40,5 @@ test('listTargetWarnings() warns of a time-out that ends before the target had i
   assert.deepEqual(listFormatted([ISTIO], 5_001), []);
   assert.deepEqual(listFormatted([APP], 1), [], 'nothing is known of it');
   assert.deepEqual(listFormatted([APP], 0), []);
+  assert.equal(listFormatted([{ name: 'app', needsMs: 1 }], 1).length, 1);
 });
