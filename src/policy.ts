@@ -7,7 +7,7 @@ import type { Policy } from './decide/model.ts';
 export function buildPolicy({ limits, conditions, targets, quitTimeoutMs, isDryRun }: Config): Policy {
   return {
     limits,
-    conditions: conditions.map(({ metricName }) => ({ isMetric: metricName !== null })),
+    conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
     targets: targets.map(({ name, request, needsMs = 0, force }) => ({
       name,
       request,

@@ -4,8 +4,8 @@
 
 /** Limits of a run, from the configuration. Read-only for the whole run. */
 export type Limits = {
-  /** Scrapes by others to wait for; 0 does not hold. */
-  readonly scrapesWantedCount: number;
+  /** Scrapes by others to wait for; 0 does not hold; `auto`, with a front only: one by every scraper that lives. */
+  readonly scrapesWantedCount: number | 'auto';
   /** Longest hold, from the moment main ended; 0 does not hold. */
   readonly ttlMs: number;
   /** How long "done" must hold without a break; 0 still asks for two observations. */
@@ -22,7 +22,7 @@ export type Limits = {
 
 /** Whether the pod is held at all once main has ended. */
 export function hasHold({ scrapesWantedCount, ttlMs }: Limits): boolean {
-  return scrapesWantedCount > 0 && ttlMs > 0;
+  return scrapesWantedCount !== 0 && ttlMs > 0;
 }
 
 /** What `step` must know of a target. */
@@ -40,8 +40,10 @@ export type TargetPolicy = {
 /** Everything that `step` decides by, from the configuration. Read-only for the whole run. */
 export type Policy = {
   readonly limits: Limits;
-  /** In the order of DONE_WHEN; `isMetric`: it is read from the exporter. */
-  readonly conditions: readonly { readonly isMetric: boolean }[];
+  /** In the order of DONE_WHEN; `isMetric`: it is read from the exporter; `isSignal`: the first signal is main's end. */
+  readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
+  /** There is a front: it serves the exporter's numbers, and counts who takes them. */
+  readonly hasFront?: boolean;
   /** In the order in which they are asked. */
   readonly targets: readonly TargetPolicy[];
   /** For each target: from the first request until it must be gone. */

@@ -82,7 +82,7 @@ export function buildReport(input: ReportInput): Report {
   const hasFailed = targets.some((target) => target.result === 'failed');
   const numbers = {
     outcome,
-    scrapesWanted: limits.scrapesWantedCount,
+    scrapesWanted: Number(limits.scrapesWantedCount),
     scrapesSeen,
     scrapesWhileRunning: countScrapesWhileRunning(state),
     // Main can be known to have been alive only after its end was seen.

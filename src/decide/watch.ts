@@ -112,7 +112,7 @@ function decideRunning(turn: Turn, phase: Running): Decision {
   if (others !== null && evidence.isRefused) {
     const ended = done ?? others;
     // The scrapes were seen before the exporter went: there is nothing more to wait for.
-    const isScraped = hasHold(limits) && ended.count.seenCount >= limits.scrapesWantedCount;
+    const isScraped = hasHold(limits) && ended.count.seenCount >= Number(limits.scrapesWantedCount);
     const isProven = isScraped && isSettled(others, observation, evidence.areOthersDone, 0);
     if (isProven || isGone(goneSinceMs, turn)) return hold(turn, ended, 'exporterGone');
   }
@@ -197,7 +197,7 @@ function holdOn(turn: Turn, phase: Holding): Decision {
     });
   if (!hasHold(limits)) return end('released');
 
-  const isReached = phase.count.seenCount >= limits.scrapesWantedCount;
+  const isReached = phase.count.seenCount >= Number(limits.scrapesWantedCount);
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const isGoneNow =

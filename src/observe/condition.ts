@@ -49,6 +49,8 @@ export type Condition = {
   readonly text: string;
   /** The metric it is read from; null for a condition that is no metric. */
   readonly metricName: string | null;
+  /** The first signal is main's end (`sigterm`): the rules know of it by themselves, and `observe` shows nothing. Default: false. */
+  readonly isSignal?: boolean;
   /** It waits for every other container of the pod, those of the targets too. */
   readonly waitsForAll?: boolean;
   /** Never rejects: what cannot be seen is `unknown` or `blind`. */

@@ -526,7 +526,7 @@ test('step() never counts more scrapes than others made since the end: all seque
             if (decision.kind === 'quitting') {
               scrapedCount++;
               assert.equal(decision.state.phase.outcome, 'scraped');
-              assert.ok(before.trueCount >= limits.scrapesWantedCount, 'scraped means scraped');
+              assert.ok(before.trueCount >= Number(limits.scrapesWantedCount), 'scraped means scraped');
               const isQuiet = before.oldInFlight + before.newInFlight === 0;
               const reachedMs = state.phase.kind === 'holding' ? state.phase.scrapedAtMs : null;
               assert.ok(
