@@ -2,8 +2,10 @@
 
 import type { Target } from './act/target.ts';
 import { type Clock, callAfter } from './clock.ts';
+import { type MainView, viewMain } from './decide/answer.ts';
 import type { LogEntry } from './decide/messages.ts';
-import type { Policy } from './decide/model.ts';
+import type { FrontObservation, Policy } from './decide/model.ts';
+import type { ServedScrape } from './decide/scrapers.ts';
 import type {
   Decision,
   ObserveEffect,
@@ -26,6 +28,16 @@ export type Signals = {
   readonly second: AbortSignal;
 };
 
+/** The front, as the loop sees it. */
+export type LoopFront = {
+  /** Takes the oldest scrape that was handed over and is not told yet; null: there is none. */
+  readonly takeScrape: () => { readonly scrape: ServedScrape; readonly front: FrontObservation } | null;
+  /** Calls back once there is one, at once where there is; returns how to cancel that. */
+  readonly onScrape: (callback: () => void) => () => void;
+  /** What scrapes are answered by from now on. */
+  readonly tell: (view: MainView) => void;
+};
+
 /** What the loop drives. */
 export type LoopParts = {
   readonly policy: Policy;
@@ -33,6 +45,8 @@ export type LoopParts = {
   readonly signals: Signals;
   /** Begins to observe everything. */
   readonly observe: (effect: ObserveEffect) => OngoingObservation;
+  /** What stands in front of the exporter; null: nothing does. */
+  readonly front: LoopFront | null;
   /** In the order of the policy's. */
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
@@ -50,6 +64,7 @@ export async function runLoop(parts: LoopParts): Promise<State> {
   const { policy, clock, signals } = parts;
   let decision: Decision = begin(clock.nowMs(), policy);
   parts.progress(decision.state);
+  parts.front?.tell(viewMain(decision.state));
   while (!signals.second.aborted) {
     const before: Decision = decision;
     if (before.kind === 'watching') decision = await watch(parts, before);
@@ -58,6 +73,7 @@ export async function runLoop(parts: LoopParts): Promise<State> {
     // What the log says is in the message already, should the process be killed in between.
     if (hasProgressed(before.state, decision.state)) parts.progress(decision.state);
     decision.log.forEach(parts.log);
+    parts.front?.tell(viewMain(decision.state));
     if (before.kind === 'watching' && decision.kind === 'quitting') await parts.beforeQuit();
   }
   return decision.state;
@@ -68,16 +84,18 @@ function hasProgressed({ phase: before }: State, { phase }: State): boolean {
   return phase.kind === 'quitting' && before.kind === 'quitting' && phase.reports.length > before.reports.length;
 }
 
-/** Waits and observes; a signal is told at once. */
+/** Waits and observes; a signal, and a scrape through the front, are told at once. */
 async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decision> {
-  const { policy, clock, signals } = parts;
+  const { policy, clock, signals, front } = parts;
   const { state, next } = decision;
   const isTold = state.facts.terminatedAtMs !== null;
-  await pause(parts, next.atMs, isTold ? [signals.second] : [signals.first, signals.second]);
+  await pause(parts, next.atMs, isTold ? [signals.second] : [signals.first, signals.second], front);
   if (signals.second.aborted) return { ...decision, log: [] };
   if (!isTold && signals.terminatedAtMs !== null) {
     return step(state, { kind: 'signalled', atMs: signals.terminatedAtMs }, policy);
   }
+  const scraped = front?.takeScrape() ?? null;
+  if (scraped !== null) return step(state, { kind: 'scraped', ...scraped, planned: next }, policy);
   let now = state;
   const ongoing = parts.observe(next);
   const cancels = [
@@ -86,6 +104,7 @@ async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decisio
       told.log.forEach(parts.log);
       if (told.kind !== 'watching') return;
       now = told.state;
+      front?.tell(viewMain(now));
       ongoing.limit(told.next);
     }),
     onAbort(signals.second, ongoing.stop),
@@ -93,6 +112,11 @@ async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decisio
   const observation = await ongoing.ended;
   for (const cancel of cancels) cancel();
   if (signals.second.aborted) return { ...decision, state: now, log: [] };
+  for (let late = front?.takeScrape(); late; late = front?.takeScrape()) {
+    const told = step(now, { kind: 'scraped', ...late, planned: next }, policy);
+    told.log.forEach(parts.log);
+    if (told.kind === 'watching') now = told.state;
+  }
   return step(now, { kind: 'observed', observation }, policy);
 }
 
@@ -143,15 +167,22 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
   return answer;
 }
 
-/** Waits until `atMs`; a signal that came before with none to follow does not shorten it. */
-function pause({ clock }: LoopParts, atMs: number, signals: readonly AbortSignal[]): Promise<void> {
+/** Waits until `atMs`, or for a scrape where there is a front; a signal that came before with none to follow does not shorten it. */
+function pause(
+  { clock }: LoopParts,
+  atMs: number,
+  signals: readonly AbortSignal[],
+  front: LoopFront | null = null,
+): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       for (const cancel of cancels) cancel();
       resolve();
     };
-    const cancels = [callAfter(clock, atMs - clock.nowMs(), end)];
+    const cancels: (() => void)[] = [];
+    cancels.push(callAfter(clock, atMs - clock.nowMs(), end));
     cancels.push(...signals.map((signal) => onAbort(signal, end)));
+    if (front !== null) cancels.push(front.onScrape(end));
   });
 }
 

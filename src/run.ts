@@ -202,6 +202,7 @@ function watch(
     clock,
     signals,
     observe: (effect) => beginObservation(sources, clock, effect),
+    front: null,
     targets: config.targets,
     ...callbacks,
   });

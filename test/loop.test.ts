@@ -60,6 +60,7 @@ function world(script: Script) {
       first: first.signal,
       second: second.signal,
     },
+    front: null,
     observe: (effect) => beginObservation(sources, clock, effect),
     targets,
     log: (entry) => log.push(entry),

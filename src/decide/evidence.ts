@@ -9,6 +9,9 @@ export const BASELINE_MAX_MS = 1_000;
 /** One that took so much longer than it could was not slow: this process stood still (SIGSTOP, a frozen node, a suspended VM). */
 const STALL_MS = 2_000;
 
+/** What is said of a signal that is main's end. */
+export const SIGNAL_SEEN = 'the signal came';
+
 /** What an observation showed of main. */
 export type Evidence = {
   readonly isAlive: boolean;
@@ -34,7 +37,8 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
   const { startedAtMs, atMs, allowedMs, exporter } = observation;
   // Only once in a row: a process that is always so slow must keep its limits all the same.
   const isStalled = atMs - startedAtMs > allowedMs + STALL_MS && !facts.isStalled;
-  const conditions = observation.conditions.map((condition, index) => {
+  const conditions = observation.conditions.map((observed, index): ConditionObservation => {
+    const condition = rows[index]?.isSignal === true ? judgeSignal(facts) : observed;
     const isRepeated =
       condition.kind === 'done' &&
       condition.answerNumber !== undefined &&
@@ -67,6 +71,12 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
     isStalled,
     text: text === '' ? facts.seenText : text,
   };
+}
+
+function judgeSignal({ terminatedAtMs }: Facts): ConditionObservation {
+  return terminatedAtMs === null
+    ? { kind: 'alive', seen: 'no signal yet' }
+    : { kind: 'done', seen: SIGNAL_SEEN, provesWasAlive: true };
 }
 
 /** The series that begins with this observation. */

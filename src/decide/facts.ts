@@ -30,6 +30,7 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     history: advanceHistory(facts.history, observation),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
     running: advanceRunning(facts, observation),
+    front: observation.front === undefined ? facts.front : { ...facts.front, seen: observation.front },
     metricUnreadableSinceMs: evidence.isMetricUnreadable ? (facts.metricUnreadableSinceMs ?? atMs) : null,
   };
 }

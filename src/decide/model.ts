@@ -25,6 +25,11 @@ export function hasHold({ scrapesWantedCount, ttlMs }: Limits): boolean {
   return scrapesWantedCount !== 0 && ttlMs > 0;
 }
 
+/** How many scrapes are waited for at least. */
+export function findLeastWanted({ scrapesWantedCount }: Limits): number {
+  return scrapesWantedCount === 'auto' ? 1 : scrapesWantedCount;
+}
+
 /** What `step` must know of a target. */
 export type TargetPolicy = {
   /** How it is named in the log and the report; without secrets. */
@@ -103,6 +108,15 @@ export type ExporterObservation =
   /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
+/** What the front has, and does. */
+export type FrontObservation = {
+  readonly hasSnapshot: boolean;
+  /** When the newest read of the source that succeeded began; null before the first. */
+  readonly answeredAtMs: number | null;
+  /** Answers to scrapes that have begun, and not ended. */
+  readonly inFlightCount: number;
+};
+
 /** What one turn saw of everything. */
 export type Observation = {
   /** When it began; the exporter's counters are of this moment. */
@@ -116,6 +130,8 @@ export type Observation = {
   readonly exporter: ExporterObservation;
   /** One per condition, in the order of DONE_WHEN. */
   readonly conditions: readonly ConditionObservation[];
+  /** Absent where there is no front. */
+  readonly front?: FrontObservation;
 };
 
 /** How the run ended, for the report. */

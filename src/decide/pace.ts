@@ -26,7 +26,11 @@ export function firstObserve(state: WatchState, nowMs: number, { limits }: Polic
 }
 
 /** The next observation after an event; a late one is not made up. */
-export function nextObserve(state: WatchState, event: WatchEvent, policy: Policy): ObserveEffect {
+export function nextObserve(
+  state: WatchState,
+  event: Exclude<WatchEvent, { readonly kind: 'scraped' }>,
+  policy: Policy,
+): ObserveEffect {
   if (event.kind === 'signalled') return { kind: 'observe', atMs: event.atMs, readByMs: event.atMs };
   const { readAtMs, atMs } = event.observation;
   const limitMs = findNearestLimit(state, readAtMs, policy.limits) ?? Number.POSITIVE_INFINITY;

@@ -3,8 +3,9 @@
 
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
-import { assertNever, type ExitCodes, type HoldOutcome, type Outcome, type Policy } from './model.ts';
-import type { State, TargetReport } from './state.ts';
+import { assertNever, type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
+import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
+import type { Phase, State, TargetReport } from './state.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
 export const REPORT_MAX_BYTES = 1_024;
@@ -29,6 +30,17 @@ export type Report = {
   readonly mainEndedAt?: string | null;
   /** Exit codes of main containers; absent where none is known, or where it did not fit. */
   readonly mainExitCodes?: ExitCodes;
+  /** With a front: who scraped, the newest last; absent where it did not fit. */
+  readonly scrapers?: readonly {
+    /** Address and User-Agent. */
+    readonly scraper: string;
+    /** null: it came once. */
+    readonly intervalSeconds: number | null;
+    /** RFC 3339, UTC. */
+    readonly last: string;
+  }[];
+  /** Scrapers that did not fit. */
+  readonly scrapersOmitted?: number;
   readonly targets?: readonly TargetReport[];
   /** Targets that did not fit. */
   readonly targetsOmitted?: number;
@@ -62,16 +74,10 @@ export type ReportInput = {
 /** The report of a run, finished or not. */
 export function buildReport(input: ReportInput): Report {
   const { state, policy, nowMs } = input;
-  const { limits } = policy;
   const { facts, phase } = state;
   const targets = phase.kind === 'quitting' ? phase.reports : [];
   const mainEndedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
-  const scrapesSeen =
-    phase.kind === 'quitting'
-      ? phase.scrapesSeenCount
-      : phase.kind === 'holding' && phase.count.baseline !== null
-        ? phase.count.seenCount
-        : null;
+  const { seen: scrapesSeen, wanted: scrapesWanted } = countScrapes(input);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
   const ranUntilMs = mainEndedAtMs ?? heldUntilMs;
   const outcome: RunOutcome = !input.isFinished
@@ -82,14 +88,17 @@ export function buildReport(input: ReportInput): Report {
   const hasFailed = targets.some((target) => target.result === 'failed');
   const numbers = {
     outcome,
-    scrapesWanted: Number(limits.scrapesWantedCount),
+    scrapesWanted,
     scrapesSeen,
-    scrapesWhileRunning: countScrapesWhileRunning(state),
+    scrapesWhileRunning: policy.hasFront
+      ? facts.front.scrapesCount - (scrapesSeen ?? 0)
+      : countScrapesWhileRunning(state),
     // Main can be known to have been alive only after its end was seen.
     ranSeconds: facts.aliveSinceMs === null ? null : toSeconds(Math.max(0, ranUntilMs - facts.aliveSinceMs)),
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs),
     mainEndedAt: mainEndedAtMs === null ? null : input.toTime(mainEndedAtMs),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
+    ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
     targets,
     final: buildFinal(state),
     exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
@@ -98,6 +107,33 @@ export function buildReport(input: ReportInput): Report {
   const summary = [summarizeHold(numbers, input), ...summarizeTargets(targets, input)].join('; ');
   const hint = findHint(state, outcome);
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
+}
+
+/** How many scrapes were seen since main ended (null: not counted), and how many are waited for. */
+function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): {
+  readonly seen: number | null;
+  readonly wanted: number;
+} {
+  const { limits, hasFront } = policy;
+  if (phase.kind === 'quitting') return { seen: phase.scrapesSeenCount, wanted: phase.scrapesWantedCount };
+  const wanted = findLeastWanted(limits);
+  if (phase.kind !== 'holding') return { seen: null, wanted };
+  if (!hasFront) return { seen: phase.count.baseline === null ? null : phase.count.seenCount, wanted };
+  const turnout = judgeTurnout(facts.front, { endedAtMs: phase.mainEndedAtMs, nowMs, limits });
+  return { seen: turnout.seenCount, wanted: turnout.wantedCount };
+}
+
+function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrapers']> {
+  return state.facts.front.scrapers
+    .toSorted((one, other) => one.lastAtMs - other.lastAtMs)
+    .map((scraper) => {
+      const intervalMs = findInterval(scraper);
+      return {
+        scraper: nameScraper(scraper),
+        intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
+        last: toTime(scraper.lastAtMs),
+      };
+    });
 }
 
 /** The report of a configuration that cannot be used. */
@@ -111,7 +147,10 @@ export function buildBugReport(error: string, version: string): Report {
   return { summary: cut(`Bug in lastscrape: ${error}`, 400), outcome: 'bug', exitCode: EXIT.bug, version };
 }
 
-/** The report cut to at most `maxBytes` bytes of JSON: hints go first, then exit codes, then whole targets or problems, counted. */
+/**
+ * The report cut to at most `maxBytes` bytes of JSON: hints go first, then exit codes, then scrapers, the one that
+ * was silent for longest first, then whole targets or problems, counted.
+ */
 export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   let fitted = report;
   const fits = () => byteLength(JSON.stringify(fitted)) <= maxBytes;
@@ -125,6 +164,10 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   if (!fits()) {
     const { mainExitCodes: _, ...rest } = fitted;
     fitted = rest;
+  }
+  while (!fits() && fitted.scrapers !== undefined && fitted.scrapers.length > 0) {
+    const { scrapers, scrapersOmitted = 0 } = fitted;
+    fitted = { ...fitted, scrapers: scrapers.slice(1), scrapersOmitted: scrapersOmitted + 1 };
   }
   while (!fits() && fitted.targets !== undefined && fitted.targets.length > 0) {
     fitted = { ...fitted, targets: fitted.targets.slice(0, -1), targetsOmitted: (fitted.targetsOmitted ?? 0) + 1 };
@@ -151,6 +194,7 @@ function findHint({ facts, phase }: State, outcome: RunOutcome): string | null {
       ? 'the exporter showed no promhttp scrape counter after main ended'
       : 'the exporter gave no answer after main ended';
   }
+  if (facts.front.scrapesCount > 0) return null;
   const { count, wasScrapedBefore } = facts.running;
   const isNobody = facts.warned.includes('nobodyScraped') && count.isNobody && !wasScrapedBefore;
   return isNobody ? MESSAGES.nobodyScraped.text : null;
@@ -163,17 +207,22 @@ function buildFinal({ facts }: State): NonNullable<Report['final']> {
 }
 
 function summarizeHold(
-  report: { readonly outcome: RunOutcome; readonly scrapesSeen: number | null; readonly heldSeconds: number | null },
+  report: {
+    readonly outcome: RunOutcome;
+    readonly scrapesSeen: number | null;
+    readonly scrapesWanted: number;
+    readonly heldSeconds: number | null;
+  },
   { state: { facts, phase }, policy, exporterAt }: ReportInput,
 ): string {
-  const { scrapesWantedCount, ttlMs } = policy.limits;
-  const { outcome, scrapesSeen } = report;
+  const { ttlMs } = policy.limits;
+  const { outcome, scrapesSeen, scrapesWanted } = report;
   const held = `${(report.heldSeconds ?? 0).toFixed(1)} s`;
   const ofWanted =
-    scrapesSeen === null ? 'scrapes not counted' : `${scrapesSeen} of ${scrapesWantedCount} wanted scrapes seen`;
+    scrapesSeen === null ? 'scrapes not counted' : `${scrapesSeen} of ${scrapesWanted} wanted scrapes seen`;
   switch (outcome) {
     case 'scraped':
-      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended`;
+      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, phase)}`;
     case 'exporterGone':
       if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
@@ -196,6 +245,16 @@ function summarizeHold(
     default:
       return assertNever(outcome);
   }
+}
+
+/** What the last scrape got through the front; blank without one. */
+function describeServed({ last }: FrontFacts, phase: Phase): string {
+  const endedAtMs = phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
+  if (last === null || endedAtMs === null) return '';
+  if (last.served === 'live') return ', live';
+  if (last.served === 'joined') return ', live with what had vanished';
+  const beforeMs = endedAtMs - last.readAtMs;
+  return `, from a snapshot ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'older' : 'younger'} than that end`;
 }
 
 const RESULT_WORDS = {

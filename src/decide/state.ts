@@ -2,8 +2,9 @@
 // Times are monotonic milliseconds (`…AtMs`, `since…Ms`), spans are milliseconds (`…Ms`).
 
 import type { LogEntry } from './messages.ts';
-import type { ExitCodes, HoldOutcome, Observation, Totals } from './model.ts';
+import type { ExitCodes, FrontObservation, HoldOutcome, Observation, Totals } from './model.ts';
 import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
+import { type FrontFacts, NO_SCRAPERS, type ServedScrape } from './scrapers.ts';
 import type { Answer, ForceResult, Probe, QuitResult, TargetState } from './target.ts';
 
 /** An unbroken series of observations that each proved the same, unknown ones in between included. */
@@ -56,12 +57,15 @@ export type Facts = {
   };
   /** When one of the metrics became unreadable, and none was alive; null otherwise. */
   readonly metricUnreadableSinceMs: number | null;
+  readonly front: FrontFacts;
   /** Warnings that were given, each once: ids, and texts of problems. */
   readonly warned: readonly string[];
 };
 
 /** Why main was taken for done, or was not waited for any longer. */
 export type Reason =
+  /** The signal came that is main's end. */
+  | 'signal'
   /** Every condition held, in two observations at least, for the settle time. */
   | 'settled'
   /** Every condition but the metrics held, for 60 s or until the hold would be over, and a metric was unreadable. */
@@ -98,7 +102,7 @@ export type Holding = {
   /** The exporter answered since main ended. */
   readonly hasAnswered: boolean;
   readonly goneSinceMs: number | null;
-  /** When the count was reached; null before. */
+  /** When the count was reached, or with a front when the hold could end; null before. Answers in flight are waited for. */
   readonly scrapedAtMs: number | null;
 };
 
@@ -119,6 +123,8 @@ export type Quitting = {
   readonly mainEndedAtMs: number | null;
   /** null where nothing was counted: no hold, or no counter. */
   readonly scrapesSeenCount: number | null;
+  /** How many were waited for. */
+  readonly scrapesWantedCount: number;
   /** The exporter answered since main ended. */
   readonly hasAnswered: boolean;
   /** Targets that are through, in their order. */
@@ -137,10 +143,19 @@ export type WatchState = StateIn<WatchPhase>;
 export type QuitState = StateIn<Quitting>;
 export type State = StateIn<Phase>;
 
-/** What can happen while main is watched; `signalled`: the first signal came. */
+/**
+ * What can happen while main is watched. `signalled`: the first signal came. `scraped`: the front has handed over an answer;
+ * `planned` is the observation that comes next, or is on its way.
+ */
 export type WatchEvent =
   | { readonly kind: 'observed'; readonly observation: Observation }
-  | { readonly kind: 'signalled'; readonly atMs: number };
+  | { readonly kind: 'signalled'; readonly atMs: number }
+  | {
+      readonly kind: 'scraped';
+      readonly scrape: ServedScrape;
+      readonly front: FrontObservation;
+      readonly planned: ObserveEffect;
+    };
 /** What can happen to the target that is being asked. */
 export type QuitEvent = {
   /** When it had happened. */
@@ -218,6 +233,7 @@ export function initialState(startedAtMs: number): WatchState {
         wasScrapedBefore: false,
       },
       metricUnreadableSinceMs: null,
+      front: NO_SCRAPERS,
       warned: [],
     },
     phase: { kind: 'waiting', done: null },

@@ -17,7 +17,7 @@ import {
   type WatchEvent,
   type WatchState,
 } from './state.ts';
-import { decideObserved, decideSignalled } from './watch.ts';
+import { decideObserved, decideScraped, decideSignalled } from './watch.ts';
 
 /** The first decision: observe at once. */
 export function begin(nowMs: number, policy: Policy): WatchDecision {
@@ -31,5 +31,6 @@ export function step(state: QuitState, event: QuitEvent, policy: Policy): QuitDe
 export function step(state: WatchState | QuitState, event: WatchEvent | QuitEvent, policy: Policy): Decision {
   if (state.phase.kind === 'quitting') return decideQuitEvent(state as QuitState, event as QuitEvent, policy);
   if (event.kind === 'observed') return decideObserved(state as WatchState, event.observation, policy);
-  return decideSignalled(state as WatchState, event.atMs, policy);
+  if (event.kind === 'scraped') return decideScraped(state as WatchState, event, policy);
+  return decideSignalled(state as WatchState, (event as { readonly atMs: number }).atMs, policy);
 }

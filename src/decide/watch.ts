@@ -2,32 +2,21 @@
 // Decided anew from every observation (level-triggered): what happened between two of them changes nothing.
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
-import { advanceSeries, beginSeries, type Evidence, isSettled, judgeObservation } from './evidence.ts';
+import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } from './evidence.ts';
 import { advanceFacts } from './facts.ts';
-import type { LogEntry, MessageId } from './messages.ts';
-import { type HoldOutcome, hasHold, type Observation, type Policy } from './model.ts';
-import { findHoldEnd, findRunEnd, IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
-import { beginQuitting } from './quit.ts';
-import { advanceCount, hasRestarted, isQuiet } from './scrape-count.ts';
-import type { Decision, Facts, Holding, Reason, Running, Series, Waiting, WatchPhase, WatchState } from './state.ts';
+import { hold, holdOn, quit, watch } from './hold.ts';
+import type { LogEntry } from './messages.ts';
+import { findLeastWanted, hasHold, type Observation, type Policy } from './model.ts';
+import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
+import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
+import { addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
+import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
+import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
 
-/** A refused exporter is gone after this long, while every other condition is proven: a container restart takes less. */
-export const GONE_AFTER_MS = 15_000;
 /** An unreadable metric is done without after this long, while every other condition is proven. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
 /** A run in which nobody scraped for so long gets a warning: three of Prometheus's default intervals (1 m). */
 export const NOBODY_AFTER_MS = 180_000;
-
-/** One observation on its way through the rules. */
-type Turn = {
-  /** The facts from before it. */
-  readonly before: Facts;
-  facts: Facts;
-  readonly observation: Observation;
-  readonly evidence: Evidence;
-  readonly policy: Policy;
-  readonly log: LogEntry[];
-};
 
 /** Decides what an observation means; it is newer than every one before it. */
 export function decideObserved(state: WatchState, observation: Observation, policy: Policy): Decision {
@@ -47,15 +36,65 @@ export function decideObserved(state: WatchState, observation: Observation, poli
   }
 }
 
-/** The first signal: main is being stopped, so observe at once, and watch within the grace. */
-export function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): Decision {
-  const state: WatchState = { facts: { ...facts, terminatedAtMs: facts.terminatedAtMs ?? atMs }, phase };
-  const fields = { graceSeconds: policy.limits.terminationGraceMs / 1000, while: phase.kind };
+/**
+ * The first signal: main is being stopped, so observe at once, and watch within the grace; or main has ended, where the signal is
+ * its only condition.
+ */
+export function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
+  const { limits, conditions } = policy;
+  const isFirst = facts.terminatedAtMs === null;
+  const isEnd = isFirst && conditions.length > 0 && conditions.every(({ isSignal }) => isSignal === true);
+  const state: WatchState = {
+    facts: {
+      ...facts,
+      terminatedAtMs: facts.terminatedAtMs ?? atMs,
+      aliveSinceMs: isEnd ? (facts.aliveSinceMs ?? facts.startedAtMs) : facts.aliveSinceMs,
+    },
+    phase: isEnd && phase.kind !== 'holding' ? beginHoldBySignal(atMs) : phase,
+  };
+  const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
+  const entries: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
+  if (isEnd && phase.kind !== 'holding') {
+    const { scrapesWantedCount: scrapesWanted, ttlMs } = limits;
+    const ended = { seen: SIGNAL_SEEN, secondsAgo: 0, scrapesWanted, ttlSeconds: ttlMs / 1000 };
+    entries.push({ id: 'mainEnded', fields: ended });
+  }
+  return { kind: 'watching', state, log: entries, next: nextObserve(state, { kind: 'signalled', atMs }, policy) };
+}
+
+/** An event needs no second observation, and no settle time. */
+function beginHoldBySignal(atMs: number): Holding {
+  return {
+    kind: 'holding',
+    mainEndedAtMs: atMs,
+    because: 'signal',
+    count: beginCount(atMs),
+    isExporterRestarted: false,
+    hasAnswered: false,
+    goneSinceMs: null,
+    scrapedAtMs: null,
+  };
+}
+
+/** The front has handed over an answer: it counts, and where enough have been taken the next observation may end the hold. */
+export function decideScraped(
+  { facts, phase }: WatchState,
+  { scrape, front: seen, planned }: Extract<WatchEvent, { readonly kind: 'scraped' }>,
+  { limits }: Policy,
+): WatchDecision {
+  const { front, newcomer } = addScrape({ ...facts.front, seen }, scrape);
+  const entries: LogEntry[] = [];
+  if (newcomer !== null && newcomer.id <= SCRAPERS_LOGGED_COUNT) {
+    entries.push({ id: 'scraperFound', fields: { scraper: nameScraper(newcomer), while: phase.kind } });
+  }
+  const isReached =
+    phase.kind === 'holding' &&
+    judgeTurnout(front, { endedAtMs: phase.mainEndedAtMs, nowMs: scrape.atMs, limits }).isReached;
   return {
     kind: 'watching',
-    state,
-    log: facts.terminatedAtMs === null ? [{ id: 'terminating', fields }] : [],
-    next: nextObserve(state, { kind: 'signalled', atMs }, policy),
+    state: { facts: { ...facts, front }, phase },
+    log: entries,
+    next: isReached ? { kind: 'observe', atMs: scrape.atMs, readByMs: scrape.atMs } : planned,
   };
 }
 
@@ -112,7 +151,7 @@ function decideRunning(turn: Turn, phase: Running): Decision {
   if (others !== null && evidence.isRefused) {
     const ended = done ?? others;
     // The scrapes were seen before the exporter went: there is nothing more to wait for.
-    const isScraped = hasHold(limits) && ended.count.seenCount >= Number(limits.scrapesWantedCount);
+    const isScraped = hasHold(limits) && isReached(turn, ended);
     const isProven = isScraped && isSettled(others, observation, evidence.areOthersDone, 0);
     if (isProven || isGone(goneSinceMs, turn)) return hold(turn, ended, 'exporterGone');
   }
@@ -127,6 +166,14 @@ function decideRunning(turn: Turn, phase: Running): Decision {
     }
   }
   return runOn(turn, { kind: 'running', done, others, goneSinceMs });
+}
+
+/** Whether enough was scraped since that end. */
+function isReached({ facts, observation, policy }: Turn, { sinceMs, count }: Series): boolean {
+  const { limits, hasFront } = policy;
+  return hasFront
+    ? judgeTurnout(facts.front, { endedAtMs: sinceMs, nowMs: observation.atMs, limits }).isReached
+    : count.seenCount >= findLeastWanted(limits);
 }
 
 /** Whether the run goes on, with everything of this observation already in `phase`. */
@@ -147,27 +194,6 @@ function endByGrace(turn: Turn, done: Series | null): Decision {
   return quit(turn, { outcome: 'terminated', because: 'grace' });
 }
 
-function hold(turn: Turn, series: Series, because: Reason): Decision {
-  const { limits } = turn.policy;
-  log(turn, because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded', {
-    seen: turn.evidence.text,
-    secondsAgo: toSeconds(turn.observation.atMs - series.sinceMs),
-    scrapesWanted: limits.scrapesWantedCount,
-    ttlSeconds: limits.ttlMs / 1000,
-  });
-  const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
-  return holdOn(turn, {
-    kind: 'holding',
-    mainEndedAtMs: sinceMs,
-    because,
-    count,
-    isExporterRestarted,
-    hasAnswered,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  });
-}
-
 function decideHolding(turn: Turn, before: Holding): Decision {
   const { observation, evidence } = turn;
   if (evidence.isAlive && before.because !== 'runTimeout') {
@@ -184,89 +210,6 @@ function decideHolding(turn: Turn, before: Holding): Decision {
   });
 }
 
-/** Whether the hold goes on, with everything of this observation already in `phase`. */
-function holdOn(turn: Turn, phase: Holding): Decision {
-  const { observation, evidence, facts, policy } = turn;
-  const { limits } = policy;
-  const end = (outcome: HoldOutcome) =>
-    quit(turn, {
-      outcome: phase.because === 'runTimeout' ? 'timedOut' : outcome,
-      because: phase.because,
-      mainEndedAtMs: phase.mainEndedAtMs,
-      held: phase,
-    });
-  if (!hasHold(limits)) return end('released');
-
-  const isReached = phase.count.seenCount >= Number(limits.scrapesWantedCount);
-  const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
-  const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
-  const isGoneNow =
-    phase.isExporterRestarted || phase.because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
-  if (scrapedAtMs !== null) {
-    // A quit cuts an answer off: let the scrape in flight end first.
-    const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
-    const canCut = isQuiet(observation) || isWaitOver || isTtlOver || isGraceOver(turn);
-    if (canCut || evidence.isRefused || phase.isExporterRestarted) return end('scraped');
-  } else {
-    if (isGoneNow || isGone(phase.goneSinceMs, turn)) return end('exporterGone');
-    if (isTtlOver) return end('expired');
-    if (isGraceOver(turn)) return end('terminated');
-  }
-  if (observation.exporter.kind === 'answered' && observation.exporter.scrapes === null) {
-    warnOnce(turn, 'noCounter', { ttlSeconds: limits.ttlMs / 1000 });
-  }
-  return watch(turn, { ...phase, scrapedAtMs });
-}
-
-/** How the watch ends; `held`: the hold, where there was one. */
-type Ending = {
-  readonly outcome: HoldOutcome;
-  readonly because: Reason;
-  /** null where its end was not seen. */
-  readonly mainEndedAtMs?: number | null;
-  readonly held?: Holding;
-};
-
-function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, held }: Ending): Decision {
-  const { observation, facts, policy } = turn;
-  const scrapesSeenCount = held === undefined || held.count.baseline === null ? null : held.count.seenCount;
-  log(turn, 'quitting', {
-    outcome,
-    because,
-    heldSeconds: endedAtMs === null ? null : toSeconds(observation.atMs - endedAtMs),
-    scrapesSeen: scrapesSeenCount,
-    seen: turn.evidence.text,
-  });
-  return beginQuitting(
-    {
-      facts,
-      phase: {
-        kind: 'quitting',
-        sinceMs: observation.atMs,
-        outcome,
-        because,
-        mainEndedAtMs: endedAtMs,
-        scrapesSeenCount,
-        hasAnswered: held?.hasAnswered ?? false,
-        reports: [],
-        target: null,
-      },
-    },
-    turn.log,
-    policy,
-  );
-}
-
-function watch(turn: Turn, phase: WatchPhase): Decision {
-  const state: WatchState = { facts: turn.facts, phase };
-  return {
-    kind: 'watching',
-    state,
-    log: turn.log,
-    next: nextObserve(state, { kind: 'observed', observation: turn.observation }, turn.policy),
-  };
-}
-
 function advance(series: Series | null, { observation, before, evidence }: Turn, isProven: boolean): Series | null {
   return advanceSeries(series, observation, before.history, { isAlive: evidence.isAlive, isProven });
 }
@@ -277,21 +220,6 @@ function advanceGone(sinceMs: number | null, turn: Turn): number | null {
   if (observation.exporter.kind === 'none') return sinceMs;
   if (!evidence.isRefused || evidence.isAlive) return null;
   return sinceMs ?? (evidence.areOthersDone ? observation.atMs : null);
-}
-
-function isGone(sinceMs: number | null, turn: Turn): boolean {
-  if (sinceMs === null || !turn.evidence.isRefused || !turn.evidence.areOthersDone) return false;
-  return turn.facts.terminatedAtMs !== null || turn.observation.atMs - sinceMs >= GONE_AFTER_MS;
-}
-
-/** Whether a limit is over, and this observation saw what is there since. */
-function isOver({ observation, evidence }: Turn, limitMs: number): boolean {
-  return observation.readAtMs >= limitMs && !evidence.isStalled;
-}
-
-function isGraceOver(turn: Turn): boolean {
-  const { terminatedAtMs } = turn.facts;
-  return terminatedAtMs !== null && isOver(turn, terminatedAtMs + turn.policy.limits.terminationGraceMs);
 }
 
 /** Whether main is told by more than metrics. */
@@ -324,7 +252,9 @@ function warnOfProblems(turn: Turn): void {
 function warnWhileRunning(turn: Turn): void {
   const { observation, evidence, facts, policy } = turn;
   const seen = evidence.text;
-  if (evidence.isRefused && evidence.isAlive && facts.hasAnswered) warnOnce(turn, 'exporterVanished', { seen });
+  // A front's source may be main itself, which has just ended.
+  const isVanished = evidence.isRefused && evidence.isAlive && facts.hasAnswered && !policy.hasFront;
+  if (isVanished) warnOnce(turn, 'exporterVanished', { seen });
   const unreadableSinceMs = facts.metricUnreadableSinceMs;
   if (unreadableSinceMs !== null && observation.atMs - unreadableSinceMs >= WITHOUT_METRIC_AFTER_MS) {
     warnOnce(turn, hasOthers(policy) ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen });
@@ -332,23 +262,29 @@ function warnWhileRunning(turn: Turn): void {
   const { running, aliveSinceMs } = facts;
   const sinceMs = running.restartedAtMs ?? aliveSinceMs;
   const isLong = sinceMs !== null && observation.atMs - sinceMs >= NOBODY_AFTER_MS;
-  if (isLong && running.count.isNobody && !running.wasScrapedBefore && hasHold(policy.limits)) {
+  const isNobody = policy.hasFront
+    ? facts.front.scrapesCount === 0
+    : running.count.isNobody && !running.wasScrapedBefore;
+  if (isLong && isNobody && hasHold(policy.limits)) {
     warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000 });
   }
+  warnOfSlowScrapers(turn);
 }
 
-/** Three decimals: a log line is for people. */
-function toSeconds(ms: number): number {
-  return Math.round(ms) / 1000;
-}
-
-function log(turn: Turn, id: MessageId, fields: LogEntry['fields']): void {
-  turn.log.push({ id, fields });
-}
-
-/** `key`: what is warned of once; the message where it is left out. */
-function warnOnce(turn: Turn, id: MessageId, fields: LogEntry['fields'], key: string = id): void {
-  if (turn.facts.warned.includes(key)) return;
-  turn.facts = { ...turn.facts, warned: [...turn.facts.warned, key] };
-  log(turn, id, fields);
+/** Tells once of each scraper that comes too seldom to come within the hold. */
+function warnOfSlowScrapers(turn: Turn): void {
+  const { limits, conditions } = turn.policy;
+  if (!hasHold(limits)) return;
+  const isBySignal = conditions.some(({ isSignal }) => isSignal === true);
+  const holdMs = isBySignal ? Math.min(limits.ttlMs, limits.terminationGraceMs) : limits.ttlMs;
+  for (const scraper of turn.facts.front.scrapers) {
+    const intervalMs = findInterval(scraper);
+    if (intervalMs === null || intervalMs <= holdMs || scraper.id > SCRAPERS_LOGGED_COUNT) continue;
+    const fields = {
+      scraper: nameScraper(scraper),
+      intervalSeconds: toSeconds(intervalMs),
+      holdSeconds: holdMs / 1000,
+    };
+    warnOnce(turn, 'scraperTooSlow', fields, `scraperTooSlow ${scraper.id}`);
+  }
 }

@@ -7,7 +7,8 @@ import type { ConditionObservation, ExporterObservation, Limits, Observation, Po
 import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
 import { type Decision, initialState, type Reason, type State, type WatchState } from '../../src/decide/state.ts';
 import { step } from '../../src/decide/step.ts';
-import { GONE_AFTER_MS, WITHOUT_METRIC_AFTER_MS } from '../../src/decide/watch.ts';
+import { GONE_AFTER_MS } from '../../src/decide/turn.ts';
+import { WITHOUT_METRIC_AFTER_MS } from '../../src/decide/watch.ts';
 
 const LIMITS: Limits = {
   scrapesWantedCount: 1,
@@ -262,6 +263,8 @@ function isJustified(because: Reason, memory: Memory, { exporter }: Sight, proof
       return isKnown && isOver(memory.wasAlive ? memory.startedMs : memory.aliveMs, LIMITS.runTimeoutMs);
     case 'grace':
       return isOver(memory.signalMs, LIMITS.terminationGraceMs);
+    case 'signal':
+      return false;
     case 'signalBeforeStart':
       return !isKnown && memory.signalMs !== null && proof.isNotAlive;
   }

@@ -12,7 +12,16 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
   assert.deepEqual(listAt('debug'), ['polled', 'targetAsked', 'targetNotForced', 'debugFull']);
   assert.deepEqual(listAt('info'), [
     ...['watching', 'mainRunning', 'mainRunningAgain', 'mainWasAlive', 'mainHadEnded', 'mainEnded', 'mainRanTooLong'],
-    ...['terminating', 'quitting', 'targetSignalled', 'targetStopped', 'targetAlreadyGone', 'targetSkipped'],
+    ...[
+      'terminating',
+      'quitting',
+      'scraperFound',
+      'scraperGivenUp',
+      'targetSignalled',
+      'targetStopped',
+      'targetAlreadyGone',
+      'targetSkipped',
+    ],
     ...['tombstoneSkipped', 'report'],
   ]);
 });

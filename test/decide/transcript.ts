@@ -6,11 +6,13 @@ import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
+  FrontObservation,
   Observation,
   Policy,
   ScrapeCounters,
 } from '../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../src/decide/report.ts';
+import type { ServedKind, ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
@@ -48,6 +50,7 @@ class Player {
   readonly #conditions: readonly string[];
   readonly #policy: Policy;
   #decision: Decision | null = null;
+  #front: FrontObservation = { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 };
 
   constructor(settings: Record<string, string>) {
     const result = readConfig(settings, KINDS, SELF);
@@ -72,7 +75,11 @@ class Player {
     };
     if (isSignal && now.kind === 'watching') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
     const isAlone = isSignal && fields.size === 1;
-    if (!isAlone && now.kind === 'watching') {
+    if (fields.has('scrape') && now.kind === 'watching') {
+      this.#readFront(fields, startedAtMs);
+      const scrape = readScrape(startedAtMs, atMs, fields);
+      take(step(now.state, { kind: 'scraped', scrape, front: this.#front, planned: now.next }, this.#policy));
+    } else if (!isAlone && now.kind === 'watching') {
       const observation = this.#readObservation(startedAtMs, atMs, fields);
       take(step(now.state, { kind: 'observed', observation }, this.#policy));
     } else if (!isAlone && now.kind === 'quitting') {
@@ -92,7 +99,20 @@ class Player {
       const number = this.#conditions.slice(0, index + 1).filter((each) => each === kind).length;
       return readCondition(kind, number === 1 ? kind : `${kind}${number}`, fields);
     });
-    return { startedAtMs, readAtMs, atMs, allowedMs, exporter: readExporter(fields), conditions };
+    const exporter = readExporter(fields);
+    this.#readFront(fields, exporter.kind === 'answered' ? startedAtMs : null);
+    const front = this.#policy.hasFront === true ? { front: this.#front } : {};
+    return { startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
+  }
+
+  /** An answer becomes a snapshot; `snapshot=no` where it was unreadable, `serving=` answers on their way. */
+  #readFront(fields: Fields, readAtMs: number | null): void {
+    const isRead = readAtMs !== null && !['snapshot', 'refused'].includes(fields.get('served') ?? '');
+    this.#front = {
+      hasSnapshot: fields.get('snapshot') !== 'no' && (isRead || this.#front.hasSnapshot),
+      answeredAtMs: isRead ? readAtMs : this.#front.answeredAtMs,
+      inFlightCount: Number(fields.get('serving') ?? 0),
+    };
   }
 
   /** By when the target must be gone that is asked from now on, or that got less time. */
@@ -134,6 +154,24 @@ class Player {
     const index = phase.kind === 'quitting' ? phase.reports.length : 0;
     return this.#policy.targets[index]?.name ?? '';
   }
+}
+
+/** `scrape=A`: the address and the connection `A1`, or with `scrape=A:2` another one of it; `open=1,3`: the others that are open. */
+function readScrape(startedAtMs: number, atMs: number, fields: Fields): ServedScrape {
+  const [address = '', connection = '1'] = (fields.get('scrape') ?? '').split(':');
+  const served = fields.get('served') ?? 'live';
+  const isByRefusal = served === 'refused';
+  return {
+    startedAtMs,
+    atMs,
+    address,
+    agent: fields.get('agent') ?? 'Prometheus/2.42.0',
+    connection: Number(connection),
+    openConnections: (fields.get('open') ?? '').split(',').filter(Boolean).map(Number),
+    served: (isByRefusal ? 'snapshot' : served) as ServedKind,
+    isByRefusal,
+    readAtMs: startedAtMs - seconds(fields.get('age') ?? '0s'),
+  };
 }
 
 function readQuitEvent(times: Pick<QuitEvent, 'atMs' | 'terminatedAtMs'>, fields: Fields): QuitEvent {

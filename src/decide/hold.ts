@@ -1,0 +1,167 @@
+// The rules of the hold: until it was scraped, until nothing is left to scrape, or until a limit is over. Pure.
+
+import { findLeastWanted, type HoldOutcome, hasHold } from './model.ts';
+import { IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
+import { beginQuitting } from './quit.ts';
+import { isQuiet } from './scrape-count.ts';
+import { findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT, type Scraper } from './scrapers.ts';
+import type { Decision, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
+import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
+
+/** Main has ended, with the series that proved it: the hold begins. */
+export function hold(turn: Turn, series: Series, because: Reason): Decision {
+  const { limits } = turn.policy;
+  log(turn, because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded', {
+    seen: turn.evidence.text,
+    secondsAgo: toSeconds(turn.observation.atMs - series.sinceMs),
+    scrapesWanted: limits.scrapesWantedCount,
+    ttlSeconds: limits.ttlMs / 1000,
+  });
+  const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
+  return holdOn(turn, {
+    kind: 'holding',
+    mainEndedAtMs: sinceMs,
+    because,
+    count,
+    isExporterRestarted,
+    hasAnswered,
+    goneSinceMs: null,
+    scrapedAtMs: null,
+  });
+}
+
+/** Whether the hold goes on, with everything of this observation already in `phase`. */
+export function holdOn(turn: Turn, phase: Holding): Decision {
+  const { observation, evidence, facts, policy } = turn;
+  const { limits } = policy;
+  const end = (outcome: HoldOutcome) =>
+    quit(turn, {
+      outcome: phase.because === 'runTimeout' ? 'timedOut' : outcome,
+      because: phase.because,
+      mainEndedAtMs: phase.mainEndedAtMs,
+      held: phase,
+    });
+  if (!hasHold(limits)) return end('released');
+  if (policy.hasFront) return holdWithFront(turn, phase, end);
+
+  const isReached = phase.count.seenCount >= findLeastWanted(limits);
+  const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
+  const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
+  const isGoneNow =
+    phase.isExporterRestarted || phase.because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
+  if (scrapedAtMs !== null) {
+    // A quit cuts an answer off: let the scrape in flight end first.
+    const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
+    const canCut = isQuiet(observation) || isWaitOver || isTtlOver || isGraceOver(turn);
+    if (canCut || evidence.isRefused || phase.isExporterRestarted) return end('scraped');
+  } else {
+    if (isGoneNow || isGone(phase.goneSinceMs, turn)) return end('exporterGone');
+    if (isTtlOver) return end('expired');
+    if (isGraceOver(turn)) return end('terminated');
+  }
+  if (observation.exporter.kind === 'answered' && observation.exporter.scrapes === null) {
+    warnOnce(turn, 'noCounter', { ttlSeconds: limits.ttlMs / 1000 });
+  }
+  return watch(turn, { ...phase, scrapedAtMs });
+}
+
+/**
+ * With a front the source may go, or be restarted: what it showed is kept here. The hold ends by the count, the TTL or the grace,
+ * and not while an answer is on its way, for a while.
+ */
+function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) => Decision): Decision {
+  const { observation, evidence, policy } = turn;
+  const { limits } = policy;
+  const { front } = turn.facts;
+  const { isReached, givenUp } = judgeTurnout(front, {
+    endedAtMs: phase.mainEndedAtMs,
+    nowMs: observation.atMs,
+    limits,
+  });
+  giveUp(turn, givenUp);
+  if (!front.seen.hasSnapshot && evidence.isRefused) return end('exporterGone');
+  const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
+  if (!isReached && !isTtlOver && !isGraceOver(turn)) return watch(turn, { ...phase, scrapedAtMs: null });
+  const scrapedAtMs = phase.scrapedAtMs ?? observation.atMs;
+  const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
+  if (front.seen.inFlightCount > 0 && !isWaitOver && !isGraceOver(turn)) return watch(turn, { ...phase, scrapedAtMs });
+  if (isReached) return end('scraped');
+  return end(isTtlOver ? 'expired' : 'terminated');
+}
+
+/** Tells once of each scraper that is not waited for any longer. */
+function giveUp(turn: Turn, givenUp: readonly Scraper[]): void {
+  for (const scraper of givenUp) {
+    const { front } = turn.facts;
+    if (front.givenUpIds.includes(scraper.id)) continue;
+    turn.facts = { ...turn.facts, front: { ...front, givenUpIds: [...front.givenUpIds, scraper.id] } };
+    if (scraper.id > SCRAPERS_LOGGED_COUNT) continue;
+    const intervalMs = findInterval(scraper);
+    log(turn, 'scraperGivenUp', {
+      scraper: nameScraper(scraper),
+      intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
+      silentSeconds: toSeconds(turn.observation.atMs - scraper.lastAtMs),
+    });
+  }
+}
+
+/** How the watch ends; `held`: the hold, where there was one. */
+type Ending = {
+  readonly outcome: HoldOutcome;
+  readonly because: Reason;
+  /** null where its end was not seen. */
+  readonly mainEndedAtMs?: number | null;
+  readonly held?: Holding;
+};
+
+/** The watch is over: quitting begins. */
+export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, held }: Ending): Decision {
+  const { observation, facts, policy } = turn;
+  const turnout =
+    held === undefined || !policy.hasFront
+      ? null
+      : judgeTurnout(facts.front, {
+          endedAtMs: held.mainEndedAtMs,
+          nowMs: observation.atMs,
+          limits: policy.limits,
+        });
+  const countedCount = held === undefined || held.count.baseline === null ? null : held.count.seenCount;
+  const scrapesSeenCount = turnout?.seenCount ?? countedCount;
+  log(turn, 'quitting', {
+    outcome,
+    because,
+    heldSeconds: endedAtMs === null ? null : toSeconds(observation.atMs - endedAtMs),
+    scrapesSeen: scrapesSeenCount,
+    seen: turn.evidence.text,
+  });
+  return beginQuitting(
+    {
+      facts,
+      phase: {
+        kind: 'quitting',
+        sinceMs: observation.atMs,
+        outcome,
+        because,
+        mainEndedAtMs: endedAtMs,
+        scrapesSeenCount,
+        scrapesWantedCount: turnout?.wantedCount ?? findLeastWanted(policy.limits),
+        hasAnswered: held?.hasAnswered ?? false,
+        reports: [],
+        target: null,
+      },
+    },
+    turn.log,
+    policy,
+  );
+}
+
+/** The watch goes on. */
+export function watch(turn: Turn, phase: WatchPhase): Decision {
+  const state: WatchState = { facts: turn.facts, phase };
+  return {
+    kind: 'watching',
+    state,
+    log: turn.log,
+    next: nextObserve(state, { kind: 'observed', observation: turn.observation }, turn.policy),
+  };
+}
