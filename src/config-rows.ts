@@ -3,8 +3,10 @@
 import type { Target } from './act/target.ts';
 import { type ReadResult, readList, readListOrNone, readValue } from './config-lists.ts';
 import {
+  type Front,
   parseBoolean,
   parseDuration,
+  parseFront,
   parseLogLevel,
   parseMetricsUrl,
   parseScrapes,
@@ -18,6 +20,8 @@ export type Variable = {
   readonly name: `LASTSCRAPE_${string}`;
   /** As the user would write it. */
   readonly default: string;
+  /** How the default depends on other variables, to stand behind the usual one and a comma. */
+  readonly defaultOtherwise?: string;
   readonly meaning: string;
 };
 
@@ -27,13 +31,23 @@ export type Row = Variable & {
   readonly field: string;
   /** The value is a limit of the rules. Default: false. */
   readonly isLimit?: true;
+  /** The text of the default that `defaultOtherwise` tells of; null: the usual one counts. */
+  readonly findDefault?: (above: Above) => string | null;
   readonly read: (text: string, context: ReadContext) => ReadResult<unknown>;
+};
+
+/** What rows above one have read, by their fields; undefined: it cannot be read. */
+export type Above = {
+  readonly metricsUrl?: URL | undefined;
+  readonly front?: Front | null | undefined;
+  readonly conditions?: readonly Condition[] | undefined;
 };
 
 /** What a value may be read beside. */
 export type ReadContext = {
   /** The user set the variable; else the text is its default. */
   readonly isSet: boolean;
+  readonly above: Above;
   readonly parseCondition: (entry: string) => ParseResult<Condition>;
   readonly parseTarget: (entry: string) => ParseResult<Target>;
 };
@@ -44,14 +58,34 @@ export const TERMINATION_LOG = {
   default: '/dev/termination-log',
 } as const;
 
+function hasFront(front: Above['front']): boolean {
+  return front !== undefined && front !== null;
+}
+
+/** Nobody's own program is asked to quit unless its user says so. */
+function isLocustsExporter({ metricsUrl, front, conditions }: Above): boolean {
+  if (conditions?.some(({ isSignal }) => isSignal)) return false;
+  if (!hasFront(front)) return true;
+  return metricsUrl?.protocol === 'http:' && (conditions ?? []).some(({ text }) => text === 'metric:locust_up');
+}
+
 /** Every variable but those of a kind of condition. A new variable is a row here, and one of the README's table. */
 export const ROWS = [
   {
     name: 'LASTSCRAPE_METRICS_URL',
     default: 'http://localhost:9646/metrics',
-    meaning: 'the exporter to watch and to count scrapes on; `http:`, without user and password',
+    meaning:
+      'the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`',
     field: 'metricsUrl',
     read: readValue(parseMetricsUrl),
+  },
+  {
+    name: 'LASTSCRAPE_FRONT',
+    default: 'none',
+    meaning:
+      '`[HOST:]PORT` on which lastscrape serves the metrics of `LASTSCRAPE_METRICS_URL`, the last ones when main is gone; PORT alone is all addresses; `none` listens nowhere',
+    field: 'front',
+    read: readValue(parseFront),
   },
   {
     name: 'LASTSCRAPE_DONE_WHEN',
@@ -63,10 +97,13 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_SCRAPES',
     default: '1',
-    meaning: 'how many scrapes by others to wait for; `0` does not hold',
+    defaultOtherwise: 'with a front `auto`',
+    findDefault: ({ front }: Above) => (hasFront(front) ? 'auto' : null),
+    meaning: 'how many scrapes by others to wait for; `auto`: one by every scraper that lives; `0` does not hold',
     field: 'scrapesWantedCount',
     isLimit: true,
-    read: readValue(parseScrapes),
+    read: (text: string, { above }: ReadContext) =>
+      readValue((each) => parseScrapes(each, hasFront(above.front)))(text),
   },
   {
     name: 'LASTSCRAPE_TTL',
@@ -79,6 +116,8 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_QUIT',
     default: 'locust-exporter',
+    defaultOtherwise: 'with `sigterm`, or a front and no `metric:locust_up`, `none`',
+    findDefault: (above: Above) => (isLocustsExporter(above) ? null : 'none'),
     meaning: 'what to stop, in this order; `none` stops nothing',
     field: 'targets',
     read: (text: string, { parseTarget }: ReadContext) => readListOrNone(text, parseTarget),
@@ -165,3 +204,19 @@ export const ROWS = [
     read: readValue(parseLogLevel),
   },
 ] as const satisfies readonly Row[];
+
+type AnyRow = (typeof ROWS)[number];
+type LimitRow = Extract<AnyRow, { readonly isLimit: true }>;
+type ValueFrom<R extends Row> = Extract<ReturnType<R['read']>, { readonly value: unknown }>['value'];
+
+/** What is read: a field for each row of the table, those of the limits together. */
+export type Settings = {
+  readonly [R in Exclude<AnyRow, LimitRow> as R['field']]: ValueFrom<R>;
+} & {
+  readonly limits: { readonly [R in LimitRow as R['field']]: ValueFrom<R> };
+};
+
+type Readable<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };
+
+/** What of it could be read. */
+export type ReadSettings = Readable<Omit<Settings, 'limits'>> & { readonly limits: Readable<Settings['limits']> };

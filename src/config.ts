@@ -2,23 +2,17 @@
 // All problems are found at once; a value is never repaired.
 
 import type { TargetContext, TargetKind } from './act/target.ts';
-import { findMeantVariables } from './config-advice.ts';
+import { findMeantCondition, findMeantVariables } from './config-advice.ts';
+import { listConflicts } from './config-conflicts.ts';
 import { cut, or, parseCondition, parseTarget } from './config-entries.ts';
 import { type ReadResult, readListOrNone } from './config-lists.ts';
-import { ROWS, type Row, TERMINATION_LOG, type Variable } from './config-rows.ts';
-import { parseBoolean, parseMetricsUrl } from './config-values.ts';
+import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './config-rows.ts';
+import { parseBoolean } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from './observe/condition.ts';
 
-type AnyRow = (typeof ROWS)[number];
-type LimitRow = Extract<AnyRow, { readonly isLimit: true }>;
-type ValueFrom<R extends Row> = Extract<ReturnType<R['read']>, { readonly value: unknown }>['value'];
-
-/** A valid configuration: a field for each row of the table, those of the limits together. */
-export type Config = {
-  readonly [R in Exclude<AnyRow, LimitRow> as R['field']]: ValueFrom<R>;
-} & {
-  readonly limits: { readonly [R in LimitRow as R['field']]: ValueFrom<R> };
+/** A valid configuration. */
+export type Config = Settings & {
   /** There is a metric to read, or a scrape to wait for. */
   readonly isExporterRead: boolean;
 };
@@ -85,38 +79,36 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
     const names = variable === undefined ? [] : (take(variable, readNames(env, variable)) ?? []);
     return { kind, context: { pid, pod, names } };
   });
-  const parsedUrl = parseMetricsUrl(readText(env, ROWS[0]).text);
-  const metricsUrl = 'value' in parsedUrl ? parsedUrl.value : new URL('http://localhost');
-  const context = {
-    parseCondition: (entry: string) => parseCondition(entry, readKinds),
-    parseTarget: (entry: string) => parseTarget(entry, kinds.targets, { ...program, env, metricsUrl }),
-  };
   const limits: Record<string, unknown> = {};
   const fields: Record<string, unknown> = { limits };
+  // Each row puts its value there, unless there is a problem.
+  const settings = fields as ReadSettings;
+  const context = {
+    above: settings,
+    parseCondition: (entry: string) => parseCondition(entry, readKinds),
+    parseTarget: (entry: string) => {
+      const metricsUrl = settings.metricsUrl ?? new URL('http://localhost');
+      return parseTarget(entry, kinds.targets, { ...program, env, metricsUrl });
+    },
+  };
   for (const row of ROWS as readonly Row[]) {
-    const { text, isSet } = readText(env, row);
+    const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings) ?? row.default });
     (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
   }
-  // Each row has put its value here, unless there is a problem.
-  const config = fields as Omit<Config, 'isExporterRead'>;
   for (const { kind, context } of readKinds) {
-    if (kind.variable === undefined || context.names.length === 0 || config.conditions === undefined) continue;
+    if (kind.variable === undefined || context.names.length === 0 || settings.conditions === undefined) continue;
     const { name, usedBy } = kind.variable;
-    if (config.conditions.some(({ text }) => text === usedBy)) continue;
+    if (settings.conditions.some(({ text }) => text === usedBy)) continue;
     addProblem(
       name,
       `Cannot use ${name}: only ${usedBy} goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`,
     );
   }
-  if (config.conditions?.some(({ text }) => text === `tombstone:${config.tombstonePath}`)) {
-    addProblem(
-      'LASTSCRAPE_TOMBSTONE',
-      'Cannot use LASTSCRAPE_TOMBSTONE: it is that of main, which LASTSCRAPE_DONE_WHEN waits for; must be a file of its own, such as "/graveyard/lastscrape"',
-    );
-  }
+  for (const { name, problem } of listConflicts(settings)) addProblem(name, `Cannot use ${name}: ${problem}`);
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
-  const hasMetric = config.conditions.some(({ metricName }) => metricName !== null);
-  return { config: { ...config, isExporterRead: hasMetric || hasHold(config.limits) } };
+  const valid = settings as Settings;
+  const hasMetric = valid.conditions.some(({ metricName }) => metricName !== null);
+  return { config: { ...valid, isExporterRead: hasMetric || hasHold(valid.limits) } };
 }
 
 /** Reads what counts also where other values are wrong; a wrong value is the default. */
@@ -131,8 +123,8 @@ const UNKNOWN_MAIN_TIMEOUT_MS = 60_000;
 
 /**
  * What a misconfigured lastscrape watches main by: the values that can be read, and defaults for the others; it holds and
- * stops nothing. Where DONE_WHEN cannot be read, Locust's conditions are a guess: a main that they do not show alive within
- * 60 s is not waited for. `unreadable`: from `Misconfigured`.
+ * stops nothing. Where DONE_WHEN names a signal, that alone is waited for. Where DONE_WHEN cannot be read, Locust's conditions
+ * are a guess: a main that they do not show alive within 60 s is not waited for. `unreadable`: from `Misconfigured`.
  */
 export function readFallbackConfig(
   env: Environment,
@@ -140,16 +132,43 @@ export function readFallbackConfig(
   kinds: Kinds,
   program: Program,
 ): Config {
+  const isReadable = !unreadable.includes('LASTSCRAPE_DONE_WHEN');
+  const signal = findSignalEntry(env['LASTSCRAPE_DONE_WHEN'] ?? '', isReadable, kinds, program);
+  const isGuess = signal === null && !isReadable;
   // The variable of a kind belongs to the entries of DONE_WHEN.
   const ownNames = kinds.conditions.flatMap(({ variable }) => variable?.name ?? []);
-  const isGuess = unreadable.includes('LASTSCRAPE_DONE_WHEN');
-  const dropped = isGuess ? [...unreadable, ...ownNames] : unreadable;
-  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !dropped.includes(name)));
-  const result = readConfig({ ...kept, LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' }, kinds, program);
-  if (!('config' in result)) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
-  const { limits } = result.config;
-  const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
-  return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
+  const dropped = new Set([...unreadable, ...(isGuess || signal !== null ? ownNames : [])]);
+  const forced = {
+    ...(signal === null ? {} : { LASTSCRAPE_DONE_WHEN: signal }),
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_QUIT: 'none',
+  };
+  for (;;) {
+    const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !dropped.has(name)));
+    const result = readConfig({ ...kept, ...forced }, kinds, program);
+    if ('config' in result) {
+      const { limits } = result.config;
+      const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
+      return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
+    }
+    // Without one value another may be wrong: a file to serve without its front.
+    const more = result.unreadable.filter((name) => !dropped.has(name));
+    if (more.length === 0) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
+    for (const name of more) dropped.add(name);
+  }
+}
+
+/** The entry by which a signal is main's end, where the text cannot be read also a mistyped one; null: there is none. */
+function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid, pod }: Program): string | null {
+  const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
+  const readKinds = plainKinds.map((kind) => ({ kind, context: { pid, pod, names: [] } }));
+  for (const entry of text.split(isReadable ? ',' : /[,;\s]+/)) {
+    const written = entry.trim();
+    const meant = (isReadable ? null : findMeantCondition(written, plainKinds)) ?? written;
+    const parsed = parseCondition(meant, readKinds);
+    if ('value' in parsed && parsed.value.isSignal === true) return meant;
+  }
+  return null;
 }
 
 /** The text of a variable, or its default. */

@@ -81,8 +81,13 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: ['config-lists', 'config-values', 'type observe', 'type act', 'type parse-result'],
     why: 'a row says how its own text is read; what several have in common is found in config',
   },
+  'config-conflicts': {
+    parts: ['config-entries', 'type config-rows', 'type config-values'],
+    why: 'it goes by what was read, whatever of it was set',
+  },
   config: {
     parts: [
+      'config-conflicts',
       'config-rows',
       'config-lists',
       'config-values',
@@ -184,6 +189,7 @@ test('decide, wire and config are pure', () => {
       'wire',
       'config',
       'config-rows',
+      'config-conflicts',
       'config-lists',
       'config-values',
       'config-entries',
