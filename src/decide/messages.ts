@@ -36,6 +36,7 @@ export const MESSAGES = {
   },
   noCounter: { level: 'warn', text: 'the exporter shows no scrape counter: holding for the whole TTL' },
   nobodyScraped: { level: 'warn', text: 'nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?' },
+  familyTwice: { level: 'warn', text: 'two files have a metric of one name: it is taken from the first' },
   targetAsked: { level: 'debug', text: 'target asked' },
   targetSignalled: { level: 'info', text: 'target signalled' },
   targetForced: { level: 'warn', text: 'target did not go: its process is signalled' },
