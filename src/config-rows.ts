@@ -63,10 +63,9 @@ function hasFront(front: Above['front']): boolean {
 }
 
 /** Nobody's own program is asked to quit unless its user says so. */
-function isLocustsExporter({ metricsUrl, front, conditions }: Above): boolean {
-  if (conditions?.some(({ isSignal }) => isSignal)) return false;
-  if (!hasFront(front)) return true;
-  return metricsUrl?.protocol === 'http:' && (conditions ?? []).some(({ text }) => text === 'metric:locust_up');
+function isLocustsExporter({ metricsUrl, front, conditions = [] }: Above): boolean {
+  if (metricsUrl?.protocol === 'file:' || conditions.some(({ isSignal }) => isSignal)) return false;
+  return !hasFront(front) || conditions.some(({ text }) => text === 'metric:locust_up');
 }
 
 /** Every variable but those of a kind of condition. A new variable is a row here, and one of the README's table. */

@@ -107,7 +107,7 @@ export function parseFront(text: string): ParseResult<Front | null> {
     return { value: { host, port: Number(digits), text } };
   }
   const meant = findMeantFront(text);
-  const isName = meant === null && /^[\w.-]*[A-Za-z][\w.-]*:\d+$/.test(text);
+  const isName = meant === null && /^[\w.-]+:\d+$/.test(text) && /[a-z]/i.test(text);
   const advice =
     meant !== null
       ? `; did you mean "${meant}"?`

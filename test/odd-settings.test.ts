@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Environment, readConfig } from '../src/config.ts';
 import type { ExporterObservation } from '../src/decide/model.ts';
-import { KINDS } from '../src/main.ts';
 import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../src/odd-settings.ts';
-import { CONTEXT } from './support/condition-context.ts';
+import { readValid, toEnvironment } from './support/read-config.ts';
 
-const PROGRAM = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
 const TOTALS = { requests: null, failures: null, users: null };
 const REFUSED: ExporterObservation = { kind: 'refused' };
 const FAILED: ExporterObservation = { kind: 'failed', why: 'HTTP 404', mayCount: false };
@@ -71,15 +68,8 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
 for (const [settings, expected, exporter = null] of TABLE) {
   const kind = exporter === null ? '' : ` where the exporter is ${exporter.kind}`;
   test(`listOddSettings() finds ${expected.join(', ') || 'nothing'} in "${settings}"${kind}`, () => {
-    const env: Environment = Object.fromEntries(
-      settings
-        .split('; ')
-        .filter((each) => each !== '')
-        .map((each) => [`LASTSCRAPE_${each.split('=')[0]}`, each.slice(each.indexOf('=') + 1)]),
-    );
-    const result = readConfig(env, KINDS, PROGRAM);
-    if (!('config' in result)) assert.fail(result.problems.join('\n'));
-    const odd = listOddSettings({ config: result.config, isSet: (name) => name in env, exporter });
+    const env = toEnvironment(settings);
+    const odd = listOddSettings({ config: readValid(env), isSet: (name) => name in env, exporter });
     assert.deepEqual(
       odd.map(({ id }) => id),
       expected,

@@ -2,22 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Environment, readConfig } from '../src/config.ts';
-import { KINDS } from '../src/main.ts';
+import type { Environment } from '../src/config.ts';
 import { type Findings, formatPlan } from '../src/plan.ts';
-import { CONTEXT } from './support/condition-context.ts';
+import { readValid } from './support/read-config.ts';
 
 const NOTHING: Findings = { isPod: true, lines: [], warnings: [], problems: [] };
 
 function plan(env: Environment, found: Partial<Findings> = {}): string {
-  const result = readConfig(env, KINDS, {
-    version: '0.1.0',
-    pid: 1,
-    kill: () => assert.fail('no signal'),
-    pod: CONTEXT.pod,
-  });
-  if (!('config' in result)) assert.fail(result.problems.join('\n'));
-  return formatPlan(result.config, { ...NOTHING, ...found });
+  return formatPlan(readValid(env), { ...NOTHING, ...found });
 }
 
 const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>> = {
