@@ -64,10 +64,6 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: ['net', 'files', 'redact', 'procfs', 'port-number', 'thread-call', 'decide', 'type parse-result'],
     why: 'what is done was decided elsewhere',
   },
-  serve: {
-    parts: ['wire', 'net', 'observe', 'decide', 'files', 'thread-call', 'clock'],
-    why: 'it moves the bytes of an answer; what an answer is made of is decided in decide/',
-  },
   log: { parts: ['decide'], why: 'the log writes entries and makes none' },
   'nearest-name': { parts: [], why: 'a leaf' },
   'config-advice': { parts: ['nearest-name'], why: 'it says what was meant, whatever it is used for' },
@@ -147,6 +143,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'observe',
       'policy',
       'redact',
+      'serve',
       'wait-unless',
       'version',
       'type clock',

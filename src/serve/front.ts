@@ -3,6 +3,7 @@
 
 import { type Clock, callAfter } from '../clock.ts';
 import { chooseAnswer, chooseSnapshot, type MainView } from '../decide/answer.ts';
+import type { LogEntry } from '../decide/messages.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { isPollDue } from '../decide/pace.ts';
 import type { ServedKind, ServedScrape } from '../decide/scrapers.ts';
@@ -10,11 +11,13 @@ import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
 import type { Body } from './body.ts';
+import { openFileSource } from './file-source.ts';
+import { openHttpSource } from './http-source.ts';
 import { openReads } from './reads.ts';
 import { serveGrowing, serveWhole } from './served-body.ts';
 import { openServer, type ScrapeAnswer, type ScrapeRequest } from './server.ts';
 import { openSnapshotStore, type Snapshot } from './snapshot.ts';
-import type { Beginning, Source, SourceRead } from './source.ts';
+import type { Answer, Beginning, Source, SourceRead } from './source.ts';
 
 /** How long an own poll, and a call of /-/snapshot, may take. */
 const READ_TIMEOUT_MS = 15_000;
@@ -22,7 +25,8 @@ const READ_TIMEOUT_MS = 15_000;
 export type FrontParts = {
   /** null: all addresses. */
   readonly at: { readonly host: string | null; readonly port: number };
-  readonly source: Source;
+  /** What is read: `http:` or `file:`. */
+  readonly url: URL;
   /** The metrics of the conditions: only these wait for a read. */
   readonly metricNames: readonly string[];
   readonly pollMs: number;
@@ -30,6 +34,7 @@ export type FrontParts = {
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
   readonly version: string;
+  readonly log: (entry: LogEntry) => void;
 };
 
 export type Front = {
@@ -59,11 +64,20 @@ type FrontAnswer = ScrapeAnswer & {
   /** When what is served was read. */
   readonly readAtMs: number;
 };
+/** An answer of the source, and what becomes of it. */
+type KeptAnswer = Answer & {
+  /** When its read began. */
+  readonly beganAtMs: number;
+  /** null: it did not come whole, or cannot be read. */
+  readonly kept: Promise<Snapshot | null>;
+};
 type Unavailable = ScrapeAnswer & { readonly kind: 'unavailable' };
 
 /** Listens; nothing is read before the first scrape or observation. */
 export async function openFront(parts: FrontParts): Promise<OpenedFront> {
-  const { source, clock, metricNames } = parts;
+  const { url, clock, metricNames, version } = parts;
+  const source: Source =
+    url.protocol === 'file:' ? openFileSource(url, metricNames, parts.log) : openHttpSource(url, metricNames, version);
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
   // The source refused after main's end: a program does not come back.
@@ -77,10 +91,8 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   let scrapesCount = 0;
   const untold: ServedScrape[] = [];
   let onScrape: (() => void) | null = null;
-  const beganAt = new WeakMap<Beginning, number>();
-  const keeping = new WeakMap<Body, Promise<Snapshot | null>>();
 
-  const reads = openReads({ ...source, read: readSource }, clock);
+  const reads = openReads<KeptAnswer>({ ...source, read: readSource }, clock);
   const opened = await openServer<FrontAnswer>(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
     clock,
@@ -96,26 +108,20 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   const { server } = opened;
 
   /** One read of the source, whoever it is for: everything that is learnt by it. */
-  function readSource(signal: AbortSignal): SourceRead {
+  function readSource(signal: AbortSignal): SourceRead<KeptAnswer> {
     const beganAtMs = clock.nowMs();
     if (isGone) return REFUSED;
     const read = source.read(signal);
-    const begun = read.begun.then((beginning) => {
-      beganAt.set(beginning, beganAtMs);
-      if (beginning.kind === 'refused' && source.isProcess && view.main === 'ended') isGone = true;
-      if (beginning.kind === 'answered') {
-        const { body } = beginning;
-        keeping.set(
-          body,
-          ended.then((reading) => keep(body, reading, beganAtMs)),
-        );
-      }
-      return beginning;
-    });
     const ended = read.ended.then((reading) => {
       newest = { beganAtMs, endedAtMs: clock.nowMs() };
       unseen = reading;
       return reading;
+    });
+    const begun = read.begun.then((beginning): Beginning<KeptAnswer> => {
+      if (beginning.kind === 'refused' && source.isProcess && view.main === 'ended') isGone = true;
+      if (beginning.kind !== 'answered') return beginning;
+      const { body } = beginning;
+      return { ...beginning, beganAtMs, kept: ended.then((reading) => keep(body, reading, beganAtMs)) };
     });
     return { begun, ended };
   }
@@ -141,14 +147,21 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     const beginning = await reads.request({ timeoutMs, signal, isPoll: false }).begun;
     const kind = chooseAnswer(view, beginning.kind, snapshots.current() !== null);
     if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
-    const { body } = beginning;
+    const { body, beganAtMs: readAtMs, kept: keeping } = beginning;
     if (kind === 'live') {
-      const readAtMs = beganAt.get(beginning) ?? scrapedAtMs;
-      return { kind: 'body', body: serveGrowing(body, readValues(readAtMs, true)), served: 'live', isByRefusal: false, readAtMs };
+      return {
+        kind: 'body',
+        body: serveGrowing(body, readValues(readAtMs, true)),
+        served: 'live',
+        isByRefusal: false,
+        readAtMs,
+      };
     }
     const end = await body.ended;
-    const kept = (await keeping.get(body)) ?? null;
-    return kept === null ? serveLast('failed', `the answer of the source cannot be kept: ${end.why}`) : serveSnapshot(kept, true);
+    const kept = await keeping;
+    return kept === null
+      ? serveLast('failed', `the answer of the source cannot be kept: ${end.why}`)
+      : serveSnapshot(kept, true);
   }
 
   /** What is left where the source did not answer. */
@@ -160,11 +173,17 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
 
   async function serveSnapshot({ body, readAtMs, hasVanished }: Snapshot, isSourceUp: boolean): Promise<FrontAnswer> {
     const served = hasVanished ? 'joined' : 'live';
-    return { kind: 'body', body: await serveWhole(body, readValues(readAtMs, isSourceUp)), served, isByRefusal: false, readAtMs };
+    return {
+      kind: 'body',
+      body: await serveWhole(body, readValues(readAtMs, isSourceUp)),
+      served,
+      isByRefusal: false,
+      readAtMs,
+    };
   }
 
   function readValues(readAtMs: number, isSourceUp: boolean): OwnValues {
-    const { toUnixSeconds, version } = parts;
+    const { toUnixSeconds } = parts;
     return {
       version,
       isSourceUp,
@@ -180,8 +199,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     const beginning = await reads.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false }).begun;
     if (beginning.kind !== 'answered') return { kind: 'failed', why: describeBeginning(beginning) };
     const end = await beginning.body.ended;
-    const kept = await keeping.get(beginning.body);
-    return kept ? { kind: 'kept' } : { kind: 'failed', why: end.why };
+    return (await beginning.kept) !== null ? { kind: 'kept' } : { kind: 'failed', why: end.why };
   }
 
   function beginPollIfDue(): void {
@@ -252,7 +270,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
         if (now.main !== 'ended') isGone = false;
       },
       async close() {
-        await Promise.all([server.close(), source.close()]);
+        await Promise.all([server.close(), reads.close()]);
       },
     },
   };
@@ -261,9 +279,8 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
 /** Ends no read: an own poll has its time. */
 const NEVER = new AbortController().signal;
 
-const GONE: Beginning = { kind: 'refused' };
-const REFUSED: SourceRead = {
-  begun: Promise.resolve(GONE),
+const REFUSED: SourceRead<never> = {
+  begun: Promise.resolve({ kind: 'refused' }),
   ended: Promise.resolve({ ...NOT_READ, observation: { kind: 'refused' } }),
 };
 

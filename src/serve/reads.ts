@@ -5,7 +5,7 @@ import { type Clock, callAfter } from '../clock.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading } from '../observe/exporter.ts';
 import { limitBody } from './body.ts';
-import type { Beginning, Source, SourceRead } from './source.ts';
+import type { Answer, Beginning, Source, SourceRead } from './source.ts';
 
 export type ReadRequest = {
   /** From now on, the wait for the read before it included, until the source's last byte. */
@@ -16,9 +16,9 @@ export type ReadRequest = {
   readonly isPoll: boolean;
 };
 
-export type Reads = {
+export type Reads<SomeAnswer extends Answer = Answer> = {
   /** Waits for a read that begins after this call. Never rejects. */
-  readonly request: (request: ReadRequest) => SourceRead;
+  readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
   /** When the newest read began; null before the first. */
   readonly lastBegunAtMs: number | null;
   readonly isReading: boolean;
@@ -29,35 +29,35 @@ export type Reads = {
 /** A poll that nobody shares has so much time for itself while a scrape waits. */
 export const POLL_MAX_MS = 1_000;
 
-type Sharer = {
+type Sharer<SomeAnswer extends Answer> = {
   readonly isPoll: boolean;
   readonly limit: AbortController;
-  readonly begin: (beginning: Beginning) => void;
+  readonly begin: (beginning: Beginning<SomeAnswer>) => void;
   readonly end: (reading: ExporterReading) => void;
   hasBegun: boolean;
 };
 
-type Current = {
+type Current<SomeAnswer extends Answer> = {
   readonly begunAtMs: number;
   readonly abort: (why: string) => void;
   readonly ended: Promise<void>;
-  readonly sharers: Set<Sharer>;
+  readonly sharers: Set<Sharer<SomeAnswer>>;
 };
 
 /** Opens the reads of a source, which is closed with them. */
-export function openReads(source: Source, clock: Clock): Reads {
-  const waiting = new Set<Sharer>();
-  let current: Current | null = null;
+export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
+  const waiting = new Set<Sharer<SomeAnswer>>();
+  let current: Current<SomeAnswer> | null = null;
   let lastBegunAtMs: number | null = null;
   let cancelGivingWay = () => {};
 
-  function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead {
-    const begun = Promise.withResolvers<Beginning>();
+  function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead<SomeAnswer> {
+    const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
     const ended = Promise.withResolvers<ExporterReading>();
     const limit = new AbortController();
     const cancelTimer = callAfter(clock, timeoutMs, () => giveUp(sharer, 'timed out'));
     const onAbort = () => giveUp(sharer, String(signal.reason));
-    const sharer: Sharer = {
+    const sharer: Sharer<SomeAnswer> = {
       isPoll,
       limit,
       hasBegun: false,
@@ -94,11 +94,11 @@ export function openReads(source: Source, clock: Clock): Reads {
     current = { begunAtMs, abort: (why) => controller.abort(why), ended, sharers };
   }
 
-  async function follow(read: SourceRead, sharers: Set<Sharer>): Promise<void> {
+  async function follow(read: SourceRead<SomeAnswer>, sharers: Set<Sharer<SomeAnswer>>): Promise<void> {
     const beginning = await read.begun;
     for (const sharer of sharers) {
       if (beginning.kind !== 'answered') sharer.begin(beginning);
-      else sharer.begin({ kind: 'answered', body: limitBody(beginning.body, sharer.limit.signal) });
+      else sharer.begin({ ...beginning, body: limitBody(beginning.body, sharer.limit.signal) });
     }
     const reading = await read.ended;
     for (const sharer of sharers) sharer.end(reading);
@@ -107,7 +107,7 @@ export function openReads(source: Source, clock: Clock): Reads {
     beginNext();
   }
 
-  function giveUp(sharer: Sharer, why: string): void {
+  function giveUp(sharer: Sharer<SomeAnswer>, why: string): void {
     const isAsked = !waiting.delete(sharer);
     sharer.limit.abort(why);
     sharer.begin({ kind: 'failed', why });
@@ -116,12 +116,12 @@ export function openReads(source: Source, clock: Clock): Reads {
     // Nobody may be left for whom the poll should give way.
     if (current !== null) makeWay(current);
   }
-  function endIfUnwanted({ sharers, abort }: Current, why: string): void {
+  function endIfUnwanted({ sharers, abort }: Current<SomeAnswer>, why: string): void {
     if (sharers.size === 0) abort(why);
   }
 
   /** Where a scrape waits behind a poll: the poll, once its time is over, waits for the scrape's read, or ends if its own has begun. */
-  function makeWay(read: Current): void {
+  function makeWay(read: Current<SomeAnswer>): void {
     cancelGivingWay();
     if (![...waiting].some(({ isPoll }) => !isPoll) || [...read.sharers].some(({ isPoll }) => !isPoll)) return;
     cancelGivingWay = callAfter(clock, read.begunAtMs + POLL_MAX_MS - clock.nowMs(), () => {

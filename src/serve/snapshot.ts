@@ -1,8 +1,8 @@
 // The snapshot: the newest numbers of a program that may be gone. Renewed while main lives; from its end on a new answer takes with
 // it what has vanished, so that no number goes back.
 
-import { filterFamilies } from '../wire/families.ts';
 import { type Body, openBody } from './body.ts';
+import { filterFamilies } from './filter-families.ts';
 
 export type Snapshot = {
   readonly body: Body;

@@ -3,9 +3,9 @@
 import type { ExporterReading } from '../observe/condition.ts';
 import type { Body } from './body.ts';
 
-export type Source = {
+export type Source<SomeAnswer extends Answer = Answer> = {
   /** Begins one read, and never rejects; the next one begins when this one has ended. The reason of `signal` is a string. */
-  readonly read: (signal: AbortSignal) => SourceRead;
+  readonly read: (signal: AbortSignal) => SourceRead<SomeAnswer>;
   readonly close: () => Promise<void>;
   /** It is a program: one that refuses after main's end does not come back. */
   readonly isProcess: boolean;
@@ -13,15 +13,18 @@ export type Source = {
   readonly path: string | null;
 };
 
+/** An answer that has begun. */
+export type Answer = { readonly kind: 'answered'; readonly body: Body };
+
 /** How a read began: its body has begun, nobody is there, or it is known that none comes. */
-export type Beginning =
-  | { readonly kind: 'answered'; readonly body: Body }
+export type Beginning<SomeAnswer extends Answer = Answer> =
+  | SomeAnswer
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string };
 
-export type SourceRead = {
+export type SourceRead<SomeAnswer extends Answer = Answer> = {
   /** Never rejects. */
-  readonly begun: Promise<Beginning>;
+  readonly begun: Promise<Beginning<SomeAnswer>>;
   /** What the conditions go by; the body has ended by then. Never rejects. */
   readonly ended: Promise<ExporterReading>;
 };
