@@ -216,7 +216,7 @@ async function openConfiguredFront(
     metricNames: listMetricNames(config),
     pollMs: config.limits.pollMs,
     clock: openClock(host),
-    toUnixSeconds: (atMs) => (host.wallMs() - host.nowMs() + atMs) / 1000,
+    toUnixSeconds: (atMs) => Math.round(host.wallMs() - host.nowMs() + atMs) / 1000,
     version: VERSION,
     log,
   });
