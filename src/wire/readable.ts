@@ -60,7 +60,7 @@ export function openReadableCheck(): ReadableCheck {
     write(chunk) {
       if (why !== null) return;
       cutter.write(chunk);
-      if (cutter.pendingBytes > READABLE_LINE_MAX_BYTES) why ??= TOO_LONG;
+      if (cutter.pendingBytes > READABLE_LINE_MAX_BYTES) why = TOO_LONG;
     },
     end() {
       if (why === null && cutter.pendingBytes > 0) judge(`${cutter.takePending().toString('latin1')}\n`);
