@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import type { ExporterReading } from '../../src/observe/condition.ts';
 import { BODY_MAX_BYTES, NOT_READ, openExporter } from '../../src/observe/exporter.ts';
+import { usedBytes } from '../support/memory.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
@@ -175,16 +174,6 @@ test('read() sends nothing where its signal came before', async () => {
   const reading = await readOnce(() => assert.fail('asked'), AbortSignal.abort('SIGTERM'));
   assertUnread(reading, /^SIGTERM$/, false);
 });
-
-/** Bytes that are in use, garbage aside. */
-function usedBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect: () => void = runInNewContext('gc');
-  collect();
-  collect();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
 
 for (const [name, piece] of Object.entries({
   'other lines': Buffer.from('go_goroutines 9\n'.repeat(4_096)),

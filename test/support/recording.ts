@@ -14,6 +14,12 @@ export function readRecordedBody(path: string): Buffer {
   return answer.subarray(end + END_OF_HEADERS.length);
 }
 
+/** A header of a recorded answer; empty: it has none of that name. */
+export function readRecordedHeader(path: string, name: string): string {
+  const [head = ''] = readFileSync(new URL(path, FOLDER), 'latin1').split(END_OF_HEADERS);
+  return new RegExp(`^${name}: *(.*?)\\r?$`, 'im').exec(head)?.[1] ?? '';
+}
+
 /** A recorded file as text. */
 export function readRecordedText(path: string): string {
   return readFileSync(new URL(path, FOLDER), 'utf8');

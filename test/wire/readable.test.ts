@@ -122,6 +122,13 @@ test('openReadableCheck() takes none of these for a sample, and says which it wa
   }
 });
 
+test('openReadableCheck() names the first line of many that cannot be read', () => {
+  const many = 'a 1\n'.repeat(50_000);
+  const why = 'neither a sample nor a comment: "b"';
+  assert.deepEqual(check(`${many}b\n${many}c\n${many}`), { isReadable: false, why });
+  assert.deepEqual(check(`${many}b\n`, `${many}c\n`, 'd'), { isReadable: false, why });
+});
+
 test('openReadableCheck() quotes no more than the start of a line', () => {
   const result = check(`a 1\n${'é'.repeat(100)}\n`);
   assert.deepEqual(result, { isReadable: false, why: `neither a sample nor a comment: "${'é'.repeat(30)}…"` });
