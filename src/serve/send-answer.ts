@@ -97,32 +97,28 @@ async function send(
     isFlushed = !socket.destroyed && socket.errored === null && !connection.gone.aborted;
   });
   let sentBytes = 0;
+  let last: Uint8Array | null = null;
   for await (const piece of pieces ?? []) {
     sentBytes += piece.length;
-    if (sizeBytes !== null && sentBytes > sizeBytes) break;
-    if (sentBytes === sizeBytes) await seeHangUps(connection);
+    // Nothing may be waited for behind the last byte that was declared: the client may have it all and be gone.
+    if (sizeBytes !== null && sentBytes >= sizeBytes) {
+      last = piece;
+      break;
+    }
     if (!response.write(piece)) await waitForClient('drain');
   }
   if (pieces !== null && sizeBytes !== null && sentBytes !== sizeBytes) {
     throw new Error(`Cannot send an answer: ${sizeBytes} bytes were declared and ${sentBytes} came`);
   }
-  await seeHangUps(connection);
+  // A client that hung up before the last bytes did not take the answer, and one that hangs up behind them may have: what the
+  // kernel knows of it by now must be known here.
+  await turn();
+  connection.gone.throwIfAborted();
   const finished = waitForClient('finish');
-  response.end();
+  response.end(last);
   await finished;
   await turn();
   return isFlushed && !connection.hasFailed;
-}
-
-/**
- * Before the last bytes: a client that hung up before them did not take the answer, and one that hangs up afterwards may
- * have. So what the kernel knows of it by now must be known here.
- *
- * @throws where it has hung up.
- */
-async function seeHangUps({ gone }: Connection): Promise<void> {
-  await turn();
-  gone.throwIfAborted();
 }
 
 /** Lets every event happen that the kernel has for us now: the first pass may be of a poll that began before. */

@@ -189,10 +189,8 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
   async function answerScrape(exchange: Exchange, startedAtMs: number): Promise<void> {
     const { request, connection } = exchange;
     const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
-    const answer = await unlessGone(
-      connection.gone,
-      parts.answer({ startedAtMs, timeoutMs: readScrapeTimeout(header), signal: connection.gone }),
-    );
+    const scrape = { startedAtMs, timeoutMs: readScrapeTimeout(header), signal: connection.gone };
+    const answer = await unlessGone(connection.gone, () => parts.answer(scrape));
     if (answer === null) return;
     if (answer.kind === 'unavailable') {
       await sendText(exchange, 503, answer.why);
@@ -233,7 +231,7 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
     if (!connection.isLoopback) {
       return sendText(exchange, 403, 'forbidden: only from within the pod, at 127.0.0.1 or [::1]');
     }
-    const result = await unlessGone(connection.gone, parts.snapshot(connection.gone));
+    const result = await unlessGone(connection.gone, () => parts.snapshot(connection.gone));
     if (result?.kind === 'kept') return sendText(exchange, 200, 'kept');
     if (result?.kind === 'failed') return sendText(exchange, 503, result.why);
   }
@@ -241,12 +239,14 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
   return { onRequest, inFlightCount: () => inFlightCount };
 }
 
-/** What comes; null: the client hung up before. */
-async function unlessGone<Value>(gone: AbortSignal, coming: Promise<Value>): Promise<Value | null> {
+/** What is asked for; null: the client hung up before it came, or before it was asked for. */
+async function unlessGone<Value>(gone: AbortSignal, ask: () => Promise<Value>): Promise<Value | null> {
   if (gone.aborted) return null;
   return new Promise((resolve, reject) => {
     const onGone = () => resolve(null);
     gone.addEventListener('abort', onGone, { once: true });
-    coming.then(resolve, reject).finally(() => gone.removeEventListener('abort', onGone));
+    ask()
+      .then(resolve, reject)
+      .finally(() => gone.removeEventListener('abort', onGone));
   });
 }

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readScrapeTimeout } from '../../src/serve/scrape-timeout.ts';
+
+test('readScrapeTimeout() keeps 500 ms back, and half of less than a second', () => {
+  for (const [header, expectedMs] of [
+    ['10', 9_500],
+    ['10.000', 9_500],
+    ['1', 500],
+    ['0.5', 250],
+    ['0.001', 0.5],
+    ['86400', 86_399_500],
+  ] as const) {
+    assert.equal(readScrapeTimeout(header), expectedMs, header);
+  }
+});
+
+test('readScrapeTimeout() is 15 s where it cannot be read', () => {
+  for (const header of [
+    undefined,
+    '',
+    '0',
+    '0.0',
+    '-1',
+    '1e3',
+    'NaN',
+    'Infinity',
+    '10s',
+    ' 10',
+    '10, 10',
+    '86401',
+    '9'.repeat(400),
+  ]) {
+    assert.equal(readScrapeTimeout(header), 15_000, header);
+  }
+});

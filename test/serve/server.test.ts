@@ -1,0 +1,383 @@
+// The routes of the front's server, what its answers look like, and which scrapes were served.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { answerOf, openFrontServer, scrapeHead } from '../support/front-server.ts';
+import { openRawClient, type RawAnswer } from '../support/raw-client.ts';
+
+const BODY = '# TYPE a counter\na 1\nb{c="d"} 2\n';
+
+/** The answer to one request over a connection of its own. */
+async function ask(
+  port: number,
+  request: string,
+  options: { host?: string; localAddress?: string } = {},
+): Promise<RawAnswer> {
+  const client = await openRawClient(port, options);
+  client.send(request);
+  const answer = await client.readAnswer(!request.startsWith('HEAD'));
+  client.socket.destroy();
+  return answer;
+}
+
+test('a scrape gets the pieces of its answer as text of version 0.0.4', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY, 'e 3\n']));
+  const { status, headers, body } = await ask(server.port, scrapeHead());
+  assert.deepEqual([status, body.toString()], [200, `${BODY}e 3\n`]);
+  assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  assert.equal(headers.get('transfer-encoding'), 'chunked');
+  assert.equal(headers.get('content-encoding'), undefined);
+});
+
+test('a scrape gets the length of an answer where it is known', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY], BODY.length));
+  const { headers, body } = await ask(server.port, scrapeHead());
+  assert.equal(headers.get('content-length'), String(BODY.length));
+  assert.equal(headers.get('transfer-encoding'), undefined);
+  assert.equal(body.toString(), BODY);
+});
+
+test('a scrape gets gzip where it takes it, whether the length is known or not', async () => {
+  await using server = await openFrontServer((_, count) =>
+    answerOf([BODY, 'e 3\n'], count === 0 ? BODY.length + 4 : null),
+  );
+  for (let count = 0; count < 2; count++) {
+    const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: deflate, gzip;q=0.9'));
+    assert.equal(headers.get('content-encoding'), 'gzip');
+    assert.equal(headers.get('content-length'), undefined);
+    assert.equal(headers.get('vary'), 'Accept-Encoding');
+    assert.equal(gunzipSync(body).toString(), `${BODY}e 3\n`);
+  }
+  const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip;q=0'));
+  assert.deepEqual([headers.get('content-encoding'), body.toString()], [undefined, `${BODY}e 3\n`]);
+  await server.servedCount(3);
+});
+
+test('a scrape that cannot be answered gets a 503 with the reason, and is not served', async () => {
+  await using server = await openFrontServer(() => ({ kind: 'unavailable', why: 'the source: timed out' }));
+  const { status, headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip'));
+  assert.deepEqual([status, body.toString()], [503, 'the source: timed out\n']);
+  assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.deepEqual(server.served, []);
+});
+
+test('HEAD gets the headers of GET, no byte of the body, and is not served', async () => {
+  let readCount = 0;
+  const read = () => {
+    readCount++;
+    return answerOf(['a 1\n\n']).body.read();
+  };
+  const body = { sizeBytes: 5, read };
+  await using server = await openFrontServer(() => ({ kind: 'body', body }));
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead().replace('GET', 'HEAD'));
+  const head = await client.readAnswer(false);
+  assert.deepEqual([head.status, head.headers.get('content-length')], [200, '5']);
+  client.send(scrapeHead());
+  assert.equal((await client.readAnswer()).body.toString(), 'a 1\n\n');
+  await server.servedCount(1);
+  assert.equal(readCount, 1);
+});
+
+test('HTTP/1.0 gets a length and no chunks, never gzip, and the connection ends', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY, 'e 3\n']));
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead('Accept-Encoding: gzip').replace('HTTP/1.1', 'HTTP/1.0'));
+  const { headers, body } = await client.readAnswer();
+  assert.equal(headers.get('content-length'), String(BODY.length + 4));
+  assert.equal(headers.get('transfer-encoding'), undefined);
+  assert.equal(body.toString(), `${BODY}e 3\n`);
+  assert.equal(await client.closed, '');
+  await server.servedCount(1);
+});
+
+test('HTTP/1.0 gets not one byte of an answer that breaks off', async () => {
+  await using server = await openFrontServer(() => brokenAfter(BODY));
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead().replace('HTTP/1.1', 'HTTP/1.0'));
+  assert.equal(await client.closed, 'ECONNRESET');
+  assert.equal(client.received().length, 0);
+  assert.deepEqual(server.served, []);
+});
+
+/** An answer whose source breaks off after these bytes. */
+function brokenAfter(text: string, sizeBytes: number | null = null) {
+  async function* read() {
+    yield Buffer.from(text);
+    throw new Error('the source broke off');
+  }
+  return { kind: 'body', body: { read, sizeBytes } } as const;
+}
+
+test('an answer that breaks off resets the connection, whatever was declared', async () => {
+  const answers = [brokenAfter(BODY), brokenAfter(BODY, 1_000), answerOf([BODY], 1_000), answerOf([BODY], 10)];
+  await using server = await openFrontServer((_, count) => answers[Math.floor(count / 2)] ?? answerOf([]));
+  for (let count = 0; count < answers.length * 2; count++) {
+    const client = await openRawClient(server.port);
+    client.send(scrapeHead(...(count % 2 === 0 ? [] : ['Accept-Encoding: gzip'])));
+    // Compressed, the last two are whole: what was declared is not sent.
+    if (count > 4 && count % 2 === 1) await client.readAnswer();
+    else assert.equal(await client.closed, 'ECONNRESET', `answer ${count}`);
+    client.socket.destroy();
+  }
+  await server.servedCount(2);
+  await server.close();
+  assert.deepEqual([server.served.length, server.inFlightCount], [2, 0]);
+});
+
+test('the request carries when it came and how long it may take', async () => {
+  await using server = await openFrontServer(() => answerOf([]));
+  await ask(server.port, scrapeHead());
+  await ask(server.port, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.deepEqual(
+    server.requests.map(({ timeoutMs }) => timeoutMs),
+    [9_500, 15_000],
+  );
+  await server.servedCount(1);
+  assert.equal(server.served[0]?.startedAtMs, server.requests[0]?.startedAtMs);
+  assert.ok((server.served[0]?.atMs ?? 0) >= (server.requests[0]?.startedAtMs ?? Infinity));
+});
+
+test('served is who sends the header or is in the table, nobody else', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]));
+  const get = (...lines: string[]) => ['GET /metrics HTTP/1.1', 'Host: x', ...lines, '\r\n'].join('\r\n');
+  await ask(server.port, get('User-Agent: curl/8.5.0'));
+  await ask(server.port, get('User-Agent: kube-probe/1.36'));
+  await ask(server.port, get());
+  await ask(server.port, get('User-Agent: Telegraf/1.30.0 Go/1.22.2'));
+  await ask(server.port, get('x-prometheus-scrape-timeout-seconds: nonsense', `User-Agent: ${'x'.repeat(200)}`));
+  await ask(server.port, get('X-Prometheus-Scrape-Timeout-Seconds:'));
+  await server.servedCount(3);
+  assert.deepEqual(
+    server.served.map(({ agent }) => agent),
+    ['Telegraf/1.30.0 Go/1.22.2', 'x'.repeat(100), ''],
+  );
+  assert.deepEqual(
+    server.served.map(({ address }) => address),
+    ['127.0.0.1', '127.0.0.1', '127.0.0.1'],
+  );
+  assert.deepEqual(
+    server.served.map(({ connection }) => connection),
+    [4, 5, 6],
+  );
+});
+
+test('openConnections are the other open ones of the same address and agent that have taken a scrape', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]));
+  const scrape = async (client: Awaited<ReturnType<typeof openRawClient>>, agent: string) => {
+    const count = server.served.length + 1;
+    client.send(scrapeHead().replace('Prometheus/3.0', agent));
+    await client.readAnswer();
+    await server.servedCount(count);
+    return server.served.at(-1)?.openConnections;
+  };
+  const one = await openRawClient(server.port);
+  const two = await openRawClient(server.port);
+  const elsewhere = await openRawClient(server.port, { localAddress: '127.0.0.2' });
+  const silent = await openRawClient(server.port);
+  assert.deepEqual(await scrape(one, 'P'), []);
+  assert.deepEqual(await scrape(elsewhere, 'P'), []);
+  assert.deepEqual(await scrape(two, 'P'), [1]);
+  assert.deepEqual(await scrape(one, 'P'), [2]);
+  assert.deepEqual(await scrape(one, 'Q'), []);
+  assert.deepEqual(await scrape(two, 'P'), []);
+  assert.deepEqual(await scrape(one, 'P'), [2]);
+  two.socket.destroy();
+  silent.send(scrapeHead());
+  await silent.readAnswer();
+  assert.deepEqual(await scrape(one, 'P'), []);
+});
+
+test('scrapes are answered at /metrics and at the path of the source, and the query is ignored', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]), { paths: ['/metrics', '/a b/%41;x'] });
+  const paths = ['/metrics', '/metrics?collect[]=cpu', '/a%20b/A;x', '/%6Detrics', 'http://other:1/metrics'];
+  for (const path of paths)
+    assert.equal((await ask(server.port, scrapeHead().replace('/metrics', path))).status, 200, path);
+  assert.equal(server.requests.length, paths.length);
+});
+
+test('everything else is not found, with a hint; nothing reaches the source', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]));
+  const requests = [
+    ...[
+      '/',
+      '//metrics',
+      '/metrics/',
+      '/quitquitquit',
+      '/-/quit',
+      '/x/../metrics',
+      '/METRICS',
+      '/metrics%2f',
+      'http://h',
+    ].map((path) => `GET ${path}`),
+    ...['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PURGE', 'PROPFIND'].map(
+      (method) => `${method} /metrics`,
+    ),
+    'OPTIONS *',
+    'GET /-/snapshot',
+    'POST /-/healthy',
+    'POST /quitquitquit',
+  ];
+  for (const request of requests) {
+    const { status, body } = await ask(server.port, `${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`);
+    assert.equal(status, 404, request);
+    assert.equal(
+      body.toString(),
+      'not found; here are GET /metrics, GET /-/healthy, GET /-/ready, and POST /-/snapshot from within the pod\n',
+    );
+  }
+  assert.equal(server.requests.length, 0);
+});
+
+test('the probes are answered as soon as it listens', async () => {
+  await using server = await openFrontServer(() => answerOf([]));
+  for (const path of ['/-/healthy', '/-/ready?x']) {
+    const { status, body } = await ask(server.port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    assert.deepEqual([status, body.toString()], [200, 'ok\n']);
+    assert.equal((await ask(server.port, `HEAD ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200);
+  }
+  assert.equal(server.requests.length, 0);
+});
+
+test('POST /-/snapshot says whether the snapshot was kept', async () => {
+  let isKept = true;
+  const snapshot = async () => (isKept ? ({ kind: 'kept' } as const) : ({ kind: 'failed', why: 'refused' } as const));
+  await using server = await openFrontServer(() => answerOf([]), { snapshot, host: null });
+  const post = 'POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc';
+  for (const host of ['127.0.0.1', '::1']) {
+    const { status, body } = await ask(server.port, post, { host });
+    assert.deepEqual([status, body.toString()], [200, 'kept\n'], host);
+  }
+  isKept = false;
+  const { status, body } = await ask(server.port, post);
+  assert.deepEqual([status, body.toString()], [503, 'refused\n']);
+});
+
+test('POST /-/snapshot is forbidden from any other address, of loopback as well', async () => {
+  let count = 0;
+  const snapshot = async () => {
+    count++;
+    return { kind: 'kept' } as const;
+  };
+  await using server = await openFrontServer(() => answerOf([]), { snapshot, host: null });
+  const { status } = await ask(server.port, 'POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n', {
+    localAddress: '127.0.0.2',
+  });
+  assert.deepEqual([status, count], [403, 0]);
+});
+
+test('POST /-/snapshot tells the one who reads that the client hung up', async () => {
+  const { promise: began, resolve: begin } = Promise.withResolvers<AbortSignal>();
+  await using server = await openFrontServer(() => answerOf([]), {
+    snapshot: (signal) => {
+      begin(signal);
+      return new Promise(() => {});
+    },
+  });
+  const client = await openRawClient(server.port);
+  client.send('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  const signal = await began;
+  client.socket.destroy();
+  await aborted(signal);
+  assert.equal(signal.reason, 'the client hung up');
+});
+
+/** Resolves when the signal is aborted. */
+async function aborted(signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return;
+  await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+}
+
+test('requests that come at once on one connection are answered one after the other, in order', async () => {
+  let atOnceCount = 0;
+  await using server = await openFrontServer(async (_, count) => {
+    assert.equal(++atOnceCount, 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    atOnceCount--;
+    return answerOf([`a ${count}\n`], count % 2 === 0 ? null : 4);
+  });
+  const client = await openRawClient(server.port);
+  client.send(`${scrapeHead().repeat(5)}GET /x HTTP/1.1\r\nHost: x\r\n\r\n${scrapeHead()}`);
+  for (let count = 0; count < 5; count++) assert.equal((await client.readAnswer()).body.toString(), `a ${count}\n`);
+  assert.equal((await client.readAnswer()).status, 404);
+  assert.equal((await client.readAnswer()).body.toString(), 'a 5\n');
+  await server.servedCount(6);
+  assert.deepEqual(new Set(server.served.map(({ connection }) => connection)), new Set([1]));
+});
+
+test('a connection on which too many requests wait is closed', async () => {
+  await using server = await openFrontServer(() => new Promise(() => {}), { limits: { waitingCount: 3 } });
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead().repeat(4));
+  await server.requestedCount(1);
+  assert.equal(server.inFlightCount, 4);
+  client.send(scrapeHead());
+  await client.closed;
+  await aborted(server.requests[0]?.signal);
+  const next = await openRawClient(server.port);
+  next.send('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.equal((await next.readAnswer()).status, 200);
+  assert.equal(server.requests.length, 1);
+});
+
+test('Expect: 100-continue is answered, anything else expected is refused', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]));
+  const client = await openRawClient(server.port);
+  client.send('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n');
+  assert.equal((await client.readAnswer()).status, 100);
+  client.send('x');
+  assert.equal((await client.readAnswer()).status, 200);
+  assert.equal((await ask(server.port, scrapeHead('Expect: more'))).status, 417);
+});
+
+test('an upgrade is left out of account, and CONNECT closes the connection', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]));
+  const upgrade = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
+  assert.equal((await ask(server.port, scrapeHead(...upgrade))).body.toString(), BODY);
+  const client = await openRawClient(server.port);
+  client.send('CONNECT localhost:9646 HTTP/1.1\r\nHost: x\r\n\r\n');
+  await client.closed;
+  assert.equal((await ask(server.port, scrapeHead())).status, 200);
+});
+
+test('Connection: close ends the connection after the answer, which is served', async () => {
+  await using server = await openFrontServer(() => answerOf([BODY]));
+  for (let count = 1; count <= 50; count++) {
+    const client = await openRawClient(server.port);
+    client.send(scrapeHead('Connection: close'));
+    await client.readAnswer();
+    assert.equal(await client.closed, '');
+    await server.servedCount(count);
+  }
+});
+
+test('close() ends every connection at once, the ones in the middle of an answer as well', async () => {
+  async function* read() {
+    yield Buffer.from(BODY);
+    await new Promise(() => {});
+  }
+  await using server = await openFrontServer((_, count) =>
+    count === 0 ? { kind: 'body', body: { read, sizeBytes: null } } : new Promise(() => {}),
+  );
+  const streaming = await openRawClient(server.port);
+  streaming.send(scrapeHead());
+  await streaming.readBytes(200);
+  const waiting = await openRawClient(server.port);
+  waiting.send(scrapeHead());
+  await server.requestedCount(2);
+  const silent = await openRawClient(server.port);
+  const kept = await openRawClient(server.port);
+  kept.send('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  await kept.readAnswer();
+  assert.equal(server.inFlightCount, 2);
+  await Promise.all([server.close(), server.close()]);
+  await Promise.all([streaming.closed, waiting.closed, silent.closed, kept.closed]);
+  assert.deepEqual(
+    server.requests.map(({ signal }) => signal.reason),
+    ['the front closes', 'the front closes'],
+  );
+  assert.equal(server.inFlightCount, 0);
+  assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
+  await server.close();
+  assert.deepEqual(server.served, []);
+});

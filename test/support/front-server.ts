@@ -1,0 +1,117 @@
+// The front's server on a free port of loopback, with answers that a test gives and a clock that it may turn.
+import type { Clock } from '../../src/clock.ts';
+import {
+  openServer,
+  type ScrapeAnswer,
+  type ScrapeRequest,
+  SERVER_LIMITS,
+  type Served,
+  type Server,
+  type ServerLimits,
+  type ServerParts,
+} from '../../src/serve/server.ts';
+
+export const REAL_CLOCK: Clock = {
+  nowMs: () => performance.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A clock that stands still until it is told how much later it is. */
+export class ManualClock implements Clock {
+  #nowMs = 0;
+  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
+  readonly nowMs = () => this.#nowMs;
+  readonly after = (ms: number, callback: () => void) => {
+    const timer = { atMs: this.#nowMs + ms, callback };
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+    };
+  };
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    for (const timer of this.#timers) {
+      if (timer.atMs > this.#nowMs) continue;
+      this.#timers.delete(timer);
+      timer.callback();
+    }
+  }
+}
+
+export type FrontServer = Server & {
+  readonly served: readonly Served[];
+  readonly requests: readonly ScrapeRequest[];
+  /** Resolves when so many scrapes were served. */
+  readonly servedCount: (count: number) => Promise<void>;
+  /** Resolves when so many scrapes were asked for. */
+  readonly requestedCount: (count: number) => Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** An answer of these pieces. */
+export function answerOf(pieces: readonly (string | Uint8Array)[], sizeBytes: number | null = null) {
+  async function* read() {
+    for (const piece of pieces) yield typeof piece === 'string' ? Buffer.from(piece) : piece;
+  }
+  return { kind: 'body', body: { read, sizeBytes } } as const;
+}
+
+export async function openFrontServer(
+  answer: (request: ScrapeRequest, count: number) => ScrapeAnswer | Promise<ScrapeAnswer>,
+  options: Partial<Pick<ServerParts, 'clock' | 'snapshot' | 'paths'>> & {
+    readonly limits?: Partial<ServerLimits>;
+    readonly host?: string | null;
+  } = {},
+): Promise<FrontServer> {
+  const served: Served[] = [];
+  const requests: ScrapeRequest[] = [];
+  const events = new EventTarget();
+  async function reach(list: readonly unknown[], count: number): Promise<void> {
+    while (list.length < count)
+      await new Promise((resolve) => events.addEventListener('event', resolve, { once: true }));
+  }
+  const opened = await openServer(
+    { host: options.host === undefined ? '127.0.0.1' : options.host, port: 0 },
+    {
+      paths: options.paths ?? ['/metrics'],
+      clock: options.clock ?? REAL_CLOCK,
+      snapshot: options.snapshot ?? (async () => ({ kind: 'kept' })),
+      async answer(request) {
+        requests.push(request);
+        events.dispatchEvent(new Event('event'));
+        return answer(request, requests.length - 1);
+      },
+      onServed(each) {
+        served.push(each);
+        events.dispatchEvent(new Event('event'));
+      },
+    },
+    { ...SERVER_LIMITS, ...options.limits },
+  );
+  if (opened.kind === 'failed') throw new Error(opened.problem);
+  const { server } = opened;
+  return {
+    port: server.port,
+    get inFlightCount() {
+      return server.inFlightCount;
+    },
+    close: server.close,
+    served,
+    requests,
+    servedCount: (count) => reach(served, count),
+    requestedCount: (count) => reach(requests, count),
+    [Symbol.asyncDispose]: server.close,
+  };
+}
+
+/** The head of a scrape by Prometheus, with further header lines. */
+export function scrapeHead(...lines: readonly string[]): string {
+  return ['GET /metrics HTTP/1.1', 'Host: x', 'User-Agent: Prometheus/3.0', ...lines, `${TIMEOUT_LINE}\r\n\r\n`].join(
+    '\r\n',
+  );
+}
+
+const TIMEOUT_LINE = 'X-Prometheus-Scrape-Timeout-Seconds: 10';
