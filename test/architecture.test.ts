@@ -84,7 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'a row says how its own text is read; what several have in common is found in config',
   },
   'config-conflicts': {
-    parts: ['config-entries', 'type config-rows', 'type config-values'],
+    parts: ['config-entries', 'config-values', 'type config-rows'],
     why: 'it goes by what was read, whatever of it was set',
   },
   config: {
@@ -113,12 +113,14 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'act',
       'startup-checks',
       'help',
+      'net',
       'observe',
       'odd-settings',
       'procfs',
       'redact',
       'version',
       'type config',
+      'type config-values',
       'type decide',
       'type plan',
     ],
