@@ -7,12 +7,11 @@ import type { Target } from './act/target.ts';
 import { findMessageProblem } from './act/termination-message.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
 import type { Front } from './config-values.ts';
-import type { ConditionObservation } from './decide/model.ts';
+import type { ConditionObservation, ExporterObservation } from './decide/model.ts';
+import { findListenProblem, type ListenProblem, readSource } from './front-check.ts';
 import { formatLogEntry } from './help.ts';
-import { findListenProblem } from './net/try-listen.ts';
 import type { Condition, ExporterReading } from './observe/condition.ts';
 import { type Exporter, NOT_READ, openExporter } from './observe/exporter.ts';
-import { makeFileCondition } from './observe/file.ts';
 import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
 import { describeNamespace, isRunningBeside } from './procfs.ts';
@@ -34,10 +33,10 @@ export type Surroundings = {
   /** Why the file cannot be written; null: it can. */
   readonly findMessageProblem: (log: TerminationLog) => string | null;
   readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
-  /** Why the front cannot listen, as the system's code; null: it can. */
-  readonly findListenProblem: (front: Front) => Promise<string | null>;
-  /** Whether the file or folder that a front serves is there. */
-  readonly observeFile: (path: string, signal: AbortSignal) => Promise<ConditionObservation>;
+  /** Why the front cannot listen; null: it can. */
+  readonly findListenProblem: (front: Front) => Promise<ListenProblem | null>;
+  /** Reads what a front would serve. */
+  readonly readSource: typeof readSource;
 };
 
 /** The marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files in most. */
@@ -55,8 +54,8 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     findOthers: () => findOthers(ownPid),
     findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
     findTombstoneProblem,
-    findListenProblem: ({ host, port }) => findListenProblem(host, port),
-    observeFile: (path, signal) => makeFileCondition(path).observe({ exporter: NOT_READ, signal }),
+    findListenProblem,
+    readSource,
   };
 }
 
@@ -68,9 +67,8 @@ const CANNOT = 'cannot work in this pod: see the end';
 /** Looks at everything that the configuration names. `signal` ends it early; never rejects but on a bug. */
 export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
   const { isPod } = surroundings;
-  const { conditions, targets, front, metricsUrl } = config;
+  const { conditions, targets, front } = config;
   const isRead = config.isExporterRead || front !== null;
-  const isFile = metricsUrl.protocol === 'file:';
   const problems = isPod ? await listEntryProblems(config) : [];
   const isWrong = (entry: string) => problems.some((problem) => problem.entry === entry);
 
@@ -84,12 +82,11 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   // The GET of a check counts as a scrape by others, but not where a front counts: it must not end a hold.
   const mayHold = front === null && [...observed.values()].every(({ kind }) => kind !== 'alive');
   const isLeftAlone = isRead && isPod && mayHold && (await surroundings.isRunningBeside());
-  const exporter = isLeftAlone || !isRead || isFile ? null : await readExporter(config, surroundings, signal);
+  const exporter = isLeftAlone || !isRead ? null : await readExporter(config, surroundings, signal);
   if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
 
   const lines: Line[] = [];
-  if (isFile) lines.push(await describeFile(metricsUrl, surroundings, signal));
-  else if (isRead) lines.push(describeExporter(config, exporter, isPod));
+  if (isRead) lines.push(describeExporter(config, exporter, isPod));
   const unheard = front === null || !isPod ? null : await surroundings.findListenProblem(front);
   if (front !== null) lines.push({ name: `front ${front.text}`, text: describeFront(unheard, isPod) });
   if (isPod && usesProcesses(config)) {
@@ -121,12 +118,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
       ? []
       : [`lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`]),
   ];
-  const listening =
-    unheard === null || unheard === TAKEN
-      ? []
-      : [
-          `Cannot use LASTSCRAPE_FRONT: nothing can listen there (${unheard}); must be a port of its own, such as "9469"`,
-        ];
+  const listening = unheard === null || unheard.isTaken ? [] : [`Cannot use LASTSCRAPE_FRONT: ${unheard.problem}`];
   return {
     isPod,
     lines: [...lines, ...files.lines],
@@ -135,36 +127,16 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   };
 }
 
-/** What a port says that somebody listens on: nobody can tell who, in a network of the pod. */
-const TAKEN = 'EADDRINUSE';
-
-function describeFront(problem: string | null, isPod: boolean): string {
+function describeFront(problem: ListenProblem | null, isPod: boolean): string {
   if (!isPod) {
     const need = 'no other container may listen there, and scrapers must reach it';
     return describeOutside({ why: "these are not the pod's ports", need });
   }
   if (problem === null) return 'can be listened on';
-  if (problem === TAKEN) return 'taken, by a lastscrape that runs here or by another program: which one cannot be told';
-  return CANNOT;
-}
-
-/** The file or folder that a front serves. */
-async function describeFile(url: URL, { isPod, observeFile }: Surroundings, signal: AbortSignal): Promise<Line> {
-  const name = redactHref(url);
-  const path = decodeURIComponent(url.pathname);
-  if (!isPod) {
-    const need = `main and lastscrape must mount the same volume at ${path.slice(0, path.lastIndexOf('/')) || '/'}`;
-    return { name, text: describeOutside({ why: "main's files are not here", need }) };
-  }
-  const observation = await observeFile(path, signal);
-  switch (observation.kind) {
-    case 'done':
-      return { name, text: 'is there' };
-    case 'alive':
-      return { name, text: 'not there yet: does main write there, in a volume that both mount?' };
-    default:
-      return { name, text: 'why' in observation ? describeUnknown(observation.why) : 'not read' };
-  }
+  // A check often runs in the container of a lastscrape that listens there.
+  return problem.isTaken
+    ? 'taken, by a lastscrape that runs here or by another program: which one cannot be told'
+    : CANNOT;
 }
 
 /** It says of itself what is unknown, for a log. */
@@ -173,11 +145,12 @@ function describeUnknown(why: string): string {
 }
 
 async function readExporter(
-  { conditions, metricsUrl }: Config,
+  { conditions, metricsUrl, front }: Config,
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<ExporterReading> {
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
+  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal);
   const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION);
   try {
     return await exporter.read(signal);
@@ -196,17 +169,23 @@ function describeExporter({ metricsUrl, front }: Config, reading: ExporterReadin
   if (observation.kind === 'answered') {
     const { scrapes } = observation;
     // A front counts by itself.
-    if (front !== null) return { name, text: 'HTTP 200' };
+    if (front !== null) return { name, text: 'answers, and can be served' };
     const counter = scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`;
     return { name, text: `HTTP 200, ${counter}` };
   }
-  const why = observation.kind === 'failed' ? observation.why : 'nothing listens there';
-  if (isPod)
-    return {
-      name,
-      text: `${why}: ${why.startsWith('HTTP ') ? 'is the path right' : 'not started yet, or elsewhere'}?`,
-    };
-  return { name, text: describeOutside({ why, need: 'the exporter must answer there' }) };
+  const isFile = metricsUrl.protocol === 'file:';
+  const nothing = isFile ? 'nothing is there' : 'nothing listens there';
+  const why = observation.kind === 'failed' ? observation.why : nothing;
+  if (isPod) return { name, text: `${why}${askAboutExporter(observation, front !== null, isFile)}` };
+  const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
+  return { name, text: describeOutside({ why, need }) };
+}
+
+/** Why it may be so. */
+function askAboutExporter(observation: ExporterObservation, hasFront: boolean, isFile: boolean): string {
+  if (observation.kind === 'failed' && observation.why.startsWith('HTTP ')) return ': is the path right?';
+  if (observation.kind === 'failed' && hasFront) return ': this cannot be served';
+  return isFile ? ': not written yet, or in no volume that both mount?' : ': not started yet, or elsewhere?';
 }
 
 async function describeCondition(

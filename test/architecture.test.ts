@@ -112,8 +112,8 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: [
       'act',
       'startup-checks',
+      'front-check',
       'help',
-      'net',
       'observe',
       'odd-settings',
       'procfs',
@@ -125,6 +125,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'type plan',
     ],
     why: 'it looks at what a run would go by, and changes nothing',
+  },
+  'front-check': {
+    parts: ['serve', 'observe', 'type config-values'],
+    why: 'it goes by what a front would do, and serves nothing',
   },
   'odd-settings': {
     parts: ['config-values', 'decide', 'redact', 'type config'],

@@ -13,12 +13,11 @@ export const fileKind: ConditionKind = {
   meaning: 'PATH exists',
   read(path) {
     if (!path.startsWith('/')) return { problem: 'an absolute path such as "/shared/done"' };
-    return { value: makeFileCondition(path) };
+    return { value: makeCondition(path) };
   },
 };
 
-/** The condition on an absolute path, of a file or a folder. */
-export function makeFileCondition(path: string): Condition {
+function makeCondition(path: string): Condition {
   const what = `file ${path}`;
   const findFile = prepareThreadCall(() => readStatCode(path));
   return {

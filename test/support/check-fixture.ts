@@ -75,8 +75,11 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
         .map(Number),
     findMessageProblem: ({ path }) => problemOf(path),
     findTombstoneProblem: async (path) => problemOf(path),
-    findListenProblem: async ({ text }) => take(`front ${text}`)[0] ?? null,
-    observeFile: async (path) => observeShown((take(path)[0] ?? 'refused').split(/ (.*)/s) as [string, string]),
+    findListenProblem: async ({ text }) => {
+      const problem = take(`front ${text}`)[0];
+      return problem === undefined ? null : { isTaken: problem === 'taken', problem };
+    },
+    readSource: async () => readShown(take('exporter')[0] ?? 'refused'),
   };
 }
 
