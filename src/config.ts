@@ -13,7 +13,7 @@ import type { ConditionContext, ConditionKind, KindVariable } from './observe/co
 
 /** A valid configuration. */
 export type Config = Settings & {
-  /** There is a metric to read, or a scrape to wait for. */
+  /** There is a metric to read, a scrape to wait for, or a front to serve what was read. */
   readonly isExporterRead: boolean;
 };
 
@@ -108,7 +108,7 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
   const valid = settings as Settings;
   const hasMetric = valid.conditions.some(({ metricName }) => metricName !== null);
-  return { config: { ...valid, isExporterRead: hasMetric || hasHold(valid.limits) } };
+  return { config: { ...valid, isExporterRead: hasMetric || hasHold(valid.limits) || valid.front !== null } };
 }
 
 /** Reads what counts also where other values are wrong; a wrong value is the default. */

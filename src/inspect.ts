@@ -67,8 +67,7 @@ const CANNOT = 'cannot work in this pod: see the end';
 /** Looks at everything that the configuration names. `signal` ends it early; never rejects but on a bug. */
 export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
   const { isPod } = surroundings;
-  const { conditions, targets, front } = config;
-  const isRead = config.isExporterRead || front !== null;
+  const { conditions, targets, front, isExporterRead } = config;
   const problems = isPod ? await listEntryProblems(config) : [];
   const isWrong = (entry: string) => problems.some((problem) => problem.entry === entry);
 
@@ -81,12 +80,12 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   await observe(NOT_READ, ({ metricName }) => isPod && metricName === null);
   // The GET of a check counts as a scrape by others, but not where a front counts: it must not end a hold.
   const mayHold = front === null && [...observed.values()].every(({ kind }) => kind !== 'alive');
-  const isLeftAlone = isRead && isPod && mayHold && (await surroundings.isRunningBeside());
-  const exporter = isLeftAlone || !isRead ? null : await readExporter(config, surroundings, signal);
+  const isLeftAlone = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
+  const exporter = isLeftAlone || !isExporterRead ? null : await readExporter(config, surroundings, signal);
   if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
 
   const lines: Line[] = [];
-  if (isRead) lines.push(describeExporter(config, exporter, isPod));
+  if (isExporterRead) lines.push(describeExporter(config, exporter, isPod));
   const unheard = front === null || !isPod ? null : await surroundings.findListenProblem(front);
   if (front !== null) lines.push({ name: `front ${front.text}`, text: describeFront(unheard, isPod) });
   if (isPod && usesProcesses(config)) {

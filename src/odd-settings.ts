@@ -26,7 +26,7 @@ const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 /** A new rule is a row here, and one of the table in its test. */
 export const ODD_SETTINGS = {
   metricsUrlWithoutPath: ({ config: { metricsUrl, isExporterRead } }) =>
-    isExporterRead && metricsUrl.protocol === 'http:' && metricsUrl.pathname === '/' && metricsUrl.search === ''
+    isExporterRead && metricsUrl.pathname === '/' && metricsUrl.search === ''
       ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
       : null,
   twoMetricsUrls: ({ config: { metricsUrl } }) =>
@@ -94,10 +94,7 @@ export const ODD_SETTINGS = {
       ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`
       : null,
   frontByDefault: ({ config: { front, metricsUrl, conditions }, isSet }) =>
-    front !== null &&
-    !isSet('LASTSCRAPE_METRICS_URL') &&
-    isSet('LASTSCRAPE_DONE_WHEN') &&
-    !conditions.some(({ metricName }) => metricName !== null)
+    front !== null && !isSet('LASTSCRAPE_METRICS_URL') && !conditions.some(({ metricName }) => metricName !== null)
       ? `the front would serve ${redactHref(metricsUrl)}, which is where Locust's exporter listens: set LASTSCRAPE_METRICS_URL to what it is to serve`
       : null,
   frontForLocust: ({ config: { front, metricsUrl }, isSet }) =>

@@ -424,6 +424,7 @@ test('readConfig() does not read the exporter where there is no metric and nothi
   assert.equal(read({ LASTSCRAPE_SCRAPES: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_DONE_WHEN: 'metric:a' }), true);
+  assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_FRONT: '9469' }), true);
 });
 
 test('readConfig() takes the path of a tombstone, and writes none by default', () => {

@@ -117,3 +117,12 @@ test('every rule is in the table', () => {
   const expected = new Set(TABLE.flatMap(([, ids]) => ids));
   assert.deepEqual([...expected].toSorted(), Object.keys(ODD_SETTINGS).toSorted());
 });
+
+test('listOddSettings() names the scrapers that nothing waits for', () => {
+  const [odd] = listOddSettings({
+    config: readValid(toEnvironment('FRONT=9469; TTL=0')),
+    isSet: () => true,
+    exporter: null,
+  });
+  assert.match(odd?.text ?? '', /nothing waits for the scrapers of LASTSCRAPE_SCRAPES: /);
+});

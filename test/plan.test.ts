@@ -62,6 +62,10 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
       /^2\. Hold +until others have scraped the front 2 times since main ended, /m,
     ],
   ],
+  'a front for what looks like a folder': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'http://localhost:8000/' },
+    [/^ {14}\/metrics and \/: http:\/\/localhost:8000\/; when /m],
+  ],
   'a front for files': [
     { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/metrics/' },
     [/^ {14}\/metrics: file:\/\/\/shared\/metrics\/, every \*\.prom of it; /m],
@@ -81,6 +85,10 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
   'a signal beside a port, and a short hold': [
     { LASTSCRAPE_DONE_WHEN: 'sigterm,port:80', LASTSCRAPE_TTL: '10s' },
     [/all of these hold; but for the signal in two polls and for 3s:$/m, /for 10s at most\.$/m],
+  ],
+  'a front without a hold': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_DONE_WHEN: 'sigterm' },
+    [/^1\. Watch +every 1s, reading http/m, /^2\. Hold +not at all /m],
   ],
   'no hold': [{ LASTSCRAPE_SCRAPES: '0' }, [/^2\. Hold +not at all /m]],
   'no hold by its time': [{ LASTSCRAPE_TTL: '0' }, [/^2\. Hold +not at all /m]],
