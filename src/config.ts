@@ -13,7 +13,7 @@ import type { ConditionContext, ConditionKind, KindVariable } from './observe/co
 
 /** A valid configuration. */
 export type Config = Settings & {
-  /** There is a metric to read, or a scrape to wait for. */
+  /** There is a metric to read, a scrape to wait for, or a front to serve what was read. */
   readonly isExporterRead: boolean;
 };
 
@@ -108,7 +108,7 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
   const valid = settings as Settings;
   const hasMetric = valid.conditions.some(({ metricName }) => metricName !== null);
-  return { config: { ...valid, isExporterRead: hasMetric || hasHold(valid.limits) } };
+  return { config: { ...valid, isExporterRead: hasMetric || hasHold(valid.limits) || valid.front !== null } };
 }
 
 /** Reads what counts also where other values are wrong; a wrong value is the default. */
@@ -135,9 +135,7 @@ export function readFallbackConfig(
   const isReadable = !unreadable.includes('LASTSCRAPE_DONE_WHEN');
   const signal = findSignalEntry(env['LASTSCRAPE_DONE_WHEN'] ?? '', isReadable, kinds, program);
   const isGuess = signal === null && !isReadable;
-  // The variable of a kind belongs to the entries of DONE_WHEN.
-  const ownNames = kinds.conditions.flatMap(({ variable }) => variable?.name ?? []);
-  const dropped = new Set([...unreadable, ...(isGuess || signal !== null ? ownNames : [])]);
+  const dropped = new Set(unreadable);
   const forced = {
     ...(signal === null ? {} : { LASTSCRAPE_DONE_WHEN: signal }),
     LASTSCRAPE_SCRAPES: '0',
@@ -151,7 +149,7 @@ export function readFallbackConfig(
       const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
       return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
     }
-    // Without one value another may be wrong: a file to serve without its front.
+    // Without one value another may be wrong: a file to serve without its front, the variable of an entry without that.
     const more = result.unreadable.filter((name) => !dropped.has(name));
     if (more.length === 0) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
     for (const name of more) dropped.add(name);

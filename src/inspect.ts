@@ -6,7 +6,9 @@ import { findTombstoneProblem } from './act/own-tombstone.ts';
 import type { Target } from './act/target.ts';
 import { findMessageProblem } from './act/termination-message.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
-import type { ConditionObservation } from './decide/model.ts';
+import type { Front } from './config-values.ts';
+import type { ConditionObservation, ExporterObservation } from './decide/model.ts';
+import { findListenProblem, type ListenProblem, readSource } from './front-check.ts';
 import { formatLogEntry } from './help.ts';
 import type { Condition, ExporterReading } from './observe/condition.ts';
 import { type Exporter, NOT_READ, openExporter } from './observe/exporter.ts';
@@ -31,6 +33,10 @@ export type Surroundings = {
   /** Why the file cannot be written; null: it can. */
   readonly findMessageProblem: (log: TerminationLog) => string | null;
   readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
+  /** Why the front cannot listen; null: it can. */
+  readonly findListenProblem: (front: Front) => Promise<ListenProblem | null>;
+  /** Reads what a front would serve. */
+  readonly readSource: typeof readSource;
 };
 
 /** The marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files in most. */
@@ -48,6 +54,8 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     findOthers: () => findOthers(ownPid),
     findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
     findTombstoneProblem,
+    findListenProblem,
+    readSource,
   };
 }
 
@@ -59,7 +67,7 @@ const CANNOT = 'cannot work in this pod: see the end';
 /** Looks at everything that the configuration names. `signal` ends it early; never rejects but on a bug. */
 export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
   const { isPod } = surroundings;
-  const { conditions, targets, isExporterRead } = config;
+  const { conditions, targets, front, isExporterRead } = config;
   const problems = isPod ? await listEntryProblems(config) : [];
   const isWrong = (entry: string) => problems.some((problem) => problem.entry === entry);
 
@@ -70,13 +78,16 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     }
   };
   await observe(NOT_READ, ({ metricName }) => isPod && metricName === null);
-  // The GET of a check counts as a scrape by others: it must not end a hold.
-  const mayHold = [...observed.values()].every(({ kind }) => kind !== 'alive');
+  // The GET of a check counts as a scrape by others, but not where a front counts: it must not end a hold.
+  const mayHold = front === null && [...observed.values()].every(({ kind }) => kind !== 'alive');
   const isLeftAlone = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
   const exporter = isLeftAlone || !isExporterRead ? null : await readExporter(config, surroundings, signal);
   if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
 
-  const lines: Line[] = isExporterRead ? [describeExporter(config, exporter, isPod)] : [];
+  const lines: Line[] = [];
+  if (isExporterRead) lines.push(describeExporter(config, exporter, isPod));
+  const unheard = front === null || !isPod ? null : await surroundings.findListenProblem(front);
+  if (front !== null) lines.push({ name: `front ${front.text}`, text: describeFront(unheard, isPod) });
   if (isPod && usesProcesses(config)) {
     lines.push({ name: 'process namespace', text: await surroundings.describeNamespace() });
   }
@@ -106,15 +117,39 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
       ? []
       : [`lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`]),
   ];
-  return { isPod, lines: [...lines, ...files.lines], warnings, problems: problems.map(formatEntryProblem) };
+  const listening = unheard === null || unheard.isTaken ? [] : [`Cannot use LASTSCRAPE_FRONT: ${unheard.problem}`];
+  return {
+    isPod,
+    lines: [...lines, ...files.lines],
+    warnings,
+    problems: [...listening, ...problems.map(formatEntryProblem)],
+  };
+}
+
+function describeFront(problem: ListenProblem | null, isPod: boolean): string {
+  if (!isPod) {
+    const need = 'no other container may listen there, and scrapers must reach it';
+    return describeOutside({ why: "these are not the pod's ports", need });
+  }
+  if (problem === null) return 'can be listened on';
+  // A check often runs in the container of a lastscrape that listens there.
+  return problem.isTaken
+    ? 'taken, by a lastscrape that runs here or by another program: which one cannot be told'
+    : CANNOT;
+}
+
+/** It says of itself what is unknown, for a log. */
+function describeUnknown(why: string): string {
+  return `unknown (${why.replace(/^.*? unknown: /, '')})`;
 }
 
 async function readExporter(
-  { conditions, metricsUrl }: Config,
+  { conditions, metricsUrl, front }: Config,
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<ExporterReading> {
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
+  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal);
   const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION);
   try {
     return await exporter.read(signal);
@@ -124,7 +159,7 @@ async function readExporter(
 }
 
 /** null: it was not read, so that it counts no scrape. */
-function describeExporter({ metricsUrl }: Config, reading: ExporterReading | null, isPod: boolean): Line {
+function describeExporter({ metricsUrl, front }: Config, reading: ExporterReading | null, isPod: boolean): Line {
   const name = redactHref(metricsUrl);
   if (reading === null) {
     return { name, text: 'not read: a lastscrape runs here that may hold the pod, and would take it for a scrape' };
@@ -132,20 +167,28 @@ function describeExporter({ metricsUrl }: Config, reading: ExporterReading | nul
   const { observation } = reading;
   if (observation.kind === 'answered') {
     const { scrapes } = observation;
+    // A front counts by itself.
+    if (front !== null) return { name, text: 'answers, and can be served' };
     const counter = scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`;
     return { name, text: `HTTP 200, ${counter}` };
   }
-  const why = observation.kind === 'failed' ? observation.why : 'nothing listens there';
-  if (isPod)
-    return {
-      name,
-      text: `${why}: ${why.startsWith('HTTP ') ? 'is the path right' : 'not started yet, or elsewhere'}?`,
-    };
-  return { name, text: describeOutside({ why, need: 'the exporter must answer there' }) };
+  const isFile = metricsUrl.protocol === 'file:';
+  const nothing = isFile ? 'nothing is there' : 'nothing listens there';
+  const why = observation.kind === 'failed' ? observation.why : nothing;
+  if (isPod) return { name, text: `${why}${askAboutExporter(observation, front !== null, isFile)}` };
+  const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
+  return { name, text: describeOutside({ why, need }) };
+}
+
+/** Why it may be so. */
+function askAboutExporter(observation: ExporterObservation, hasFront: boolean, isFile: boolean): string {
+  if (observation.kind === 'failed' && observation.why.startsWith('HTTP ')) return ': is the path right?';
+  if (observation.kind === 'failed' && hasFront) return ': this cannot be served';
+  return isFile ? ': not written yet, or in no volume that both mount?' : ': not started yet, or elsewhere?';
 }
 
 async function describeCondition(
-  { metricName, inspect: inspectCondition, outsidePod }: Condition,
+  { metricName, isSignal = false, inspect: inspectCondition, outsidePod }: Condition,
   observation: ConditionObservation | undefined,
   isPod: boolean,
 ): Promise<string> {
@@ -162,10 +205,9 @@ async function describeCondition(
       return `not started yet (${await inspected(observation.why)})`;
     case 'unknown':
     case 'blind':
-      // It says of itself what is unknown, for a log.
-      return `unknown (${observation.why.replace(/^.*? unknown: /, '')})`;
+      return describeUnknown(observation.why);
     default:
-      return 'not read';
+      return isSignal ? inspected('not read') : 'not read';
   }
 }
 

@@ -84,7 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'a row says how its own text is read; what several have in common is found in config',
   },
   'config-conflicts': {
-    parts: ['config-entries', 'type config-rows', 'type config-values'],
+    parts: ['config-entries', 'config-values', 'type config-rows'],
     why: 'it goes by what was read, whatever of it was set',
   },
   config: {
@@ -112,6 +112,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: [
       'act',
       'startup-checks',
+      'front-check',
       'help',
       'observe',
       'odd-settings',
@@ -119,10 +120,15 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'redact',
       'version',
       'type config',
+      'type config-values',
       'type decide',
       'type plan',
     ],
     why: 'it looks at what a run would go by, and changes nothing',
+  },
+  'front-check': {
+    parts: ['serve', 'observe', 'type config-values'],
+    why: 'it goes by what a front would do, and serves nothing',
   },
   'odd-settings': {
     parts: ['config-values', 'decide', 'redact', 'type config'],

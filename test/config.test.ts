@@ -424,6 +424,7 @@ test('readConfig() does not read the exporter where there is no metric and nothi
   assert.equal(read({ LASTSCRAPE_SCRAPES: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0' }), false);
   assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_DONE_WHEN: 'metric:a' }), true);
+  assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_FRONT: '9469' }), true);
 });
 
 test('readConfig() takes the path of a tombstone, and writes none by default', () => {
@@ -553,6 +554,7 @@ const SIGNAL_FALLBACKS: readonly (readonly [env: Environment, unreadable: readon
   [{ LASTSCRAPE_DONE_WHEN: 'sigterm,x', LASTSCRAPE_RUN_TIMEOUT: '1h' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'container:*,sigterm,x', LASTSCRAPE_SIDECARS: 'a' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'file:/sigterm/x', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/sigterm/x'],
+  [{ LASTSCRAPE_DONE_WHEN: 'file:/a b sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/a b sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'process: term', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'process:term'],
   [{ LASTSCRAPE_DONE_WHEN: 'signal:nginx' }, ['LASTSCRAPE_DONE_WHEN'], 'metric:locust_up,port:5557'],
 ];

@@ -63,6 +63,41 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['', ['holdWithoutCounter'], NOT_COUNTING],
   ['SCRAPES=0', [], NOT_COUNTING],
   ['TERMINATION_LOG=none', ['terminationLogNone']],
+  ['FRONT=9469', []],
+  ['FRONT=9469', [], REFUSED],
+  ['FRONT=9469', [], NOT_COUNTING],
+  ['FRONT=9469; TTL=0', ['ttlOfZero']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics', [], REFUSED],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000', ['metricsUrlWithoutPath']],
+  ['FRONT=9469; DONE_WHEN=port:8000; METRICS_URL=http://localhost:8000/metrics', []],
+  ['FRONT=9469; DONE_WHEN=port:1', ['frontByDefault']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:9646/metrics', []],
+  ['FRONT=9469; DONE_WHEN=port:1,metric:locust_up', []],
+  ['FRONT=9469; METRICS_URL=http://localhost:8000/metrics', ['frontForLocust']],
+  ['FRONT=9469; METRICS_URL=file:///shared/job.prom', ['frontForLocust']],
+  ['FRONT=9469; METRICS_URL=file:///a; DONE_WHEN=port:1', []],
+  ['FRONT=9469; METRICS_URL=file:///a/; DONE_WHEN=port:1', []],
+  ['FRONT=9469; METRICS_URL=http://127.0.0.1:9646/metrics', []],
+  [
+    'FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; QUIT=http://127.0.0.1:8000/quit',
+    ['quitAtSource'],
+  ],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://a/metrics; QUIT=http://a/quit', ['quitAtSource']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://a/metrics; QUIT=http://b/quit', []],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; QUIT=http://localhost:1/,signal:a', []],
+  ['FRONT=9469; DONE_WHEN=metric:up; METRICS_URL=http://localhost:8000/metrics; QUIT=http://localhost:8000/', []],
+  ['DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; QUIT=http://localhost:8000/quit', []],
+  ['FRONT=9469; QUIT=locust-exporter:9469', ['quitAtFront']],
+  ['FRONT=[::1]:9469; QUIT=locust-exporter:9469', ['quitAtFront']],
+  ['FRONT=192.0.2.1:9469; QUIT=locust-exporter:9469', []],
+  ['FRONT=9469; QUIT=locust-exporter,http://elsewhere:9469/', []],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; POLL=1001ms', ['pollWithFront']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=file:///a; POLL=2s', []],
+  ['FRONT=9469; POLL=2s', []],
+  ['DONE_WHEN=sigterm; SCRAPES=1', ['ttlAboveGrace']],
+  ['DONE_WHEN=sigterm; SCRAPES=0', []],
+  ['DONE_WHEN=sigterm; SCRAPES=1; TTL=25s', []],
+  ['DONE_WHEN=port:1,sigterm; SCRAPES=1; TERMINATION_GRACE=60s', ['graceAboveUsual', 'ttlAboveGrace']],
   ['TERMINATION_LOG=/shared/none', []],
 ];
 for (const [settings, expected, exporter = null] of TABLE) {
@@ -81,4 +116,13 @@ for (const [settings, expected, exporter = null] of TABLE) {
 test('every rule is in the table', () => {
   const expected = new Set(TABLE.flatMap(([, ids]) => ids));
   assert.deepEqual([...expected].toSorted(), Object.keys(ODD_SETTINGS).toSorted());
+});
+
+test('listOddSettings() names the scrapers that nothing waits for', () => {
+  const [odd] = listOddSettings({
+    config: readValid(toEnvironment('FRONT=9469; TTL=0')),
+    isSet: () => true,
+    exporter: null,
+  });
+  assert.match(odd?.text ?? '', /nothing waits for the scrapers of LASTSCRAPE_SCRAPES: /);
 });

@@ -42,6 +42,54 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
       /exit 0, always\.$/m,
     ],
   ],
+  'a front': [
+    { LASTSCRAPE_FRONT: '9469' },
+    [
+      /^ {3}Serve +on port 9469 of all addresses:$/m,
+      /^ {14}\/metrics: http:\/\/localhost:9646\/metrics; when main is gone, /m,
+      /^2\. Hold +until every scraper that lives has scraped the front since main ended, one at least, for 1m30s at most\.$/m,
+    ],
+  ],
+  'a front at one address, and another path': [
+    {
+      LASTSCRAPE_FRONT: '127.0.0.1:9469',
+      LASTSCRAPE_METRICS_URL: 'http://localhost:8000/prom?x',
+      LASTSCRAPE_SCRAPES: '2',
+    },
+    [
+      /^ {3}Serve +on 127\.0\.0\.1:9469:$/m,
+      /^ {14}\/metrics and \/prom: http:\/\/localhost:8000\/prom\?\*\*\*; /m,
+      /^2\. Hold +until others have scraped the front 2 times since main ended, /m,
+    ],
+  ],
+  'a front for what looks like a folder': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'http://localhost:8000/' },
+    [/^ {14}\/metrics and \/: http:\/\/localhost:8000\/; when /m],
+  ],
+  'a front for files': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/metrics/' },
+    [/^ {14}\/metrics: file:\/\/\/shared\/metrics\/, every \*\.prom of it; /m],
+  ],
+  'a front for a file': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/job.prom' },
+    [/^ {14}\/metrics: file:\/\/\/shared\/job\.prom; /m],
+  ],
+  'a signal': [
+    { LASTSCRAPE_DONE_WHEN: 'sigterm' },
+    [
+      /^ {12}Main is alive until this signal comes, which proves its end at once:\n {14}sigterm\n2\. Hold/m,
+      /since main ended, for 25s at most\.$/m,
+      /^Hold and quitting end 25s after SIGTERM \(LASTSCRAPE_TERMINATION_GRACE\)/m,
+    ],
+  ],
+  'a signal beside a port, and a short hold': [
+    { LASTSCRAPE_DONE_WHEN: 'sigterm,port:80', LASTSCRAPE_TTL: '10s' },
+    [/all of these hold; but for the signal in two polls and for 3s:$/m, /for 10s at most\.$/m],
+  ],
+  'a front without a hold': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_DONE_WHEN: 'sigterm' },
+    [/^1\. Watch +every 1s, reading http/m, /^2\. Hold +not at all /m],
+  ],
   'no hold': [{ LASTSCRAPE_SCRAPES: '0' }, [/^2\. Hold +not at all /m]],
   'no hold by its time': [{ LASTSCRAPE_TTL: '0' }, [/^2\. Hold +not at all /m]],
   'no target': [{ LASTSCRAPE_QUIT: 'none' }, [/^3\. Quit +nothing \(LASTSCRAPE_QUIT is none\)\.$/m]],

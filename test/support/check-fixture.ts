@@ -62,12 +62,18 @@ type Take = (subject: string) => readonly string[];
 
 function surround(env: Readonly<Record<string, string>>, take: Take): Surroundings {
   const problemOf = (path: string) => take(path)[0] ?? null;
+  const isPod = take('pod')[0] !== 'no';
+  const hasFront = env['LASTSCRAPE_FRONT'] !== undefined;
+  const forbid = async () => assert.fail('a front reads by itself, and counts by itself');
   return {
     env,
-    isPod: take('pod')[0] !== 'no',
-    openExporter: () => ({ read: async () => readShown(take('exporter')[0] ?? 'refused'), close: async () => {} }),
+    isPod,
+    openExporter: () => ({
+      read: hasFront ? forbid : async () => readShown(take('exporter')[0] ?? 'refused'),
+      close: async () => {},
+    }),
     describeNamespace: async () => take('process namespace')[0] ?? 'shared; PID 1 is "pause"',
-    isRunningBeside: async () => take('lastscrape')[0] !== undefined,
+    isRunningBeside: hasFront ? forbid : async () => take('lastscrape')[0] !== undefined,
     findOthers: async () =>
       (take('others')[0] ?? '')
         .split(',')
@@ -75,6 +81,12 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
         .map(Number),
     findMessageProblem: ({ path }) => problemOf(path),
     findTombstoneProblem: async (path) => problemOf(path),
+    findListenProblem: async ({ text }) => {
+      assert.ok(isPod, 'the ports here are not those of the pod');
+      const problem = take(`front ${text}`)[0];
+      return problem === undefined ? null : { isTaken: problem === 'taken', problem };
+    },
+    readSource: async () => readShown(take('exporter')[0] ?? 'refused'),
   };
 }
 
@@ -109,7 +121,7 @@ function readShown(text: string): ExporterReading {
 
 /** The condition as the host shows it: `alive SEEN`, `done SEEN`, `refused SEEN`, `notStarted WHY`, `unknown WHY`, `inspect LINE`, `cannot PROBLEM`. */
 function script(condition: Condition, take: Take): Condition {
-  if (condition.metricName !== null) return condition;
+  if (condition.metricName !== null || condition.isSignal === true) return condition;
   const { inspect: inspectCondition, check: checkCondition, ...rest } = condition;
   const texts = () => take(condition.text).map((text) => text.split(/ (.*)/s) as [string, string]);
   const all = (kind: string) => texts().flatMap(([each, text]) => (each === kind ? [text] : []));
