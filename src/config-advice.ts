@@ -63,11 +63,22 @@ export function splitOtherwise(text: string, isEntry: (piece: string) => boolean
   return null;
 }
 
+/** A kind of condition, as far as it has names: `otherNames` are what people write for one that takes no argument. */
+export type NamedCondition = {
+  readonly name: string;
+  readonly takesArgument?: boolean;
+  readonly otherNames?: readonly string[];
+};
+
 /** The entry of DONE_WHEN that somebody meant; null where nothing is near. */
-export function findMeantCondition(entry: string, kindNames: readonly string[]): string | null {
-  const [, head = '', argument = ''] = /^([A-Za-z]+)\s*[:=]\s*(.*)$/.exec(entry) ?? [];
-  const kind = kindNames.find((name) => isNearlySame(name, head));
-  if (kind !== undefined) return `${kind}:${argument}`;
+export function findMeantCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
+  const [, head = '', separator = '', argument = ''] = /^([A-Za-z_-]+)\s*(?:([:=])\s*(.*))?$/.exec(entry) ?? [];
+  for (const { name, takesArgument = true, otherNames = [] } of kinds) {
+    const isNear = isNearlySame(name, head);
+    if (takesArgument && isNear && separator !== '') return `${name}:${argument}`;
+    const isOther = argument === '' && otherNames.some((each) => fold(each) === fold(head));
+    if (!takesArgument && (isNear || isOther)) return name;
+  }
   if (/^(localhost:|127\.[\d.]+:|\[::1\]:)?\d+$/.test(entry)) return `port:${entry}`;
   if (entry.startsWith('/')) return `file:${entry}`;
   return /^[a-z]+_[a-z_]+$/.test(entry) ? `metric:${entry}` : null;

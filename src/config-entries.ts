@@ -13,16 +13,15 @@ export function parseCondition(
   readKinds: readonly { readonly kind: ConditionKind; readonly context: ConditionContext }[],
 ): ParseResult<Condition> {
   const colonAt = entry.indexOf(':');
-  const found = readKinds.find(({ kind }) => kind.name === entry.slice(0, Math.max(0, colonAt)));
+  const hasArgument = colonAt >= 0;
+  const name = hasArgument ? entry.slice(0, colonAt) : entry;
+  const found = readKinds.find(({ kind }) => kind.name === name && (kind.takesArgument ?? true) === hasArgument);
   if (found === undefined) {
     const kinds = readKinds.map(({ kind }) => kind);
-    const meant = findMeantCondition(
-      entry,
-      kinds.map(({ name }) => name),
-    );
+    const meant = findMeantCondition(entry, kinds);
     return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${ask(meant)}` };
   }
-  const parsed = found.kind.read(entry.slice(colonAt + 1).trim(), found.context);
+  const parsed = found.kind.read(hasArgument ? entry.slice(colonAt + 1).trim() : '', found.context);
   return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
 }
 

@@ -4,7 +4,7 @@
 import { findMeantDuration } from './config-advice.ts';
 import type { LogLevel } from './decide/messages.ts';
 import type { ParseResult } from './parse-result.ts';
-import { describeHighPort } from './port-number.ts';
+import { describeHighPort, isPortNumber } from './port-number.ts';
 
 /** Longest duration: a year. */
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
@@ -54,21 +54,86 @@ export function formatDuration(ms: number): string {
     .join('');
 }
 
-/** How many scrapes to wait for. */
-export function parseScrapes(text: string): ParseResult<number> {
+/** How many scrapes to wait for; `auto`: one by every scraper. */
+export function parseScrapes(text: string, hasFront: boolean): ParseResult<number | 'auto'> {
+  if (text === 'auto') return { value: 'auto' };
   const count = Number(text);
-  if (!/^\d+$/.test(text) || count > SCRAPES_MAX) return { problem: `a whole number from 0 to ${SCRAPES_MAX}` };
-  return { value: count };
+  if (/^\d+$/.test(text) && count <= SCRAPES_MAX) return { value: count };
+  return { problem: `a whole number from 0 to ${SCRAPES_MAX}${hasFront ? ', or "auto"' : ''}` };
 }
 
-/** The exporter's URL. */
+/** The exporter's URL, or the file or folder that a front serves. */
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
+  if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
     const advice = describeHighPort(text);
     return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }
   return { value: url };
+}
+
+const FILE_URL =
+  'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder';
+
+/** It has nothing but a path, which can be one of a file system. */
+function isPlainFile(text: string, { host, pathname, search, hash }: URL): boolean {
+  if (!/^file:\/\/(localhost)?\/[^/]/i.test(text) || host !== '' || search !== '' || hash !== '') return false;
+  // A slash or NUL that is encoded, or what is no UTF-8, names no file.
+  if (/%(2f|00)/i.test(pathname)) return false;
+  try {
+    decodeURIComponent(pathname);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Where the front listens. */
+export type Front = {
+  /** An IP address, without brackets, or `localhost`; null: all addresses. */
+  readonly host: string | null;
+  readonly port: number;
+  /** As the user wrote it. */
+  readonly text: string;
+};
+
+/** `[HOST:]PORT`; null for `none`. */
+export function parseFront(text: string): ParseResult<Front | null> {
+  if (text === 'none') return { value: null };
+  const [match, hostText = null, digits = ''] = /^(?:(.*):)?(\d+)$/s.exec(text) ?? [];
+  const host = hostText === null ? null : readHost(hostText);
+  if (match !== undefined && host !== undefined && isPortNumber(digits)) {
+    return { value: { host, port: Number(digits), text } };
+  }
+  const meant = findMeantFront(text);
+  const isName = meant === null && /^[\w.-]*[A-Za-z][\w.-]*:\d+$/.test(text);
+  const advice =
+    meant !== null
+      ? `; did you mean "${meant}"?`
+      : isName
+        ? '; a name is no address: all of them are meant by the port alone'
+        : describeHighPort(text);
+  return {
+    problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
+  };
+}
+
+/** An IP address in its usual spelling, or `localhost`; undefined for anything else. */
+function readHost(text: string): string | undefined {
+  if (text === 'localhost') return text;
+  if (/^\d+(\.\d+){3}$/.test(text)) return URL.parse(`http://${text}`)?.hostname === text ? text : undefined;
+  return /^\[.*\]$/.test(text) ? URL.parse(`http://${text}`)?.hostname.slice(1, -1) : undefined;
+}
+
+/** What somebody meant who wrote `:9469`, `*:9469`, a URL, or an IPv6 address without brackets; null where nothing is near. */
+function findMeantFront(text: string): string | null {
+  const [, digits = ''] = /^(?:[a-z]+:\/\/)?\*?:(\d+)\/?$/.exec(text) ?? [];
+  if (isPortNumber(digits)) return digits;
+  const [, host = '', port = ''] = /^(?:(?:http|tcp):\/\/)?([^/@]+):(\d+)(?:\/.*)?$/.exec(text) ?? [];
+  if (!isPortNumber(port)) return null;
+  if (host !== text.slice(0, -port.length - 1) && readHost(host) !== undefined) return `${host}:${port}`;
+  return host.includes(':') && readHost(`[${host}]`) !== undefined ? `[${host}]:${port}` : null;
 }
 
 /** An absolute path of a file; null for `none`. */

@@ -1,6 +1,7 @@
 // What `--help` prints, for a person. Pure.
 
 import { type Kinds, listVariables } from './config.ts';
+import type { Variable } from './config-rows.ts';
 import { type LogEntry, MESSAGES } from './decide/messages.ts';
 
 const WIDTH = 100;
@@ -8,7 +9,7 @@ const WIDTH = 100;
 /** The whole of `--help`: every variable with its default, the kinds, the exit codes. */
 export function formatHelp({ conditions, targets }: Kinds): string {
   const variables = listVariables({ conditions }).flatMap((variable) => [
-    `  ${variable.name}=${variable.default}`,
+    `  ${variable.name}=${variable.default}${formatOtherwise(variable)}`,
     ...wrap(removeBackticks(variable.meaning), '      '),
   ]);
   const kinds = (rows: readonly { readonly usage: string; readonly meaning: string }[]) =>
@@ -38,6 +39,10 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     'Exit codes: 0 done, 64 usage, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',
     '',
   ].join('\n');
+}
+
+function formatOtherwise({ defaultOtherwise }: Variable): string {
+  return defaultOtherwise === undefined ? '' : `, ${removeBackticks(defaultOtherwise)}`;
 }
 
 /** A log entry as a line for a person. */

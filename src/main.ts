@@ -22,6 +22,7 @@ import { metricKind } from './observe/metric.ts';
 import { openPodSource, type PodSource } from './observe/pod-source.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
+import { sigtermKind } from './observe/sigterm.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
 import { close, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run.ts';
 import { listenForSignals, type ReceivedSignals } from './signals.ts';
@@ -37,6 +38,7 @@ export const CONDITION_KINDS: readonly ConditionKind[] = [
   processKind,
   tombstoneKind,
   containerKind,
+  sigtermKind,
 ];
 /** Every kind of target; a new one is a file in act/ and a row here (a preset: a row of PRESETS). The first that takes an entry has it. */
 export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), signalKind, urlKind];

@@ -43,7 +43,7 @@ export const ODD_SETTINGS = {
     return twice === undefined ? null : `LASTSCRAPE_QUIT has the same target twice: ${twice.request}`;
   },
   ttlOfZero: ({ config: { limits } }) =>
-    limits.ttlMs === 0 && limits.scrapesWantedCount > 0
+    limits.ttlMs === 0 && limits.scrapesWantedCount !== 0
       ? `LASTSCRAPE_TTL is 0, so nothing waits for the ${limits.scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`
       : null,
   scrapesOfZero: ({ config: { limits }, isSet }) =>

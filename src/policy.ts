@@ -4,10 +4,11 @@ import type { Config } from './config.ts';
 import type { Policy } from './decide/model.ts';
 
 /** What `step` decides by. */
-export function buildPolicy({ limits, conditions, targets, quitTimeoutMs, isDryRun }: Config): Policy {
+export function buildPolicy({ limits, conditions, front, targets, quitTimeoutMs, isDryRun }: Config): Policy {
   return {
     limits,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
+    hasFront: front !== null,
     targets: targets.map(({ name, request, needsMs = 0, force }) => ({
       name,
       request,

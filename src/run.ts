@@ -231,10 +231,11 @@ function writeReport({ path, isChosen }: TerminationLog, report: Report): string
   return writeTerminationMessage(path, isChosen, JSON.stringify(report));
 }
 
-function planFields({ conditions, targets, limits, isDryRun }: Config): Readonly<Record<string, unknown>> {
+function planFields({ conditions, targets, limits, front, isDryRun }: Config): Readonly<Record<string, unknown>> {
   return {
     version: VERSION,
     doneWhen: conditions.map(({ text }) => text).join(','),
+    ...(front === null ? {} : { front: front.text }),
     scrapes: limits.scrapesWantedCount,
     ttlSeconds: limits.ttlMs / 1000,
     quit: targets.length === 0 ? 'none' : targets.map(({ name }) => name).join(','),

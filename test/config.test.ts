@@ -161,12 +161,23 @@ const WRONG: readonly (readonly [string, string, string])[] = [
     ['containers:load', 'container:load'],
     ['/shared/done', 'file:/shared/done'],
     ['locust_up', 'metric:locust_up'],
+    ['sigterm:', 'sigterm'],
+    ['sigterm:30s', 'sigterm'],
+    ['SIGTERM', 'sigterm'],
+    ['SIG_TERM', 'sigterm'],
+    ['sigtrem', 'sigterm'],
+    ['signal', 'sigterm'],
+    ['signal:', 'sigterm'],
+    ['TERM', 'sigterm'],
+    ['sigint', 'sigterm'],
+    ['signal:nginx', null],
+    ['metric', null],
   ].map(
     ([value, meant]) =>
       [
         'DONE_WHEN',
         String(value),
-        `Cannot read LASTSCRAPE_DONE_WHEN: "${value}" must be "metric:NAME", "port:[HOST:]PORT", "file:PATH", "process:NAME", "tombstone:PATH" or "container:NAME"${meant === null ? '' : `; did you mean "${meant}"?`}`,
+        `Cannot read LASTSCRAPE_DONE_WHEN: "${value}" must be "metric:NAME", "port:[HOST:]PORT", "file:PATH", "process:NAME", "tombstone:PATH", "container:NAME" or "sigterm"${meant === null ? '' : `; did you mean "${meant}"?`}`,
       ] as const,
   ),
   ...[
@@ -177,6 +188,7 @@ const WRONG: readonly (readonly [string, string, string])[] = [
     ['file:/shared/done;port:5557', 'file:/shared/done,port:5557'],
     ['port:1;port:2 port:3', 'port:1,port:2,port:3'],
     ['port:5557;', 'port:5557'],
+    ['sigterm port:5557', 'sigterm,port:5557'],
   ].map(
     ([value, written]) =>
       [
@@ -466,8 +478,8 @@ test('readConfig() gives the conditions of a kind one context, with what the var
   assert.deepEqual(
     listVariables(kinds)
       .map(({ name }) => name)
-      .slice(1, 4),
-    ['LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_SKIPPED', 'LASTSCRAPE_SCRAPES'],
+      .slice(1, 5),
+    ['LASTSCRAPE_FRONT', 'LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_SKIPPED', 'LASTSCRAPE_SCRAPES'],
   );
 });
 
@@ -523,10 +535,47 @@ test('formatDuration() writes what readConfig() reads', () => {
   }
 });
 
-test('readFallbackConfig() fails where a value that cannot be read was not named: a bug', () => {
-  const read = () => readFallbackConfig({ LASTSCRAPE_TTL: 'x' }, [], KINDS, PROGRAM);
-  assert.throws(read, /^Error: Bug: defaults are wrong: Cannot read LASTSCRAPE_TTL/);
+test('readFallbackConfig() does without values that are wrong only without those that cannot be read', () => {
+  const env = {
+    LASTSCRAPE_METRICS_URL: 'file:///shared/job.prom',
+    LASTSCRAPE_FRONT: 'x',
+    LASTSCRAPE_DONE_WHEN: 'port:1',
+  };
+  const config = readFallbackConfig(env, ['LASTSCRAPE_FRONT'], KINDS, PROGRAM);
+  assert.deepEqual([config.front, config.metricsUrl.href], [null, 'http://localhost:9646/metrics']);
+  assert.deepEqual(
+    config.conditions.map(({ text }) => text),
+    ['port:1'],
+  );
 });
+
+test('readFallbackConfig() fails where a default is wrong: a bug', () => {
+  const read = () => readFallbackConfig({}, [], { conditions: [], targets: [] }, PROGRAM);
+  assert.throws(read, /^Error: Bug: defaults are wrong: Cannot read LASTSCRAPE_DONE_WHEN/);
+});
+
+/** Settings, the variables that cannot be read, and what is waited for: with a signal, that alone. */
+const SIGNAL_FALLBACKS: readonly (readonly [env: Environment, unreadable: readonly string[], doneWhen: string])[] = [
+  [{ LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'port:80, sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'prt:80,sigterm' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'port:80;sigterm' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'SIGTERM' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'sigterm:' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'sigterm,x', LASTSCRAPE_RUN_TIMEOUT: '1h' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'container:*,sigterm,x', LASTSCRAPE_SIDECARS: 'a' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'file:/sigterm/x', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/sigterm/x'],
+  [{ LASTSCRAPE_DONE_WHEN: 'process: term', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'process:term'],
+  [{ LASTSCRAPE_DONE_WHEN: 'signal:nginx' }, ['LASTSCRAPE_DONE_WHEN'], 'metric:locust_up,port:5557'],
+];
+for (const [env, unreadable, doneWhen] of SIGNAL_FALLBACKS) {
+  test(`readFallbackConfig() waits for ${doneWhen} with ${JSON.stringify(env)}`, () => {
+    const config = readFallbackConfig({ LASTSCRAPE_FRONT: '9469', ...env }, unreadable, KINDS, PROGRAM);
+    assert.equal(config.conditions.map(({ text }) => text).join(), doneWhen);
+    assert.deepEqual([config.limits.scrapesWantedCount, config.targets, config.front?.port], [0, [], 9469]);
+    assert.equal(config.limits.startTimeoutMs, doneWhen.startsWith('metric:') ? 60_000 : 600_000);
+  });
+}
 
 test('readConfig() has no advice for an entry of several lines', () => {
   const [problem = ''] = readProblems({ LASTSCRAPE_QUIT: 'is\ntio' });

@@ -37,9 +37,9 @@ function readRows(marker: string, page = readme): string[][] {
 test('the README has every variable with its default and meaning, in the order of the code', () => {
   assert.deepEqual(
     readRows('variables'),
-    listVariables({ conditions: CONDITION_KINDS }).map(({ name, default: value, meaning }) => [
+    listVariables({ conditions: CONDITION_KINDS }).map(({ name, default: value, defaultOtherwise, meaning }) => [
       `\`${name}\``,
-      `\`${value}\``,
+      `\`${value}\`${defaultOtherwise === undefined ? '' : `, ${defaultOtherwise}`}`,
       meaning,
     ]),
   );

@@ -232,7 +232,14 @@ export function presetKind(preset: Preset): TargetKind {
           problem: `${name} with a ${preset.token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,
         };
       }
-      const url = preset.port === null ? new URL(metricsUrl.origin) : new URL(`http://localhost:${preset.port}`);
+      const isOnFile = preset.port === null && metricsUrl.protocol === 'file:';
+      if (isOnFile && port === undefined) {
+        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is a file, which has no port` };
+      }
+      const url =
+        preset.port === null && !isOnFile
+          ? new URL(metricsUrl.origin)
+          : new URL(`http://localhost:${preset.port ?? port}`);
       if (port !== undefined) url.port = port;
       url.pathname = path;
       return {

@@ -65,13 +65,17 @@ export type Condition = {
   readonly usesProcesses?: boolean;
 };
 
-/** A kind of condition, `NAME:ARGUMENT` in DONE_WHEN. */
+/** A kind of condition, `NAME:ARGUMENT` in DONE_WHEN, or `NAME` alone. */
 export type ConditionKind = {
   readonly name: string;
   /** How it is written, for messages: `port:[HOST:]PORT`. */
   readonly usage: string;
   /** What it means, for `--help` and the README. */
   readonly meaning: string;
+  /** It is written with an argument; else `read` gets an empty one. Default: true. */
+  readonly takesArgument?: boolean;
+  /** What else people write for one that takes no argument. */
+  readonly otherNames?: readonly string[];
   /** Its own variable, a row of the table of variables; absent: it has none. */
   readonly variable?: KindVariable;
   /** Reads the argument; a problem says what it must be. */

@@ -1,0 +1,27 @@
+// `sigterm`: main has ended when this process gets its first signal. The kubelet sends SIGTERM to the last native sidecar about
+// 1 s after all regular containers have ended, and to the others only when that has exited (measured, Kubernetes 1.36.3).
+
+import type { Condition, ConditionKind } from './condition.ts';
+
+/** Where lastscrape must stand, so that the signal means what it should. */
+const NEED =
+  'lastscrape must be the last of the initContainers, with restartPolicy: Always and without a livenessProbe; as a regular container it would keep the pod for ever';
+
+const CONDITION: Condition = {
+  text: 'sigterm',
+  metricName: null,
+  isSignal: true,
+  observe: async () => ({ kind: 'notObserved' }),
+  inspect: async () => [`the kubelet sends it when the regular containers have ended: ${NEED}`],
+  outsidePod: { why: 'no kubelet sends it here', need: NEED },
+};
+
+export const sigtermKind: ConditionKind = {
+  name: 'sigterm',
+  usage: 'sigterm',
+  takesArgument: false,
+  otherNames: ['signal', 'term', 'sigint'],
+  meaning:
+    'SIGTERM comes: only as the last native sidecar (`initContainers`, `restartPolicy: Always`), without a livenessProbe; a regular container would keep the pod for ever',
+  read: () => ({ value: CONDITION }),
+};
