@@ -72,7 +72,7 @@ export type NamedCondition = {
 
 /** The entry of DONE_WHEN that somebody meant; null where nothing is near. */
 export function findMeantCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
-  const [, head = '', separator = '', argument = ''] = /^([A-Za-z_-]+)\s*(?:([:=])\s*(.*))?$/.exec(entry) ?? [];
+  const [, head = '', separator = '', argument = ''] = /^([A-Za-z_-]{1,40})\s*(?:([:=])\s*(.*))?$/.exec(entry) ?? [];
   for (const { name, takesArgument = true, otherNames = [] } of kinds) {
     const isNear = isNearlySame(name, head);
     if (takesArgument && isNear && separator !== '') return `${name}:${argument}`;

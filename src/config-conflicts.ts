@@ -2,7 +2,7 @@
 
 import { quote } from './config-entries.ts';
 import type { ReadSettings } from './config-rows.ts';
-import type { Front } from './config-values.ts';
+import { isFrontAt } from './config-values.ts';
 
 /** What is wrong, and the variable that a run can do without. */
 export type Conflict = { readonly name: `LASTSCRAPE_${string}`; readonly problem: string };
@@ -23,13 +23,13 @@ const RULES: readonly Rule[] = [
   },
   function findFrontOnSourcePort({ front, metricsUrl }) {
     if (!front || metricsUrl?.protocol !== 'http:' || Number(metricsUrl.port || 80) !== front.port) return null;
-    if (!isReached(front, metricsUrl.hostname)) return null;
+    if (!isFrontAt(front, metricsUrl.hostname)) return null;
     const problem = `port ${front.port} is that of LASTSCRAPE_METRICS_URL, which the front serves; must be a port of its own`;
     return { name: 'LASTSCRAPE_FRONT', problem };
   },
   function findFrontOnMainsPort({ front, conditions }) {
     const own = conditions?.find(({ text }) => front && text.startsWith('port:') && text.endsWith(`:${front.port}`));
-    if (!front || own === undefined || !isReached(front, 'localhost')) return null;
+    if (!front || own === undefined || !isFrontAt(front, 'localhost')) return null;
     const problem = `port ${front.port} is that of ${own.text} in LASTSCRAPE_DONE_WHEN, which would never be refused; must be a port of its own`;
     return { name: 'LASTSCRAPE_FRONT', problem };
   },
@@ -50,13 +50,4 @@ const RULES: readonly Rule[] = [
 /** Every conflict, in the order of the rules. */
 export function listConflicts(settings: ReadSettings): readonly Conflict[] {
   return RULES.flatMap((find) => find(settings) ?? []);
-}
-
-const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
-
-/** Whether a connection to the host, at the front's port, comes to the front; without a lookup. */
-function isReached({ host }: Front, hostname: string): boolean {
-  const isAll = host === null || host === '0.0.0.0' || host === '::';
-  if (LOOPBACK.test(hostname) || hostname === '0.0.0.0' || hostname === '[::]') return isAll || LOOPBACK.test(host);
-  return hostname === host || hostname === `[${host}]`;
 }

@@ -20,7 +20,7 @@ export type Variable = {
   readonly name: `LASTSCRAPE_${string}`;
   /** As the user would write it. */
   readonly default: string;
-  /** How the default depends on other variables, to stand behind the usual one and a comma. */
+  /** How the default depends on other variables, to stand in parentheses behind the usual one. */
   readonly defaultOtherwise?: string;
   readonly meaning: string;
 };
@@ -63,10 +63,9 @@ function hasFront(front: Above['front']): boolean {
 }
 
 /** Nobody's own program is asked to quit unless its user says so. */
-function isLocustsExporter({ metricsUrl, front, conditions }: Above): boolean {
-  if (conditions?.some(({ isSignal }) => isSignal)) return false;
-  if (!hasFront(front)) return true;
-  return metricsUrl?.protocol === 'http:' && (conditions ?? []).some(({ text }) => text === 'metric:locust_up');
+function isLocustsExporter({ metricsUrl, front, conditions = [] }: Above): boolean {
+  if (metricsUrl?.protocol === 'file:' || conditions.some(({ isSignal }) => isSignal)) return false;
+  return !hasFront(front) || conditions.some(({ text }) => text === 'metric:locust_up');
 }
 
 /** Every variable but those of a kind of condition. A new variable is a row here, and one of the README's table. */
@@ -97,7 +96,7 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_SCRAPES',
     default: '1',
-    defaultOtherwise: 'with a front `auto`',
+    defaultOtherwise: '`auto` with a front',
     findDefault: ({ front }: Above) => (hasFront(front) ? 'auto' : null),
     meaning: 'how many scrapes by others to wait for; `auto`: one by every scraper that lives; `0` does not hold',
     field: 'scrapesWantedCount',
@@ -116,7 +115,7 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_QUIT',
     default: 'locust-exporter',
-    defaultOtherwise: 'with `sigterm`, or a front and no `metric:locust_up`, `none`',
+    defaultOtherwise: '`none` with `sigterm`, and with a front but no `metric:locust_up`',
     findDefault: (above: Above) => (isLocustsExporter(above) ? null : 'none'),
     meaning: 'what to stop, in this order; `none` stops nothing',
     field: 'targets',

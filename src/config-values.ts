@@ -77,8 +77,8 @@ const FILE_URL =
   'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder';
 
 /** It has nothing but a path, which can be one of a file system. */
-function isPlainFile(text: string, { host, pathname, search, hash }: URL): boolean {
-  if (!/^file:\/\/(localhost)?\/[^/]/i.test(text) || host !== '' || search !== '' || hash !== '') return false;
+function isPlainFile(text: string, { pathname, search, hash }: URL): boolean {
+  if (!/^file:\/\/(localhost)?\/[^/]/i.test(text) || search !== '' || hash !== '') return false;
   // A slash or NUL that is encoded, or what is no UTF-8, names no file.
   if (/%(2f|00)/i.test(pathname)) return false;
   try {
@@ -107,7 +107,7 @@ export function parseFront(text: string): ParseResult<Front | null> {
     return { value: { host, port: Number(digits), text } };
   }
   const meant = findMeantFront(text);
-  const isName = meant === null && /^[\w.-]*[A-Za-z][\w.-]*:\d+$/.test(text);
+  const isName = meant === null && /^[\w.-]+:\d+$/.test(text) && /[a-z]/i.test(text);
   const advice =
     meant !== null
       ? `; did you mean "${meant}"?`
@@ -117,6 +117,15 @@ export function parseFront(text: string): ParseResult<Front | null> {
   return {
     problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
   };
+}
+
+const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
+
+/** Whether a connection to its port at a host, as a URL has it, comes to the front; without a lookup. */
+export function isFrontAt({ host }: Front, hostname: string): boolean {
+  const isAll = host === null || host === '0.0.0.0' || host === '::';
+  if (LOOPBACK.test(hostname) || hostname === '0.0.0.0' || hostname === '[::]') return isAll || LOOPBACK.test(host);
+  return hostname === host || hostname === `[${host}]`;
 }
 
 /** An IP address in its usual spelling, or `localhost`; undefined for anything else. */
@@ -132,7 +141,7 @@ function findMeantFront(text: string): string | null {
   if (isPortNumber(digits)) return digits;
   const [, host = '', port = ''] = /^(?:(?:http|tcp):\/\/)?([^/@]+):(\d+)(?:\/.*)?$/.exec(text) ?? [];
   if (!isPortNumber(port)) return null;
-  if (host !== text.slice(0, -port.length - 1) && readHost(host) !== undefined) return `${host}:${port}`;
+  if (readHost(host) !== undefined) return `${host}:${port}`;
   return host.includes(':') && readHost(`[${host}]`) !== undefined ? `[${host}]:${port}` : null;
 }
 

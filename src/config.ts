@@ -135,9 +135,7 @@ export function readFallbackConfig(
   const isReadable = !unreadable.includes('LASTSCRAPE_DONE_WHEN');
   const signal = findSignalEntry(env['LASTSCRAPE_DONE_WHEN'] ?? '', isReadable, kinds, program);
   const isGuess = signal === null && !isReadable;
-  // The variable of a kind belongs to the entries of DONE_WHEN.
-  const ownNames = kinds.conditions.flatMap(({ variable }) => variable?.name ?? []);
-  const dropped = new Set([...unreadable, ...(isGuess || signal !== null ? ownNames : [])]);
+  const dropped = new Set(unreadable);
   const forced = {
     ...(signal === null ? {} : { LASTSCRAPE_DONE_WHEN: signal }),
     LASTSCRAPE_SCRAPES: '0',
@@ -151,7 +149,7 @@ export function readFallbackConfig(
       const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
       return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
     }
-    // Without one value another may be wrong: a file to serve without its front.
+    // Without one value another may be wrong: a file to serve without its front, the variable of an entry without that.
     const more = result.unreadable.filter((name) => !dropped.has(name));
     if (more.length === 0) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
     for (const name of more) dropped.add(name);

@@ -3,6 +3,10 @@
 
 import {
   access as accessBack,
+  close as closeBack,
+  fstat as fstatBack,
+  open as openBack,
+  read as readBack,
   readdir as readdirBack,
   readFile as readFileBack,
   readlink as readlinkBack,
@@ -14,6 +18,18 @@ import { promisify } from 'node:util';
 
 /** As in node:fs/promises: whether a path may be used so. @throws with the system's code, such as EACCES. */
 export const access = promisify(accessBack);
+
+/** Closes what `open` opened. */
+export const close = promisify(closeBack);
+
+/** What is open under this number. */
+export const fstat = promisify(fstatBack);
+
+/** Opens a file under a number of its own, which must be closed. @throws with the system's code, such as ENOENT. */
+export const open = promisify(openBack);
+
+/** Reads a part of what is open under this number. @throws with the system's code, such as EISDIR. */
+export const read = promisify(readBack);
 
 /** As in node:fs/promises: the names in a folder. @throws with the system's code, such as ENOENT. */
 export const readdir = promisify(readdirBack);

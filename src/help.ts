@@ -42,7 +42,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
 }
 
 function formatOtherwise({ defaultOtherwise }: Variable): string {
-  return defaultOtherwise === undefined ? '' : `, ${removeBackticks(defaultOtherwise)}`;
+  return defaultOtherwise === undefined ? '' : ` (${removeBackticks(defaultOtherwise)})`;
 }
 
 /** A log entry as a line for a person. */

@@ -6,10 +6,13 @@ import { findTombstoneProblem } from './act/own-tombstone.ts';
 import type { Target } from './act/target.ts';
 import { findMessageProblem } from './act/termination-message.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
+import type { Front } from './config-values.ts';
 import type { ConditionObservation } from './decide/model.ts';
 import { formatLogEntry } from './help.ts';
+import { findListenProblem } from './net/try-listen.ts';
 import type { Condition, ExporterReading } from './observe/condition.ts';
 import { type Exporter, NOT_READ, openExporter } from './observe/exporter.ts';
+import { makeFileCondition } from './observe/file.ts';
 import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
 import { describeNamespace, isRunningBeside } from './procfs.ts';
@@ -31,6 +34,10 @@ export type Surroundings = {
   /** Why the file cannot be written; null: it can. */
   readonly findMessageProblem: (log: TerminationLog) => string | null;
   readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
+  /** Why the front cannot listen, as the system's code; null: it can. */
+  readonly findListenProblem: (front: Front) => Promise<string | null>;
+  /** Whether the file or folder that a front serves is there. */
+  readonly observeFile: (path: string, signal: AbortSignal) => Promise<ConditionObservation>;
 };
 
 /** The marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files in most. */
@@ -48,6 +55,8 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     findOthers: () => findOthers(ownPid),
     findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
     findTombstoneProblem,
+    findListenProblem: ({ host, port }) => findListenProblem(host, port),
+    observeFile: (path, signal) => makeFileCondition(path).observe({ exporter: NOT_READ, signal }),
   };
 }
 
@@ -59,7 +68,9 @@ const CANNOT = 'cannot work in this pod: see the end';
 /** Looks at everything that the configuration names. `signal` ends it early; never rejects but on a bug. */
 export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
   const { isPod } = surroundings;
-  const { conditions, targets, isExporterRead } = config;
+  const { conditions, targets, front, metricsUrl } = config;
+  const isRead = config.isExporterRead || front !== null;
+  const isFile = metricsUrl.protocol === 'file:';
   const problems = isPod ? await listEntryProblems(config) : [];
   const isWrong = (entry: string) => problems.some((problem) => problem.entry === entry);
 
@@ -70,13 +81,17 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     }
   };
   await observe(NOT_READ, ({ metricName }) => isPod && metricName === null);
-  // The GET of a check counts as a scrape by others: it must not end a hold.
-  const mayHold = [...observed.values()].every(({ kind }) => kind !== 'alive');
-  const isLeftAlone = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
-  const exporter = isLeftAlone || !isExporterRead ? null : await readExporter(config, surroundings, signal);
+  // The GET of a check counts as a scrape by others, but not where a front counts: it must not end a hold.
+  const mayHold = front === null && [...observed.values()].every(({ kind }) => kind !== 'alive');
+  const isLeftAlone = isRead && isPod && mayHold && (await surroundings.isRunningBeside());
+  const exporter = isLeftAlone || !isRead || isFile ? null : await readExporter(config, surroundings, signal);
   if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
 
-  const lines: Line[] = isExporterRead ? [describeExporter(config, exporter, isPod)] : [];
+  const lines: Line[] = [];
+  if (isFile) lines.push(await describeFile(metricsUrl, surroundings, signal));
+  else if (isRead) lines.push(describeExporter(config, exporter, isPod));
+  const unheard = front === null || !isPod ? null : await surroundings.findListenProblem(front);
+  if (front !== null) lines.push({ name: `front ${front.text}`, text: describeFront(unheard, isPod) });
   if (isPod && usesProcesses(config)) {
     lines.push({ name: 'process namespace', text: await surroundings.describeNamespace() });
   }
@@ -106,7 +121,55 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
       ? []
       : [`lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`]),
   ];
-  return { isPod, lines: [...lines, ...files.lines], warnings, problems: problems.map(formatEntryProblem) };
+  const listening =
+    unheard === null || unheard === TAKEN
+      ? []
+      : [
+          `Cannot use LASTSCRAPE_FRONT: nothing can listen there (${unheard}); must be a port of its own, such as "9469"`,
+        ];
+  return {
+    isPod,
+    lines: [...lines, ...files.lines],
+    warnings,
+    problems: [...listening, ...problems.map(formatEntryProblem)],
+  };
+}
+
+/** What a port says that somebody listens on: nobody can tell who, in a network of the pod. */
+const TAKEN = 'EADDRINUSE';
+
+function describeFront(problem: string | null, isPod: boolean): string {
+  if (!isPod) {
+    const need = 'no other container may listen there, and scrapers must reach it';
+    return describeOutside({ why: "these are not the pod's ports", need });
+  }
+  if (problem === null) return 'can be listened on';
+  if (problem === TAKEN) return 'taken, by a lastscrape that runs here or by another program: which one cannot be told';
+  return CANNOT;
+}
+
+/** The file or folder that a front serves. */
+async function describeFile(url: URL, { isPod, observeFile }: Surroundings, signal: AbortSignal): Promise<Line> {
+  const name = redactHref(url);
+  const path = decodeURIComponent(url.pathname);
+  if (!isPod) {
+    const need = `main and lastscrape must mount the same volume at ${path.slice(0, path.lastIndexOf('/')) || '/'}`;
+    return { name, text: describeOutside({ why: "main's files are not here", need }) };
+  }
+  const observation = await observeFile(path, signal);
+  switch (observation.kind) {
+    case 'done':
+      return { name, text: 'is there' };
+    case 'alive':
+      return { name, text: 'not there yet: does main write there, in a volume that both mount?' };
+    default:
+      return { name, text: 'why' in observation ? describeUnknown(observation.why) : 'not read' };
+  }
+}
+
+/** It says of itself what is unknown, for a log. */
+function describeUnknown(why: string): string {
+  return `unknown (${why.replace(/^.*? unknown: /, '')})`;
 }
 
 async function readExporter(
@@ -124,7 +187,7 @@ async function readExporter(
 }
 
 /** null: it was not read, so that it counts no scrape. */
-function describeExporter({ metricsUrl }: Config, reading: ExporterReading | null, isPod: boolean): Line {
+function describeExporter({ metricsUrl, front }: Config, reading: ExporterReading | null, isPod: boolean): Line {
   const name = redactHref(metricsUrl);
   if (reading === null) {
     return { name, text: 'not read: a lastscrape runs here that may hold the pod, and would take it for a scrape' };
@@ -132,6 +195,8 @@ function describeExporter({ metricsUrl }: Config, reading: ExporterReading | nul
   const { observation } = reading;
   if (observation.kind === 'answered') {
     const { scrapes } = observation;
+    // A front counts by itself.
+    if (front !== null) return { name, text: 'HTTP 200' };
     const counter = scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`;
     return { name, text: `HTTP 200, ${counter}` };
   }
@@ -145,7 +210,7 @@ function describeExporter({ metricsUrl }: Config, reading: ExporterReading | nul
 }
 
 async function describeCondition(
-  { metricName, inspect: inspectCondition, outsidePod }: Condition,
+  { metricName, isSignal = false, inspect: inspectCondition, outsidePod }: Condition,
   observation: ConditionObservation | undefined,
   isPod: boolean,
 ): Promise<string> {
@@ -162,10 +227,9 @@ async function describeCondition(
       return `not started yet (${await inspected(observation.why)})`;
     case 'unknown':
     case 'blind':
-      // It says of itself what is unknown, for a log.
-      return `unknown (${observation.why.replace(/^.*? unknown: /, '')})`;
+      return describeUnknown(observation.why);
     default:
-      return 'not read';
+      return isSignal ? inspected('not read') : 'not read';
   }
 }
 

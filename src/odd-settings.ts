@@ -1,7 +1,7 @@
 // What is allowed and odd in a configuration, for `--check`: one rule a row. Pure. Warns only: what is set is done as it is set.
 
 import type { Config } from './config.ts';
-import { formatDuration } from './config-values.ts';
+import { formatDuration, isFrontAt } from './config-values.ts';
 import { type ExporterObservation, hasHold } from './decide/model.ts';
 import { redactHref } from './redact.ts';
 
@@ -19,22 +19,25 @@ type Rule = (context: OddContext) => string | null;
 
 /** Kubernetes stops a pod after 30 s (documentation, "Pod Lifecycle"); 5 s of them are for what does not end in time. */
 const USUAL_GRACE_MS = 25_000;
+/** Of the Locust exporter, by default. */
+const LOCUSTS_PORT = '9646';
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** A new rule is a row here, and one of the table in its test. */
 export const ODD_SETTINGS = {
   metricsUrlWithoutPath: ({ config: { metricsUrl, isExporterRead } }) =>
-    isExporterRead && metricsUrl.pathname === '/' && metricsUrl.search === ''
+    isExporterRead && metricsUrl.protocol === 'http:' && metricsUrl.pathname === '/' && metricsUrl.search === ''
       ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
       : null,
   twoMetricsUrls: ({ config: { metricsUrl } }) =>
     /[,;]|%20|:\/\//.test(metricsUrl.pathname)
       ? 'LASTSCRAPE_METRICS_URL looks like more than one URL: only one exporter is read, and the rest counts as its path'
       : null,
-  metricsUrlOnMainsPort: ({ config: { metricsUrl, conditions } }) => {
+  metricsUrlOnMainsPort: ({ config: { metricsUrl, conditions, front } }) => {
     const port = metricsUrl.port || '80';
     const own = conditions.find(({ text }) => text.startsWith('port:') && text.endsWith(`:${port}`));
-    return own === undefined || !LOOPBACK.test(metricsUrl.hostname)
+    // A front serves the metrics of main itself.
+    return own === undefined || front !== null || !LOOPBACK.test(metricsUrl.hostname)
       ? null
       : `LASTSCRAPE_METRICS_URL is on port ${port}, which ${own.text} takes for main's own: main would count as running until the exporter is gone`;
   },
@@ -44,7 +47,7 @@ export const ODD_SETTINGS = {
   },
   ttlOfZero: ({ config: { limits } }) =>
     limits.ttlMs === 0 && limits.scrapesWantedCount !== 0
-      ? `LASTSCRAPE_TTL is 0, so nothing waits for the ${limits.scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`
+      ? `LASTSCRAPE_TTL is 0, so nothing waits for the ${limits.scrapesWantedCount === 'auto' ? 'scrapers' : limits.scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`
       : null,
   scrapesOfZero: ({ config: { limits }, isSet }) =>
     limits.scrapesWantedCount === 0 && limits.ttlMs > 0 && isSet('LASTSCRAPE_TTL')
@@ -64,6 +67,7 @@ export const ODD_SETTINGS = {
       : null,
   holdWithoutExporter: ({ config, exporter }) =>
     exporter !== null &&
+    config.front === null &&
     (exporter.kind === 'refused' || exporter.kind === 'failed') &&
     hasHold(config.limits) &&
     !config.conditions.some(({ metricName }) => metricName !== null)
@@ -71,6 +75,7 @@ export const ODD_SETTINGS = {
       : null,
   holdByDefault: ({ config, isSet, exporter }) =>
     exporter === null &&
+    config.front === null &&
     !isSet('LASTSCRAPE_METRICS_URL') &&
     !isSet('LASTSCRAPE_SCRAPES') &&
     hasHold(config.limits) &&
@@ -84,15 +89,67 @@ export const ODD_SETTINGS = {
     !targets.some(({ request }) => request.endsWith('/quitquitquit'))
       ? "LASTSCRAPE_DONE_WHEN is the default, which is for Locust, and LASTSCRAPE_QUIT has no Locust exporter: set LASTSCRAPE_DONE_WHEN if main isn't Locust"
       : null,
-  holdWithoutCounter: ({ config: { limits }, exporter }) =>
-    exporter?.kind === 'answered' && exporter.scrapes === null && hasHold(limits)
+  holdWithoutCounter: ({ config: { limits, front }, exporter }) =>
+    front === null && exporter?.kind === 'answered' && exporter.scrapes === null && hasHold(limits)
       ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`
+      : null,
+  frontByDefault: ({ config: { front, metricsUrl, conditions }, isSet }) =>
+    front !== null &&
+    !isSet('LASTSCRAPE_METRICS_URL') &&
+    isSet('LASTSCRAPE_DONE_WHEN') &&
+    !conditions.some(({ metricName }) => metricName !== null)
+      ? `the front would serve ${redactHref(metricsUrl)}, which is where Locust's exporter listens: set LASTSCRAPE_METRICS_URL to what it is to serve`
+      : null,
+  frontForLocust: ({ config: { front, metricsUrl }, isSet }) =>
+    front !== null && metricsUrl.port !== LOCUSTS_PORT && !isSet('LASTSCRAPE_DONE_WHEN')
+      ? "LASTSCRAPE_DONE_WHEN is the default, which is for Locust and its exporter: if the front serves another program's metrics, set it, to sigterm for example"
+      : null,
+  quitAtSource: ({ config: { front, metricsUrl, conditions, targets } }) => {
+    if (front === null || conditions.some(({ metricName }) => metricName !== null)) return null;
+    const isSource = (url: URL) => readPort(url) === readPort(metricsUrl) && isSameHost(url, metricsUrl);
+    const own = targets.find(({ request }) => readUrls(request).some(isSource));
+    return own === undefined
+      ? null
+      : `LASTSCRAPE_QUIT asks ${own.request}, and the front serves the metrics of that same program: if it is main itself, which ends by itself, leave it out`;
+  },
+  quitAtFront: ({ config: { front, targets } }) => {
+    if (front === null) return null;
+    const isFront = (url: URL) => readPort(url) === front.port && isFrontAt(front, url.hostname);
+    const own = targets.find(({ request }) => readUrls(request).some(isFront));
+    return own === undefined
+      ? null
+      : `LASTSCRAPE_QUIT asks ${own.request}, which is the port of LASTSCRAPE_FRONT: nothing stops there; ask the program itself`;
+  },
+  pollWithFront: ({ config: { front, limits, metricsUrl, conditions } }) =>
+    front !== null &&
+    metricsUrl.protocol === 'http:' &&
+    limits.pollMs > 1_000 &&
+    !conditions.some(({ metricName }) => metricName !== null)
+      ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes in that time before it exits is lost, unless it asks the front for a snapshot; a page of main's own is cheap, with 250ms for example`
+      : null,
+  ttlAboveGrace: ({ config: { limits, conditions } }) =>
+    conditions.some(({ isSignal }) => isSignal) && hasHold(limits) && limits.ttlMs > limits.terminationGraceMs
+      ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(limits.terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): set the grace to ${formatDuration(limits.ttlMs)} and the pod's terminationGracePeriodSeconds to ${Math.ceil(limits.ttlMs / 1_000) + 5}, or the TTL to ${formatDuration(limits.terminationGraceMs)}`
       : null,
   terminationLogNone: ({ config: { terminationLog } }) =>
     terminationLog.path === 'none'
       ? 'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists'
       : null,
 } as const satisfies Readonly<Record<string, Rule>>;
+
+/** Where a target sends its request to, `POST http://localhost:1/quit`; none where that is no URL. */
+function readUrls(request: string): readonly URL[] {
+  const url = URL.parse(request.slice(request.indexOf(' ') + 1));
+  return url === null ? [] : [url];
+}
+
+function isSameHost(one: URL, other: URL): boolean {
+  return one.hostname === other.hostname || (LOOPBACK.test(one.hostname) && LOOPBACK.test(other.hostname));
+}
+
+function readPort({ port }: URL): number {
+  return Number(port || 80);
+}
 
 /** The name of a rule. */
 export type OddSetting = keyof typeof ODD_SETTINGS;

@@ -1,7 +1,7 @@
 // What `--check` prints, for a person: what would be done, and what is seen of it now. Pure.
 
 import type { Config } from './config.ts';
-import { formatDuration } from './config-values.ts';
+import { formatDuration, isFrontAt } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
 import { redactHref } from './redact.ts';
 
@@ -18,23 +18,18 @@ export type Findings = {
 /** The whole of `--check`: what a run with this configuration would do, and what was found. */
 export function formatPlan(config: Config, { isPod, lines, warnings, problems }: Findings): string {
   const { limits, targets, conditions, metricsUrl } = config;
+  const isSignalled = conditions.some(({ isSignal }) => isSignal);
   return [
     problems.length === 0
       ? 'The configuration is valid. This is what would be done:'
       : 'The configuration can be read, and it cannot work in this pod (see the end). This is what would be done if it could:',
     '',
     `1. Watch    every ${formatDuration(limits.pollMs)}${config.isExporterRead ? `, reading ${redactHref(metricsUrl)}` : ', without reading an exporter'}.`,
-    `            Main is done when all of these hold, in two polls and for ${formatDuration(limits.settleMs)}:`,
+    `            ${describeEnd(config)}`,
     ...conditions.map(({ text }) => `              ${text}`),
-    limits.startTimeoutMs === 0
-      ? '            A main that is never seen alive is waited for without limit.'
-      : `            A main that is not seen alive for ${formatDuration(limits.startTimeoutMs)} is not waited for any longer.`,
-    limits.runTimeoutMs === 0
-      ? '            A main that runs is watched without limit.'
-      : `            A main that runs for ${formatDuration(limits.runTimeoutMs)} is treated as done.`,
-    hasHold(limits)
-      ? `2. Hold     until others have scraped ${limits.scrapesWantedCount === 1 ? 'once' : `${limits.scrapesWantedCount} times`} since main ended, for ${formatDuration(limits.ttlMs)} at most.`
-      : '2. Hold     not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).',
+    ...(isSignalled ? [] : describeTimeouts(limits)),
+    ...describeFront(config),
+    `2. Hold     ${describeHold(config)}`,
     ...(config.tombstonePath === null
       ? []
       : [
@@ -46,7 +41,9 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     ...targets.map(({ name, request }) => `              ${name === request ? name : `${name}: ${request}`}`),
     `4. Report   in the log and in ${config.terminationLog.path}${config.terminationLog.isChosen ? '' : ', where that exists'}; then exit${config.isExitZero ? ' 0, always' : ''}.`,
     '',
-    `After SIGTERM all of this has ${formatDuration(limits.terminationGraceMs)}; quitting gets at least 1s.`,
+    isSignalled
+      ? `Hold and quitting end ${formatDuration(limits.terminationGraceMs)} after SIGTERM (LASTSCRAPE_TERMINATION_GRACE); quitting gets at least 1s.`
+      : `After SIGTERM all of this has ${formatDuration(limits.terminationGraceMs)}; quitting gets at least 1s.`,
     '',
     isPod
       ? 'This is what the pod shows now:'
@@ -56,4 +53,52 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     ...warnings.map((warning) => `  warning: ${warning}`),
     '',
   ].join('\n');
+}
+
+function describeEnd({ conditions, limits }: Config): string {
+  const signalCount = conditions.filter(({ isSignal }) => isSignal).length;
+  if (signalCount === conditions.length) return 'Main is alive until this signal comes, which proves its end at once:';
+  const proof = `${signalCount === 0 ? ', ' : '; but for the signal '}in two polls and for ${formatDuration(limits.settleMs)}`;
+  return `Main is done when all of these hold${proof}:`;
+}
+
+function describeTimeouts({ startTimeoutMs, runTimeoutMs }: Config['limits']): readonly string[] {
+  return [
+    startTimeoutMs === 0
+      ? '            A main that is never seen alive is waited for without limit.'
+      : `            A main that is not seen alive for ${formatDuration(startTimeoutMs)} is not waited for any longer.`,
+    runTimeoutMs === 0
+      ? '            A main that runs is watched without limit.'
+      : `            A main that runs for ${formatDuration(runTimeoutMs)} is treated as done.`,
+  ];
+}
+
+/** What is served where, and who counts. */
+function describeFront({ front, metricsUrl }: Config): readonly string[] {
+  if (front === null) return [];
+  const { protocol, pathname } = metricsUrl;
+  const paths = protocol === 'http:' && pathname !== '/metrics' ? `/metrics and ${pathname}` : '/metrics';
+  const files = protocol === 'file:' && pathname.endsWith('/') ? ', every *.prom of it' : '';
+  return [
+    `   Serve    on ${front.host === null ? `port ${front.port} of all addresses` : front.text}:`,
+    `              ${paths}: ${redactHref(metricsUrl)}${files}; when main is gone, what it last showed as a whole`,
+    '              /-/healthy, /-/ready: 200 as long as it listens',
+    ...(isFrontAt(front, 'localhost')
+      ? ['              POST /-/snapshot, from loopback only: keeps what main shows at that moment']
+      : []),
+    '            Prometheus and other scrapers count: whoever sends X-Prometheus-Scrape-Timeout-Seconds, or is known by',
+    "            its User-Agent. A curl, a browser or a probe gets its answer and doesn't count.",
+  ];
+}
+
+function describeHold({ front, limits, conditions }: Config): string {
+  if (!hasHold(limits)) return 'not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).';
+  const { scrapesWantedCount, ttlMs, terminationGraceMs } = limits;
+  const isByGrace = conditions.some(({ isSignal }) => isSignal) && terminationGraceMs < ttlMs;
+  const atMost = `for ${formatDuration(isByGrace ? terminationGraceMs : ttlMs)} at most`;
+  if (scrapesWantedCount === 'auto') {
+    return `until every scraper that lives has scraped the front since main ended, one at least, ${atMost}.`;
+  }
+  const times = scrapesWantedCount === 1 ? 'once' : `${scrapesWantedCount} times`;
+  return `until others have scraped ${front === null ? '' : 'the front '}${times} since main ended, ${atMost}.`;
 }

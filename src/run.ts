@@ -7,7 +7,7 @@ import { writeTerminationMessage } from './act/termination-message.ts';
 import type { Clock } from './clock.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from './config.ts';
 import { formatDuration } from './config-values.ts';
-import type { LogLevel } from './decide/messages.ts';
+import type { LogEntry, LogLevel } from './decide/messages.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -24,6 +24,7 @@ import { type Exporter, openExporter } from './observe/exporter.ts';
 import { beginObservation } from './observe/observation.ts';
 import { buildPolicy } from './policy.ts';
 import { redactUrl } from './redact.ts';
+import type { Front, OpenedFront } from './serve/front.ts';
 import type { ReceivedSignals } from './signals.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
 import { REPORT_BUGS_TO, VERSION } from './version.ts';
@@ -34,8 +35,11 @@ const CLOSE_TIMEOUT_MS = 1_000;
 /** Longest search for another lastscrape, and for a mesh's proxy. */
 const SEARCH_TIMEOUT_MS = 1_000;
 
-/** Watches, holds, quits and reports. Rejects on a bug only, and before anything is watched. */
-export async function run(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
+/**
+ * Watches, holds, quits and reports; or says what is wrong, where its front cannot listen. Rejects on a bug only, and before
+ * anything is watched.
+ */
+export async function run(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit | Misconfigured> {
   const { terminationLog } = config;
   const policy = buildPolicy(config);
   const log = openRunLog(host, config.logLevel);
@@ -71,15 +75,22 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       }),
     );
 
+  const opened = await openConfiguredFront(host, config, log.write);
+  if (opened?.kind === 'failed') {
+    const problems = [`Cannot use LASTSCRAPE_FRONT: ${opened.problem}`];
+    return { problems, unreadable: ['LASTSCRAPE_FRONT'], isExitZero: config.isExitZero, terminationLog };
+  }
+  const front = opened?.front ?? null;
   log.write({ id: 'watching', fields: planFields(config) });
   listWarnings(config).forEach(log.write);
   try {
     await tombstone?.checkFolder();
     (await waitUnless(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
     const exporter = openConfiguredExporter(config);
-    const state = await watch(host, config, exporter, signals, {
+    const state = await watch(host, config, { exporter, front }, signals, {
       log: log.write,
       async beforeQuit() {
+        await close(front, signals.second);
         await tombstone?.declareDead();
         if (config.tombstonePath !== null && config.isDryRun) {
           const fields = { path: config.tombstonePath };
@@ -100,7 +111,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
     const exitCode = config.isExitZero ? EXIT.done : code;
     await tombstone?.close(exitCode);
     log.report(final);
-    const isClosed = await close(exporter, signals.second);
+    const isClosed = (await close(exporter, signals.second)) && (await close(front, signals.second));
     return { code: exitCode, isUrgent: signals.secondName !== null || !isClosed };
   } catch (error) {
     const code = onBug(error);
@@ -151,7 +162,10 @@ export function describeError(error: unknown): string {
  */
 export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
   const exporter = openConfiguredExporter(config);
-  const state = await watch(host, config, exporter, signals, {
+  // A startupProbe asks it, and main starts when it is answered.
+  const opened = await openConfiguredFront(host, config, () => {});
+  const front = opened?.kind === 'open' ? opened.front : null;
+  const state = await watch(host, config, { exporter, front }, signals, {
     log: () => {},
     beforeQuit: async () => {},
     progress: () => {},
@@ -163,7 +177,7 @@ export async function outlastMain(host: Host, config: Config, signals: ReceivedS
       `Stopped waiting for main, which was never seen: ${conditions} showed nothing alive for ${waited}; the errors above still stand\n`,
     );
   }
-  const isClosed = await close(exporter, signals.second);
+  const isClosed = (await close(exporter, signals.second)) && (await close(front, signals.second));
   return { code: EXIT.done, isUrgent: signals.secondName !== null || !isClosed };
 }
 
@@ -182,27 +196,56 @@ export async function close(
   );
 }
 
-function openConfiguredExporter({ conditions, isExporterRead, metricsUrl }: Config): Exporter | null {
-  const metricNames = conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
-  return isExporterRead ? openExporter(metricsUrl, metricNames, VERSION) : null;
+/** The exporter that is read without a front: with one, that reads it. */
+function openConfiguredExporter(config: Config): Exporter | null {
+  const { isExporterRead, metricsUrl, front } = config;
+  return isExporterRead && front === null ? openExporter(metricsUrl, listMetricNames(config), VERSION) : null;
+}
+
+/** The front that is configured, loaded only where there is one; null: none is. */
+async function openConfiguredFront(
+  host: Host,
+  config: Config,
+  log: (entry: LogEntry) => void,
+): Promise<OpenedFront | null> {
+  if (config.front === null) return null;
+  const { openFront } = await import('./serve/front.ts');
+  return openFront({
+    at: config.front,
+    url: config.metricsUrl,
+    metricNames: listMetricNames(config),
+    pollMs: config.limits.pollMs,
+    clock: openClock(host),
+    toUnixSeconds: (atMs) => Math.round(host.wallMs() - host.nowMs() + atMs) / 1000,
+    version: VERSION,
+    log,
+  });
+}
+
+function listMetricNames({ conditions }: Config): readonly string[] {
+  return conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
 }
 
 /** Runs the loop with the real parts of the configuration. */
 function watch(
   host: Host,
   config: Config,
-  exporter: Exporter | null,
+  { exporter, front }: { readonly exporter: Exporter | null; readonly front: Front | null },
   signals: ReceivedSignals,
   callbacks: Pick<LoopParts, 'log' | 'beforeQuit' | 'progress'>,
 ): ReturnType<typeof runLoop> {
   const clock = openClock(host);
-  const sources = { conditions: config.conditions, readExporter: exporter?.read ?? null };
+  const sources = {
+    conditions: config.conditions,
+    readExporter: front?.readExporter ?? exporter?.read ?? null,
+    ...(front === null ? {} : { observeFront: front.observe }),
+  };
   return runLoop({
     policy: buildPolicy(config),
     clock,
     signals,
     observe: (effect) => beginObservation(sources, clock, effect),
-    front: null,
+    front,
     targets: config.targets,
     ...callbacks,
   });

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 const ROOT = join(import.meta.dirname, '..');
 const files = globSync('{src,bin}/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.d.ts'));
 
-type Import = { readonly from: string; readonly to: string; readonly isType: boolean };
+type Import = { readonly from: string; readonly to: string; readonly isType: boolean; readonly isDynamic: boolean };
 
 function listImports(file: string): Import[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
@@ -19,15 +19,17 @@ function listImports(file: string): Import[] {
     undefined,
     'all',
     match[1] ?? match[2],
+    match[1] === undefined ? 'dynamic' : undefined,
   ]);
-  return [...statements, ...bare].map(([, type, names = '', to = '']) => {
+  return [...statements, ...bare].map(([, type, names = '', to = '', dynamic]) => {
     const isType =
       type !== undefined ||
       names
         .replace(/[{}]/g, '')
         .split(',')
         .every((name) => /^\s*(type\s|$)/.test(name));
-    return { from: file, to: to.startsWith('.') ? normalize(join(dirname(file), to)) : to, isType };
+    const isDynamic = dynamic !== undefined;
+    return { from: file, to: to.startsWith('.') ? normalize(join(dirname(file), to)) : to, isType, isDynamic };
   });
 }
 
@@ -82,7 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'a row says how its own text is read; what several have in common is found in config',
   },
   'config-conflicts': {
-    parts: ['config-entries', 'type config-rows', 'type config-values'],
+    parts: ['config-entries', 'config-values', 'type config-rows'],
     why: 'it goes by what was read, whatever of it was set',
   },
   config: {
@@ -111,12 +113,14 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'act',
       'startup-checks',
       'help',
+      'net',
       'observe',
       'odd-settings',
       'procfs',
       'redact',
       'version',
       'type config',
+      'type config-values',
       'type decide',
       'type plan',
     ],
@@ -141,6 +145,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'observe',
       'policy',
       'redact',
+      'serve',
       'wait-unless',
       'version',
       'type clock',
@@ -152,6 +157,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   },
   policy: { parts: ['type config', 'type decide'], why: 'the configuration as the rules want it' },
   clock: { parts: [], why: 'a leaf: time as a parameter' },
+  serve: {
+    parts: ['wire', 'net', 'observe', 'decide', 'files', 'thread-call', 'clock'],
+    why: 'bytes are moved here; what a scrape gets is decided in decide/',
+  },
   loop: { parts: ['clock', 'decide', 'type observe', 'type act'], why: 'it drives interfaces, and main says which' },
 };
 
@@ -224,6 +233,18 @@ test('packages: undici in net, the parser in wire, YAML where it is looked at, n
     .filter(({ to }) => !to.startsWith('src/') && !to.startsWith('node:'))
     .map(({ from, to }) => `${findPart(from)} ${to}`);
   assert.deepEqual([...new Set(used)].toSorted(), ['net undici', 'observe yaml', 'wire parse-prometheus-text-format']);
+});
+
+test('the front is loaded only where it is switched on, and nothing else has a server or zlib', () => {
+  const before = imports.filter(
+    ({ from, to, isType, isDynamic }) =>
+      findPart(from) !== 'serve' && to.startsWith('src/serve/') && !isType && !isDynamic,
+  );
+  assert.deepEqual(before, [], 'without a front, memory and start are what they were');
+  const served = imports.filter(
+    ({ from, to }) => ['node:http', 'node:zlib'].includes(to) && findPart(from) !== 'serve',
+  );
+  assert.deepEqual(served, [], 'only src/serve moves bytes of answers');
 });
 
 test('there are no cycles', () => {

@@ -6,21 +6,9 @@ import { KINDS } from '../src/main.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from '../src/observe/condition.ts';
 import { CONTEXT } from './support/condition-context.ts';
 import { DEFAULT_LIMITS } from './support/limits.ts';
+import { PROGRAM, readProblems, readValid } from './support/read-config.ts';
 
 const VARIABLES = listVariables(KINDS);
-const PROGRAM = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
-
-function readValid(env: Environment): Config {
-  const result = readConfig(env, KINDS, PROGRAM);
-  if (!('config' in result)) assert.fail(result.problems.join('\n'));
-  return result.config;
-}
-
-function readProblems(env: Environment): readonly string[] {
-  const result = readConfig(env, KINDS, PROGRAM);
-  return 'config' in result ? [] : result.problems;
-}
-
 test('readConfig() has the defaults of the design where nothing is set', () => {
   const config = readValid({});
   assert.equal(config.metricsUrl.href, 'http://localhost:9646/metrics');
@@ -39,8 +27,8 @@ test('readConfig() has the defaults of the design where nothing is set', () => {
   assert.equal(config.quitTimeoutMs, 30_000);
   assert.deepEqual(config.terminationLog, { path: '/dev/termination-log', isChosen: false });
   assert.deepEqual(
-    [config.isExitZero, config.isDryRun, config.logLevel, config.isExporterRead],
-    [false, false, 'info', true],
+    [config.isExitZero, config.isDryRun, config.logLevel, config.isExporterRead, config.front],
+    [false, false, 'info', true, null],
   );
 });
 
@@ -565,6 +553,7 @@ const SIGNAL_FALLBACKS: readonly (readonly [env: Environment, unreadable: readon
   [{ LASTSCRAPE_DONE_WHEN: 'sigterm,x', LASTSCRAPE_RUN_TIMEOUT: '1h' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'container:*,sigterm,x', LASTSCRAPE_SIDECARS: 'a' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'file:/sigterm/x', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/sigterm/x'],
+  [{ LASTSCRAPE_DONE_WHEN: 'file:/a b sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/a b sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'process: term', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'process:term'],
   [{ LASTSCRAPE_DONE_WHEN: 'signal:nginx' }, ['LASTSCRAPE_DONE_WHEN'], 'metric:locust_up,port:5557'],
 ];
@@ -591,6 +580,9 @@ test('readConfig() refuses to write its own tombstone over that of main', () => 
 
 test('readConfig() is quick about any length of digits, and about many wrong entries', () => {
   assert.equal(readProblems({ LASTSCRAPE_TTL: `${'1'.repeat(100_000)}_` }).length, 1);
+  for (const long of ['a'.repeat(100_000), '1:'.repeat(50_000), ':1'.repeat(50_000), `[${':'.repeat(100_000)}`]) {
+    assert.equal(readProblems({ LASTSCRAPE_FRONT: `${long}_`, LASTSCRAPE_DONE_WHEN: `${long}_` }).length, 2);
+  }
   const problems = readProblems({ LASTSCRAPE_QUIT: Array(50_000).fill('x').join(',') });
   assert.equal(problems.length, 21);
   assert.match(problems.at(-1) ?? '', /: 49980 more entries are wrong; must be mended as well$/);

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Environment, readConfig } from '../src/config.ts';
 import type { ExporterObservation } from '../src/decide/model.ts';
-import { KINDS } from '../src/main.ts';
 import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../src/odd-settings.ts';
-import { CONTEXT } from './support/condition-context.ts';
+import { readValid, toEnvironment } from './support/read-config.ts';
 
-const PROGRAM = { version: '0.1.0', pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
 const TOTALS = { requests: null, failures: null, users: null };
 const REFUSED: ExporterObservation = { kind: 'refused' };
 const FAILED: ExporterObservation = { kind: 'failed', why: 'HTTP 404', mayCount: false };
@@ -66,20 +63,48 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['', ['holdWithoutCounter'], NOT_COUNTING],
   ['SCRAPES=0', [], NOT_COUNTING],
   ['TERMINATION_LOG=none', ['terminationLogNone']],
+  ['FRONT=9469', []],
+  ['FRONT=9469', [], REFUSED],
+  ['FRONT=9469', [], NOT_COUNTING],
+  ['FRONT=9469; TTL=0', ['ttlOfZero']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics', [], REFUSED],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000', ['metricsUrlWithoutPath']],
+  ['FRONT=9469; DONE_WHEN=port:8000; METRICS_URL=http://localhost:8000/metrics', []],
+  ['FRONT=9469; DONE_WHEN=port:1', ['frontByDefault']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:9646/metrics', []],
+  ['FRONT=9469; DONE_WHEN=port:1,metric:locust_up', []],
+  ['FRONT=9469; METRICS_URL=http://localhost:8000/metrics', ['frontForLocust']],
+  ['FRONT=9469; METRICS_URL=file:///shared/job.prom', ['frontForLocust']],
+  ['FRONT=9469; METRICS_URL=file:///a; DONE_WHEN=port:1', []],
+  ['FRONT=9469; METRICS_URL=file:///a/; DONE_WHEN=port:1', []],
+  ['FRONT=9469; METRICS_URL=http://127.0.0.1:9646/metrics', []],
+  [
+    'FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; QUIT=http://127.0.0.1:8000/quit',
+    ['quitAtSource'],
+  ],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://a/metrics; QUIT=http://a/quit', ['quitAtSource']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://a/metrics; QUIT=http://b/quit', []],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; QUIT=http://localhost:1/,signal:a', []],
+  ['FRONT=9469; DONE_WHEN=metric:up; METRICS_URL=http://localhost:8000/metrics; QUIT=http://localhost:8000/', []],
+  ['DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; QUIT=http://localhost:8000/quit', []],
+  ['FRONT=9469; QUIT=locust-exporter:9469', ['quitAtFront']],
+  ['FRONT=[::1]:9469; QUIT=locust-exporter:9469', ['quitAtFront']],
+  ['FRONT=192.0.2.1:9469; QUIT=locust-exporter:9469', []],
+  ['FRONT=9469; QUIT=locust-exporter,http://elsewhere:9469/', []],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics; POLL=1001ms', ['pollWithFront']],
+  ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=file:///a; POLL=2s', []],
+  ['FRONT=9469; POLL=2s', []],
+  ['DONE_WHEN=sigterm; SCRAPES=1', ['ttlAboveGrace']],
+  ['DONE_WHEN=sigterm; SCRAPES=0', []],
+  ['DONE_WHEN=sigterm; SCRAPES=1; TTL=25s', []],
+  ['DONE_WHEN=port:1,sigterm; SCRAPES=1; TERMINATION_GRACE=60s', ['graceAboveUsual', 'ttlAboveGrace']],
   ['TERMINATION_LOG=/shared/none', []],
 ];
 for (const [settings, expected, exporter = null] of TABLE) {
   const kind = exporter === null ? '' : ` where the exporter is ${exporter.kind}`;
   test(`listOddSettings() finds ${expected.join(', ') || 'nothing'} in "${settings}"${kind}`, () => {
-    const env: Environment = Object.fromEntries(
-      settings
-        .split('; ')
-        .filter((each) => each !== '')
-        .map((each) => [`LASTSCRAPE_${each.split('=')[0]}`, each.slice(each.indexOf('=') + 1)]),
-    );
-    const result = readConfig(env, KINDS, PROGRAM);
-    if (!('config' in result)) assert.fail(result.problems.join('\n'));
-    const odd = listOddSettings({ config: result.config, isSet: (name) => name in env, exporter });
+    const env = toEnvironment(settings);
+    const odd = listOddSettings({ config: readValid(env), isSet: (name) => name in env, exporter });
     assert.deepEqual(
       odd.map(({ id }) => id),
       expected,

@@ -2,22 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Environment, readConfig } from '../src/config.ts';
-import { KINDS } from '../src/main.ts';
+import type { Environment } from '../src/config.ts';
 import { type Findings, formatPlan } from '../src/plan.ts';
-import { CONTEXT } from './support/condition-context.ts';
+import { readValid } from './support/read-config.ts';
 
 const NOTHING: Findings = { isPod: true, lines: [], warnings: [], problems: [] };
 
 function plan(env: Environment, found: Partial<Findings> = {}): string {
-  const result = readConfig(env, KINDS, {
-    version: '0.1.0',
-    pid: 1,
-    kill: () => assert.fail('no signal'),
-    pod: CONTEXT.pod,
-  });
-  if (!('config' in result)) assert.fail(result.problems.join('\n'));
-  return formatPlan(result.config, { ...NOTHING, ...found });
+  return formatPlan(readValid(env), { ...NOTHING, ...found });
 }
 
 const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>> = {
@@ -49,6 +41,46 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
       /scraped 3 times /,
       /exit 0, always\.$/m,
     ],
+  ],
+  'a front': [
+    { LASTSCRAPE_FRONT: '9469' },
+    [
+      /^ {3}Serve +on port 9469 of all addresses:$/m,
+      /^ {14}\/metrics: http:\/\/localhost:9646\/metrics; when main is gone, /m,
+      /^2\. Hold +until every scraper that lives has scraped the front since main ended, one at least, for 1m30s at most\.$/m,
+    ],
+  ],
+  'a front at one address, and another path': [
+    {
+      LASTSCRAPE_FRONT: '127.0.0.1:9469',
+      LASTSCRAPE_METRICS_URL: 'http://localhost:8000/prom?x',
+      LASTSCRAPE_SCRAPES: '2',
+    },
+    [
+      /^ {3}Serve +on 127\.0\.0\.1:9469:$/m,
+      /^ {14}\/metrics and \/prom: http:\/\/localhost:8000\/prom\?\*\*\*; /m,
+      /^2\. Hold +until others have scraped the front 2 times since main ended, /m,
+    ],
+  ],
+  'a front for files': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/metrics/' },
+    [/^ {14}\/metrics: file:\/\/\/shared\/metrics\/, every \*\.prom of it; /m],
+  ],
+  'a front for a file': [
+    { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/job.prom' },
+    [/^ {14}\/metrics: file:\/\/\/shared\/job\.prom; /m],
+  ],
+  'a signal': [
+    { LASTSCRAPE_DONE_WHEN: 'sigterm' },
+    [
+      /^ {12}Main is alive until this signal comes, which proves its end at once:\n {14}sigterm\n2\. Hold/m,
+      /since main ended, for 25s at most\.$/m,
+      /^Hold and quitting end 25s after SIGTERM \(LASTSCRAPE_TERMINATION_GRACE\)/m,
+    ],
+  ],
+  'a signal beside a port, and a short hold': [
+    { LASTSCRAPE_DONE_WHEN: 'sigterm,port:80', LASTSCRAPE_TTL: '10s' },
+    [/all of these hold; but for the signal in two polls and for 3s:$/m, /for 10s at most\.$/m],
   ],
   'no hold': [{ LASTSCRAPE_SCRAPES: '0' }, [/^2\. Hold +not at all /m]],
   'no hold by its time': [{ LASTSCRAPE_TTL: '0' }, [/^2\. Hold +not at all /m]],

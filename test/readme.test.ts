@@ -39,7 +39,7 @@ test('the README has every variable with its default and meaning, in the order o
     readRows('variables'),
     listVariables({ conditions: CONDITION_KINDS }).map(({ name, default: value, defaultOtherwise, meaning }) => [
       `\`${name}\``,
-      `\`${value}\`${defaultOtherwise === undefined ? '' : `, ${defaultOtherwise}`}`,
+      `\`${value}\`${defaultOtherwise === undefined ? '' : ` (${defaultOtherwise})`}`,
       meaning,
     ]),
   );

@@ -39,6 +39,7 @@ export const MESSAGES = {
   scraperFound: { level: 'info', text: 'a scraper came' },
   scraperGivenUp: { level: 'info', text: 'a scraper is not waited for any longer' },
   scraperTooSlow: { level: 'warn', text: 'a scraper comes too seldom: its interval is longer than the hold can be' },
+  familyTwice: { level: 'warn', text: 'two files have a metric of one name: it is taken from the first' },
   targetAsked: { level: 'debug', text: 'target asked' },
   targetSignalled: { level: 'info', text: 'target signalled' },
   targetForced: { level: 'warn', text: 'target did not go: its process is signalled' },

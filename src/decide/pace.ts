@@ -67,6 +67,29 @@ function findNextMs(
   return Math.max(startedAtMs + limits.pollMs, atMs + pauseMs);
 }
 
+/**
+ * Whether a front should poll its source: not where a scrape has read it within the last POLL, and while main lives not before
+ * the pause is over that the newest read wants. `scrapedAtMs`: when the newest scrape came.
+ */
+export function isPollDue({
+  nowMs,
+  pollMs,
+  isPaced,
+  newest,
+  scrapedAtMs,
+}: {
+  readonly nowMs: number;
+  readonly pollMs: number;
+  readonly isPaced: boolean;
+  readonly newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
+  readonly scrapedAtMs: number;
+}): boolean {
+  if (nowMs - scrapedAtMs < pollMs) return false;
+  if (newest === null || !isPaced) return true;
+  const pauseMs = Math.min(PAUSE_FACTOR * (newest.endedAtMs - newest.beganAtMs), PAUSE_MAX_MS);
+  return nowMs >= newest.endedAtMs + pauseMs;
+}
+
 /** When the hold for an end that is not settled yet would be over, settled by then at least. */
 export function findHoldEnd({ sinceMs }: Series, limits: Limits): number {
   return sinceMs + Math.max(hasHold(limits) ? limits.ttlMs : 0, limits.settleMs);

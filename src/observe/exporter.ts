@@ -3,7 +3,7 @@
 
 import type { ExporterObservation } from '../decide/model.ts';
 import { openExchange } from '../net/exchange.ts';
-import { openExposition } from '../wire/exposition.ts';
+import { type Exposition, openExposition } from '../wire/exposition.ts';
 import type { ExporterReading } from './condition.ts';
 
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
@@ -20,10 +20,13 @@ export type Exporter = {
 /** The reading of a poll that did not ask the exporter. */
 export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter was not read');
 
+/** The reading of an exporter that refused. */
+export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporter refuses connections');
+
 /** Opens the exporter at `url`; `metricNames` are the conditions' metrics. Connects at the first poll. */
 export function openExporter(url: URL, metricNames: readonly string[], version: string): Exporter {
   const exchange = openExchange(url);
-  const headers = { accept: 'text/plain;version=0.0.4', 'user-agent': `lastscrape/${version}` };
+  const headers = makeHeaders(version);
   return {
     close: exchange.close,
     async read(signal) {
@@ -45,30 +48,44 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
       });
       switch (result.kind) {
         case 'refused':
-          return unread({ kind: 'refused' }, 'the exporter refuses connections');
+          return REFUSED;
         case 'dropped':
-          return failed('the connection was closed', true);
+          return makeFailedReading('the connection was closed', true);
         case 'failed':
-          return failed(result.why, result.wasSent && (result.status ?? 200) === 200);
+          return makeFailedReading(result.why, result.wasSent && (result.status ?? 200) === 200);
         case 'answered': {
-          if (result.status !== 200) return failed(`HTTP ${result.status}`, false);
-          // Nobody asked for one: a proxy's mistake, or another program's.
-          if (!['', 'identity'].includes(encoding.toLowerCase()))
-            return failed(`Content-Encoding ${encoding.slice(0, 40)}`, true);
-          const { metrics, hasRequests, scrapes, requests, failures, users } = exposition.end();
-          return {
-            observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },
-            metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
-            hasRequests,
-          };
+          if (result.status !== 200) return makeFailedReading(`HTTP ${result.status}`, false);
+          return isPlain(encoding)
+            ? makeReading(exposition.end())
+            : makeFailedReading(`Content-Encoding ${encoding.slice(0, 40)}`, true);
         }
       }
     },
   };
 }
 
-function failed(why: string, mayCount: boolean): ExporterReading {
+/** Of a request: the text format, always, and no Content-Encoding. */
+export function makeHeaders(version: string): Readonly<Record<string, string>> {
+  return { accept: 'text/plain;version=0.0.4', 'user-agent': `lastscrape/${version}` };
+}
+
+/** What an exposition shows that came whole. */
+export function makeReading({ metrics, hasRequests, scrapes, requests, failures, users }: Exposition): ExporterReading {
+  return {
+    observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },
+    metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
+    hasRequests,
+  };
+}
+
+/** The reading of an answer that says nothing; `mayCount`: the exporter may have counted it as a scrape. */
+export function makeFailedReading(why: string, mayCount: boolean): ExporterReading {
   return unread({ kind: 'failed', why, mayCount }, why);
+}
+
+/** Whether a body is as it was sent, by its Content-Encoding. Nobody asks for one: it is a proxy's mistake, or another program's. */
+export function isPlain(encoding: string): boolean {
+  return ['', 'identity'].includes(encoding.toLowerCase());
 }
 
 function unread(observation: ExporterObservation, why: string): ExporterReading {

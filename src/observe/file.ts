@@ -13,11 +13,12 @@ export const fileKind: ConditionKind = {
   meaning: 'PATH exists',
   read(path) {
     if (!path.startsWith('/')) return { problem: 'an absolute path such as "/shared/done"' };
-    return { value: makeCondition(path) };
+    return { value: makeFileCondition(path) };
   },
 };
 
-function makeCondition(path: string): Condition {
+/** The condition on an absolute path, of a file or a folder. */
+export function makeFileCondition(path: string): Condition {
   const what = `file ${path}`;
   const findFile = prepareThreadCall(() => readStatCode(path));
   return {

@@ -2,7 +2,7 @@
 // given up: the read of the exporter, each condition, the whole. Says what it saw; decides nothing.
 
 import { type Clock, callAfter } from '../clock.ts';
-import type { ConditionObservation, Observation } from '../decide/model.ts';
+import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition.ts';
@@ -17,6 +17,8 @@ export type Sources = {
   readonly conditions: readonly Condition[];
   /** Reads the exporter; null where nothing is to be read. */
   readonly readExporter: ((signal: AbortSignal) => Promise<ExporterReading>) | null;
+  /** What the front has at the end of an observation; absent where there is none. */
+  readonly observeFront?: () => FrontObservation;
 };
 
 /** When to give up, as `step` says it. */
@@ -60,7 +62,9 @@ export function beginObservation(sources: Sources, clock: Clock, limits: Observe
         conditions[index] = observation;
         if (observation.kind === 'alive') break;
       }
-      return { startedAtMs, readAtMs, atMs: clock.nowMs(), allowedMs, exporter: exporter.observation, conditions };
+      const front = sources.observeFront === undefined ? {} : { front: sources.observeFront() };
+      const { observation } = exporter;
+      return { startedAtMs, readAtMs, atMs: clock.nowMs(), allowedMs, exporter: observation, conditions, ...front };
     } finally {
       for (const cancel of cancels) cancel();
     }

@@ -75,6 +75,8 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
         .map(Number),
     findMessageProblem: ({ path }) => problemOf(path),
     findTombstoneProblem: async (path) => problemOf(path),
+    findListenProblem: async ({ text }) => take(`front ${text}`)[0] ?? null,
+    observeFile: async (path) => observeShown((take(path)[0] ?? 'refused').split(/ (.*)/s) as [string, string]),
   };
 }
 
@@ -109,7 +111,7 @@ function readShown(text: string): ExporterReading {
 
 /** The condition as the host shows it: `alive SEEN`, `done SEEN`, `refused SEEN`, `notStarted WHY`, `unknown WHY`, `inspect LINE`, `cannot PROBLEM`. */
 function script(condition: Condition, take: Take): Condition {
-  if (condition.metricName !== null) return condition;
+  if (condition.metricName !== null || condition.isSignal === true) return condition;
   const { inspect: inspectCondition, check: checkCondition, ...rest } = condition;
   const texts = () => take(condition.text).map((text) => text.split(/ (.*)/s) as [string, string]);
   const all = (kind: string) => texts().flatMap(([each, text]) => (each === kind ? [text] : []));

@@ -5,7 +5,7 @@ import { globSync } from 'node:fs';
 
 const covered = globSync(['src/config*.ts', 'src/{decide,wire}/*.ts']).filter((file) => !file.endsWith('.d.ts'));
 // model.ts holds types and one function that can only be called by a bug; it counts like the others.
-const tests = globSync('test/{decide,wire}/**/*.test.ts').concat('test/config.test.ts');
+const tests = globSync(['test/{decide,wire}/**/*.test.ts', 'test/config*.test.ts']);
 const run = spawnSync(
   process.execPath,
   [

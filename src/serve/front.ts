@@ -1,0 +1,289 @@
+// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Joins the server, the reads of the
+// source and the snapshot; what a scrape gets is decided in decide/answer.ts.
+
+import { type Clock, callAfter } from '../clock.ts';
+import { chooseAnswer, chooseSnapshot, type MainView } from '../decide/answer.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import type { FrontObservation } from '../decide/model.ts';
+import { isPollDue } from '../decide/pace.ts';
+import type { ServedKind, ServedScrape } from '../decide/scrapers.ts';
+import type { ExporterReading } from '../observe/condition.ts';
+import { NOT_READ } from '../observe/exporter.ts';
+import type { OwnValues } from '../wire/own-families.ts';
+import type { Body } from './body.ts';
+import { openFileSource } from './file-source.ts';
+import { openHttpSource } from './http-source.ts';
+import { openReads } from './reads.ts';
+import { serveGrowing, serveWhole } from './served-body.ts';
+import { openServer, type ScrapeAnswer, type ScrapeRequest } from './server.ts';
+import { openSnapshotStore, type Snapshot } from './snapshot.ts';
+import type { Answer, Beginning, Source, SourceRead } from './source.ts';
+
+/** How long an own poll, and a call of /-/snapshot, may take. */
+const READ_TIMEOUT_MS = 15_000;
+
+export type FrontParts = {
+  /** null: all addresses. */
+  readonly at: { readonly host: string | null; readonly port: number };
+  /** What is read: `http:` or `file:`. */
+  readonly url: URL;
+  /** The metrics of the conditions: only these wait for a read. */
+  readonly metricNames: readonly string[];
+  readonly pollMs: number;
+  readonly clock: Clock;
+  /** A monotonic moment as seconds since 1970. */
+  readonly toUnixSeconds: (atMs: number) => number;
+  readonly version: string;
+  readonly log: (entry: LogEntry) => void;
+};
+
+export type Front = {
+  /** What an observation sees of the source: the newest answer since the last observation; begins a poll where one is due. */
+  readonly readExporter: (signal: AbortSignal) => Promise<ExporterReading>;
+  readonly observe: () => FrontObservation;
+  /** Takes the oldest scrape that was handed over and is not told yet; null: there is none. */
+  readonly takeScrape: () => { readonly scrape: ServedScrape; readonly front: FrontObservation } | null;
+  /** Calls back once there is one, at once where there is; returns how to cancel that. */
+  readonly onScrape: (callback: () => void) => () => void;
+  /** What scrapes are answered by from now on. */
+  readonly tell: (view: MainView) => void;
+  /** Ends every connection. */
+  readonly close: () => Promise<void>;
+  readonly port: number;
+};
+
+export type OpenedFront =
+  | { readonly kind: 'open'; readonly front: Front }
+  /** `what is; what to do`. */
+  | { readonly kind: 'failed'; readonly problem: string };
+
+type FrontAnswer = ScrapeAnswer & {
+  readonly kind: 'body';
+  readonly served: ServedKind;
+  readonly isByRefusal: boolean;
+  /** When what is served was read. */
+  readonly readAtMs: number;
+};
+/** An answer of the source, and what becomes of it. */
+type KeptAnswer = Answer & {
+  /** When its read began. */
+  readonly beganAtMs: number;
+  /** null: it did not come whole, or cannot be read. */
+  readonly kept: Promise<Snapshot | null>;
+};
+type Unavailable = ScrapeAnswer & { readonly kind: 'unavailable' };
+
+/** Listens; nothing is read before the first scrape or observation. */
+export async function openFront(parts: FrontParts): Promise<OpenedFront> {
+  const { url, clock, metricNames, version } = parts;
+  const source: Source =
+    url.protocol === 'file:' ? openFileSource(url, metricNames, parts.log) : openHttpSource(url, metricNames, version);
+  const snapshots = openSnapshotStore();
+  let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+  // The source refused after main's end: a program does not come back.
+  let isGone = false;
+  let answeredAtMs: number | null = null;
+  // The newest reading that no observation has seen yet.
+  let unseen: ExporterReading | null = null;
+  let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
+  let scrapedAtMs = Number.NEGATIVE_INFINITY;
+  let poll: SourceRead | null = null;
+  let scrapesCount = 0;
+  const untold: ServedScrape[] = [];
+  let onScrape: (() => void) | null = null;
+
+  const reads = openReads<KeptAnswer>({ ...source, read: readSource }, clock);
+  const opened = await openServer<FrontAnswer>(parts.at, {
+    paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
+    clock,
+    answer: answerScrape,
+    snapshot: takeSnapshot,
+    onServed({ answer: { served, isByRefusal, readAtMs }, ...scrape }) {
+      scrapesCount++;
+      untold.push({ ...scrape, served, isByRefusal, readAtMs });
+      onScrape?.();
+    },
+  });
+  if (opened.kind === 'failed') return opened;
+  const { server } = opened;
+
+  /** One read of the source, whoever it is for: everything that is learnt by it. */
+  function readSource(signal: AbortSignal): SourceRead<KeptAnswer> {
+    const beganAtMs = clock.nowMs();
+    if (isGone) return REFUSED;
+    const read = source.read(signal);
+    const ended = read.ended.then((reading) => {
+      newest = { beganAtMs, endedAtMs: clock.nowMs() };
+      unseen = reading;
+      return reading;
+    });
+    const begun = read.begun.then((beginning): Beginning<KeptAnswer> => {
+      if (beginning.kind === 'refused' && source.isProcess && view.main === 'ended') isGone = true;
+      if (beginning.kind !== 'answered') return beginning;
+      const { body } = beginning;
+      return { ...beginning, beganAtMs, kept: ended.then((reading) => keep(body, reading, beganAtMs)) };
+    });
+    return { begun, ended };
+  }
+
+  /** Keeps an answer that has come whole; null where it cannot be kept. */
+  async function keep(body: Body, reading: ExporterReading, readAtMs: number): Promise<Snapshot | null> {
+    const end = await body.ended;
+    if (end.kind === 'broken' || !end.isReadable) return null;
+    answeredAtMs = Math.max(answeredAtMs ?? readAtMs, readAtMs);
+    return snapshots.keep(body, readAtMs, chooseSnapshot(view, showsEnd(reading)));
+  }
+
+  function showsEnd(reading: ExporterReading): boolean {
+    const isZero = (name: string) => {
+      const metric = reading.metric(name);
+      return metric.kind === 'value' && metric.value === 0;
+    };
+    return metricNames.length > 0 && metricNames.every(isZero);
+  }
+
+  async function answerScrape({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
+    scrapedAtMs = clock.nowMs();
+    const beginning = await reads.request({ timeoutMs, signal, isPoll: false }).begun;
+    const kind = chooseAnswer(view, beginning.kind, snapshots.current() !== null);
+    if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
+    const { body, beganAtMs: readAtMs, kept: keeping } = beginning;
+    if (kind === 'live') {
+      return {
+        kind: 'body',
+        body: serveGrowing(body, readValues(readAtMs, true)),
+        served: 'live',
+        isByRefusal: false,
+        readAtMs,
+      };
+    }
+    const end = await body.ended;
+    const kept = await keeping;
+    return kept === null
+      ? serveLast('failed', `the answer of the source cannot be kept: ${end.why}`)
+      : serveSnapshot(kept, true);
+  }
+
+  /** What is left where the source did not answer. */
+  async function serveLast(source: 'refused' | 'failed', why: string): Promise<FrontAnswer | Unavailable> {
+    const last = snapshots.current();
+    if (last === null || chooseAnswer(view, source, true) === 'unavailable') return { kind: 'unavailable', why };
+    return { ...(await serveSnapshot(last, false)), served: 'snapshot', isByRefusal: source === 'refused' };
+  }
+
+  async function serveSnapshot({ body, readAtMs, hasVanished }: Snapshot, isSourceUp: boolean): Promise<FrontAnswer> {
+    const served = hasVanished ? 'joined' : 'live';
+    return {
+      kind: 'body',
+      body: await serveWhole(body, readValues(readAtMs, isSourceUp)),
+      served,
+      isByRefusal: false,
+      readAtMs,
+    };
+  }
+
+  function readValues(readAtMs: number, isSourceUp: boolean): OwnValues {
+    const { toUnixSeconds } = parts;
+    return {
+      version,
+      isSourceUp,
+      isMainEnded: view.main === 'ended',
+      mainEndSeconds: view.endedAtMs === null ? null : toUnixSeconds(view.endedAtMs),
+      snapshotSeconds: toUnixSeconds(readAtMs),
+      scrapesCount,
+    };
+  }
+
+  /** `POST /-/snapshot`: main's last word. */
+  async function takeSnapshot(signal: AbortSignal): Promise<{ kind: 'kept' } | { kind: 'failed'; why: string }> {
+    const beginning = await reads.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false }).begun;
+    if (beginning.kind !== 'answered') return { kind: 'failed', why: describeBeginning(beginning) };
+    const end = await beginning.body.ended;
+    return (await beginning.kept) !== null ? { kind: 'kept' } : { kind: 'failed', why: end.why };
+  }
+
+  function beginPollIfDue(): void {
+    const isDue = isPollDue({
+      nowMs: clock.nowMs(),
+      pollMs: parts.pollMs,
+      isPaced: view.main === 'living',
+      newest,
+      scrapedAtMs,
+    });
+    if (!isDue || poll !== null || reads.isReading) return;
+    const begun = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: NEVER, isPoll: true });
+    poll = begun;
+    begun.ended.then(() => {
+      poll = null;
+    });
+  }
+
+  /** A condition that is a metric waits for the read on its way, for a POLL at most; the others are not kept waiting. */
+  async function waitForReading(signal: AbortSignal): Promise<void> {
+    const current = poll;
+    if (metricNames.length === 0 || current === null || unseen !== null) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = callAfter(clock, parts.pollMs, end);
+      signal.addEventListener('abort', end);
+      current.ended.then(end);
+      if (signal.aborted) end();
+    });
+  }
+
+  function observe(): FrontObservation {
+    return { hasSnapshot: snapshots.current() !== null, answeredAtMs, inFlightCount: server.inFlightCount };
+  }
+
+  return {
+    kind: 'open',
+    front: {
+      port: server.port,
+      observe,
+      async readExporter(signal) {
+        beginPollIfDue();
+        await waitForReading(signal);
+        const reading = unseen ?? NOT_READ;
+        unseen = null;
+        return reading;
+      },
+      takeScrape() {
+        const scrape = untold.shift();
+        return scrape === undefined ? null : { scrape, front: observe() };
+      },
+      onScrape(callback) {
+        if (untold.length > 0) {
+          callback();
+          return () => {};
+        }
+        onScrape = callback;
+        return () => {
+          if (onScrape === callback) onScrape = null;
+        };
+      },
+      tell(now) {
+        view = now;
+        if (now.main !== 'ended') isGone = false;
+      },
+      async close() {
+        await Promise.all([server.close(), reads.close()]);
+      },
+    },
+  };
+}
+
+/** Ends no read: an own poll has its time. */
+const NEVER = new AbortController().signal;
+
+const REFUSED: SourceRead<never> = {
+  begun: Promise.resolve({ kind: 'refused' }),
+  ended: Promise.resolve({ ...NOT_READ, observation: { kind: 'refused' } }),
+};
+
+function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {
+  return beginning.kind === 'refused' ? 'the source is not there' : `the source cannot be read: ${beginning.why}`;
+}

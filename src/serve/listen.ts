@@ -1,0 +1,54 @@
+// Where the front listens, and what is wrong where it cannot.
+
+import type { Server } from 'node:http';
+
+/** All addresses: `::` takes IPv4 connections as well (libuv clears IPV6_V6ONLY); the second one where IPv6 does not exist. */
+export const ALL_HOSTS: readonly string[] = ['::', '0.0.0.0'];
+
+/** By these a host has no such address family: `ipv6.disable=1` gives the first, an address that no interface has the second. */
+const MISSING: readonly string[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
+
+/** The addresses to listen at, in the order in which they are tried until one exists. `localhost` is never looked up. */
+export function listListenHosts(host: string | null, allHosts: readonly string[]): readonly string[] {
+  if (host === null) return allHosts;
+  return [host === 'localhost' ? '127.0.0.1' : host];
+}
+
+/** Listens at the first of the addresses that exists. Null when it does, else the code of the last error. */
+export async function listen(server: Server, hosts: readonly string[], port: number): Promise<string | null> {
+  let code: string | null = null;
+  for (const host of hosts) {
+    code = await listenAt(server, host, port);
+    if (code === null || !MISSING.includes(code)) return code;
+  }
+  return code;
+}
+
+function listenAt(server: Server, host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const onListening = () => {
+      server.off('error', onError);
+      resolve(null);
+    };
+    const onError = (error: NodeJS.ErrnoException) => {
+      server.off('listening', onListening);
+      resolve(error.code ?? error.message);
+    };
+    server.once('listening', onListening).once('error', onError).listen({ host, port });
+  });
+}
+
+/** What is wrong and what to do, to be written after `Cannot use LASTSCRAPE_FRONT: `. */
+export function describeListenProblem(host: string | null, port: number, code: string): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} is taken by something else in this pod; choose another one, and declare it as the container's port`;
+    case 'EACCES':
+      return `port ${port} is not allowed for this user; choose one above 1023, or add the capability NET_BIND_SERVICE`;
+    case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+      return `this pod has no address ${host}; leave the host out to listen on all addresses, such as "${port}"`;
+    default:
+      return `listening on port ${port} gives ${code}; choose another port`;
+  }
+}
