@@ -27,7 +27,8 @@ export function viewMain({ facts, phase }: State): MainView {
   if (phase.kind === 'holding' || phase.kind === 'quitting') {
     return { main: 'ended', wasAlive, endedAtMs: phase.mainEndedAtMs };
   }
-  const isEnding = phase.done !== null && (phase.kind === 'running' || wasAlive);
+  // Where a metric stays unreadable, the other conditions prove the end.
+  const isEnding = phase.kind === 'running' ? (phase.done ?? phase.others) !== null : wasAlive && phase.done !== null;
   return { main: isEnding ? 'ending' : 'living', wasAlive, endedAtMs: null };
 }
 
@@ -35,7 +36,7 @@ export function viewMain({ facts, phase }: State): MainView {
 export function chooseAnswer({ main }: MainView, source: SourceResult, hasSnapshot: boolean): AnswerKind {
   switch (source) {
     case 'answered':
-      return main === 'living' ? 'live' : 'joined';
+      return main === 'living' || !hasSnapshot ? 'live' : 'joined';
     case 'refused':
       return hasSnapshot ? 'snapshot' : 'unavailable';
     case 'failed':

@@ -79,13 +79,16 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
     limits,
   });
   giveUp(turn, givenUp);
-  if (!front.seen.hasSnapshot && evidence.isRefused) return end('exporterGone');
+  const isNothingLeft = !front.seen.hasSnapshot && evidence.isRefused;
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
-  if (!isReached && !isTtlOver && !isGraceOver(turn)) return watch(turn, { ...phase, scrapedAtMs: null });
+  const canEnd = isReached || isNothingLeft || isTtlOver || isGraceOver(turn);
+  // An observation in which this process stood still tells nothing of a limit that was over before.
+  if (!canEnd) return watch(turn, { ...phase, scrapedAtMs: evidence.isStalled ? phase.scrapedAtMs : null });
   const scrapedAtMs = phase.scrapedAtMs ?? observation.atMs;
   const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
   if (front.seen.inFlightCount > 0 && !isWaitOver && !isGraceOver(turn)) return watch(turn, { ...phase, scrapedAtMs });
   if (isReached) return end('scraped');
+  if (isNothingLeft) return end('exporterGone');
   return end(isTtlOver ? 'expired' : 'terminated');
 }
 
@@ -117,16 +120,7 @@ type Ending = {
 /** The watch is over: quitting begins. */
 export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, held }: Ending): Decision {
   const { observation, facts, policy } = turn;
-  const turnout =
-    held === undefined || !policy.hasFront
-      ? null
-      : judgeTurnout(facts.front, {
-          endedAtMs: held.mainEndedAtMs,
-          nowMs: observation.atMs,
-          limits: policy.limits,
-        });
-  const countedCount = held === undefined || held.count.baseline === null ? null : held.count.seenCount;
-  const scrapesSeenCount = turnout?.seenCount ?? countedCount;
+  const scrapesSeenCount = held === undefined ? null : countSeen(turn, held);
   log(turn, 'quitting', {
     outcome,
     because,
@@ -144,7 +138,6 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
         because,
         mainEndedAtMs: endedAtMs,
         scrapesSeenCount,
-        scrapesWantedCount: turnout?.wantedCount ?? findLeastWanted(policy.limits),
         hasAnswered: held?.hasAnswered ?? false,
         reports: [],
         target: null,
@@ -153,6 +146,13 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
     turn.log,
     policy,
   );
+}
+
+/** Scrapes since main ended; null where nothing counts them. */
+function countSeen({ observation, facts, policy }: Turn, { mainEndedAtMs, count }: Holding): number | null {
+  if (!policy.hasFront) return count.baseline === null ? null : count.seenCount;
+  const { limits } = policy;
+  return judgeTurnout(facts.front, { endedAtMs: mainEndedAtMs, nowMs: observation.atMs, limits }).seenCount;
 }
 
 /** The watch goes on. */

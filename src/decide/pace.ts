@@ -127,7 +127,9 @@ function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Li
     if (holdEndMs > atMs) ends.push(holdEndMs);
   }
   if (phase.kind === 'holding') {
-    ends.push(phase.mainEndedAtMs + limits.ttlMs);
+    const ttlEndMs = phase.mainEndedAtMs + limits.ttlMs;
+    // Once the hold could end, answers in flight are waited for, beyond the TTL where there is a front.
+    if (phase.scrapedAtMs === null || ttlEndMs > atMs) ends.push(ttlEndMs);
     if (phase.scrapedAtMs !== null) ends.push(phase.scrapedAtMs + IN_FLIGHT_WAIT_MS);
   }
   return ends.length === 0 ? null : Math.min(...ends);

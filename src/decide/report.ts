@@ -77,7 +77,7 @@ export function buildReport(input: ReportInput): Report {
   const { facts, phase } = state;
   const targets = phase.kind === 'quitting' ? phase.reports : [];
   const mainEndedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
-  const { seen: scrapesSeen, wanted: scrapesWanted } = countScrapes(input);
+  const { seen: scrapesSeen, wanted: scrapesWanted, came: scrapersCame } = countScrapes(input);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
   const ranUntilMs = mainEndedAtMs ?? heldUntilMs;
   const outcome: RunOutcome = !input.isFinished
@@ -104,23 +104,27 @@ export function buildReport(input: ReportInput): Report {
     exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
     version: input.version,
   };
-  const summary = [summarizeHold(numbers, input), ...summarizeTargets(targets, input)].join('; ');
-  const hint = findHint(state, outcome);
+  const summary = [summarizeHold({ ...numbers, scrapersCame }, input), ...summarizeTargets(targets, input)].join('; ');
+  const hint = findHint(input, outcome);
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
 }
 
-/** How many scrapes were seen since main ended (null: not counted), and how many are waited for. */
+/** How many scrapes were seen since main ended (null: not counted), how many are waited for, and how many of those came. */
 function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): {
   readonly seen: number | null;
   readonly wanted: number;
+  readonly came: number | null;
 } {
   const { limits, hasFront } = policy;
-  if (phase.kind === 'quitting') return { seen: phase.scrapesSeenCount, wanted: phase.scrapesWantedCount };
-  const wanted = findLeastWanted(limits);
-  if (phase.kind !== 'holding') return { seen: null, wanted };
-  if (!hasFront) return { seen: phase.count.baseline === null ? null : phase.count.seenCount, wanted };
-  const turnout = judgeTurnout(facts.front, { endedAtMs: phase.mainEndedAtMs, nowMs, limits });
-  return { seen: turnout.seenCount, wanted: turnout.wantedCount };
+  const endedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
+  if (hasFront && endedAtMs !== null) {
+    const untilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
+    const turnout = judgeTurnout(facts.front, { endedAtMs, nowMs: untilMs, limits });
+    return { seen: turnout.seenCount, wanted: turnout.wantedCount, came: turnout.cameCount };
+  }
+  const counted = phase.kind === 'holding' && phase.count.baseline !== null ? phase.count.seenCount : null;
+  const seen = phase.kind === 'quitting' ? phase.scrapesSeenCount : counted;
+  return { seen, wanted: findLeastWanted(limits), came: seen };
 }
 
 function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrapers']> {
@@ -184,7 +188,7 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
 }
 
 /** What may have kept the scrapes away; null where nothing is known. */
-function findHint({ facts, phase }: State, outcome: RunOutcome): string | null {
+function findHint({ state: { facts, phase }, policy }: ReportInput, outcome: RunOutcome): string | null {
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
     return 'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none';
   }
@@ -194,10 +198,9 @@ function findHint({ facts, phase }: State, outcome: RunOutcome): string | null {
       ? 'the exporter showed no promhttp scrape counter after main ended'
       : 'the exporter gave no answer after main ended';
   }
-  if (facts.front.scrapesCount > 0) return null;
-  const { count, wasScrapedBefore } = facts.running;
-  const isNobody = facts.warned.includes('nobodyScraped') && count.isNobody && !wasScrapedBefore;
-  return isNobody ? MESSAGES.nobodyScraped.text : null;
+  const { running, front, warned } = facts;
+  const isNobody = policy.hasFront ? front.scrapesCount === 0 : running.count.isNobody && !running.wasScrapedBefore;
+  return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
 }
 
 function buildFinal({ facts }: State): NonNullable<Report['final']> {
@@ -211,15 +214,19 @@ function summarizeHold(
     readonly outcome: RunOutcome;
     readonly scrapesSeen: number | null;
     readonly scrapesWanted: number;
+    readonly scrapersCame: number | null;
     readonly heldSeconds: number | null;
   },
   { state: { facts, phase }, policy, exporterAt }: ReportInput,
 ): string {
   const { ttlMs } = policy.limits;
-  const { outcome, scrapesSeen, scrapesWanted } = report;
+  const { outcome, scrapesSeen, scrapesWanted, scrapersCame } = report;
   const held = `${(report.heldSeconds ?? 0).toFixed(1)} s`;
+  const isAuto = policy.limits.scrapesWantedCount === 'auto';
   const ofWanted =
-    scrapesSeen === null ? 'scrapes not counted' : `${scrapesSeen} of ${scrapesWanted} wanted scrapes seen`;
+    scrapersCame === null
+      ? 'scrapes not counted'
+      : `${scrapersCame} of ${scrapesWanted} ${isAuto ? 'scrapers came' : 'wanted scrapes seen'}`;
   switch (outcome) {
     case 'scraped':
       return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, phase)}`;

@@ -50,8 +50,8 @@ export type Scraper = {
   readonly gapsMs: readonly number[];
 };
 
-/** One scrape that may count: by whom, when its request came. */
-type Taken = { readonly scraperId: number; readonly startedAtMs: number; readonly isByRefusal: boolean };
+/** One scrape that may count: by whom, when its request came, and when what it got was read. */
+type Taken = Pick<ServedScrape, 'startedAtMs' | 'readAtMs' | 'isByRefusal'> & { readonly scraperId: number };
 
 /** What is remembered of the front. */
 export type FrontFacts = {
@@ -61,10 +61,10 @@ export type FrontFacts = {
   readonly scrapesCount: number;
   /** Scrapers that were ever told apart. */
   readonly knownCount: number;
-  /** Scrapers that were given up in this hold, by id. */
+  /** Scrapers that were given up and have not come since, by id. */
   readonly givenUpIds: readonly number[];
-  /** What the newest scrape got, and when that was read; null before the first. */
-  readonly last: { readonly served: ServedKind; readonly readAtMs: number } | null;
+  /** What the newest scrape got, by when its request came; null before the first. */
+  readonly last: Pick<ServedScrape, 'startedAtMs' | 'served' | 'readAtMs'> | null;
   /** As it was seen last. */
   readonly seen: FrontObservation;
 };
@@ -101,7 +101,7 @@ export function addScrape(
           ...known,
           connection,
           lastAtMs: Math.max(known.lastAtMs, startedAtMs),
-          gapsMs: [...known.gapsMs, Math.max(0, startedAtMs - known.lastAtMs)].slice(-GAPS_MAX_COUNT),
+          gapsMs: addGap(known.gapsMs, startedAtMs - known.lastAtMs),
         };
   const others = front.scrapers.filter(({ id }) => id !== scraper.id);
   const longestSilent = others.length < SCRAPERS_MAX_COUNT ? null : Math.min(...others.map(({ lastAtMs }) => lastAtMs));
@@ -110,15 +110,22 @@ export function addScrape(
     newcomer: known === null ? scraper : null,
     front: {
       scrapers: [...others.filter((_, index) => index !== forgotten), scraper].toSorted((a, b) => a.id - b.id),
-      taken: [...front.taken, { scraperId: scraper.id, startedAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
+      taken: [...front.taken, { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
       scrapesCount: front.scrapesCount + 1,
       knownCount: front.knownCount + (known === null ? 1 : 0),
       // Whoever comes back lives.
       givenUpIds: front.givenUpIds.filter((id) => id !== scraper.id),
-      last: { served, readAtMs },
+      // A slow client's answer may be handed over after a newer one.
+      last:
+        front.last !== null && front.last.startedAtMs > startedAtMs ? front.last : { startedAtMs, served, readAtMs },
       seen: front.seen,
     },
   };
+}
+
+/** Two at the same moment show no interval. */
+function addGap(gapsMs: readonly number[], gapMs: number): readonly number[] {
+  return gapMs <= 0 ? gapsMs : [...gapsMs, gapMs].slice(-GAPS_MAX_COUNT);
 }
 
 /** The scraper that this is: the same connection, or one whose connection has ended, the one that is due before others. */
@@ -145,17 +152,20 @@ export function isLiving(scraper: Scraper, nowMs: number, { ttlMs }: Limits): bo
 
 /** What has been taken since main's end. */
 export type Turnout = {
+  /** Scrapes that count. */
   readonly seenCount: number;
   /** How many are waited for, at least 1; those that were given up are not. */
   readonly wantedCount: number;
+  /** How many of these have come: scrapes, or with `auto` scrapers. */
+  readonly cameCount: number;
   readonly isReached: boolean;
   /** Scrapers from before the end that will not come any more, and have not come. */
   readonly givenUp: readonly Scraper[];
 };
 
 /**
- * Judges what was taken since `endedAtMs`. A scrape counts when its request came after that, or when it got the snapshot since
- * the source refused, and no read has succeeded afterwards: main was gone.
+ * Judges what was taken since `endedAtMs`. A scrape counts when its request came after that, or when the source refused it: main
+ * was gone. Where it got a snapshot from before the end, it counts only while no read has succeeded since: there may be newer numbers.
  */
 export function judgeTurnout(
   { scrapers, taken, seen }: FrontFacts,
@@ -163,22 +173,26 @@ export function judgeTurnout(
 ): Turnout {
   const lastAnsweredAtMs = seen.answeredAtMs ?? Number.NEGATIVE_INFINITY;
   const counted = taken.filter(
-    ({ startedAtMs, isByRefusal }) => startedAtMs > endedAtMs || (isByRefusal && startedAtMs > lastAnsweredAtMs),
+    ({ startedAtMs, readAtMs, isByRefusal }) =>
+      (startedAtMs > endedAtMs || isByRefusal) && (readAtMs > endedAtMs || startedAtMs > lastAnsweredAtMs),
   );
   const seenCount = counted.length;
   const { scrapesWantedCount } = limits;
   if (scrapesWantedCount !== 'auto') {
     const isReached = seenCount >= scrapesWantedCount;
-    return { seenCount, wantedCount: scrapesWantedCount, isReached, givenUp: [] };
+    return { seenCount, wantedCount: scrapesWantedCount, cameCount: seenCount, isReached, givenUp: [] };
   }
   const takers = new Set(counted.map(({ scraperId }) => scraperId));
   const before = scrapers.filter(({ firstAtMs }) => firstAtMs <= endedAtMs);
   const pending = before.filter(({ id }) => !takers.has(id));
   const living = pending.filter((scraper) => isLiving(scraper, nowMs, limits));
   const takersBeforeCount = before.length - pending.length;
+  const awaitedCount = living.length + takersBeforeCount;
   return {
     seenCount,
-    wantedCount: Math.max(1, living.length + takersBeforeCount),
+    wantedCount: Math.max(1, awaitedCount),
+    // Where nobody from before the end lives, the first that comes is enough.
+    cameCount: awaitedCount === 0 ? Math.min(1, takers.size) : takersBeforeCount,
     isReached: living.length === 0 && takers.size > 0,
     givenUp: pending.filter((scraper) => !living.includes(scraper)),
   };

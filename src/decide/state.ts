@@ -123,8 +123,6 @@ export type Quitting = {
   readonly mainEndedAtMs: number | null;
   /** null where nothing was counted: no hold, or no counter. */
   readonly scrapesSeenCount: number | null;
-  /** How many were waited for. */
-  readonly scrapesWantedCount: number;
   /** The exporter answered since main ended. */
   readonly hasAnswered: boolean;
   /** Targets that are through, in their order. */

@@ -50,11 +50,11 @@ export function decideSignalled({ facts, phase }: WatchState, atMs: number, poli
       terminatedAtMs: facts.terminatedAtMs ?? atMs,
       aliveSinceMs: isEnd ? (facts.aliveSinceMs ?? facts.startedAtMs) : facts.aliveSinceMs,
     },
-    phase: isEnd && phase.kind !== 'holding' ? beginHoldBySignal(atMs) : phase,
+    phase: isEnd ? beginHoldBySignal(atMs) : phase,
   };
   const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
   const entries: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
-  if (isEnd && phase.kind !== 'holding') {
+  if (isEnd) {
     const { scrapesWantedCount: scrapesWanted, ttlMs } = limits;
     const ended = { seen: SIGNAL_SEEN, secondsAgo: 0, scrapesWanted, ttlSeconds: ttlMs / 1000 };
     entries.push({ id: 'mainEnded', fields: ended });
@@ -141,7 +141,7 @@ const JUST_RUNNING: Running = { kind: 'running', done: null, others: null, goneS
 
 function decideRunning(turn: Turn, phase: Running): Decision {
   const { observation, evidence, policy } = turn;
-  const { limits } = policy;
+  const { limits, hasFront } = policy;
   const done = advance(phase.done, turn, evidence.isDone);
   const others = advance(phase.others, turn, evidence.areOthersDone);
   const goneSinceMs = advanceGone(phase.goneSinceMs, turn);
@@ -152,7 +152,9 @@ function decideRunning(turn: Turn, phase: Running): Decision {
     const ended = done ?? others;
     // The scrapes were seen before the exporter went: there is nothing more to wait for.
     const isScraped = hasHold(limits) && isReached(turn, ended);
-    const isProven = isScraped && isSettled(others, observation, evidence.areOthersDone, 0);
+    // A front's source may be main itself: that it refuses is then no second proof.
+    const isProven =
+      isScraped && isSettled(others, observation, evidence.areOthersDone, hasFront ? limits.settleMs : 0);
     if (isProven || isGone(goneSinceMs, turn)) return hold(turn, ended, 'exporterGone');
   }
   if (others !== null && evidence.isMetricUnreadable) {

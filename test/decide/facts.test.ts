@@ -127,7 +127,6 @@ test('countScrapesWhileRunning() subtracts those after the end, and is null wher
     because: 'settled',
     mainEndedAtMs: 8_000,
     scrapesSeenCount: 2,
-    scrapesWantedCount: 1,
     hasAnswered: true,
     reports: [],
     target: null,

@@ -24,7 +24,6 @@ const BEGUN = beginQuitting(
       because: 'settled',
       mainEndedAtMs: 0,
       scrapesSeenCount: 1,
-      scrapesWantedCount: 1,
       hasAnswered: true,
       reports: [],
       target: null,

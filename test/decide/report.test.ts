@@ -30,7 +30,6 @@ function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCo
     because: 'settled',
     mainEndedAtMs,
     scrapesSeenCount,
-    scrapesWantedCount: LIMITS.scrapesWantedCount as number,
     hasAnswered: true,
     reports: [],
     target: null,

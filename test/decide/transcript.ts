@@ -2,6 +2,7 @@
 // The grammar is in fixtures/transcripts/README.md.
 
 import { readConfig } from '../../src/config.ts';
+import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/answer.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
@@ -12,7 +13,7 @@ import type {
   ScrapeCounters,
 } from '../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../src/decide/report.ts';
-import type { ServedKind, ServedScrape } from '../../src/decide/scrapers.ts';
+import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
@@ -51,6 +52,7 @@ class Player {
   readonly #policy: Policy;
   #decision: Decision | null = null;
   #front: FrontObservation = { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 };
+  #snapshotReadAtMs = 0;
 
   constructor(settings: Record<string, string>) {
     const result = readConfig(settings, KINDS, SELF);
@@ -76,9 +78,18 @@ class Player {
     if (isSignal && now.kind === 'watching') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
     const isAlone = isSignal && fields.size === 1;
     if (fields.has('scrape') && now.kind === 'watching') {
-      this.#readFront(fields, startedAtMs);
-      const scrape = readScrape(startedAtMs, atMs, fields);
-      take(step(now.state, { kind: 'scraped', scrape, front: this.#front, planned: now.next }, this.#policy));
+      const source = readSource(fields);
+      const chosen = chooseAnswer(viewMain(now.state), source, this.#front.hasSnapshot);
+      const served = (fields.get('served') ?? chosen) as AnswerKind;
+      const isTold = served !== 'unavailable' && !fields.has('hung') && !fields.has('uncounted');
+      lines.push(`answer ${served === 'unavailable' ? '503' : served}${isTold ? '' : ', not counted'}`);
+      this.#readFront(fields, source === 'answered' ? startedAtMs : null);
+      if (isTold) {
+        const readAtMs = served === 'snapshot' ? this.#snapshotReadAtMs : startedAtMs;
+        const isByRefusal = served === 'snapshot' && source === 'refused';
+        const scrape = readScrape(fields, { startedAtMs, atMs, served, readAtMs, isByRefusal });
+        take(step(now.state, { kind: 'scraped', scrape, front: this.#front, planned: now.next }, this.#policy));
+      }
     } else if (!isAlone && now.kind === 'watching') {
       const observation = this.#readObservation(startedAtMs, atMs, fields);
       take(step(now.state, { kind: 'observed', observation }, this.#policy));
@@ -105,12 +116,13 @@ class Player {
     return { startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
   }
 
-  /** An answer becomes a snapshot; `snapshot=no` where it was unreadable, `serving=` answers on their way. */
+  /** An answer becomes the snapshot; `snapshot=no` where it was unreadable, `serving=` answers on their way. */
   #readFront(fields: Fields, readAtMs: number | null): void {
-    const isRead = readAtMs !== null && !['snapshot', 'refused'].includes(fields.get('served') ?? '');
+    const isUnreadable = fields.get('snapshot') === 'no';
+    if (readAtMs !== null && !isUnreadable) this.#snapshotReadAtMs = readAtMs;
     this.#front = {
-      hasSnapshot: fields.get('snapshot') !== 'no' && (isRead || this.#front.hasSnapshot),
-      answeredAtMs: isRead ? readAtMs : this.#front.answeredAtMs,
+      hasSnapshot: this.#front.hasSnapshot || (readAtMs !== null && !isUnreadable),
+      answeredAtMs: isUnreadable ? this.#front.answeredAtMs : (readAtMs ?? this.#front.answeredAtMs),
       inFlightCount: Number(fields.get('serving') ?? 0),
     };
   }
@@ -156,21 +168,25 @@ class Player {
   }
 }
 
-/** `scrape=A`: the address and the connection `A1`, or with `scrape=A:2` another one of it; `open=1,3`: the others that are open. */
-function readScrape(startedAtMs: number, atMs: number, fields: Fields): ServedScrape {
+/** How the read for a scrape went. */
+function readSource(fields: Fields): SourceResult {
+  const source = fields.get('source') ?? 'answered';
+  if (source === 'answered' || source === 'refused' || source === 'failed') return source;
+  throw new Error(`no such source: ${source}`);
+}
+
+/** `scrape=A`: from the address A, on its connection 1; `scrape=A:2` on another one; `open=1,3`: those of it that are open beside. */
+function readScrape(
+  fields: Fields,
+  answer: Pick<ServedScrape, 'startedAtMs' | 'atMs' | 'served' | 'readAtMs' | 'isByRefusal'>,
+): ServedScrape {
   const [address = '', connection = '1'] = (fields.get('scrape') ?? '').split(':');
-  const served = fields.get('served') ?? 'live';
-  const isByRefusal = served === 'refused';
   return {
-    startedAtMs,
-    atMs,
+    ...answer,
     address,
-    agent: fields.get('agent') ?? 'Prometheus/2.42.0',
+    agent: fields.get('agent') ?? 'Prometheus/3.0.0',
     connection: Number(connection),
     openConnections: (fields.get('open') ?? '').split(',').filter(Boolean).map(Number),
-    served: (isByRefusal ? 'snapshot' : served) as ServedKind,
-    isByRefusal,
-    readAtMs: startedAtMs - seconds(fields.get('age') ?? '0s'),
   };
 }
 
