@@ -223,6 +223,7 @@ test('a client that hangs up in the middle of its answer stops the read and is n
       await client.readBytes(1_000);
       client.socket[hangUp]();
       await returned;
+      await client.closed;
       await aborted(server.requests[0]?.signal);
       await inFlight(server, 0);
       assert.deepEqual(server.served, []);
