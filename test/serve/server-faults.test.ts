@@ -41,7 +41,7 @@ test('a client that connects and is silent is closed', async () => {
   await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
   const client = await openRawClient(server.port);
   await client.closed;
-  assert.match(client.received().toString(), /^HTTP\/1\.1 408 /);
+  assert.equal(server.requests.length, 0);
   await assertAnswers(server);
 });
 
@@ -200,6 +200,11 @@ test('a client that hangs up before its answer stops the read and is not served'
   }
 });
 
+/** Sockets that the event loop still has. */
+function countSockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+}
+
 test('a client that hangs up in the middle of its answer stops the read and is not served', async () => {
   for (const hangUp of HANG_UPS) {
     for (const encoding of ['identity', 'gzip']) {
@@ -226,6 +231,9 @@ test('a client that hangs up in the middle of its answer stops the read and is n
       await client.closed;
       await aborted(server.requests[0]?.signal);
       await inFlight(server, 0);
+      await server.close();
+      // A reset that libuv refuses leaves a connection behind that nothing names any more.
+      while (countSockets() > 0) await new Promise((resolve) => setImmediate(resolve));
       assert.deepEqual(server.served, []);
     }
   }
