@@ -117,7 +117,10 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
       },
       reset(why) {
         gone.abort(why);
-        socket.resetAndDestroy();
+        // Where our side is being ended (the client ended its own), libuv refuses to reset, and Node 24 then never closes the
+        // connection. Without its last bytes the answer is not whole either way.
+        if (socket.writableEnded) socket.destroy();
+        else socket.resetAndDestroy();
       },
     };
     const close = (why: string) => {

@@ -28,7 +28,9 @@ export async function openRawClient(
   options: { readonly host?: string; readonly localAddress?: string } = {},
 ): Promise<RawClient> {
   const socket = connect({ host: '127.0.0.1', port, ...options });
-  let received = Buffer.alloc(0);
+  // Grows by doubling: some answers are large.
+  let space = Buffer.alloc(64 * 1024);
+  let received = space.subarray(0, 0);
   let code = '';
   socket.on('error', (error: NodeJS.ErrnoException) => {
     code = error.code ?? error.message;
@@ -37,7 +39,16 @@ export async function openRawClient(
   const arrivals = new EventEmitter();
   await Promise.race([new Promise<void>((resolve) => socket.once('connect', resolve)), closed]);
   socket.on('data', (bytes) => {
-    received = Buffer.concat([received, bytes]);
+    const length = received.length + bytes.length;
+    const start = received.byteOffset - space.byteOffset;
+    if (start + length > space.length) {
+      space = Buffer.alloc(2 * length);
+      received.copy(space);
+      received = space.subarray(0, length);
+    } else {
+      received = space.subarray(start, start + length);
+    }
+    bytes.copy(received, length - bytes.length);
     arrivals.emit('bytes');
   });
   async function receiveUntil<Found>(find: () => Found | null): Promise<Found> {
