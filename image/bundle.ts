@@ -31,12 +31,17 @@ export type Bundle = {
 };
 
 // As far as it is used: esbuild is a package of image/ alone, which may not be installed when the types are checked.
-type Resolution = { readonly path: string; readonly namespace?: string };
+type Resolution = { readonly path: string; readonly namespace?: string; readonly external?: boolean };
 type Source = { readonly contents: string; readonly loader: 'js' | 'ts'; readonly resolveDir?: string };
 type PluginBuild = {
   readonly onResolve: (
     options: { readonly filter: RegExp },
-    resolve: (question: { readonly path: string; readonly importer: string }) => Resolution | undefined,
+    resolve: (question: {
+      readonly path: string;
+      readonly importer: string;
+      readonly resolveDir: string;
+      readonly kind: string;
+    }) => Resolution | undefined,
   ) => void;
   readonly onLoad: (
     options: { readonly filter: RegExp; readonly namespace?: string },
@@ -77,26 +82,31 @@ export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundl
   });
   const assets = new Map<string, Buffer>();
   const addAsset: AddAsset = (name, bytes) => assets.set(name, bytes);
+  const plugins = [
+    standIns(root),
+    llhttpAsAsset(root, addAsset),
+    // Only `tombstone:` needs it: gains 3 % more of the anonymous memory, 4 % of the CPU time of a start.
+    packageAsAsset(root, addAsset, 'yaml', yaml.bytes),
+  ];
+  const define = {
+    LASTSCRAPE_COMMIT: JSON.stringify(commit),
+    // undici's own name for "built by esbuild into Node": leaves its second parser out, which only an option or a variable of the
+    // environment chooses. Gains 3 % of the anonymous memory. Should another undici ask for that name elsewhere, the tests of the
+    // binary would see what is missing.
+    esbuildDetection: 'true',
+    // The environment of the pod decides nothing but what starts with LASTSCRAPE_.
+    'process.env.JEST_WORKER_ID': 'undefined',
+    'process.env.UNDICI_NO_WASM_SIMD': 'undefined',
+  };
+  const found = findLazySources(root);
+  const alwaysThere = await bundle(root, { ...ENTRY, plugins: [found.plugin, ...plugins], define });
+  const lazy = await bundleLazySources(root, found.sources, alwaysThere.inputs, define);
   const program = await bundle(root, {
-    entryPoints: ['bin/lastscrape.ts'],
-    plugins: [
-      standIns(root),
-      llhttpAsAsset(root, addAsset),
-      // Only `tombstone:` needs it: gains 3 % more of the anonymous memory, 4 % of the CPU time of a start.
-      packageAsAsset(root, addAsset, 'yaml', yaml.bytes),
-    ],
-    define: {
-      LASTSCRAPE_COMMIT: JSON.stringify(commit),
-      // undici's own name for "built by esbuild into Node": leaves its second parser out, which only an option or a variable of the
-      // environment chooses. Gains 3 % of the anonymous memory. Should another undici ask for that name elsewhere, the tests of the
-      // binary would see what is missing.
-      esbuildDetection: 'true',
-      // The environment of the pod decides nothing but what starts with LASTSCRAPE_.
-      'process.env.JEST_WORKER_ID': 'undefined',
-      'process.env.UNDICI_NO_WASM_SIMD': 'undefined',
-    },
+    ...ENTRY,
+    plugins: [sourcesAsAsset(root, addAsset, lazy, found.sources), ...plugins],
+    define,
   });
-  const inputs = [...program.inputs, ...yaml.inputs].sort();
+  const inputs = [...new Set([...program.inputs, ...lazy.inputs, ...yaml.inputs])].filter(isFile).sort();
   const folders = inputs.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   // In an order that does not depend on which file esbuild reads first.
   const sorted = new Map([...assets].sort(([left], [right]) => (left < right ? -1 : 1)));
@@ -192,6 +202,101 @@ function packageAsAsset(root: string, addAsset: AddAsset, packageName: string, t
       });
     },
   };
+}
+
+const ENTRY = { entryPoints: ['bin/lastscrape.ts'] };
+
+/** Finds what is asked for by `import()`, and leaves it out. */
+function findLazySources(root: string): { readonly plugin: Plugin; readonly sources: Set<string> } {
+  const sources = new Set<string>();
+  const plugin: Plugin = {
+    name: 'find-lazy-sources',
+    setup: (build) => {
+      build.onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+        if (kind !== 'dynamic-import') return undefined;
+        sources.add(relative(root, join(resolveDir, path)));
+        return { path, external: true };
+      });
+    },
+  };
+  return { plugin, sources };
+}
+
+/** The code of what is asked for by `import()`, without what the program has anyway. */
+type LazyBundle = Pick<Bundle, 'bytes' | 'inputs'> & { readonly shared: ReadonlySet<string> };
+
+/** @throws where a package is asked for by such code alone: it would be there twice, or want a stand-in */
+async function bundleLazySources(
+  root: string,
+  sources: ReadonlySet<string>,
+  alwaysThere: readonly string[],
+  define: Readonly<Record<string, string>>,
+): Promise<LazyBundle> {
+  const shared = new Set<string>();
+  const plugin: Plugin = {
+    name: 'shared-sources',
+    setup: (build) => {
+      build.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
+        const source = relative(root, join(resolveDir, path));
+        if (!alwaysThere.includes(source)) return undefined;
+        shared.add(source);
+        return { path: source, namespace: 'shared' };
+      });
+      build.onLoad({ filter: /./, namespace: 'shared' }, ({ path }) => ({
+        contents: `module.exports = shared[${JSON.stringify(path)}]();`,
+        loader: 'js',
+      }));
+    },
+  };
+  const rows = [...sources].map((source) => {
+    const name = JSON.stringify(source);
+    return `exports[${name}] = () => require(${JSON.stringify(`./${source}`)});`;
+  });
+  const { bytes, inputs } = await bundle(root, {
+    stdin: { contents: rows.sort().join('\n'), resolveDir: root },
+    plugins: [plugin],
+    define,
+  });
+  const packaged = inputs.find((path) => path.includes('node_modules/'));
+  if (packaged !== undefined)
+    throw new Error(`Cannot bundle ${packaged}: only what is imported by import() asks for it`);
+  return { bytes, inputs, shared };
+}
+
+/**
+ * What few users switch on, the front above all, becomes code when it is asked for. Gains 3 % of the anonymous memory. Were it
+ * missing, `--check`, a front or `container:` would end with a bug.
+ */
+function sourcesAsAsset(root: string, addAsset: AddAsset, lazy: LazyBundle, sources: ReadonlySet<string>): Plugin {
+  const name = 'bundle.lazy.cjs';
+  const getters = [...lazy.shared].sort().map((path) => {
+    return `${JSON.stringify(path)}: () => require(${JSON.stringify(join(root, path))})`;
+  });
+  return {
+    name: 'sources-as-asset',
+    setup: (build) => {
+      build.onResolve({ filter: /^lazy-sources$/ }, ({ path }) => ({ path, namespace: 'lazy' }));
+      build.onLoad({ filter: /^lazy-sources$/, namespace: 'lazy' }, () => {
+        addAsset(name, lazy.bytes);
+        const text = `${callAsset(root, name)}.toString('latin1')`;
+        return {
+          contents: `new Function('module', 'exports', 'require', 'shared', ${text})(module, exports, require, {${getters.join()}});`,
+          loader: 'js',
+          resolveDir: root,
+        };
+      });
+      build.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+        const source = relative(root, path);
+        if (!sources.has(source)) return undefined;
+        return { contents: `module.exports = require('lazy-sources')[${JSON.stringify(source)}]();`, loader: 'js' };
+      });
+    },
+  };
+}
+
+/** A source, and nothing that is made up on the way. */
+function isFile(path: string): boolean {
+  return !/^(?:shared|lazy|client|asset):|^<stdin>$/.test(path);
 }
 
 function callAsset(root: string, name: string): string {
