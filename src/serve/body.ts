@@ -42,6 +42,8 @@ export class BrokenBody extends Error {}
 
 /** What is packed at once, and handed to a reader at once. */
 const CHUNK_BYTES = 64 * 1024;
+/** zlib takes no smaller one for its output (Node documentation, "zlib", Z_MIN_CHUNK). */
+const CHUNK_MIN_BYTES = 64;
 /** A smaller body stays raw: most are, and are read once or twice. */
 export const RAW_MAX_BYTES = 1024 * 1024;
 /** So much of a larger one waits to be packed; beyond it the source waits. A socket is read 2 MiB at a time (libuv, uv__read). */
@@ -208,13 +210,14 @@ export function limitBody(body: Body, signal: AbortSignal): Body {
   };
 }
 
-/** From `offset` on: all that has come of it, or what came last where that is all that is wanted. */
+/** All that has come of it from `offset` on, which is where a piece begins. */
 function readChunk({ sizeBytes, pieces, packed }: Chunk, offset: number): Uint8Array {
-  if (packed !== null) return inflateRawSync(packed, { chunkSize: sizeBytes }).subarray(offset);
+  if (packed !== null)
+    return inflateRawSync(packed, { chunkSize: Math.max(sizeBytes, CHUNK_MIN_BYTES) }).subarray(offset);
   let first = pieces.length;
   let from = sizeBytes;
   while (from > offset) from -= pieces[--first]?.length ?? 0;
-  return joinPieces(pieces.slice(first)).subarray(offset - from);
+  return joinPieces(pieces.slice(first));
 }
 
 function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {

@@ -95,7 +95,7 @@ export function openFamilyFilter(
   };
 }
 
-/** Walks the lines of one body; `onRun` is called with where they are, from and to. */
+/** Walks the lines of one body; `onRun` is called with where they are; `to` may be one more than there is, at the body's end. */
 function openWalk(onRun: (run: Run, block: Buffer, from: number, to: number) => void) {
   // The type of each family that has a TYPE line.
   const types = new Map<string, string>();
@@ -127,7 +127,7 @@ function openWalk(onRun: (run: Run, block: Buffer, from: number, to: number) => 
       run = readRun(RUN.exec(text) as RegExpExecArray);
       // Kept here: what `onRun` calls may use the same expression.
       at = RUN.lastIndex;
-      onRun(run, block, from, Math.min(at, block.length));
+      onRun(run, block, from, at);
     }
     return run;
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
@@ -25,6 +26,8 @@ class DrivenSource implements Source {
   readonly path = null;
   readonly asked: Asked[] = [];
   isClosed = false;
+  /** One that is given up ends a turn later. */
+  endsLate = false;
   #openCount = 0;
   read(signal: AbortSignal): SourceRead {
     assert.equal(this.#openCount++, 0, 'one read at a time');
@@ -39,7 +42,9 @@ class DrivenSource implements Source {
       const why = String(signal.reason);
       open.breakOff(why);
       begun.resolve({ kind: 'failed', why });
-      settle(makeFailedReading(why, true));
+      const end = () => settle(makeFailedReading(why, true));
+      if (this.endsLate) setImmediate(end);
+      else end();
     });
     this.asked.push({
       signal,
@@ -63,6 +68,7 @@ class DrivenSource implements Source {
     return { begun: begun.promise, ended: ended.promise };
   }
   async close() {
+    assert.equal(this.#openCount, 0, 'its read has ended');
     this.isClosed = true;
   }
 }
@@ -130,7 +136,8 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   const { source, clock, reads } = open();
   assert.equal(reads.lastBegunAtMs, null);
   assert.equal(reads.isReading, false);
-  const first = request(reads);
+  const { signal } = new AbortController();
+  const first = request(reads, { signal });
   assert.equal(source.asked.length, 1);
   assert.equal(reads.lastBegunAtMs, 5_000);
   assert.equal(reads.isReading, true);
@@ -143,6 +150,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   assert.equal(await text, 'a 1\n');
   assert.equal(first.why, 'read');
   assert.equal(reads.isReading, false);
+  assert.deepEqual(getEventListeners(signal, 'abort'), []);
   const second = request(reads);
   assert.equal(reads.lastBegunAtMs, 5_007);
   await source.asked[1]?.refuse();
@@ -347,6 +355,7 @@ test('a poll that is left alone by the scrape it shared a read with gives way to
 
 test('close() gives up everybody, waits for the read to end, and closes the source', async () => {
   const { source, clock, reads } = open();
+  source.endsLate = true;
   const all = [request(reads), request(reads), request(reads, { isPoll: true })];
   await reads.close();
   assert.deepEqual(
