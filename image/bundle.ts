@@ -103,7 +103,7 @@ export async function bundleProgram({ root, commit }: BundlePlan): Promise<Bundl
   const lazy = await bundleLazySources(root, found.sources, alwaysThere.inputs, define);
   const program = await bundle(root, {
     ...ENTRY,
-    plugins: [sourcesAsAsset(root, addAsset, lazy, found.sources), ...plugins],
+    plugins: [sourcesAsAsset(root, addAsset, lazy), ...plugins],
     define,
   });
   const inputs = [...new Set([...program.inputs, ...lazy.inputs, ...yaml.inputs])].filter(isFile).sort();
@@ -267,7 +267,7 @@ async function bundleLazySources(
  * What few users switch on, the front above all, becomes code when it is asked for. Gains 3 % of the anonymous memory. Were it
  * missing, `--check`, a front or `container:` would end with a bug.
  */
-function sourcesAsAsset(root: string, addAsset: AddAsset, lazy: LazyBundle, sources: ReadonlySet<string>): Plugin {
+function sourcesAsAsset(root: string, addAsset: AddAsset, lazy: LazyBundle): Plugin {
   const name = 'bundle.lazy.cjs';
   const getters = [...lazy.shared].sort().map((path) => {
     return `${JSON.stringify(path)}: () => require(${JSON.stringify(join(root, path))})`;
@@ -285,18 +285,22 @@ function sourcesAsAsset(root: string, addAsset: AddAsset, lazy: LazyBundle, sour
           resolveDir: root,
         };
       });
-      build.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
-        const source = relative(root, path);
-        if (!sources.has(source)) return undefined;
-        return { contents: `module.exports = require('lazy-sources')[${JSON.stringify(source)}]();`, loader: 'js' };
-      });
+      build.onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) =>
+        kind === 'dynamic-import'
+          ? { path: relative(root, join(resolveDir, path)), namespace: 'lazy-source' }
+          : undefined,
+      );
+      build.onLoad({ filter: /./, namespace: 'lazy-source' }, ({ path }) => ({
+        contents: `module.exports = require('lazy-sources')[${JSON.stringify(path)}]();`,
+        loader: 'js',
+      }));
     },
   };
 }
 
 /** A source, and nothing that is made up on the way. */
 function isFile(path: string): boolean {
-  return !/^(?:shared|lazy|client|asset):|^<stdin>$/.test(path);
+  return !/^(?:shared|lazy|lazy-source|client|asset):|^<stdin>$/.test(path);
 }
 
 function callAsset(root: string, name: string): string {
