@@ -29,7 +29,11 @@ const TICK_MS = 5_000;
 /** Beyond the TTL, and beyond 2.5 of any interval. */
 const LONG_MS = 45_000;
 
-const CONDITIONS = { port: { isMetric: false }, metric: { isMetric: true }, sigterm: { isMetric: false, isSignal: true } };
+const CONDITIONS = {
+  port: { isMetric: false },
+  metric: { isMetric: true },
+  sigterm: { isMetric: false, isSignal: true },
+};
 type ConditionName = keyof typeof CONDITIONS;
 
 /** What the decisions do not read, with a front and without counters. */
@@ -286,7 +290,10 @@ function checkQuit(before: WatchState, world: World, { phase }: QuitState, sourc
       }
       assert.ok(taken.length > 0, text());
       for (const name of listLiving(world, endedAtMs)) {
-        assert.ok(scrapes[name].some((each) => isLast(each, world, endedAtMs)), `${name} lost it: ${text()}`);
+        assert.ok(
+          scrapes[name].some((each) => isLast(each, world, endedAtMs)),
+          `${name} lost it: ${text()}`,
+        );
       }
       return;
     }
@@ -324,12 +331,17 @@ function checkHold(world: World, endedAtMs: number, { limits: { scrapesWantedCou
 function reduce({ facts, phase }: WatchState): object {
   const running = phase.kind === 'running' ? (phase.done ?? phase.others) : null;
   const sinceMs =
-    phase.kind === 'holding' ? phase.mainEndedAtMs : (running?.sinceMs ?? (phase.kind === 'waiting' ? phase.done?.sinceMs : null));
+    phase.kind === 'holding'
+      ? phase.mainEndedAtMs
+      : (running?.sinceMs ?? (phase.kind === 'waiting' ? phase.done?.sinceMs : null));
   const isOpen = ({ startedAtMs, isByRefusal }: { startedAtMs: number; isByRefusal: boolean }) =>
     isByRefusal || (sinceMs !== null && sinceMs !== undefined && startedAtMs > sinceMs);
   const taken = facts.front.taken.filter(isOpen);
   // Whoever came first before an end is from before every later one.
-  const scrapers = facts.front.scrapers.map((each) => ({ ...each, isNew: sinceMs != null && each.firstAtMs > sinceMs }));
+  const scrapers = facts.front.scrapers.map((each) => ({
+    ...each,
+    isNew: sinceMs != null && each.firstAtMs > sinceMs,
+  }));
   return { phase, facts: { ...facts, front: { ...facts.front, taken, scrapers } } };
 }
 
@@ -366,8 +378,7 @@ for (const [name, { conditions, scrapesWantedCount, depth }] of Object.entries(P
         ...world,
         scrapes: { A: world.scrapes.A.map(lagging), B: world.scrapes.B.map(lagging) },
         snapshot: world.snapshot === null ? null : { ...world.snapshot, lag: number - world.snapshot.number },
-        inFlight:
-          world.inFlight === null ? null : { ...world.inFlight, scrape: lagging(world.inFlight.scrape) },
+        inFlight: world.inFlight === null ? null : { ...world.inFlight, scrape: lagging(world.inFlight.scrape) },
         nowMs: 0,
       };
       const key = writeKey({ world: shown, state: reduce(state) }, world.nowMs, 0);
@@ -446,6 +457,7 @@ function playOn(from: Decision, world: World, conditions: readonly ConditionName
   while (decision.kind === 'watching') {
     const { atMs } = decision.next;
     assert.ok(atMs <= Math.max(untilMs, world.nowMs + 1_000), `it hangs: ${JSON.stringify({ world, phase })}`);
+    assert.ok(atMs > now.nowMs, 'it spins');
     now = { ...now, nowMs: atMs };
     ({ decision } = observe({ world: now, state: decision.state }, REFUSED, conditions, policy));
   }
