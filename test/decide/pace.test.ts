@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from '../../src/decide/pace.ts';
-import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
-import { type Facts, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
+import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
+import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
 
 const RUNNING: Running = { kind: 'running', done: null, others: null, goneSinceMs: null };
@@ -53,6 +53,26 @@ test('nextObserve() comes when the settle time ends, not up to one pace later', 
   assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 700 }), 10_700);
   assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 1_200 }), 11_000);
   assert.equal(findNext({ ...RUNNING, done }, observe(10_500), { settleMs: 500 }), 11_000, 'it is over');
+});
+
+test('nextObserve() comes at the TTL, and once the hold could end when the wait for answers is over', () => {
+  const holding: Holding = {
+    kind: 'holding',
+    mainEndedAtMs: 10_000,
+    because: 'settled',
+    count: beginCount(0),
+    isExporterRestarted: false,
+    hasAnswered: false,
+    goneSinceMs: null,
+    scrapedAtMs: null,
+  };
+  const limits = { ttlMs: 20_000 };
+  assert.equal(findNext(holding, observe(29_700), limits), 30_000);
+  assert.equal(findNext(holding, observe(30_000), limits), 30_000, 'the process stood still over the TTL');
+  const waiting = { ...holding, scrapedAtMs: 29_000 };
+  assert.equal(findNext(waiting, observe(29_700), limits), 30_000);
+  assert.equal(findNext(waiting, observe(30_000), limits), 30_500, 'the TTL has decided');
+  assert.equal(findNext(waiting, observe(38_800), limits), 39_000);
 });
 
 test('findHoldEnd() is settled by then, however short the TTL', () => {

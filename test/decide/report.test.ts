@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MESSAGES } from '../../src/decide/messages.ts';
-import type { HoldOutcome, Limits } from '../../src/decide/model.ts';
+import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
@@ -11,6 +11,8 @@ import {
   REPORT_MAX_BYTES,
   type Report,
 } from '../../src/decide/report.ts';
+import { beginCount } from '../../src/decide/scrape-count.ts';
+import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
 import { initialState, type Phase, type State, type TargetReport } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
 
@@ -41,6 +43,7 @@ function reportOn(
   targets: readonly TargetReport[] = [STOPPED],
   isFinished = true,
   targetCount = targets.length,
+  front: Partial<Policy> = {},
 ): Report {
   const { facts, phase } = state;
   return buildReport({
@@ -51,6 +54,7 @@ function reportOn(
       targets: Array.from({ length: targetCount }, () => ({ name: '', request: '', needsMs: 0, canForce: false })),
       quitTimeoutMs: 30_000,
       isDryRun: false,
+      ...front,
     },
     exporterAt: 'localhost:9646',
     nowMs: 120_000,
@@ -324,4 +328,115 @@ test('buildBugReport() keeps 400 characters', () => {
 
 test('buildReport() fails on an outcome that no run can have', () => {
   assert.throws(() => reportOn(stateWith(ended('bug' as never, null, null))), /^Error: Bug: unexpected value "bug"$/);
+});
+
+/** What a front remembers of these scrapes, each by an address, begun so many seconds after the start. */
+function frontWith(
+  ...scrapes: readonly (readonly [address: string, second: number, rest?: Partial<ServedScrape>])[]
+): FrontFacts {
+  return scrapes.reduce((front, [address, second, rest]): FrontFacts => {
+    const startedAtMs = second * 1_000;
+    const scrape: ServedScrape = {
+      startedAtMs,
+      atMs: startedAtMs,
+      address,
+      agent: 'Prometheus/3.0.0',
+      connection: 1,
+      openConnections: [],
+      served: 'live',
+      isByRefusal: false,
+      readAtMs: startedAtMs,
+      ...rest,
+    };
+    return addScrape(front, scrape).front;
+  }, NO_SCRAPERS);
+}
+
+const AUTO: Partial<Policy> = { hasFront: true, limits: { ...LIMITS, scrapesWantedCount: 'auto' } };
+
+/** The report of a hold with a front, from 100 s on, that ended at 112 s. */
+const reportFront = (outcome: HoldOutcome, front: FrontFacts, policy = AUTO, facts: Partial<State['facts']> = {}) =>
+  reportOn(stateWith(ended(outcome, 100_000, 0), { front, ...facts }), [], true, 0, policy);
+
+test('buildReport() says what the last scrape got through a front, and how old that was', () => {
+  const summarize = (rest: Partial<ServedScrape>) =>
+    reportFront('scraped', frontWith(['a', 80], ['a', 110, rest])).summary;
+  assert.equal(summarize({}), 'Scraped once 12.0 s after main ended, live');
+  assert.equal(summarize({ served: 'joined' }), 'Scraped once 12.0 s after main ended, live with what had vanished');
+  const snapshot = (readAtMs: number) => summarize({ served: 'snapshot', readAtMs });
+  assert.equal(snapshot(98_600), 'Scraped once 12.0 s after main ended, from a snapshot 1.4 s older than that end');
+  assert.equal(snapshot(100_000), 'Scraped once 12.0 s after main ended, from a snapshot 0.0 s older than that end');
+  assert.equal(snapshot(103_000), 'Scraped once 12.0 s after main ended, from a snapshot 3.0 s younger than that end');
+});
+
+test('buildReport() counts with a front by what it served, and names who scraped, the newest last', () => {
+  const front = frontWith(['a', 70], ['b', 80], ['a', 85.04], ['a', 100.1], ['b', 111]);
+  const report = reportFront('scraped', front);
+  assert.deepEqual([report.scrapesWanted, report.scrapesSeen, report.scrapesWhileRunning], [2, 2, 3]);
+  assert.deepEqual(report.scrapers, [
+    { scraper: 'a Prometheus/3.0.0', intervalSeconds: 15.1, last: '2026-11-21T00:01:40.100Z' },
+    { scraper: 'b Prometheus/3.0.0', intervalSeconds: 31, last: '2026-11-21T00:01:51.000Z' },
+  ]);
+  assert.equal(reportFront('scraped', frontWith(['a', 110])).scrapers?.[0]?.intervalSeconds, null);
+  assert.ok(!('scrapers' in reportFront('expired', NO_SCRAPERS)));
+});
+
+test('buildReport() says of a front how many of those came who were waited for', () => {
+  const front = frontWith(['a', 80], ['b', 81], ['a', 95], ['b', 96], ['a', 101], ['a', 106], ['c', 107]);
+  const auto = reportFront('expired', front);
+  assert.equal(auto.summary, 'Not scraped often enough within 90 s after main ended, 1 of 2 scrapers came');
+  assert.deepEqual([auto.scrapesWanted, auto.scrapesSeen], [2, 3]);
+  const number = reportFront('terminated', front, { hasFront: true, limits: { ...LIMITS, scrapesWantedCount: 5 } });
+  assert.equal(number.summary, 'Terminated 12.0 s after main ended, 3 of 5 wanted scrapes seen');
+  assert.deepEqual([number.scrapesWanted, number.scrapesSeen], [5, 3]);
+});
+
+test('buildReport() speaks of a hold with a front that is not over, and of a run', () => {
+  const front = frontWith(['a', 80], ['a', 90], ['a', 101]);
+  const { phase } = stateWith(ended('scraped', 100_000, 0));
+  assert.ok(phase.kind === 'quitting');
+  const holding: Phase = {
+    kind: 'holding',
+    mainEndedAtMs: 100_000,
+    because: 'settled',
+    count: beginCount(0),
+    isExporterRestarted: false,
+    hasAnswered: true,
+    goneSinceMs: null,
+    scrapedAtMs: null,
+  };
+  const held = reportOn(stateWith(holding, { front }), [], false, 0, AUTO);
+  assert.deepEqual([held.scrapesWanted, held.scrapesSeen, held.scrapesWhileRunning], [1, 1, 2]);
+  const running: Phase = { kind: 'running', done: null, others: null, goneSinceMs: null };
+  const ran = reportOn(stateWith(running, { front }), [], false, 0, AUTO);
+  assert.deepEqual([ran.scrapesWanted, ran.scrapesSeen, ran.scrapesWhileRunning], [1, null, 3]);
+  const unseen = reportOn(stateWith(ended('terminated', null, null), { front }), [], true, 0, AUTO);
+  assert.deepEqual([unseen.scrapesSeen, unseen.scrapesWhileRunning], [null, 3]);
+});
+
+test('buildReport() hints with a front that nobody ever scraped it, where the warning was given', () => {
+  const warned = { warned: ['nobodyScraped'] };
+  assert.equal(reportFront('expired', NO_SCRAPERS, AUTO, warned).hint, MESSAGES.nobodyScraped.text);
+  assert.equal(reportFront('expired', NO_SCRAPERS).hint, undefined, 'the run was too short to tell');
+  assert.equal(reportFront('expired', frontWith(['a', 50]), AUTO, warned).hint, undefined);
+});
+
+test('fitReport() drops scrapers after hints and exit codes, and before targets: the longest silent first', () => {
+  const front = frontWith(...Array.from({ length: 12 }, (_, index) => [`10.0.0.${index}`, index] as const));
+  const facts = { front, exitCodes: { load: 3 } };
+  const state = stateWith(ended('expired', 100_000, 0), facts);
+  const targets = [{ ...STOPPED, hint: 'x'.repeat(100) }, STOPPED];
+  const long = { ...reportOn(state, targets, true, 2, AUTO), hint: 'h' };
+  const fitted = fitReport(long);
+  assert.ok(measureSize(long) > REPORT_MAX_BYTES && measureSize(fitted) <= REPORT_MAX_BYTES);
+  assert.ok(!('hint' in fitted) && !('mainExitCodes' in fitted));
+  assert.deepEqual(fitted.targets, [STOPPED, STOPPED]);
+  const keptCount = fitted.scrapers?.length ?? 0;
+  assert.ok(keptCount > 0 && keptCount < 12);
+  assert.equal(keptCount + (fitted.scrapersOmitted ?? 0), 12);
+  assert.equal(fitted.scrapers?.at(-1)?.scraper, '10.0.0.11 Prometheus/3.0.0');
+  const one = measureSize(fitted) - 1;
+  assert.equal(fitReport(long, one).scrapers?.length, keptCount - 1, 'one byte less costs one more');
+  const tight = fitReport(long, 600);
+  assert.deepEqual([tight.scrapers, tight.scrapersOmitted, tight.targets?.length], [[], 12, 2]);
 });

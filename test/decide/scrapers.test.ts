@@ -1,0 +1,225 @@
+// Who scrapes, how often, and what has been taken: the cases that no transcript reaches.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FrontObservation, Limits } from '../../src/decide/model.ts';
+import {
+  addScrape,
+  type FrontFacts,
+  findInterval,
+  isLiving,
+  judgeTurnout,
+  NO_SCRAPERS,
+  nameScraper,
+  SCRAPERS_MAX_COUNT,
+  type ServedScrape,
+} from '../../src/decide/scrapers.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
+
+const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 'auto' };
+
+function scrapeBy(address: string, startedAtMs: number, rest: Partial<ServedScrape> = {}): ServedScrape {
+  return {
+    startedAtMs,
+    atMs: startedAtMs + 20,
+    address,
+    agent: 'Prometheus',
+    connection: 1,
+    openConnections: [],
+    served: 'live',
+    isByRefusal: false,
+    readAtMs: startedAtMs,
+    ...rest,
+  };
+}
+
+const UNSEEN: FrontObservation = { hasSnapshot: true, answeredAtMs: null, inFlightCount: 0 };
+
+function addAll(scrapes: readonly ServedScrape[], seen: Partial<FrontObservation> = {}): FrontFacts {
+  const front = scrapes.reduce((facts, scrape) => addScrape(facts, scrape).front, NO_SCRAPERS);
+  return { ...front, seen: { ...UNSEEN, ...seen } };
+}
+
+const listIds = ({ scrapers }: FrontFacts) => scrapers.map(({ id }) => id);
+
+test('addScrape() tells scrapers apart by address, and by User-Agent', () => {
+  const front = addAll([
+    scrapeBy('a', 0),
+    scrapeBy('b', 1),
+    scrapeBy('a', 2, { agent: 'vmagent', connection: 2 }),
+    scrapeBy('a', 3),
+  ]);
+  assert.deepEqual(
+    front.scrapers.map((scraper) => [scraper.id, nameScraper(scraper), scraper.firstAtMs, scraper.lastAtMs]),
+    [
+      [1, 'a Prometheus', 0, 3],
+      [2, 'b Prometheus', 1, 1],
+      [3, 'a vmagent', 2, 2],
+    ],
+  );
+  assert.deepEqual([front.knownCount, front.scrapesCount], [3, 4]);
+});
+
+test('addScrape() says which scraper is a new one', () => {
+  const first = addScrape(NO_SCRAPERS, scrapeBy('a', 0));
+  assert.equal(first.newcomer?.id, 1);
+  assert.equal(addScrape(first.front, scrapeBy('a', 5)).newcomer, null);
+});
+
+test('addScrape() tells two connections apart that are open at the same time, and no others', () => {
+  const two = addAll([scrapeBy('a', 0), scrapeBy('a', 1, { connection: 2, openConnections: [1] })]);
+  assert.deepEqual(listIds(two), [1, 2]);
+  const one = addAll([scrapeBy('a', 0), scrapeBy('a', 1, { connection: 2 })]);
+  assert.deepEqual(
+    one.scrapers.map(({ id, connection }) => [id, connection]),
+    [[1, 2]],
+  );
+  const back = addScrape(two, scrapeBy('a', 2, { connection: 3, openConnections: [2] }));
+  assert.deepEqual([back.newcomer, listIds(back.front)], [null, [1, 2]], 'the one whose connection has ended');
+  const third = addScrape(two, scrapeBy('a', 2, { connection: 3, openConnections: [1, 2] }));
+  assert.deepEqual(listIds(third.front), [1, 2, 3]);
+});
+
+test('addScrape() takes a connection for that of its address only', () => {
+  const front = addAll([scrapeBy('a', 0), scrapeBy('b', 1)]);
+  assert.deepEqual(listIds(front), [1, 2]);
+});
+
+test('addScrape() takes a new connection for that scraper which is due', () => {
+  const open = { 1: [2], 2: [1] } as const;
+  const by = (connection: 1 | 2, atMs: number) =>
+    scrapeBy('a', atMs, { connection, openConnections: open[connection] });
+  const two = addAll([by(1, 0), by(2, 4_000), by(1, 10_000), by(2, 14_000)]);
+  const reconnect = (atMs: number) =>
+    addScrape(two, scrapeBy('a', atMs, { connection: 9 })).front.scrapers.find(({ connection }) => connection === 9);
+  assert.equal(reconnect(20_100)?.id, 1);
+  assert.equal(reconnect(23_900)?.id, 2);
+  assert.equal(reconnect(19_000)?.id, 1, 'somewhat early');
+});
+
+test('findInterval() is the median of the newest nine gaps, the longer one of two in the middle', () => {
+  const findAfter = (...timesMs: readonly number[]) => {
+    const [scraper] = addAll(timesMs.map((atMs) => scrapeBy('a', atMs))).scrapers;
+    assert.ok(scraper !== undefined);
+    return findInterval(scraper);
+  };
+  assert.equal(findAfter(0), null);
+  assert.equal(findAfter(0, 15_000), 15_000);
+  assert.equal(findAfter(0, 15_000, 45_000), 30_000);
+  assert.equal(findAfter(0, 15_000, 45_000, 60_000), 15_000);
+  assert.equal(findAfter(0, 0, 0), null, 'two at the same moment show none');
+  assert.equal(findAfter(10, 5, 1_010), 1_000, 'nor does one that began earlier, and took longer');
+  const fast = Array.from({ length: 9 }, (_, index) => index * 1_000);
+  const slow = Array.from({ length: 5 }, (_, index) => 8_000 + (index + 1) * 60_000);
+  assert.equal(findAfter(...fast, ...slow.slice(0, 4)), 1_000);
+  assert.equal(findAfter(...fast, ...slow), 60_000);
+});
+
+test('isLiving() gives a scraper 2.5 of its intervals, and the TTL where that is unknown', () => {
+  const living = (nowMs: number, ...timesMs: readonly number[]) => {
+    const [scraper] = addAll(timesMs.map((atMs) => scrapeBy('a', atMs))).scrapers;
+    return scraper !== undefined && isLiving(scraper, nowMs, LIMITS);
+  };
+  assert.equal(living(35_000, 0, 10_000), true);
+  assert.equal(living(35_001, 0, 10_000), false);
+  assert.equal(living(LIMITS.ttlMs, 0), true);
+  assert.equal(living(LIMITS.ttlMs + 1, 0), false);
+});
+
+test('addScrape() remembers 64 scrapers, and forgets the one that was silent for longest', () => {
+  const many = addAll(Array.from({ length: SCRAPERS_MAX_COUNT }, (_, index) => scrapeBy(`a${index}`, index)));
+  const again = addScrape(many, scrapeBy('a0', 100)).front;
+  assert.equal(again.scrapers.length, 64, 'one that is known makes no other forgotten');
+  const full = addScrape(again, scrapeBy('b', 101)).front;
+  assert.equal(full.scrapers.length, 64);
+  assert.deepEqual([listIds(full).includes(1), listIds(full).includes(2), full.knownCount], [true, false, 65]);
+  assert.deepEqual(
+    listIds(full),
+    listIds(full).toSorted((a, b) => a - b),
+  );
+});
+
+test('addScrape() remembers a thousand scrapes, and counts more', () => {
+  const front = addAll(Array.from({ length: 1_001 }, (_, index) => scrapeBy('a', index)));
+  assert.deepEqual([front.taken.length, front.taken[0]?.startedAtMs, front.scrapesCount], [1_000, 1, 1_001]);
+});
+
+test('addScrape() keeps what the newest scrape got, by when its request came', () => {
+  const slow = scrapeBy('b', 5, { served: 'live', readAtMs: 5 });
+  const front = addAll([scrapeBy('a', 9, { served: 'snapshot', readAtMs: 3 }), slow]);
+  assert.deepEqual(front.last, { startedAtMs: 9, served: 'snapshot', readAtMs: 3 });
+  assert.equal(addScrape(front, scrapeBy('b', 9, { served: 'joined' })).front.last?.served, 'joined');
+});
+
+test('addScrape() takes one that was given up for living once it comes back', () => {
+  const front = { ...addAll([scrapeBy('a', 0), scrapeBy('b', 1)]), givenUpIds: [1, 2] };
+  assert.deepEqual(addScrape(front, scrapeBy('b', 9)).front.givenUpIds, [1]);
+});
+
+/** Judges what was taken since an end at 100 s. */
+const judge = (front: FrontFacts, nowMs = 101_000, limits = LIMITS) =>
+  judgeTurnout(front, { endedAtMs: 100_000, nowMs, limits });
+
+test('judgeTurnout() counts what came after the end, to the millisecond', () => {
+  assert.equal(judge(addAll([scrapeBy('a', 99_999)])).seenCount, 0);
+  assert.equal(judge(addAll([scrapeBy('a', 100_000)])).seenCount, 0, 'the same moment tells nothing');
+  assert.equal(judge(addAll([scrapeBy('a', 100_001)])).seenCount, 1);
+});
+
+test('judgeTurnout() counts what got the snapshot since the source refused, until a read succeeds', () => {
+  const refused = scrapeBy('a', 99_000, { served: 'snapshot', isByRefusal: true, readAtMs: 98_000 });
+  const seenAfter = (answeredAtMs: number | null) => judge(addAll([refused], { answeredAtMs })).seenCount;
+  assert.equal(seenAfter(null), 1);
+  assert.equal(seenAfter(98_000), 1);
+  assert.equal(seenAfter(99_000), 0, 'the same moment tells nothing');
+  assert.equal(seenAfter(99_500), 0);
+});
+
+test('judgeTurnout() counts a snapshot from before the end until a read succeeds, and one from after it for good', () => {
+  const taken = (readAtMs: number) => scrapeBy('a', 105_000, { served: 'snapshot', readAtMs });
+  const seenAfter = (readAtMs: number, answeredAtMs: number) =>
+    judge(addAll([taken(readAtMs)], { answeredAtMs })).seenCount;
+  assert.equal(seenAfter(99_000, 99_000), 1);
+  assert.equal(seenAfter(99_000, 106_000), 0);
+  assert.equal(seenAfter(100_000, 106_000), 0);
+  assert.equal(seenAfter(100_001, 106_000), 1);
+});
+
+test('judgeTurnout() waits with auto for every scraper from before the end that lives', () => {
+  const before = [scrapeBy('a', 80_000), scrapeBy('b', 85_000), scrapeBy('a', 90_000), scrapeBy('b', 95_000)];
+  const show = (front: FrontFacts, nowMs?: number) => {
+    const { wantedCount, cameCount, isReached, givenUp } = judge(front, nowMs);
+    return [wantedCount, cameCount, isReached, givenUp.map(({ address }) => address).join()];
+  };
+  assert.deepEqual(show(addAll(before)), [2, 0, false, '']);
+  assert.deepEqual(show(addAll([...before, scrapeBy('a', 100_500)])), [2, 1, false, '']);
+  const newcomer = scrapeBy('c', 100_700);
+  assert.deepEqual(show(addAll([...before, newcomer])), [2, 0, false, ''], 'a newcomer stands in for nobody');
+  const both = [...before, scrapeBy('a', 100_500), scrapeBy('b', 100_600)];
+  assert.deepEqual(show(addAll([...both, newcomer])), [2, 2, true, '']);
+  assert.deepEqual(show(addAll([...before, scrapeBy('a', 100_500)]), 120_001), [1, 1, true, 'b']);
+  assert.deepEqual(show(addAll(before), 120_001), [1, 0, false, 'a,b'], 'nobody is left, and nobody has come');
+  assert.deepEqual(show(addAll([...before, newcomer]), 120_001), [1, 1, true, 'a,b']);
+  assert.deepEqual(show(addAll([newcomer, scrapeBy('d', 100_800)])), [1, 1, true, '']);
+  assert.deepEqual(show(addAll([])), [1, 0, false, '']);
+});
+
+test('judgeTurnout() takes one that came first at the very end for one from before it', () => {
+  assert.equal(judge(addAll([scrapeBy('a', 100_000), scrapeBy('b', 100_500)])).isReached, false);
+  assert.equal(judge(addAll([scrapeBy('a', 100_001)])).isReached, true);
+});
+
+test('judgeTurnout() wants a number of scrapes, whoever makes them', () => {
+  const limits: Limits = { ...LIMITS, scrapesWantedCount: 2 };
+  const once = addAll([scrapeBy('a', 90_000), scrapeBy('b', 91_000), scrapeBy('a', 100_500)]);
+  const { givenUp: _, ...one } = judge(once, 300_000, limits);
+  assert.deepEqual(one, { seenCount: 1, wantedCount: 2, cameCount: 1, isReached: false });
+  const twice = judge(addScrape(once, scrapeBy('a', 115_500)).front, 300_000, limits);
+  assert.deepEqual(twice, { seenCount: 2, wantedCount: 2, cameCount: 2, isReached: true, givenUp: [] });
+});
+
+test('nameScraper() is address and User-Agent, or the address alone', () => {
+  const [scraper] = addAll([scrapeBy('a', 0, { agent: '' })]).scrapers;
+  assert.ok(scraper !== undefined);
+  assert.equal(nameScraper(scraper), 'a');
+});
