@@ -90,7 +90,7 @@ export async function runPrometheus(
     cwd: directory,
   });
   try {
-    await child.waitForLine(isAgent ? /Agent is ready/ : /Server is ready to receive web requests/, READY_MS);
+    await child.waitForLine(/Server is ready to receive web requests/, READY_MS);
   } catch (error) {
     await child[Symbol.asyncDispose]();
     throw error;
