@@ -72,10 +72,13 @@ export async function withFrontPod<Result>(play: (pod: FrontPod) => Promise<Resu
           LASTSCRAPE_TERMINATION_LOG: join(directory, `message-${port}`),
           ...env,
         });
-        await until(`the front at ${port} ready`, START_MS, async () => {
-          if (child.exit !== undefined) throw new Error(`Cannot wait for the front: it ended; ${child.tail()}`);
-          return (await network.get(port, '/-/ready')).status === 200 ? true : undefined;
+        const ended = child.exited.then(() => {
+          throw new Error(`Cannot wait for the front: it ended; ${child.tail()}`);
         });
+        const ready = until(`the front at ${port} ready`, START_MS, async () =>
+          (await network.get(port, '/-/ready')).status === 200 ? true : undefined,
+        );
+        await Promise.race([ready, ended]);
         return { port, child };
       },
       async startPrometheus({ program = 'prometheus', ...process }) {
