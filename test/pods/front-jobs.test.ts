@@ -9,7 +9,7 @@ import { gateFront } from '../support/front-programs.ts';
 const skip = gateFront('test/pods/front-jobs.test.ts', JOB_PROGRAMS);
 
 /** Of each case; all of them run at once. */
-const EACH_COUNT = 4;
+const EACH_COUNT = 3;
 
 /** A Pushgateway alone lives for another second, half an interval: too often it is scraped by then. */
 const CASES = JOB_CASES.filter(({ program, way }) => !(program === 'shell' && way === 'nothing'));

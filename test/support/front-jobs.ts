@@ -15,6 +15,7 @@ import {
   waitForScrapes,
 } from './front-pod.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
+import type { Prometheus } from './prometheus.ts';
 import type { ReportFields } from './proof.ts';
 import { until } from './until.ts';
 
@@ -81,21 +82,33 @@ export async function playJobs(
   const targets = ready.map(({ instance }) => instance);
   const prometheus = await pod.startPrometheus({ config: scrapeConfig(`${intervalMs}ms`, targets) });
   await waitForScrapes(prometheus, targets.length);
-  return Promise.all(
-    ready.map(async ({ program, way, instance, front, pushgateway, begin }, index): Promise<JobResult> => {
-      const job = begin(Math.round(intervalMs * (2.5 + (1.5 * index) / ready.length)));
-      // A native sidecar without anything behind it gets its SIGTERM then, and ends at once.
-      const last = front?.child ?? pushgateway;
-      if (last !== null) await terminateAfter(job, last);
-      const { final, reads } = await readResult(job);
-      const report = front === null ? null : await readReport(front);
-      await waitForDown(prometheus, instance);
-      const selector = `${WORKED}{instance="${instance}"}`;
-      const [series] = await prometheus.readSeries(selector);
-      const stored = await readLast(prometheus, selector);
-      return { program, way, final, reads, stored, samplesCount: series?.samples.length ?? 0, report };
-    }),
-  );
+  // One after the other: a dozen that start at once would keep the machine from all else.
+  let turn: Promise<unknown> = Promise.resolve();
+  const runs = ready.map((jobPod, index) => {
+    const workMs = Math.round(intervalMs * (2.5 + (1.5 * index) / ready.length));
+    const started = turn.then(async () => {
+      const job = jobPod.begin(workMs);
+      await job.waitForLine(/^started$/, START_MS);
+      return job;
+    });
+    turn = started;
+    return started.then((job) => playEnd(jobPod, job, prometheus));
+  });
+  return Promise.all(runs);
+}
+
+async function playEnd(jobPod: Ready, job: Child, prometheus: Prometheus): Promise<JobResult> {
+  const { program, way, instance, front, pushgateway } = jobPod;
+  // A native sidecar without anything behind it gets its SIGTERM then, and ends at once.
+  const last = front?.child ?? pushgateway;
+  if (last !== null) await terminateAfter(job, last);
+  const { final, reads } = await readResult(job);
+  const report = front === null ? null : await readReport(front);
+  await waitForDown(prometheus, instance);
+  const selector = `${WORKED}{instance="${instance}"}`;
+  const [series] = await prometheus.readSeries(selector);
+  const stored = await readLast(prometheus, selector);
+  return { program, way, final, reads, stored, samplesCount: series?.samples.length ?? 0, report };
 }
 
 async function prepare(pod: FrontPod, { program, way }: JobCase): Promise<Ready> {

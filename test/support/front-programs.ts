@@ -1,9 +1,9 @@
 // Finds the programs of the front's tests: jobs that serve their own numbers, and those who scrape. Like programs.ts it installs
 // nothing: Debian, `node test/tools/install-programs.ts`, `install-cluster.ts` and `install-collector.ts` do.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CLUSTER_PROMETHEUS_PATH } from '../cluster/prometheus-path.ts';
+import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
 import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable } from './programs.ts';
 
 /** prometheus_client of PyPI by requirements-client.txt, in a virtual environment of its own. */
@@ -14,7 +14,12 @@ export const COLLECTOR = { name: 'OpenTelemetry Collector 0.164.0', version: 'v0
 
 const INSTALL = 'run "npm exec -- node test/tools';
 
-type Row = { readonly find: () => string | undefined; readonly howToInstall: string };
+type Row = {
+  readonly find: () => string | undefined;
+  readonly howToInstall: string;
+  /** With its version, where it does not say that itself. */
+  readonly name?: string;
+};
 
 const ROWS = {
   prometheus: {
@@ -31,18 +36,22 @@ const ROWS = {
   },
   curl: { find: () => findOnPath('curl'), howToInstall: 'curl: "apt-get install curl"' },
   python: {
+    name: PYTHON_CLIENT.name,
     find: () => findInstalled(PYTHON_CLIENT.folder, 'bin/python'),
     howToInstall: `prometheus_client: ${INSTALL}/install-programs.ts" (needs Python with venv)`,
   },
   statsdExporter: {
+    name: 'statsd_exporter 0.31.0',
     find: () => findInstalled('statsd_exporter-0.31.0', 'bin/statsd_exporter'),
     howToInstall: `statsd_exporter: ${INSTALL}/install-programs.ts" (needs Go 1.26)`,
   },
   prometheus3: {
+    name: `Prometheus 3 (${CLUSTER_PROMETHEUS_VERSION})`,
     find: () => (existsSync(CLUSTER_PROMETHEUS_PATH) ? CLUSTER_PROMETHEUS_PATH : undefined),
     howToInstall: `Prometheus 3: ${INSTALL}/install-cluster.ts" (needs Go 1.26)`,
   },
   collector: {
+    name: COLLECTOR.name,
     find: () => findInstalled(COLLECTOR.folder, 'bin/otelcol'),
     howToInstall: `the OpenTelemetry Collector: ${INSTALL}/install-collector.ts" (needs Go 1.26)`,
   },
@@ -93,13 +102,11 @@ function findInstalled(folder: string, file: string): string | undefined {
   return existsSync(join(path, COMPLETE_MARKER)) ? join(path, file) : undefined;
 }
 
-// The first line of what it says of itself, up to what says how it was built; "prometheus, version 2.42.0+ds (branch: …".
+// The first line of what it says of itself on stdout, or on stderr as older ones do, up to what says how it was built; "prometheus, version 2.42.0+ds (branch: …".
 function describeProgram(name: FrontProgram): string {
-  if (name === 'python') return PYTHON_CLIENT.name;
-  if (name === 'collector') return COLLECTOR.name;
-  const text = execFileSync(frontProgram(name), ['--version'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const row: Row = ROWS[name];
+  if (row.name !== undefined) return row.name;
+  const { stdout, stderr } = spawnSync(frontProgram(name), ['--version'], { encoding: 'utf8' });
+  const text = stdout === '' ? stderr : stdout;
   return (text.split('\n', 1)[0] ?? '').replace(/ \(.*/, '').replace(', version', '');
 }

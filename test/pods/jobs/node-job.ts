@@ -1,5 +1,6 @@
 // The same job as python_job.py with prom-client: its counter holds the milliseconds that it has worked so far.
-// JOB_MS, JOB_PORT, JOB_SNAPSHOT_URL as there; its last line is the same JSON.
+// JOB_MS, JOB_PORT, JOB_SNAPSHOT_URL as there, and so are its lines.
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, register } from 'prom-client';
@@ -15,10 +16,12 @@ const worked = new Counter({
   collect: () => void reads.push(value),
 });
 
-createServer(async (_request, response) => {
+const server = createServer(async (_request, response) => {
   response.setHeader('content-type', register.contentType);
   response.end(await register.metrics());
-}).listen(Number(JOB_PORT), '127.0.0.1');
+});
+await once(server.listen(Number(JOB_PORT), '127.0.0.1'), 'listening');
+process.stdout.write('started\n');
 
 const startedAtMs = performance.now();
 while (value < Number(JOB_MS)) {

@@ -2,8 +2,7 @@
 
 JOB_MS: how long it works; JOB_PORT: it serves /metrics there; JOB_SNAPSHOT_URL: it sends a POST there after the last change;
 JOB_TEXTFILE: it writes that file every 200 ms and after the last change; JOB_STATSD_PORT: it sends each change there. It exits 50 ms
-after the last change.
-Its last line is JSON: the final value, and the value at the beginning of each read of its page.
+after the last change. It says "started" when it serves; its last line is JSON: the final value, and the value at the beginning of each read of its page.
 """
 import json
 import os
@@ -39,6 +38,7 @@ snapshot_url = os.environ.get("JOB_SNAPSHOT_URL")
 if "JOB_PORT" in os.environ:
     start_http_server(int(os.environ["JOB_PORT"]), "127.0.0.1")
 
+print("started", flush=True)
 started_at = time.monotonic()
 written_at = 0
 while value < int(os.environ["JOB_MS"]):

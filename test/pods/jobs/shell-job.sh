@@ -1,7 +1,8 @@
 #!/bin/sh
 # The same job as python_job.py without a page of its own: it pushes to a Pushgateway in its pod (JOB_PUSH_URL) every 200 ms and
-# at its end, and exits at once. JOB_MS as there; its last line is the same JSON.
+# at its end, and exits at once. JOB_MS as there, and so are its lines.
 set -eu
+echo started
 started_at=$(date +%s%3N)
 while :; do
   worked=$(($(date +%s%3N) - started_at))
