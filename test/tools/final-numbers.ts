@@ -1,5 +1,5 @@
 // `npm run measure -- --front`: the last number of a job, 30 runs of each case at 5 s, as many side by side as two cores carry; then ten
-// ends before two Prometheus at once. It prints tables and asserts nothing; it fails only when a run itself does.
+// ends before each pair of Prometheus. It prints tables and asserts nothing; it fails only when a run itself does.
 
 import { JOB_CASES, JOB_PROGRAMS, type JobResult, playJobs } from '../support/front-jobs.ts';
 import { POLL, withFrontPod } from '../support/front-pod.ts';
@@ -11,6 +11,13 @@ const RUNS_COUNT = 30;
 const SIDE_BY_SIDE_COUNT = 3;
 const INTERVAL_MS = 5000;
 const PAIR_RUNS_COUNT = 10;
+/** More than twice the longest interval. */
+const PAIR_WORK_MS = 20_000;
+/** All behind one address. */
+const PAIRS: readonly (readonly [string, readonly string[]])[] = [
+  ['at 5 s and 8 s', ['5s', '8s']],
+  ['replicas of 5 s', ['5s', '5s']],
+];
 
 /** Prints both tables. @throws when programs are missing, or a run fails. */
 export async function measureFinalNumbers(): Promise<void> {
@@ -29,18 +36,21 @@ export async function measureFinalNumbers(): Promise<void> {
     const found = results.filter((result) => result.program === program && result.way === way);
     console.log(`| ${program} | ${way} | ${describeRuns(found)} |`);
   }
-  const pair = await withFrontPod((pod) =>
-    playFinals(
-      pod,
-      async (inPod, ports) => [
-        await openPrometheus(inPod, ports, { name: 'at 5 s', interval: '5s' }),
-        await openPrometheus(inPod, ports, { name: 'at 8 s', interval: '8s' }),
-      ],
-      PAIR_RUNS_COUNT,
-      20_000,
-    ),
-  );
-  console.log(`\nTwo Prometheus and a snapshot, SCRAPES=auto: ${describePair(pair)}`);
+  console.log('\nTwo Prometheus and a snapshot, SCRAPES=auto:');
+  for (const [what, intervals] of PAIRS) {
+    const found = await withFrontPod((pod) =>
+      playFinals(
+        pod,
+        (inPod, ports) =>
+          Promise.all(
+            intervals.map((interval, index) => openPrometheus(inPod, ports, { name: `replica-${index}`, interval })),
+          ),
+        PAIR_RUNS_COUNT,
+        PAIR_WORK_MS,
+      ),
+    );
+    console.log(`${what}: ${describePair(found)}`);
+  }
 }
 
 /** Of a job that nobody scraped there is no number to be behind with. */
@@ -62,7 +72,7 @@ function describePair(results: readonly FinalResult[]): string {
   return names
     .map((name) => {
       const count = results.filter(({ stored, final }) => stored[name] === final).length;
-      return `the one ${name} holds the final number in ${count} of ${results.length} runs`;
+      return `${name} holds the final number in ${count} of ${results.length} runs`;
     })
     .join(', ');
 }
