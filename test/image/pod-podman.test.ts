@@ -148,6 +148,7 @@ async function enterNetwork(pid: number, directory: string, stack: AsyncDisposab
     kind: 'namespace',
     ports,
     wrap,
+    newPort: () => Promise.reject(new Error('Bug: nobody wants a port here')),
     get: (port, path) => get(join(directory, `${port}.sock`), path),
     probe: () => Promise.reject(new Error('Bug: nobody probes here')),
     crowd: () => Promise.reject(new Error('Bug: nobody crowds here')),

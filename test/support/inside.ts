@@ -1,7 +1,7 @@
 // The one process of a pod that is not a real program: it serves the target that Locust's users load, and lets the test
 // look into the pod's network through sockets in a folder, which cross the border of a network namespace.
 // Run as `node inside.ts JSON` (an InsidePlan). It must never speak to the exporter of its own accord.
-import { createServer } from 'node:http';
+import { createServer, get, type ServerResponse } from 'node:http';
 import { connect, createServer as createSocketServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 
@@ -19,6 +19,7 @@ const target = createServer((request, response) => {
 const control = createServer((request, response) => {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const port = Number(url.searchParams.get('port'));
+  if (url.pathname === '/get') return pass(port, url.searchParams.get('path') ?? '/', response);
   void answer(url.pathname, port).then((text) => response.end(text));
 });
 
@@ -36,6 +37,16 @@ async function answer(path: string, port: number): Promise<string> {
   if (path === '/probe') return probe(port);
   if (path === '/crowd') return String(await crowdIn(port));
   return 'unknown';
+}
+
+// For the ports that have no door, since the test chose them when the network was there already.
+function pass(port: number, path: string, response: ServerResponse): void {
+  const asked = get({ port, path, host: '127.0.0.1', agent: false }, (inner) => {
+    response.writeHead(inner.statusCode ?? 502);
+    inner.on('error', () => response.destroy());
+    inner.pipe(response);
+  });
+  asked.once('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(`${error}`)));
 }
 
 // A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (67 of them: recordings/locust-2.47.0, K).

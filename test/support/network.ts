@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import type { InsidePlan } from './inside.ts';
+import { closedPort } from './peer.ts';
 import { readTestVariable } from './programs.ts';
 
 /** The ports of a pod. In a namespace: the defaults of Locust, its exporter, Prometheus and node_exporter. */
@@ -25,7 +26,9 @@ export type Network = {
   readonly ports: Ports;
   /** The command that runs `command` in this network. */
   wrap(command: readonly string[]): readonly string[];
-  /** The status and body of a GET to one of the exporter's, Prometheus's or node_exporter's ports. */
+  /** A port of 127.0.0.1 that nobody listens on, another one at each call. */
+  newPort(): Promise<number>;
+  /** The status and body of a GET to a port of 127.0.0.1; where none answers: 502, or an error for one of `ports`. */
   get(port: number, path: string): Promise<Answer>;
   probe(port: number): Promise<'open' | 'refused' | 'unknown'>;
   /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
@@ -49,6 +52,9 @@ const DEFAULT_PORTS: Ports = {
   nodeExporter: 9100,
   target: 8000,
 };
+
+/** Below the ports that the kernel gives to clients (32768 and up). */
+const FIRST_NEW_PORT = 20_001;
 
 /** 30 s: a Node that starts beside three Locusts on two cores has needed 4 s. */
 const INSIDE_START_MS = 30_000;
@@ -83,12 +89,18 @@ export async function openNetwork(directory: string): Promise<Network> {
 
 function networkAround(anchor: Child, kind: Network['kind'], ports: Ports, directory: string): Network {
   const control = join(directory, 'control.sock');
+  const doors = new Set([ports.exporter, ports.prometheus, ports.nodeExporter]);
+  let newestPort = FIRST_NEW_PORT;
   return {
     kind,
     ports,
+    newPort: async () => (kind === 'namespace' ? newestPort++ : closedPort()),
     wrap: (command) =>
       kind === 'namespace' ? dieWithTest(['nsenter', `--net=/proc/${anchor.pid}/ns/net`, ...command]) : command,
-    get: (port, path) => get(join(directory, `${port}.sock`), path),
+    get: (port, path) =>
+      doors.has(port)
+        ? get(join(directory, `${port}.sock`), path)
+        : get(control, `/get?port=${port}&path=${encodeURIComponent(path)}`),
     async probe(port) {
       const { body } = await get(control, `/probe?port=${port}`);
       return body === 'open' || body === 'refused' ? body : 'unknown';

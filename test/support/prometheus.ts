@@ -9,6 +9,8 @@ export type Prometheus = {
   readonly child: Child;
   /** Every raw sample of the series that a selector matches, oldest first; the last hour, stale series included. */
   readSeries(selector: string): Promise<readonly Series[]>;
+  /** What an instant query answers now: one value for each series; empty where they are stale or missing. */
+  query(expression: string): Promise<readonly number[]>;
 };
 
 /** One series as stored. */
@@ -26,6 +28,19 @@ export type PrometheusStart = {
   readonly targetPort: number;
 };
 
+/** How one Prometheus of several in a network is started. */
+export type PrometheusProcess = {
+  /** The text of its configuration. */
+  readonly config: string;
+  /** Default: the one of the network. */
+  readonly port?: number;
+  /** Of its storage, in the directory; default `prometheus`. */
+  readonly folder?: string;
+  /** With `--enable-feature=agent` or `--agent` in `args`, which has another storage. */
+  readonly isAgent?: boolean;
+  readonly args?: readonly string[];
+};
+
 /** 60 s: an empty Prometheus 2.42 is ready within 1 s on an idle machine. */
 const READY_MS = 60_000;
 
@@ -40,23 +55,36 @@ export async function startPrometheus(start: PrometheusStart): Promise<Prometheu
       - targets: ["127.0.0.1:${start.targetPort}"]
 `;
   const child = await runPrometheus({ ...start, config });
-  return { child, readSeries: (selector) => readSeries(network, selector) };
+  return prometheusAt(child, network, network.ports.prometheus);
+}
+
+/** What a running Prometheus on that port answers. */
+export function prometheusAt(child: Child, network: Network, port: number): Prometheus {
+  return {
+    child,
+    readSeries: (selector) => readSeries(network, port, selector),
+    query: async (expression) => {
+      const { result } = await ask<{ readonly value: readonly [number, string] }>(network, port, expression);
+      return result.map(({ value }) => Number(value[1]));
+    },
+  };
 }
 
 /** Starts a Prometheus with the text of its configuration, and waits until it is ready. */
 export async function runPrometheus(
-  start: Pick<PrometheusStart, 'network' | 'command' | 'directory'> & { readonly config: string },
+  start: Pick<PrometheusStart, 'network' | 'command' | 'directory'> & PrometheusProcess,
 ): Promise<Child> {
-  const { network, directory } = start;
-  const config = join(directory, 'prometheus.yml');
+  const { network, directory, port = network.ports.prometheus, folder = 'prometheus', isAgent = false } = start;
+  const config = join(directory, `${folder}.yml`);
   writeFileSync(config, start.config);
   const child = startChild({
     name: 'Prometheus',
     command: network.wrap([
       ...start.command,
       `--config.file=${config}`,
-      `--storage.tsdb.path=${join(directory, 'prometheus')}`,
-      `--web.listen-address=127.0.0.1:${network.ports.prometheus}`,
+      `--storage.${isAgent ? 'agent' : 'tsdb'}.path=${join(directory, folder)}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      ...(start.args ?? []),
     ]),
     env: baseEnv(directory),
     cwd: directory,
@@ -72,13 +100,21 @@ export async function runPrometheus(
 
 type ApiSeries = { readonly metric: Record<string, string>; readonly values: readonly [number, string][] };
 
-async function readSeries(network: Network, selector: string): Promise<readonly Series[]> {
-  const query = encodeURIComponent(`${selector}[1h]`);
-  const { status, body } = await network.get(network.ports.prometheus, `/api/v1/query?query=${query}`);
-  if (status !== 200) throw new Error(`Cannot query Prometheus for ${selector}: it answered ${status} ${body}`);
-  const answer: { readonly data: { readonly result: readonly ApiSeries[] } } = JSON.parse(body);
-  return answer.data.result.map(({ metric, values }) => ({
+async function readSeries(network: Network, port: number, selector: string): Promise<readonly Series[]> {
+  const { result } = await ask<ApiSeries>(network, port, `${selector}[1h]`);
+  return result.map(({ metric, values }) => ({
     labels: metric,
     samples: values.map(([atSeconds, value]) => ({ atSeconds, value: Number(value) })),
   }));
+}
+
+async function ask<Result>(
+  network: Network,
+  port: number,
+  expression: string,
+): Promise<{ readonly result: readonly Result[] }> {
+  const { status, body } = await network.get(port, `/api/v1/query?query=${encodeURIComponent(expression)}`);
+  if (status !== 200) throw new Error(`Cannot query Prometheus for ${expression}: it answered ${status} ${body}`);
+  const answer: { readonly data: { readonly result: readonly Result[] } } = JSON.parse(body);
+  return answer.data;
 }

@@ -1,11 +1,13 @@
+// `npm run measure -- --front` measures what is in final-numbers.ts.
 // Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long after the last
 // scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a table and asserts nothing;
-// it fails only when a run itself does. Goals: median below 1 s, 10 of 10.
+// it fails only when a run itself does. Goals: median below 1 s, 10 of 10. With `-- --front`: the tables of final-numbers.ts instead.
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import { type ReportFields, readLast, TOTAL } from '../support/proof.ts';
 import { until } from '../support/until.ts';
+import { measureFinalNumbers } from './final-numbers.ts';
 import { findMedian } from './measure/median.ts';
 
 type Measured = {
@@ -27,11 +29,15 @@ const RUN_MS = START_MS + 60_000;
 const NEEDED: readonly Needed[] = ['locust', 'prometheus'];
 
 const programs = findPrograms();
-const missing = listMissing(programs, NEEDED);
-if (missing.length > 0) {
-  process.stderr.write(`Cannot measure the hand-over: real programs are missing; install ${missing.join('; ')}\n`);
-  process.exitCode = 1;
-} else {
+
+if (process.argv.includes('--front')) await measureFinalNumbers();
+else await measureHandOver();
+
+async function measureHandOver(): Promise<void> {
+  const missing = listMissing(programs, NEEDED);
+  if (missing.length > 0) {
+    throw new Error(`Cannot measure the hand-over: real programs are missing; install ${missing.join('; ')}`);
+  }
   // The real exporter where there is one: it is last in the list.
   const exporter = programs.exporters.at(-1);
   if (exporter === undefined) throw new Error('Bug: no exporter at all');

@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PYTHON_CLIENT } from '../support/front-programs.ts';
 import {
   COMPLETE_MARKER,
   cachePath,
@@ -20,9 +21,14 @@ const PYTHONS = ['python3', 'python3.11', 'python3.12', 'python3.13', 'python3.1
 
 const SUITABLE = 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))';
 
+const SUPPORT = join(import.meta.dirname, '../support');
+
 const python = PYTHONS.find(isSuitable);
 
 once(`Locust ${locustVersion()}`, locustEnvironmentPath(), installLocust);
+once(PYTHON_CLIENT.name, cachePath(PYTHON_CLIENT.folder), (path) =>
+  installPackages(path, ['--require-hashes', '--requirement', join(SUPPORT, 'requirements-client.txt')]),
+);
 for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
 }
@@ -61,7 +67,7 @@ function installTarget(path: string, source: Exclude<Source, { kind: 'debian' }>
     run(go, ['install', '-trimpath', source.module], { GOBIN: join(path, 'bin'), CGO_ENABLED: '0', GOFLAGS: '' });
     return null;
   }
-  const requirements = join(import.meta.dirname, '../support', source.requirements);
+  const requirements = join(SUPPORT, source.requirements);
   const problem = installPackages(path, [
     '--require-hashes',
     '--requirement',

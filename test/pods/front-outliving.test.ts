@@ -1,0 +1,82 @@
+// Sources that outlive main behind a front: after the end each scrape is read from them, so that what reached them last is stored,
+// whenever it came. Real node_exporter with a textfile, and statsd_exporter; main is the job with the official client library.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { Child } from '../support/child.ts';
+import { jobCommand, readResult, WORKED, waitForPort } from '../support/front-jobs.ts';
+import {
+  type FrontPod,
+  readLast,
+  readReport,
+  scrapeConfig,
+  terminateAfter,
+  waitForDown,
+  waitForScrapes,
+  withFrontPod,
+} from '../support/front-pod.ts';
+import { frontProgram, gateFront } from '../support/front-programs.ts';
+import { assertRuns } from '../support/proof.ts';
+
+const PROGRAMS = ['prometheus', 'nodeExporter', 'statsdExporter', 'python'] as const;
+const skip = gateFront('test/pods/front-outliving.test.ts', PROGRAMS);
+
+/** A source that is there before the job, and the job's variables that make it report to that source. */
+type Outliving = { readonly source: Child; readonly env: Readonly<Record<string, string>> };
+
+async function proveFinal(open: (pod: FrontPod, port: number) => Promise<Outliving>): Promise<void> {
+  await withFrontPod(async (pod) => {
+    const sourcePort = await pod.network.newPort();
+    const { source, env } = await open(pod, sourcePort);
+    await waitForPort(pod, sourcePort);
+    const front = await pod.startFront({
+      source: `http://127.0.0.1:${sourcePort}/metrics`,
+      port: await pod.network.newPort(),
+    });
+    const instance = `127.0.0.1:${front.port}`;
+    const prometheus = await pod.startPrometheus({ config: scrapeConfig('2s', [instance]) });
+    await waitForScrapes(prometheus, 1);
+    const job = pod.start('the job', jobCommand('python'), { JOB_MS: '5000', ...env });
+    await terminateAfter(job, front.child);
+    const { final } = await readResult(job);
+    const report = await readReport(front);
+    assert.equal(report.outcome, 'scraped');
+    assert.deepEqual(report.targets, [], 'nobody is asked to quit');
+    await waitForDown(prometheus, instance);
+    assert.equal(await readLast(prometheus, WORKED), final);
+    assert.equal(await readLast(prometheus, 'lastscrape_main_ended'), 1, 'the last scrape was after the end');
+    assert.equal(await readLast(prometheus, 'lastscrape_source_up'), 1, 'and it was live');
+    assertRuns(source);
+  });
+}
+
+describe('a source outlives main', { concurrency: 2, skip }, () => {
+  it("node_exporter's textfile collector has the final number stored", { timeout: 200_000 }, () =>
+    proveFinal(async (pod, port) => {
+      const folder = join(pod.directory, 'textfiles');
+      mkdirSync(folder);
+      const source = pod.start('node_exporter', [
+        frontProgram('nodeExporter'),
+        '--collector.disable-defaults',
+        '--collector.textfile',
+        `--collector.textfile.directory=${folder}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ]);
+      return { source, env: { JOB_TEXTFILE: join(folder, 'job.prom') } };
+    }),
+  );
+
+  it('statsd_exporter has the final number stored', { timeout: 200_000 }, () =>
+    proveFinal(async (pod, port) => {
+      const statsdPort = await pod.network.newPort();
+      const source = pod.start('statsd_exporter', [
+        frontProgram('statsdExporter'),
+        `--web.listen-address=127.0.0.1:${port}`,
+        `--statsd.listen-udp=127.0.0.1:${statsdPort}`,
+        '--statsd.listen-tcp=',
+      ]);
+      return { source, env: { JOB_STATSD_PORT: `${statsdPort}` } };
+    }),
+  );
+});

@@ -1,0 +1,73 @@
+// Every scraper of a front holds the final number, whoever it is: replicas behind one address, Prometheus at different intervals, in
+// agent mode, of version 3, and the OpenTelemetry Collector. The job has a snapshot made of its last number, so that it is exact.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { withFrontPod } from '../support/front-pod.ts';
+import { gateFront } from '../support/front-programs.ts';
+import { type OpenScrapers, openAgent, openCollector, openPrometheus, playFinals } from '../support/front-scrapers.ts';
+
+const skip = gateFront('test/pods/front-scrapers.test.ts', ['prometheus', 'prometheus3', 'collector', 'python']);
+
+/** Jobs of each scenario, side by side. */
+const JOBS_COUNT = 3;
+
+/** Twice the longest interval here: every scraper knows the job. */
+const WORK_MS = 6000;
+
+/** Two cores carry the scrapers of three scenarios. */
+const CONCURRENCY = 3;
+
+async function proveFinals(open: OpenScrapers): Promise<void> {
+  await withFrontPod(async (pod) => {
+    for (const result of await playFinals(pod, open, JOBS_COUNT, WORK_MS)) {
+      const { final, stored, report } = result;
+      for (const [name, value] of Object.entries(stored))
+        assert.equal(value, final, `${name}: ${JSON.stringify(result)}`);
+      assert.equal(report.outcome, 'scraped');
+      assert.equal(report.scrapesWanted, Object.keys(stored).length, 'one scrape by each');
+    }
+  });
+}
+
+describe('the final number is with every scraper', { concurrency: CONCURRENCY, skip }, () => {
+  it('two replicas behind one address, of the same interval', { timeout: 200_000 }, () =>
+    proveFinals(async (pod, ports) => [
+      await openPrometheus(pod, ports, { name: 'a', interval: '2s' }),
+      await openPrometheus(pod, ports, { name: 'b', interval: '2s' }),
+    ]),
+  );
+
+  it('two Prometheus at different intervals, from two addresses', { timeout: 200_000 }, () =>
+    proveFinals(async (pod, ports) => {
+      const address = '10.9.8.7';
+      const isNamespace = pod.network.kind === 'namespace';
+      if (isNamespace)
+        await pod.start('ip', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']).waitForExit(10_000);
+      return [
+        await openPrometheus(pod, ports, { name: 'fast', interval: '1s' }),
+        await openPrometheus(pod, ports, { name: 'slow', interval: '3s', ...(isNamespace ? { address } : {}) }),
+      ];
+    }),
+  );
+
+  it('a Prometheus in agent mode, which sends on what it scraped', { timeout: 200_000 }, () =>
+    proveFinals(async (pod, ports) => [await openAgent(pod, ports, '2s')]),
+  );
+
+  it('the OpenTelemetry Collector', { timeout: 200_000 }, () =>
+    proveFinals(async (pod, ports) => [await openCollector(pod, ports, '2s')]),
+  );
+
+  // Version 3 refuses an answer whose Content-Type it does not know; one that is asked for protobuf may answer in text.
+  it('Prometheus 3, by its defaults and with protobuf first', { timeout: 200_000 }, () =>
+    proveFinals(async (pod, ports) => [
+      await openPrometheus(pod, ports, { name: 'defaults', interval: '2s', program: 'prometheus3' }),
+      await openPrometheus(pod, ports, {
+        name: 'protobuf',
+        interval: '2s',
+        program: 'prometheus3',
+        settings: '    scrape_protocols: [PrometheusProto, OpenMetricsText1.0.0, PrometheusText0.0.4]\n',
+      }),
+    ]),
+  );
+});

@@ -1,0 +1,163 @@
+// Jobs that end with their numbers, in every way in which those can reach Prometheus, side by side in one network.
+// The counter of a job is the milliseconds that it worked, so that what is stored says how long before the end it was shown.
+import { join } from 'node:path';
+import type { Child } from './child.ts';
+import {
+  END_MS,
+  type Front,
+  type FrontPod,
+  readLast,
+  readReport,
+  START_MS,
+  scrapeConfig,
+  terminateAfter,
+  waitForDown,
+  waitForScrapes,
+} from './front-pod.ts';
+import { type FrontProgram, frontProgram } from './front-programs.ts';
+import type { Prometheus } from './prometheus.ts';
+import type { ReportFields } from './proof.ts';
+import { until } from './until.ts';
+
+/** What serves the numbers: the job itself, or a Pushgateway in its pod that a shell script pushes to. */
+export type JobProgram = 'python' | 'node' | 'shell';
+
+/** How the last number is brought to Prometheus: not at all, by the front alone, by the front and one line in the job. */
+export type JobWay = 'nothing' | 'front' | 'snapshot' | 'textfile' | 'pushgateway';
+
+export type JobCase = { readonly program: JobProgram; readonly way: JobWay };
+
+/** Every way of every program. */
+export const JOB_CASES: readonly JobCase[] = [
+  { program: 'python', way: 'nothing' },
+  { program: 'node', way: 'nothing' },
+  { program: 'shell', way: 'nothing' },
+  { program: 'python', way: 'front' },
+  { program: 'node', way: 'front' },
+  { program: 'python', way: 'snapshot' },
+  { program: 'node', way: 'snapshot' },
+  { program: 'python', way: 'textfile' },
+  { program: 'shell', way: 'pushgateway' },
+];
+
+/** What they want on the machine. */
+export const JOB_PROGRAMS: readonly FrontProgram[] = ['prometheus', 'python', 'pushgateway', 'curl'];
+
+/** The counter of every job. */
+export const WORKED = 'job_worked_milliseconds_total';
+
+export type JobResult = JobCase & {
+  /** What the counter was at the end. */
+  readonly final: number;
+  /** What it was when each read of the job's page began, in that order; empty for a shell job. */
+  readonly reads: readonly number[];
+  /** The newest sample in Prometheus; undefined: none. */
+  readonly stored: number | undefined;
+  /** How many are stored. */
+  readonly samplesCount: number;
+  /** Of lastscrape; null without it. */
+  readonly report: ReportFields | null;
+};
+
+/** A job in a pod of its own: everything is there but the job. */
+type Ready = JobCase & {
+  readonly instance: string;
+  readonly front: Front | null;
+  readonly pushgateway: Child | null;
+  readonly begin: (workMs: number) => Child;
+};
+
+/**
+ * Plays each case `eachCount` times, all at once, before one Prometheus that scrapes at `intervalMs`. A job works 2.5 to 4
+ * intervals, each another time, so that their ends fall anywhere between two scrapes.
+ */
+export async function playJobs(
+  pod: FrontPod,
+  cases: readonly JobCase[],
+  eachCount: number,
+  intervalMs: number,
+): Promise<readonly JobResult[]> {
+  const wanted = Array.from({ length: eachCount }, () => cases).flat();
+  const ready = await Promise.all(wanted.map((jobCase) => prepare(pod, jobCase)));
+  const targets = ready.map(({ instance }) => instance);
+  const prometheus = await pod.startPrometheus({ config: scrapeConfig(`${intervalMs}ms`, targets) });
+  await waitForScrapes(prometheus, targets.length);
+  // One after the other: a dozen that start at once would keep the machine from all else.
+  let turn: Promise<unknown> = Promise.resolve();
+  const runs = ready.map((jobPod, index) => {
+    const workMs = Math.round(intervalMs * (2.5 + (1.5 * index) / ready.length));
+    const started = turn.then(async () => {
+      const job = jobPod.begin(workMs);
+      await job.waitForLine(/^started$/, START_MS);
+      return job;
+    });
+    turn = started;
+    return started.then((job) => playEnd(jobPod, job, prometheus));
+  });
+  return Promise.all(runs);
+}
+
+async function playEnd(jobPod: Ready, job: Child, prometheus: Prometheus): Promise<JobResult> {
+  const { program, way, instance, front, pushgateway } = jobPod;
+  // A native sidecar without anything behind it gets its SIGTERM then, and ends at once.
+  const last = front?.child ?? pushgateway;
+  if (last !== null) await terminateAfter(job, last);
+  const { final, reads } = await readResult(job);
+  const report = front === null ? null : await readReport(front);
+  await waitForDown(prometheus, instance);
+  const selector = `${WORKED}{instance="${instance}"}`;
+  const [series] = await prometheus.readSeries(selector);
+  const stored = await readLast(prometheus, selector);
+  return { program, way, final, reads, stored, samplesCount: series?.samples.length ?? 0, report };
+}
+
+async function prepare(pod: FrontPod, { program, way }: JobCase): Promise<Ready> {
+  const { network } = pod;
+  const sourcePort = await network.newPort();
+  const frontPort = await network.newPort();
+  const textfile = join(pod.directory, `job-${sourcePort}.prom`);
+  const pushgateway =
+    program === 'shell'
+      ? pod.start(`Pushgateway at ${sourcePort}`, [
+          frontProgram('pushgateway'),
+          `--web.listen-address=127.0.0.1:${sourcePort}`,
+        ])
+      : null;
+  if (pushgateway !== null) await waitForPort(pod, sourcePort);
+  const source = way === 'textfile' ? `file://${textfile}` : `http://127.0.0.1:${sourcePort}/metrics`;
+  const front = way === 'nothing' ? null : await pod.startFront({ source, port: frontPort });
+  const env = {
+    ...(way === 'textfile' ? { JOB_TEXTFILE: textfile } : { JOB_PORT: `${sourcePort}` }),
+    ...(way === 'snapshot' ? { JOB_SNAPSHOT_URL: `http://127.0.0.1:${frontPort}/-/snapshot` } : {}),
+    JOB_PUSH_URL: `http://127.0.0.1:${sourcePort}/metrics/job/shell`,
+  };
+  return {
+    program,
+    way,
+    instance: `127.0.0.1:${front?.port ?? sourcePort}`,
+    front,
+    pushgateway,
+    begin: (workMs) =>
+      pod.start(`the ${program} job (${way})`, jobCommand(program), { ...env, JOB_MS: String(workMs) }),
+  };
+}
+
+/** The command of a job. */
+export function jobCommand(program: JobProgram): readonly string[] {
+  const file = (name: string) => join(import.meta.dirname, '../pods/jobs', name);
+  if (program === 'python') return [frontProgram('python'), file('python_job.py')];
+  if (program === 'node') return [process.execPath, file('node-job.ts')];
+  return [file('shell-job.sh')];
+}
+
+/** What a job says in its last line, when it ended well. */
+export async function readResult(job: Child): Promise<{ readonly final: number; readonly reads: readonly number[] }> {
+  const exit = await job.waitForExit(END_MS);
+  if (exit.code !== 0) throw new Error(`Cannot use a job that failed; ${job.tail()}`);
+  return JSON.parse(job.lines.findLast(({ stream }) => stream === 'stdout')?.text ?? '');
+}
+
+/** Waits until a program listens. */
+export async function waitForPort({ network }: FrontPod, port: number): Promise<void> {
+  await until(`port ${port} open`, START_MS, async () => ((await network.probe(port)) === 'open' ? true : undefined));
+}

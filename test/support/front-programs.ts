@@ -1,0 +1,112 @@
+// Finds the programs of the front's tests: jobs that serve their own numbers, and those who scrape. Like programs.ts it installs
+// nothing: Debian, `node test/tools/install-programs.ts`, `install-cluster.ts` and `install-collector.ts` do.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
+import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable } from './programs.ts';
+
+/** prometheus_client of PyPI by requirements-client.txt, in a virtual environment of its own. */
+export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'prometheus-client-0.26.0' };
+
+/** The OpenTelemetry Collector of test/tools/install-collector.ts. */
+export const COLLECTOR = { name: 'OpenTelemetry Collector 0.164.0', version: 'v0.164.0', folder: 'otelcol-0.164.0' };
+
+const INSTALL = 'run "npm exec -- node test/tools';
+
+type Row = {
+  readonly find: () => string | undefined;
+  readonly howToInstall: string;
+  /** With its version, where it does not say that itself. */
+  readonly name?: string;
+};
+
+const ROWS = {
+  prometheus: {
+    find: () => findOnPath('prometheus'),
+    howToInstall: 'Prometheus 2.42: "apt-get install prometheus" on Debian',
+  },
+  nodeExporter: {
+    find: () => findOnPath('prometheus-node-exporter'),
+    howToInstall: 'node_exporter: "apt-get install prometheus-node-exporter" on Debian',
+  },
+  pushgateway: {
+    find: () => findOnPath('prometheus-pushgateway'),
+    howToInstall: 'Pushgateway: "apt-get install prometheus-pushgateway" on Debian',
+  },
+  curl: { find: () => findOnPath('curl'), howToInstall: 'curl: "apt-get install curl"' },
+  python: {
+    name: PYTHON_CLIENT.name,
+    find: () => findInstalled(PYTHON_CLIENT.folder, 'bin/python'),
+    howToInstall: `prometheus_client: ${INSTALL}/install-programs.ts" (needs Python with venv)`,
+  },
+  statsdExporter: {
+    name: 'statsd_exporter 0.31.0',
+    find: () => findInstalled('statsd_exporter-0.31.0', 'bin/statsd_exporter'),
+    howToInstall: `statsd_exporter: ${INSTALL}/install-programs.ts" (needs Go 1.26)`,
+  },
+  prometheus3: {
+    name: `Prometheus 3 (${CLUSTER_PROMETHEUS_VERSION})`,
+    find: () => (existsSync(CLUSTER_PROMETHEUS_PATH) ? CLUSTER_PROMETHEUS_PATH : undefined),
+    howToInstall: `Prometheus 3: ${INSTALL}/install-cluster.ts" (needs Go 1.26)`,
+  },
+  collector: {
+    name: COLLECTOR.name,
+    find: () => findInstalled(COLLECTOR.folder, 'bin/otelcol'),
+    howToInstall: `the OpenTelemetry Collector: ${INSTALL}/install-collector.ts" (needs Go 1.26)`,
+  },
+} as const satisfies Readonly<Record<string, Row>>;
+
+/** A program by the name of its row. */
+export type FrontProgram = keyof typeof ROWS;
+
+/** The command of lastscrape: the sources, or what LASTSCRAPE_TEST_BINARY names. */
+export const LASTSCRAPE: readonly string[] = findPrograms().watcher;
+
+/** The path of a program. @throws where it is missing: the tests that want it were to be skipped. */
+export function frontProgram(name: FrontProgram): string {
+  const path = ROWS[name].find();
+  if (path === undefined) throw new Error(`Bug: ${name} is used although it is missing`);
+  return path;
+}
+
+/** What to install so that all of these run; empty where they are there. */
+export function listMissingFrontPrograms(needed: readonly FrontProgram[]): readonly string[] {
+  return needed.filter((name) => ROWS[name].find() === undefined).map((name) => ROWS[name].howToInstall);
+}
+
+/** One phrase for each program, with its version. */
+export function describeFrontPrograms(needed: readonly FrontProgram[]): readonly string[] {
+  return [...needed.map(describeProgram), `lastscrape: ${LASTSCRAPE.at(-1)}`];
+}
+
+/**
+ * Why the tests that want these programs are to be skipped; `false` when all are there. It says so on stderr, and which versions run.
+ *
+ * @throws with CI=true when one is missing: there a skip would look like a pass.
+ */
+export function gateFront(file: string, needed: readonly FrontProgram[]): string | false {
+  const missing = listMissingFrontPrograms(needed);
+  if (missing.length > 0) {
+    const message = `Cannot run ${file}: real programs are missing; install ${missing.join('; ')}`;
+    if (readTestVariable('CI') === 'true') throw new Error(message);
+    process.stderr.write(`SKIPPED ${message}\n`);
+    return message;
+  }
+  process.stderr.write(`${file} runs with ${describeFrontPrograms(needed).join(', ')}\n`);
+  return false;
+}
+
+function findInstalled(folder: string, file: string): string | undefined {
+  const path = cachePath(folder);
+  return existsSync(join(path, COMPLETE_MARKER)) ? join(path, file) : undefined;
+}
+
+// The first line of what it says of itself on stdout, or on stderr as older ones do, up to what says how it was built; "prometheus, version 2.42.0+ds (branch: …".
+function describeProgram(name: FrontProgram): string {
+  const row: Row = ROWS[name];
+  if (row.name !== undefined) return row.name;
+  const { stdout, stderr } = spawnSync(frontProgram(name), ['--version'], { encoding: 'utf8' });
+  const text = stdout === '' ? stderr : stdout;
+  return (text.split('\n', 1)[0] ?? '').replace(/ \(.*/, '').replace(', version', '');
+}
