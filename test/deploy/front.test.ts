@@ -118,7 +118,8 @@ test('promtool reads the scrape config and the rules, which go by families that 
 });
 
 test('docs/front.md has every family of lastscrape', () => {
-  const [, table = ''] = /<!-- own families -->\n([\s\S]*?)<!-- \/own families -->/.exec(readFile('docs/front.md')) ?? [];
+  const [, table = ''] =
+    /<!-- own families -->\n([\s\S]*?)<!-- \/own families -->/.exec(readFile('docs/front.md')) ?? [];
   const names = [...table.matchAll(/^\| `(\w+)/gm)].map(([, name]) => name);
   assert.deepEqual(names, OWN_FAMILIES);
 });
