@@ -1,4 +1,4 @@
-// The demo as it is seen: in a pipe and in terminals of several widths, all at once, since each takes 16 s.
+// The demos as they are seen: in a pipe and in terminals of several widths, all at once, since one takes 11 to 16 s.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -21,8 +21,8 @@ const skip = gateProgram(FILE, 'script', 'bsdutils');
 type Shown = { readonly code: number; readonly lines: readonly string[]; readonly hasColor: boolean };
 
 /** Runs it; `columns`: in a terminal that says it is that wide. */
-async function runDemo(columns?: number, env: Readonly<Record<string, string>> = {}): Promise<Shown> {
-  const demo = `${process.execPath} ${join(import.meta.dirname, 'demo.ts')}`;
+async function runDemo(columns?: number, env: Readonly<Record<string, string>> = {}, option = ''): Promise<Shown> {
+  const demo = `${process.execPath} ${join(import.meta.dirname, 'demo.ts')} ${option}`.trimEnd();
   const command =
     columns === undefined
       ? ['sh', '-c', demo]
@@ -37,7 +37,7 @@ async function runDemo(columns?: number, env: Readonly<Record<string, string>> =
 /** The lines of the timeline: seconds, pod, who, what. */
 function readTimeline(lines: readonly string[]): readonly { atSeconds: number; pod: string; what: string }[] {
   return lines.flatMap((line) => {
-    const [, seconds, pod = '', what = ''] = /^ *(\d+\.\d) s {2}(A\+B|A|B) +(.+)$/.exec(line) ?? [];
+    const [, seconds, pod = '', what = ''] = /^ *(\d+\.\d) s {2}(A\+B\+C|A\+B|A|B|C) +(.+)$/.exec(line) ?? [];
     return seconds === undefined ? [] : [{ atSeconds: Number(seconds), pod, what }];
   });
 }
@@ -95,4 +95,45 @@ describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
     );
     assert.ok(readTimeline(lines).length > 20);
   });
+});
+
+describe('the demo of a job with its own /metrics', { skip, concurrency: true, timeout: DEMO_MS }, () => {
+  test('in a pipe: one pod loses the end, one the last step, one nothing', async () => {
+    const { code, lines, hasColor } = await runDemo(undefined, {}, '--front');
+    assert.equal(code, 0, lines.join('\n'));
+    assert.equal(hasColor, false);
+    const timeline = readTimeline(lines);
+    const at = (pod: string, what: RegExp) => timeline.findIndex((line) => line.pod === pod && what.test(line.what));
+    for (const pod of ['B', 'C']) {
+      const order = [
+        at('A+B+C', /^job +starts/),
+        at(pod, /^job +has ended/),
+        at(pod, /^kubelet +sends SIGTERM/),
+        at(pod, /^Prometheus +scrape 3: stores/),
+        at(pod, /^lastscrape +exits with 0/),
+      ];
+      assert.ok(order[0] !== -1);
+      assert.deepEqual(
+        order,
+        order.toSorted((one, other) => one - other),
+        lines.join('\n'),
+      );
+    }
+    assert.ok(at('A', /^Prometheus +scrape 3: nothing answers any more/) > 0);
+    const row = (name: string) =>
+      lines.filter((line) => line.startsWith(`  ${name} `)).map((line) => line.trim().split(/ {2,}/).slice(1));
+    assert.match(row('files')[0]?.[2] ?? '', /^100 of 100$/);
+    assert.deepEqual(row('success'), [['no', 'no', 'yes']]);
+  });
+
+  for (const columns of [60, 80]) {
+    test(`in a terminal of ${columns} columns no line is longer than that`, async () => {
+      const { code, lines } = await runDemo(columns, {}, '--front');
+      assert.equal(code, 0, lines.join('\n'));
+      assert.deepEqual(
+        lines.filter((line) => line.length > columns),
+        [],
+      );
+    });
+  }
 });

@@ -1,5 +1,6 @@
 // Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer begins when all of it was
-// read and is whole, so that it never breaks off. The file system may hang: it is asked on a thread, one read at a time.
+// read and is readable, so that it never breaks off, and nothing but metrics is served. The file system may hang: it is asked on
+// a thread, one read at a time.
 
 import { constants } from 'node:fs';
 import { join } from 'node:path';
@@ -90,6 +91,10 @@ async function readAnswer(
     : await readFile(path, signal, sink);
   if (problem !== null) return problem;
   whole.end();
+  const end = await whole.body.ended;
+  // Whoever sets the variable could have any file of this container served: only metrics are, and no line is quoted.
+  if (end.kind === 'whole' && !end.isReadable)
+    return failed(`${path} cannot be served: ${end.why.replace(/:.*/s, '')}`);
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 

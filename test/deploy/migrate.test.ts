@@ -39,6 +39,8 @@ const SETTINGS: Readonly<Record<string, readonly string[]>> = {
     'riskified.com/main_sidecars',
   ],
   pkill: ['pkill NAME', 'pkill -INT NAME', 'pkill -f PATTERN'],
+  sleep: ['sleep 90', 'time.sleep(90)', '--linger', 'containerPort: 8000'],
+  pushgateway: ['PUSHGATEWAY_URL', 'honor_labels', 'push_time_seconds', 'DELETE'],
 };
 
 type Block = { readonly moment: string; readonly name: string; readonly text: string };
@@ -53,10 +55,12 @@ type Container = {
   readonly name: string;
   readonly image: string;
   readonly command?: readonly string[];
+  readonly restartPolicy?: string;
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 };
 type PodSpec = {
   readonly shareProcessNamespace?: boolean;
+  readonly terminationGracePeriodSeconds?: number;
   readonly serviceAccountName?: string;
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
@@ -83,7 +87,8 @@ function readSpec(name: string): PodSpec {
 }
 
 function readOwnEnv(name: string): Readonly<Record<string, string>> {
-  const { env = [] } = readSpec(name).containers.find((each) => each.name === 'lastscrape') ?? {};
+  const { containers, initContainers = [] } = readSpec(name);
+  const { env = [] } = [...containers, ...initContainers].find((each) => each.name === 'lastscrape') ?? {};
   return Object.fromEntries(env.map(({ name: variable, value }) => [variable, value ?? 'from-a-field']));
 }
 
@@ -172,9 +177,14 @@ describe('deploy/migrate/*.yaml', () => {
       const env = readOwnEnv(name);
       const result = readConfig(env, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
       assert.ok('config' in result, JSON.stringify(result));
-      const { conditions, targets, tombstonePath } = result.config;
+      const { conditions, targets, tombstonePath, limits } = result.config;
       const spec = readSpec(name);
-      assert.equal(spec.containers.at(-1)?.name, 'lastscrape');
+      const isNative = conditions.some(({ isSignal }) => isSignal);
+      const own = isNative ? spec.initContainers?.at(-1) : spec.containers.at(-1);
+      assert.equal(own?.name, 'lastscrape', 'the last of its list');
+      assert.equal(own?.restartPolicy, isNative ? 'Always' : undefined);
+      const { terminationGracePeriodSeconds: podSeconds = 30 } = spec;
+      assert.ok(limits.terminationGraceMs / 1_000 + 5 <= podSeconds, `${podSeconds} s`);
 
       const entries = [...conditions.map(({ text }) => text), ...targets.map((each) => each.name)];
       const isShared = entries.some((entry) => /^(process|signal):/.test(entry));

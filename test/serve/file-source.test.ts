@@ -247,3 +247,14 @@ test('a read is given up by its signal and leaves nothing open', async () => {
   for (let count = 0; count < 20; count++) await read(source);
   assert.ok(readdirSync('/proc/self/fd').length <= open);
 });
+
+test('a file that is no exposition is not served, and none of its text is told', async () => {
+  using folder = openFolder();
+  for (const text of ['root:x:0:0\n', 'a 1\npassword: xyz\n', '{"token": "xyz"}\n']) {
+    const path = folder.write('job.prom', text);
+    const { source } = openSource(path);
+    assert.equal(await read(source), `failed: ${path} cannot be served: neither a sample nor a comment`);
+    const all = openSource(`${folder.path}/`);
+    assert.equal(await read(all.source), `failed: ${folder.path}/ cannot be served: neither a sample nor a comment`);
+  }
+});

@@ -1,0 +1,235 @@
+// `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with it, and with it and one
+// line of code in the job. lastscrape and the jobs are processes of their own; Prometheus and the kubelet's part are played here.
+
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
+import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
+import { type Child, startChild } from './support/child.ts';
+
+// The job works for 6 s. Prometheus scrapes 1 s and 5 s after its start, and 3 s after its end.
+const SCRAPE_INTERVAL_MS = 4_000;
+const SCRAPE_OFFSET_MS = 1_000;
+const FILES_COUNT = 100;
+/** What the job prints before it waits to begin. */
+const SERVES = /^serves its own/;
+/** The kubelet sends SIGTERM to a native sidecar about a second after the pod's last regular container ended (Kubernetes 1.36.3). */
+const KUBELET_MS = 1_000;
+/** The whole takes 11 s or so; what takes longer than this is a failure. */
+const LIMIT_MS = 29_000;
+
+const PODS = ['A', 'B', 'C'] as const;
+type PodMark = (typeof PODS)[number];
+const ALL = 'A+B+C';
+
+/** What is of one pod; `lastscrape` null: there is none. */
+type Lane = {
+  readonly pod: PodMark;
+  readonly job: Child;
+  readonly lastscrape: Child | null;
+  readonly prometheus: Prometheus;
+};
+
+/** Runs the demo. Returns the exit code: 0 when each pod ended as it must. */
+export async function runFrontDemo(): Promise<number> {
+  const timeline = openTimeline({
+    write: (text) => process.stdout.write(text),
+    speakers: { job: 'green', kubelet: 'yellow', Prometheus: 'magenta', lastscrape: 'cyan', demo: 'dim' },
+    pods: [...PODS, ALL],
+    shownFields: SHOWN_FIELDS,
+    ...readTerminal(process.stdout, process.env['NO_COLOR']),
+  });
+  timeline.heading('lastscrape demo: the last numbers of a program that is gone');
+  timeline.text(`A backup job with its own /metrics copies ${FILES_COUNT} files and exits, in three pods:`);
+  timeline.text('  A  without lastscrape: Prometheus scrapes the job');
+  timeline.text('  B  with lastscrape: Prometheus scrapes that, and it reads the job every 250 ms');
+  timeline.text('  C  the same, and the job calls POST /-/snapshot before it exits');
+  timeline.text('\nReal: lastscrape and the jobs, processes of their own.');
+  timeline.text(`Stand-ins: the kubelet, and Prometheus (every ${SCRAPE_INTERVAL_MS / 1_000} s).\n`);
+
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-demo-'));
+  await using started = new AsyncDisposableStack();
+  started.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const deadline = AbortSignal.timeout(LIMIT_MS);
+  const ports = await findFreePorts(5);
+  const fronts: Readonly<Record<PodMark, number | null>> = { A: null, B: ports[3] ?? 0, C: ports[4] ?? 0 };
+
+  const sidecars = PODS.map((pod, index) => {
+    const front = fronts[pod];
+    if (front === null) return null;
+    return started.use(startLastscrape(timeline, pod, { front, source: ports[index] ?? 0, folder }));
+  });
+  await Promise.all(sidecars.map((sidecar) => sidecar?.waitForLine(/"main is running"/, LIMIT_MS)));
+
+  const jobs = PODS.map((pod, index) => {
+    const snapshotUrl = pod === 'C' ? `http://127.0.0.1:${fronts[pod]}/-/snapshot` : null;
+    return started.use(startJob(timeline, pod, ports[index] ?? 0, snapshotUrl));
+  });
+  await Promise.all(jobs.map((job) => job.waitForLine(SERVES, LIMIT_MS)));
+
+  const lanes = jobs.map((job, index): Lane => {
+    const pod = PODS[index] ?? 'A';
+    job.signal('SIGUSR2');
+    const prometheus: Prometheus = started.use(
+      openPrometheus({
+        url: `http://127.0.0.1:${fronts[pod] ?? ports[index]}/metrics`,
+        intervalMs: SCRAPE_INTERVAL_MS,
+        offsetMs: SCRAPE_OFFSET_MS,
+        onScrape: (result) => showScrape(timeline, lane, result),
+      }),
+    );
+    const lane = { pod, job, lastscrape: sidecars[index] ?? null, prometheus };
+    return lane;
+  });
+  timeline.say('job', `starts, and copies ${FILES_COUNT} files in 6 s`, undefined, ALL);
+  await Promise.all(lanes.map((lane) => endPod(timeline, lane, deadline)));
+  return reportOutcome(timeline, lanes) ? 0 : 1;
+}
+
+function startLastscrape(
+  timeline: Timeline,
+  pod: PodMark,
+  { front, source, folder }: { readonly front: number; readonly source: number; readonly folder: string },
+): Child {
+  const child = startChild({
+    name: `lastscrape of ${pod}`,
+    command: [process.execPath, join(import.meta.dirname, '../bin/lastscrape.ts')],
+    cwd: folder,
+    env: {
+      LASTSCRAPE_DONE_WHEN: 'sigterm',
+      LASTSCRAPE_METRICS_URL: `http://localhost:${source}/metrics`,
+      LASTSCRAPE_FRONT: `127.0.0.1:${front}`,
+      LASTSCRAPE_POLL: '250ms',
+      LASTSCRAPE_TERMINATION_LOG: join(folder, pod),
+    },
+  });
+  child.onLine(({ text }) => {
+    if (readLogEntry(text)?.msg !== 'report') timeline.log('lastscrape', text, pod);
+  });
+  return child;
+}
+
+function startJob(timeline: Timeline, pod: PodMark, port: number, snapshotUrl: string | null): Child {
+  const child = startChild({
+    name: `the job of ${pod}`,
+    command: [
+      process.execPath,
+      join(import.meta.dirname, 'stand-in/job-main.ts'),
+      String(port),
+      ...(snapshotUrl === null ? [] : [snapshotUrl]),
+    ],
+    cwd: import.meta.dirname,
+    env: {},
+  });
+  child.onLine(({ text }) => {
+    if (!SERVES.test(text)) timeline.say('job', text, undefined, pod);
+  });
+  return child;
+}
+
+function showScrape(timeline: Timeline, lane: Lane, { number, failure }: ScrapeResult): void {
+  const { pod, job } = lane;
+  if (failure !== undefined) {
+    const why = job.exit === undefined ? failure : 'nothing answers any more; the end is lost';
+    timeline.say('Prometheus', `scrape ${number}: ${why}`, 'red', pod);
+    return;
+  }
+  const { files, hasSucceeded } = readStored(lane);
+  timeline.say(
+    'Prometheus',
+    `scrape ${number}: stores ${files} files, success: ${hasSucceeded ? 'yes' : 'no'}`,
+    job.exit === undefined ? undefined : 'bold',
+    pod,
+  );
+}
+
+/** The pod's end: the job's, the kubelet's signal, lastscrape's; without lastscrape, the scrape that finds nothing. */
+async function endPod(
+  timeline: Timeline,
+  { pod, job, lastscrape, prometheus }: Lane,
+  deadline: AbortSignal,
+): Promise<void> {
+  await job.waitForExit(LIMIT_MS);
+  timeline.say('job', 'has ended, and its /metrics with it', 'bold', pod);
+  await delay(KUBELET_MS);
+  if (lastscrape === null) {
+    timeline.say('kubelet', 'the pod is over; the Job is complete', 'bold', pod);
+    while (prometheus.failedCount === 0) await delay(20, undefined, { signal: deadline });
+    return;
+  }
+  timeline.say('kubelet', 'sends SIGTERM to the native sidecar', undefined, pod);
+  lastscrape.signal('SIGTERM');
+  const { code, signal } = await lastscrape.waitForExit(LIMIT_MS);
+  await prometheus.close();
+  timeline.say('lastscrape', `exits with ${signal ?? code}; the Job is complete`, 'bold', pod);
+}
+
+function readStored({ prometheus }: Lane): { readonly files: number; readonly hasSucceeded: boolean } {
+  return {
+    files: prometheus.lastSample('backup_files_total')?.value ?? 0,
+    hasSucceeded: prometheus.lastSample('backup_success')?.value === 1,
+  };
+}
+
+function readReport({ lastscrape }: Lane): Readonly<Record<string, unknown>> {
+  const entry = readLogEntry(lastscrape?.lines.at(-1)?.text ?? '');
+  return entry?.msg === 'report' ? entry.fields : {};
+}
+
+function reportOutcome(timeline: Timeline, lanes: readonly Lane[]): boolean {
+  const stored = lanes.map(readStored);
+  const reports = lanes.map(readReport);
+  const [without, front, exact] = stored;
+  timeline.heading('The reports: the termination messages, shown by "kubectl describe pod"');
+  lanes.forEach(({ pod }, index) => {
+    const summary = reports[index]?.['summary'];
+    if (summary !== undefined) timeline.text(`  ${pod}  ${summary}`);
+  });
+
+  timeline.heading('The verdict');
+  const checks: [isRight: boolean, text: string][] = [
+    [
+      without !== undefined && without.files < FILES_COUNT && !without.hasSucceeded,
+      `A: ${FILES_COUNT - (without?.files ?? 0)} files and the success are lost`,
+    ],
+    [
+      front !== undefined && without !== undefined && front.files > without.files,
+      `B: lost after lastscrape's last read: ${FILES_COUNT - (front?.files ?? 0)} of the files, the success`,
+    ],
+    [exact?.files === FILES_COUNT && exact.hasSucceeded, 'C: nothing is lost'],
+    [reports[1]?.['outcome'] === 'scraped' && reports[2]?.['outcome'] === 'scraped', 'B, C: outcome "scraped"'],
+    [lanes.every(({ lastscrape }) => lastscrape === null || lastscrape.exit?.code === 0), 'B, C: exit code 0'],
+  ];
+  for (const [isRight, text] of checks)
+    timeline.text(`  ${isRight ? 'ok ' : 'NOT'}  ${text}`, isRight ? 'green' : 'red');
+
+  timeline.heading('What Prometheus has in the end');
+  const rows = [
+    ['', 'A: without', 'B: lastscrape', 'C: and one line'],
+    ['files', ...stored.map(({ files }) => `${files} of ${FILES_COUNT}`)],
+    ['success', ...stored.map(({ hasSucceeded }) => (hasSucceeded ? 'yes' : 'no'))],
+    [
+      'pod held after SIGTERM',
+      ...reports.map(({ heldSeconds }) => (typeof heldSeconds === 'number' ? `${heldSeconds.toFixed(1)} s` : '–')),
+    ],
+  ];
+  for (const [name = '', ...cells] of rows) {
+    timeline.text(`  ${name.padEnd(24)}${cells.map((cell) => cell.padEnd(15)).join('')}`.trimEnd());
+  }
+  return checks.every(([isRight]) => isRight);
+}
+
+/** Ports of 127.0.0.1 that nothing listens on, all different. */
+async function findFreePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}

@@ -1,0 +1,125 @@
+// deploy/job/front: what the pages show of it is in it, lastscrape accepts its variables, its container is that of the policy, and
+// Prometheus scrapes the port that it serves.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse, stringify } from 'yaml';
+import { readConfig } from '../../src/config.ts';
+import { KINDS } from '../../src/main.ts';
+import { formatOwnFamilies } from '../../src/wire/own-families.ts';
+import { CONTEXT } from '../support/condition-context.ts';
+import { findLastscrape, readGolden } from '../support/injected.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const FOLDER = 'deploy/job/front';
+const programs = findPrograms();
+
+function readFile(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1 };
+const OWN_FAMILIES = [...formatOwnFamilies({ version: '0', ...NOW }, new Set()).matchAll(/^# TYPE (\w+)/gm)].map(
+  ([, name = '']) => name,
+);
+
+const { spec } = parse(readFile(`${FOLDER}/job.yaml`)).spec.template;
+const container = spec.initContainers.at(-1);
+const env: Readonly<Record<string, string>> = Object.fromEntries(
+  container.env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+);
+
+function readConfigOf(variables: Readonly<Record<string, string>>) {
+  const result = readConfig(variables, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
+  assert.ok('config' in result, JSON.stringify(result));
+  return result.config;
+}
+
+/** The blocks of a page that are marked as a file's. */
+function readBlocks(page: string): readonly { readonly file: string; readonly text: string }[] {
+  return [...readFile(page).matchAll(/^<!-- of (deploy\/job\/front\/[\w.-]+)[^>]*-->\n```yaml\n([\s\S]*?)^```$/gm)].map(
+    ([, file = '', text = '']) => ({ file, text }),
+  );
+}
+
+test('the pages show of the files what is in them, word by word', () => {
+  const shown = ['README.md', 'docs/front.md'].flatMap(readBlocks);
+  for (const file of ['job.yaml', 'podmonitor.yaml', 'scrape-config.yaml', 'rules.yaml']) {
+    assert.ok(
+      shown.some((block) => block.file === `${FOLDER}/${file}`),
+      `no page shows ${file}`,
+    );
+  }
+  for (const { file, text } of shown) assert.ok(readFile(file).includes(text), `${file} has\n${text}`);
+});
+
+test('lastscrape accepts the variables: the signal is the end, every scraper is waited for, nothing is quit', () => {
+  const { conditions, front, limits, targets } = readConfigOf(env);
+  assert.deepEqual(
+    conditions.map(({ text }) => text),
+    ['sigterm'],
+  );
+  assert.equal(front?.host, null);
+  assert.equal(limits.scrapesWantedCount, 'auto');
+  assert.deepEqual(targets, []);
+  assert.equal(limits.terminationGraceMs / 1_000 + 5, spec.terminationGracePeriodSeconds);
+});
+
+test('the container is the last native sidecar, without a livenessProbe, and but for that the one of the policy', () => {
+  const { env: _env, image: _image, restartPolicy, ports, startupProbe, ...rest } = container;
+  assert.equal(restartPolicy, 'Always');
+  assert.equal(startupProbe.httpGet.path, '/-/ready');
+  const {
+    env: _policyEnv,
+    image,
+    imagePullPolicy,
+    restartPolicy: _restartPolicy,
+    restartPolicyRules,
+    ...expected
+  } = findLastscrape(readGolden('regular'));
+  assert.deepEqual(rest, expected);
+  assert.deepEqual(ports, [{ name: startupProbe.httpGet.port, containerPort: readConfigOf(env).front?.port }]);
+});
+
+test('the monitors scrape the port by its name', () => {
+  const [endpoint] = parse(readFile(`${FOLDER}/podmonitor.yaml`)).spec.podMetricsEndpoints;
+  const [config] = parse(readFile(`${FOLDER}/scrape-config.yaml`)).scrape_configs;
+  const [rule] = config.relabel_configs;
+  const [port] = container.ports;
+  assert.deepEqual([endpoint.port, rule.regex], [port.name, port.name]);
+  assert.deepEqual(rule.source_labels, ['__meta_kubernetes_pod_container_port_name']);
+  assert.deepEqual([endpoint.interval, endpoint.scrapeTimeout], [config.scrape_interval, config.scrape_timeout]);
+});
+
+test('promtool reads the scrape config and the rules, which go by families that there are', {
+  skip: gate(programs, 'test/deploy/front.test.ts', ['promtool']),
+}, () => {
+  const [promtool = ''] = programs.promtool ?? [];
+  execFileSync(promtool, ['check', 'rules', join(ROOT, FOLDER, 'rules.yaml')], { stdio: 'pipe' });
+  // Debian's Prometheus has no Kubernetes discovery.
+  const config = parse(readFile(`${FOLDER}/scrape-config.yaml`));
+  for (const each of config.scrape_configs) delete each.kubernetes_sd_configs;
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-front-'));
+  try {
+    const file = join(folder, 'prometheus.yml');
+    writeFileSync(file, stringify(config));
+    execFileSync(promtool, ['check', 'config', file], { stdio: 'pipe' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  const names = [...readFile(`${FOLDER}/rules.yaml`).matchAll(/\blastscrape_\w+/g)].map(([name]) => name);
+  assert.ok(names.length > 0);
+  for (const name of names) assert.ok(OWN_FAMILIES.includes(name), name);
+});
+
+test('docs/front.md has every family of lastscrape', () => {
+  const [, table = ''] =
+    /<!-- own families -->\n([\s\S]*?)<!-- \/own families -->/.exec(readFile('docs/front.md')) ?? [];
+  const names = [...table.matchAll(/^\| `(\w+)/gm)].map(([, name]) => name);
+  assert.deepEqual(names, OWN_FAMILIES);
+});
