@@ -129,10 +129,11 @@ function readTranscript(): { readonly log: Map<string, unknown>; readonly report
   return { log, report };
 }
 
-test('the log and the report that the README shows are those of a transcript', () => {
+test('the log and the report that the pages show are those of a transcript', () => {
   const { log, report } = readTranscript();
+  const pages = readme + readPage('docs/how-it-decides.md');
   const readSample = (marker: string) =>
-    new RegExp(`<!-- ${marker}: [^>]*-->\n\`\`\`json\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1]?.replaceAll('\n ', '') ??
+    new RegExp(`<!-- ${marker}: [^>]*-->\n\`\`\`json\n([\\s\\S]*?)\`\`\``).exec(pages)?.[1]?.replaceAll('\n ', '') ??
     '';
   assert.equal(readSample('report').trim(), JSON.stringify(report));
   const lines = readSample('log').trim().split('\n');
