@@ -134,7 +134,9 @@ function findScraper(scrapers: readonly Scraper[], scrape: ServedScrape): Scrape
   const alike = scrapers.filter((each) => each.address === address && each.agent === agent);
   const same = alike.find((each) => each.connection === connection);
   if (same !== undefined) return same;
-  const lateMs = (each: Scraper) => Math.abs(startedAtMs - each.lastAtMs - (findInterval(each) ?? 0));
+  // Replicas have one interval; where none is known yet, it is the one that was silent for longest.
+  const likelyMs = alike.map(findInterval).find((intervalMs) => intervalMs !== null) ?? Number.MAX_SAFE_INTEGER;
+  const lateMs = (each: Scraper) => Math.abs(startedAtMs - each.lastAtMs - (findInterval(each) ?? likelyMs));
   const ended = alike.filter((each) => !openConnections.includes(each.connection));
   return ended.toSorted((a, b) => lateMs(a) - lateMs(b))[0] ?? null;
 }

@@ -97,6 +97,16 @@ test('addScrape() takes a new connection for that scraper which is due', () => {
   assert.equal(reconnect(19_000)?.id, 1, 'somewhat early');
 });
 
+test('addScrape() guesses an interval that is not known yet by that of the others', () => {
+  const two = [scrapeBy('a', 0), scrapeBy('a', 4_000, { connection: 2, openConnections: [1] })];
+  const takes = (front: FrontFacts, atMs: number) =>
+    addScrape(front, scrapeBy('a', atMs, { connection: 9 })).front.scrapers.find(({ connection }) => connection === 9);
+  assert.equal(takes(addAll(two), 10_000)?.id, 1, 'nothing is known: the one that was silent for longest');
+  const third = scrapeBy('a', 10_000, { openConnections: [2] });
+  assert.equal(takes(addAll([...two, third]), 13_900)?.id, 2);
+  assert.equal(takes(addAll([...two, third]), 20_100)?.id, 1);
+});
+
 test('findInterval() is the median of the newest nine gaps, the longer one of two in the middle', () => {
   const findAfter = (...timesMs: readonly number[]) => {
     const [scraper] = addAll(timesMs.map((atMs) => scrapeBy('a', atMs))).scrapers;
