@@ -42,6 +42,10 @@ function addAll(scrapes: readonly ServedScrape[], seen: Partial<FrontObservation
 
 const listIds = ({ scrapers }: FrontFacts) => scrapers.map(({ id }) => id);
 
+test('NO_SCRAPERS knows of no snapshot', () => {
+  assert.deepEqual(NO_SCRAPERS.seen, { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 });
+});
+
 test('addScrape() tells scrapers apart by address, and by User-Agent', () => {
   const front = addAll([
     scrapeBy('a', 0),
@@ -115,6 +119,7 @@ test('findInterval() is the median of the newest nine gaps, the longer one of tw
   };
   assert.equal(findAfter(0), null);
   assert.equal(findAfter(0, 15_000), 15_000);
+  assert.equal(findAfter(0, 1), 1);
   assert.equal(findAfter(0, 15_000, 45_000), 30_000);
   assert.equal(findAfter(0, 15_000, 45_000, 60_000), 15_000);
   assert.equal(findAfter(0, 0, 0), null, 'two at the same moment show none');
