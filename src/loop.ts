@@ -175,14 +175,21 @@ function pause(
   front: LoopFront | null = null,
 ): Promise<void> {
   return new Promise((resolve) => {
+    const cancels: (() => void)[] = [];
+    const cancel = () => {
+      for (const each of cancels.splice(0)) each();
+    };
+    let isOver = false;
     const end = () => {
-      for (const cancel of cancels) cancel();
+      isOver = true;
+      cancel();
       resolve();
     };
-    const cancels: (() => void)[] = [];
     cancels.push(callAfter(clock, atMs - clock.nowMs(), end));
     cancels.push(...signals.map((signal) => onAbort(signal, end)));
     if (front !== null) cancels.push(front.onScrape(end));
+    // What has come already calls back at once, before there is anything to cancel.
+    if (isOver) cancel();
   });
 }
 

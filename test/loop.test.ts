@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Target } from '../src/act/target.ts';
+import type { MainView } from '../src/decide/answer.ts';
 import type { LogEntry } from '../src/decide/messages.ts';
-import type { ConditionObservation, ExporterObservation, Limits } from '../src/decide/model.ts';
+import type { ConditionObservation, ExporterObservation, FrontObservation, Limits } from '../src/decide/model.ts';
+import type { ServedScrape } from '../src/decide/scrapers.ts';
 import type { State, TargetReport } from '../src/decide/state.ts';
 import type { Answer, Probe } from '../src/decide/target.ts';
-import { type LoopParts, runLoop } from '../src/loop.ts';
+import { type LoopFront, type LoopParts, runLoop } from '../src/loop.ts';
 import type { Condition, ExporterReading } from '../src/observe/condition.ts';
 import { beginObservation, type Sources } from '../src/observe/observation.ts';
 import { DEFAULT_LIMITS } from './support/limits.ts';
@@ -21,12 +23,16 @@ const LIMITS: Limits = {
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
 const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
 
+/** A front with a snapshot, and no answer on its way. */
+const SEEN: FrontObservation = { hasSnapshot: true, answeredAtMs: null, inFlightCount: 0 };
+
 type Script = {
   readonly limits?: Partial<Limits>;
   readonly conditions?: readonly Condition[];
   readonly read?: Sources['readExporter'];
   readonly targets?: readonly Target[];
   readonly isDryRun?: boolean;
+  readonly front?: LoopFront;
 };
 
 function world(script: Script) {
@@ -38,11 +44,12 @@ function world(script: Script) {
   let terminatedAtMs: number | null = null;
   const conditions = script.conditions ?? [buildCondition('port', () => DONE)];
   const targets = script.targets ?? [];
-  const sources: Sources = { conditions, readExporter: script.read ?? null };
+  const observeFront = script.front === undefined ? {} : { observeFront: () => SEEN };
+  const sources: Sources = { conditions, readExporter: script.read ?? null, ...observeFront };
   const parts: LoopParts = {
     policy: {
       limits: { ...LIMITS, ...script.limits },
-      conditions: conditions.map(({ metricName }) => ({ isMetric: metricName !== null })),
+      conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
       targets: targets.map(({ name, request, force }) => ({
         name,
         request,
@@ -51,6 +58,7 @@ function world(script: Script) {
       })),
       quitTimeoutMs: 30_000,
       isDryRun: script.isDryRun ?? false,
+      hasFront: script.front !== undefined,
     },
     clock,
     signals: {
@@ -60,7 +68,7 @@ function world(script: Script) {
       first: first.signal,
       second: second.signal,
     },
-    front: null,
+    front: script.front ?? null,
     observe: (effect) => beginObservation(sources, clock, effect),
     targets,
     log: (entry) => log.push(entry),
@@ -392,4 +400,156 @@ test('runLoop() tells a signal that comes in the middle of an observation at onc
   assert.equal(loggedAtMs, 4_000);
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
   assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 4_000 + LIMITS.terminationGraceMs);
+});
+
+/** A front on which `scrape()` is one that was just handed over; `views` are those that it was told, without repetitions. */
+function buildFront(nowMs: () => number) {
+  const scrapes: ServedScrape[] = [];
+  const views: string[] = [];
+  let listeners: (() => void)[] = [];
+  const front: LoopFront = {
+    takeScrape: () => {
+      const scrape = scrapes.shift();
+      return scrape === undefined ? null : { scrape, front: SEEN };
+    },
+    onScrape: (callback) => {
+      listeners.push(callback);
+      if (scrapes.length > 0) callback();
+      return () => {
+        listeners = listeners.filter((each) => each !== callback);
+      };
+    },
+    tell: ({ main, endedAtMs }: MainView) => {
+      const view = endedAtMs === null ? main : `${main} at ${endedAtMs}`;
+      if (views.at(-1) !== view) views.push(view);
+    },
+  };
+  const scrape = (address = 'a') => {
+    scrapes.push({
+      startedAtMs: nowMs(),
+      atMs: nowMs(),
+      address,
+      agent: 'Prometheus',
+      connection: 1,
+      openConnections: [],
+      served: 'snapshot',
+      isByRefusal: true,
+      readAtMs: 0,
+    });
+    for (const listener of listeners) listener();
+  };
+  return { front, scrape, views, countListeners: () => listeners.length, countLeft: () => scrapes.length };
+}
+
+/** A main that ends at 5 s behind a front, with whatever else; it is observed every 500 ms from then on. */
+function frontWorld(script: Script = {}) {
+  const front = buildFront(() => watched.clock.nowMs());
+  const watched: ReturnType<typeof world> = world({
+    conditions: [buildCondition('port', () => (watched.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    read: async () => reading({ kind: 'refused' }),
+    ...script,
+    front: front.front,
+    limits: { scrapesWantedCount: 1, ...script.limits },
+  });
+  return { ...watched, ...front };
+}
+
+function readEnd({ phase }: State) {
+  assert.ok(phase.kind === 'quitting');
+  return [phase.outcome, phase.sinceMs, phase.scrapesSeenCount];
+}
+
+test('runLoop() tells the front of each change of what is known of main', async () => {
+  const { views, run, countListeners } = frontWorld();
+  assert.deepEqual(readEnd(await run()), ['expired', 15_000, 0]);
+  assert.deepEqual(views, ['living', 'ending', 'ended at 5000']);
+  assert.equal(countListeners(), 0, 'nobody listens any more');
+});
+
+test('runLoop() ends a pause for a scrape, and the hold with it', async () => {
+  const { clock, scrape, run, log, countListeners } = frontWorld();
+  clock.after(7_777, scrape);
+  assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 1]);
+  assert.ok(log.some(({ id }) => id === 'scraperFound'));
+  assert.equal(countListeners(), 0);
+  assert.equal(clock.timerCount, 0);
+});
+
+test('runLoop() goes on with its pause after a scrape that ends nothing', async () => {
+  const observedAtMs: number[] = [];
+  const { clock, scrape, run } = frontWorld({
+    limits: { scrapesWantedCount: 3 },
+    read: async () => {
+      observedAtMs.push(clock.nowMs());
+      return reading({ kind: 'refused' });
+    },
+  });
+  clock.after(1_300, scrape);
+  clock.after(1_700, scrape);
+  clock.after(7_300, scrape);
+  clock.after(8_100, scrape);
+  clock.after(8_200, scrape);
+  assert.deepEqual(readEnd(await run()), ['scraped', 7_300, 3], 'what was taken by refusal counts');
+  assert.deepEqual(observedAtMs.slice(0, 3), [0, 1_000, 2_000]);
+});
+
+test('runLoop() tells every scrape that came at the same moment', async () => {
+  const { clock, scrape, run, countLeft, countListeners } = frontWorld({ limits: { scrapesWantedCount: 2 } });
+  clock.after(7_777, () => {
+    scrape('a');
+    scrape('b');
+  });
+  assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 2]);
+  assert.deepEqual([countLeft(), countListeners()], [0, 0]);
+});
+
+test('runLoop() tells a scrape that came during an observation before what that showed', async () => {
+  const slow = frontWorld({
+    read: async () => {
+      if (slow.clock.nowMs() > 7_000) await new Promise<void>((resolve) => slow.clock.after(400, resolve));
+      return reading({ kind: 'refused' });
+    },
+  });
+  slow.clock.after(7_600, slow.scrape);
+  const [outcome, atMs, count] = readEnd(await slow.run());
+  assert.deepEqual([outcome, count], ['scraped', 1]);
+  assert.ok(Number(atMs) > 7_600 && Number(atMs) < 8_000, `by that very observation: ${atMs}`);
+  assert.equal(slow.countLeft(), 0);
+});
+
+test('runLoop() counts a scrape that comes just before the observation that ends the hold', async () => {
+  const last = frontWorld({
+    read: async () => {
+      // The TTL is over now.
+      if (last.clock.nowMs() === 15_000) last.scrape();
+      return reading({ kind: 'refused' });
+    },
+  });
+  assert.deepEqual(readEnd(await last.run()), ['scraped', 15_000, 1]);
+});
+
+test('runLoop() tells the front at once of a signal that is the end of main, in the middle of an observation', async () => {
+  const signal: Condition = {
+    text: 'sigterm',
+    metricName: null,
+    isSignal: true,
+    observe: async () => ({ kind: 'notObserved' }),
+  };
+  let viewsAtSignal: readonly string[] = [];
+  const hanging = frontWorld({
+    conditions: [signal],
+    limits: { terminationGraceMs: 5_000 },
+    read: (aborted) =>
+      new Promise((resolve) => {
+        if (hanging.clock.nowMs() >= 3_400) resolve(reading({ kind: 'refused' }));
+        else aborted.addEventListener('abort', () => resolve(reading({ kind: 'failed', why: '', mayCount: false })));
+      }),
+  });
+  hanging.clock.after(3_400, () => {
+    hanging.signal();
+    viewsAtSignal = [...hanging.views];
+  });
+  hanging.clock.after(6_000, hanging.scrape);
+  assert.deepEqual(readEnd(await hanging.run()), ['scraped', 6_000, 1]);
+  assert.equal(viewsAtSignal.at(-1), 'ended at 3400');
 });

@@ -28,7 +28,8 @@ export function viewMain({ facts, phase }: State): MainView {
     return { main: 'ended', wasAlive, endedAtMs: phase.mainEndedAtMs };
   }
   // Where a metric stays unreadable, the other conditions prove the end.
-  const isEnding = phase.kind === 'running' ? (phase.done ?? phase.others) !== null : wasAlive && phase.done !== null;
+  const isRunning = phase.kind === 'running';
+  const isEnding = (phase.done !== null && (isRunning || wasAlive)) || (isRunning && phase.others !== null);
   return { main: isEnding ? 'ending' : 'living', wasAlive, endedAtMs: null };
 }
 

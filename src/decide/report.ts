@@ -5,7 +5,7 @@ import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
 import { assertNever, type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
-import type { Phase, State, TargetReport } from './state.ts';
+import type { State, TargetReport } from './state.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
 export const REPORT_MAX_BYTES = 1_024;
@@ -104,7 +104,10 @@ export function buildReport(input: ReportInput): Report {
     exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
     version: input.version,
   };
-  const summary = [summarizeHold({ ...numbers, scrapersCame }, input), ...summarizeTargets(targets, input)].join('; ');
+  const summary = [
+    summarizeHold({ ...numbers, scrapersCame, mainEndedAtMs }, input),
+    ...summarizeTargets(targets, input),
+  ].join('; ');
   const hint = findHint(input, outcome);
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
 }
@@ -215,6 +218,7 @@ function summarizeHold(
     readonly scrapesSeen: number | null;
     readonly scrapesWanted: number;
     readonly scrapersCame: number | null;
+    readonly mainEndedAtMs: number | null;
     readonly heldSeconds: number | null;
   },
   { state: { facts, phase }, policy, exporterAt }: ReportInput,
@@ -229,7 +233,7 @@ function summarizeHold(
       : `${scrapersCame} of ${scrapesWanted} ${isAuto ? 'scrapers came' : 'wanted scrapes seen'}`;
   switch (outcome) {
     case 'scraped':
-      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, phase)}`;
+      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, report.mainEndedAtMs)}`;
     case 'exporterGone':
       if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
@@ -255,12 +259,11 @@ function summarizeHold(
 }
 
 /** What the last scrape got through the front; blank without one. */
-function describeServed({ last }: FrontFacts, phase: Phase): string {
-  const endedAtMs = phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
-  if (last === null || endedAtMs === null) return '';
+function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null): string {
+  if (last === null) return '';
   if (last.served === 'live') return ', live';
   if (last.served === 'joined') return ', live with what had vanished';
-  const beforeMs = endedAtMs - last.readAtMs;
+  const beforeMs = Number(mainEndedAtMs) - last.readAtMs;
   return `, from a snapshot ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'older' : 'younger'} than that end`;
 }
 

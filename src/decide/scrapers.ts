@@ -104,12 +104,12 @@ export function addScrape(
           gapsMs: addGap(known.gapsMs, startedAtMs - known.lastAtMs),
         };
   const others = front.scrapers.filter(({ id }) => id !== scraper.id);
-  const longestSilent = others.length < SCRAPERS_MAX_COUNT ? null : Math.min(...others.map(({ lastAtMs }) => lastAtMs));
-  const forgotten = longestSilent === null ? -1 : others.findIndex(({ lastAtMs }) => lastAtMs === longestSilent);
+  const bySilence = others.toSorted((a, b) => a.lastAtMs - b.lastAtMs);
+  const forgotten = others.length < SCRAPERS_MAX_COUNT ? undefined : bySilence[0];
   return {
     newcomer: known === null ? scraper : null,
     front: {
-      scrapers: [...others.filter((_, index) => index !== forgotten), scraper].toSorted((a, b) => a.id - b.id),
+      scrapers: [...others.filter((each) => each !== forgotten), scraper].toSorted((a, b) => a.id - b.id),
       taken: [...front.taken, { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
       scrapesCount: front.scrapesCount + 1,
       knownCount: front.knownCount + (known === null ? 1 : 0),
@@ -134,7 +134,9 @@ function findScraper(scrapers: readonly Scraper[], scrape: ServedScrape): Scrape
   const alike = scrapers.filter((each) => each.address === address && each.agent === agent);
   const same = alike.find((each) => each.connection === connection);
   if (same !== undefined) return same;
-  const lateMs = (each: Scraper) => Math.abs(startedAtMs - each.lastAtMs - (findInterval(each) ?? 0));
+  // Replicas have one interval; where none is known yet, it is the one that was silent for longest.
+  const likelyMs = alike.map(findInterval).find((intervalMs) => intervalMs !== null) ?? Number.MAX_SAFE_INTEGER;
+  const lateMs = (each: Scraper) => Math.abs(startedAtMs - each.lastAtMs - (findInterval(each) ?? likelyMs));
   const ended = alike.filter((each) => !openConnections.includes(each.connection));
   return ended.toSorted((a, b) => lateMs(a) - lateMs(b))[0] ?? null;
 }

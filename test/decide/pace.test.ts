@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
-import { findHoldEnd, findRunEnd, nextObserve } from '../../src/decide/pace.ts';
+import { findHoldEnd, findRunEnd, isPollDue, nextObserve } from '../../src/decide/pace.ts';
 import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
@@ -73,6 +73,21 @@ test('nextObserve() comes at the TTL, and once the hold could end when the wait 
   assert.equal(findNext(waiting, observe(29_700), limits), 30_000);
   assert.equal(findNext(waiting, observe(30_000), limits), 30_500, 'the TTL has decided');
   assert.equal(findNext(waiting, observe(38_800), limits), 39_000);
+});
+
+test('isPollDue() is not where a scrape has read within the last POLL, nor while a slow source has its pause', () => {
+  const ask = (nowMs: number, rest: Partial<Parameters<typeof isPollDue>[0]> = {}) =>
+    isPollDue({ nowMs, pollMs: 1_000, isPaced: true, newest: null, scrapedAtMs: 0, ...rest });
+  assert.equal(ask(999), false);
+  assert.equal(ask(1_000), true);
+  const newest = { beganAtMs: 2_000, endedAtMs: 4_000 };
+  assert.equal(ask(11_999, { newest }), false);
+  assert.equal(ask(12_000, { newest }), true);
+  assert.equal(ask(4_000, { newest, isPaced: false }), true, 'main has ended, or is about to');
+  assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_500 }), false);
+  const slow = { beganAtMs: 0, endedAtMs: 15_000 };
+  assert.equal(ask(44_999, { newest: slow }), false);
+  assert.equal(ask(45_000, { newest: slow }), true, '30 s at most');
 });
 
 test('findHoldEnd() is settled by then, however short the TTL', () => {

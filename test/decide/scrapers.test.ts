@@ -42,6 +42,10 @@ function addAll(scrapes: readonly ServedScrape[], seen: Partial<FrontObservation
 
 const listIds = ({ scrapers }: FrontFacts) => scrapers.map(({ id }) => id);
 
+test('NO_SCRAPERS knows of no snapshot', () => {
+  assert.deepEqual(NO_SCRAPERS.seen, { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 });
+});
+
 test('addScrape() tells scrapers apart by address, and by User-Agent', () => {
   const front = addAll([
     scrapeBy('a', 0),
@@ -97,6 +101,16 @@ test('addScrape() takes a new connection for that scraper which is due', () => {
   assert.equal(reconnect(19_000)?.id, 1, 'somewhat early');
 });
 
+test('addScrape() guesses an interval that is not known yet by that of the others', () => {
+  const two = [scrapeBy('a', 0), scrapeBy('a', 4_000, { connection: 2, openConnections: [1] })];
+  const takes = (front: FrontFacts, atMs: number) =>
+    addScrape(front, scrapeBy('a', atMs, { connection: 9 })).front.scrapers.find(({ connection }) => connection === 9);
+  assert.equal(takes(addAll(two), 10_000)?.id, 1, 'nothing is known: the one that was silent for longest');
+  const third = scrapeBy('a', 10_000, { openConnections: [2] });
+  assert.equal(takes(addAll([...two, third]), 13_900)?.id, 2);
+  assert.equal(takes(addAll([...two, third]), 20_100)?.id, 1);
+});
+
 test('findInterval() is the median of the newest nine gaps, the longer one of two in the middle', () => {
   const findAfter = (...timesMs: readonly number[]) => {
     const [scraper] = addAll(timesMs.map((atMs) => scrapeBy('a', atMs))).scrapers;
@@ -105,6 +119,7 @@ test('findInterval() is the median of the newest nine gaps, the longer one of tw
   };
   assert.equal(findAfter(0), null);
   assert.equal(findAfter(0, 15_000), 15_000);
+  assert.equal(findAfter(0, 1), 1);
   assert.equal(findAfter(0, 15_000, 45_000), 30_000);
   assert.equal(findAfter(0, 15_000, 45_000, 60_000), 15_000);
   assert.equal(findAfter(0, 0, 0), null, 'two at the same moment show none');
