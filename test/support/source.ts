@@ -60,7 +60,7 @@ export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n
     async stop() {
       const closed = once(server, 'close');
       server.close();
-      for (const socket of sockets) socket.resetAndDestroy();
+      for (const socket of sockets) socket.destroy();
       await closed;
     },
     async start() {
