@@ -94,7 +94,8 @@ async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decisio
   if (!isTold && signals.terminatedAtMs !== null) {
     return step(state, { kind: 'signalled', atMs: signals.terminatedAtMs }, policy);
   }
-  const scraped = front?.takeScrape() ?? null;
+  // However many scrape: an observation that is due is not kept waiting.
+  const scraped = clock.nowMs() < next.atMs ? (front?.takeScrape() ?? null) : null;
   if (scraped !== null) return step(state, { kind: 'scraped', ...scraped, planned: next }, policy);
   let now = state;
   const ongoing = parts.observe(next);

@@ -86,7 +86,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   try {
     await tombstone?.checkFolder();
     (await waitUnless(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
-    const exporter = openConfiguredExporter(config);
+    const exporter = openConfiguredExporter(config, front);
     const state = await watch(host, config, { exporter, front }, signals, {
       log: log.write,
       async beforeQuit() {
@@ -161,10 +161,10 @@ export function describeError(error: unknown): string {
  * seen is told of.
  */
 export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
-  const exporter = openConfiguredExporter(config);
   // A startupProbe asks it, and main starts when it is answered.
   const opened = await openConfiguredFront(host, config, () => {});
   const front = opened?.kind === 'open' ? opened.front : null;
+  const exporter = openConfiguredExporter(config, front);
   const state = await watch(host, config, { exporter, front }, signals, {
     log: () => {},
     beforeQuit: async () => {},
@@ -196,10 +196,12 @@ export async function close(
   );
 }
 
-/** The exporter that is read without a front: with one, that reads it. */
-function openConfiguredExporter(config: Config): Exporter | null {
-  const { isExporterRead, metricsUrl, front } = config;
-  return isExporterRead && front === null ? openExporter(metricsUrl, listMetricNames(config), VERSION) : null;
+/** The exporter that is read where no front reads it. */
+function openConfiguredExporter(config: Config, front: Front | null): Exporter | null {
+  const { isExporterRead, metricsUrl } = config;
+  // A file is for a front, which may be one that cannot listen.
+  const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
+  return isRead ? openExporter(metricsUrl, listMetricNames(config), VERSION) : null;
 }
 
 /** The front that is configured, loaded only where there is one; null: none is. */

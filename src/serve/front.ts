@@ -8,7 +8,7 @@ import type { FrontObservation } from '../decide/model.ts';
 import { isPollDue } from '../decide/pace.ts';
 import type { ServedKind, ServedScrape } from '../decide/scrapers.ts';
 import type { ExporterReading } from '../observe/condition.ts';
-import { NOT_READ } from '../observe/exporter.ts';
+import { NOT_READ, REFUSED as REFUSED_READING } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
 import type { Body } from './body.ts';
 import { openFileSource } from './file-source.ts';
@@ -16,7 +16,7 @@ import { openHttpSource } from './http-source.ts';
 import { openReads } from './reads.ts';
 import { serveGrowing, serveWhole } from './served-body.ts';
 import { openServer, type ScrapeAnswer, type ScrapeRequest } from './server.ts';
-import { openSnapshotStore, type Snapshot } from './snapshot.ts';
+import { type Moment, openSnapshotStore, type Snapshot } from './snapshot.ts';
 import type { Answer, Beginning, Source, SourceRead } from './source.ts';
 
 /** How long an own poll, and a call of /-/snapshot, may take. */
@@ -67,7 +67,7 @@ type FrontAnswer = ScrapeAnswer & {
 /** An answer of the source, and what becomes of it. */
 type KeptAnswer = Answer & {
   /** When its read began. */
-  readonly beganAtMs: number;
+  readonly readAt: Moment;
   /** null: it did not come whole, or cannot be read. */
   readonly kept: Promise<Snapshot | null>;
 };
@@ -80,13 +80,16 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     url.protocol === 'file:' ? openFileSource(url, metricNames, parts.log) : openHttpSource(url, metricNames, version);
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+  let mainEndSeconds: number | null = null;
   // The source refused after main's end: a program does not come back.
   let isGone = false;
   let answeredAtMs: number | null = null;
   // The newest reading that no observation has seen yet.
   let unseen: ExporterReading | null = null;
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
+  // When the newest scrape came by which the source was read.
   let scrapedAtMs = Number.NEGATIVE_INFINITY;
+  let cancelLatePoll = () => {};
   let poll: SourceRead | null = null;
   let scrapesCount = 0;
   const untold: ServedScrape[] = [];
@@ -109,29 +112,38 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
 
   /** One read of the source, whoever it is for: everything that is learnt by it. */
   function readSource(signal: AbortSignal): SourceRead<KeptAnswer> {
-    const beganAtMs = clock.nowMs();
-    if (isGone) return REFUSED;
+    const readAt = findMoment();
+    if (isGone) {
+      unseen = REFUSED_READING;
+      return REFUSED;
+    }
     const read = source.read(signal);
     const ended = read.ended.then((reading) => {
-      newest = { beganAtMs, endedAtMs: clock.nowMs() };
-      unseen = reading;
+      newest = { beganAtMs: readAt.atMs, endedAtMs: clock.nowMs() };
+      // One that was given up shows nothing of the source, and hides nothing that was seen.
+      if (!signal.aborted || unseen === null) unseen = reading;
       return reading;
     });
     const begun = read.begun.then((beginning): Beginning<KeptAnswer> => {
       if (beginning.kind === 'refused' && source.isProcess && view.main === 'ended') isGone = true;
       if (beginning.kind !== 'answered') return beginning;
       const { body } = beginning;
-      return { ...beginning, beganAtMs, kept: ended.then((reading) => keep(body, reading, beganAtMs)) };
+      return { ...beginning, readAt, kept: ended.then((reading) => keep(body, reading, readAt)) };
     });
     return { begun, ended };
   }
 
+  function findMoment(): Moment {
+    const atMs = clock.nowMs();
+    return { atMs, seconds: parts.toUnixSeconds(atMs) };
+  }
+
   /** Keeps an answer that has come whole; null where it cannot be kept. */
-  async function keep(body: Body, reading: ExporterReading, readAtMs: number): Promise<Snapshot | null> {
+  async function keep(body: Body, reading: ExporterReading, readAt: Moment): Promise<Snapshot | null> {
     const end = await body.ended;
     if (end.kind === 'broken' || !end.isReadable) return null;
-    answeredAtMs = Math.max(answeredAtMs ?? readAtMs, readAtMs);
-    return snapshots.keep(body, readAtMs, chooseSnapshot(view, showsEnd(reading)));
+    answeredAtMs = readAt.atMs;
+    return snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
   }
 
   function showsEnd(reading: ExporterReading): boolean {
@@ -143,53 +155,57 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   }
 
   async function answerScrape({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
-    scrapedAtMs = clock.nowMs();
-    const beginning = await reads.request({ timeoutMs, signal, isPoll: false }).begun;
-    const kind = chooseAnswer(view, beginning.kind, snapshots.current() !== null);
+    const cameAtMs = clock.nowMs();
+    const read = reads.request({ timeoutMs, signal, isPoll: false });
+    read.ended.then(({ observation }) => {
+      // A scraper that gives up soon, or a source that fails, must not keep us from polling.
+      if (observation.kind !== 'failed') scrapedAtMs = Math.max(scrapedAtMs, cameAtMs);
+    });
+    const beginning = await read.begun;
     if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
-    const { body, beganAtMs: readAtMs, kept: keeping } = beginning;
-    if (kind === 'live') {
+    const { body, readAt, kept: keeping } = beginning;
+    if (chooseAnswer(view, 'answered', snapshots.current() !== null) === 'live') {
       return {
         kind: 'body',
-        body: serveGrowing(body, readValues(readAtMs, true)),
+        body: serveGrowing(body, readValues(readAt, true)),
         served: 'live',
         isByRefusal: false,
-        readAtMs,
+        readAtMs: readAt.atMs,
       };
     }
     const end = await body.ended;
-    const kept = await keeping;
+    // Where this scraper's time is up, others may still wait for the read.
+    const kept = end.kind === 'broken' ? null : await keeping;
     return kept === null
-      ? serveLast('failed', `the answer of the source cannot be kept: ${end.why}`)
+      ? serveLast('failed', `the answer of the source cannot be kept: ${end.why || TOO_LARGE}`)
       : serveSnapshot(kept, true);
   }
 
   /** What is left where the source did not answer. */
   async function serveLast(source: 'refused' | 'failed', why: string): Promise<FrontAnswer | Unavailable> {
-    const last = snapshots.current();
+    const last = await snapshots.newest();
     if (last === null || chooseAnswer(view, source, true) === 'unavailable') return { kind: 'unavailable', why };
     return { ...(await serveSnapshot(last, false)), served: 'snapshot', isByRefusal: source === 'refused' };
   }
 
-  async function serveSnapshot({ body, readAtMs, hasVanished }: Snapshot, isSourceUp: boolean): Promise<FrontAnswer> {
+  async function serveSnapshot({ body, readAt, hasVanished }: Snapshot, isSourceUp: boolean): Promise<FrontAnswer> {
     const served = hasVanished ? 'joined' : 'live';
     return {
       kind: 'body',
-      body: await serveWhole(body, readValues(readAtMs, isSourceUp)),
+      body: await serveWhole(body, readValues(readAt, isSourceUp)),
       served,
       isByRefusal: false,
-      readAtMs,
+      readAtMs: readAt.atMs,
     };
   }
 
-  function readValues(readAtMs: number, isSourceUp: boolean): OwnValues {
-    const { toUnixSeconds } = parts;
+  function readValues(readAt: Moment, isSourceUp: boolean): OwnValues {
     return {
       version,
       isSourceUp,
       isMainEnded: view.main === 'ended',
-      mainEndSeconds: view.endedAtMs === null ? null : toUnixSeconds(view.endedAtMs),
-      snapshotSeconds: toUnixSeconds(readAtMs),
+      mainEndSeconds,
+      snapshotSeconds: readAt.seconds,
       scrapesCount,
     };
   }
@@ -199,10 +215,15 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     const beginning = await reads.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false }).begun;
     if (beginning.kind !== 'answered') return { kind: 'failed', why: describeBeginning(beginning) };
     const end = await beginning.body.ended;
-    return (await beginning.kept) !== null ? { kind: 'kept' } : { kind: 'failed', why: end.why };
+    const kept = end.kind === 'broken' ? null : await beginning.kept;
+    return kept === null ? { kind: 'failed', why: end.why || TOO_LARGE } : { kind: 'kept' };
   }
 
   function beginPollIfDue(): void {
+    cancelLatePoll();
+    const lateMs = scrapedAtMs + parts.pollMs - clock.nowMs();
+    // A whole POLL later, and not up to two at the next observation: so old the last numbers may be.
+    if (lateMs > 0) cancelLatePoll = callAfter(clock, lateMs, beginPollIfDue);
     const isDue = isPollDue({
       nowMs: clock.nowMs(),
       pollMs: parts.pollMs,
@@ -266,22 +287,28 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
         };
       },
       tell(now) {
+        if (now.endedAtMs !== view.endedAtMs) {
+          mainEndSeconds = now.endedAtMs === null ? null : parts.toUnixSeconds(now.endedAtMs);
+        }
         view = now;
         if (now.main !== 'ended') isGone = false;
       },
       async close() {
+        cancelLatePoll();
         await Promise.all([server.close(), reads.close()]);
       },
     },
   };
 }
 
+const TOO_LARGE = 'with what has vanished from it, it is too large';
+
 /** Ends no read: an own poll has its time. */
 const NEVER = new AbortController().signal;
 
 const REFUSED: SourceRead<never> = {
   begun: Promise.resolve({ kind: 'refused' }),
-  ended: Promise.resolve({ ...NOT_READ, observation: { kind: 'refused' } }),
+  ended: Promise.resolve(REFUSED_READING),
 };
 
 function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {

@@ -15,7 +15,8 @@ export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
     for await (const piece of body.read()) {
       // Hardly any source has such a family, and to list all of them takes as long as to pass them on.
       hasOwnPrefix ||=
-        includesOwnPrefix(piece) || includesOwnPrefix(Buffer.concat([tail, piece.subarray(0, tail.length)]));
+        includesOwnPrefix(piece) ||
+        includesOwnPrefix(Buffer.concat([tail, piece.subarray(0, OWN_PREFIX_BYTES.length)]));
       tail = Buffer.concat([tail, piece.subarray(-OWN_PREFIX_BYTES.length)]).subarray(-OWN_PREFIX_BYTES.length);
       yield piece;
     }

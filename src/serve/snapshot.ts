@@ -1,13 +1,21 @@
 // The snapshot: the newest numbers of a program that may be gone. Renewed while main lives; from its end on a new answer takes with
 // it what has vanished, so that no number goes back.
 
+import { BODY_MAX_BYTES } from '../observe/exporter.ts';
 import { type Body, openBody } from './body.ts';
 import { filterFamilies } from './filter-families.ts';
+
+/** A moment by both clocks, found once: the wall clock may be set meanwhile, and what was shown must not move. */
+export type Moment = {
+  readonly atMs: number;
+  /** Since 1970. */
+  readonly seconds: number;
+};
 
 export type Snapshot = {
   readonly body: Body;
   /** When the newest read began that is in it. */
-  readonly readAtMs: number;
+  readonly readAt: Moment;
   /** Families are in it that the newest answer had no sample of any more. */
   readonly hasVanished: boolean;
 };
@@ -15,8 +23,13 @@ export type Snapshot = {
 export type SnapshotStore = {
   /** null before the first. */
   readonly current: () => Snapshot | null;
-  /** Keeps a whole, readable body; resolves when it is the snapshot. One after the other, in the order of the calls. */
-  readonly keep: (body: Body, readAtMs: number, how: 'renewed' | 'joined') => Promise<Snapshot>;
+  /** The same, once all bodies are kept that were given by now: joining takes a while, and an older number must not be served after it. */
+  readonly newest: () => Promise<Snapshot | null>;
+  /**
+   * Keeps a whole, readable body; resolves with the snapshot that it is in. One after the other, in the order of the calls. null:
+   * with what has vanished it is too large, and the snapshot stays as it was.
+   */
+  readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
 };
 
 export function openSnapshotStore(): SnapshotStore {
@@ -24,13 +37,17 @@ export function openSnapshotStore(): SnapshotStore {
   let last: Promise<unknown> = Promise.resolve();
   return {
     current: () => current,
-    keep(body, readAtMs, how) {
+    newest: () => last.then(() => current),
+    keep(body, readAt, how) {
       const kept = last.then(async () => {
         const vanished = how === 'joined' && current !== null ? await findVanished(current.body, body) : NONE;
-        current =
-          current === null || vanished.size === 0
-            ? { body, readAtMs, hasVanished: false }
-            : { body: await joinBodies(body, current.body, vanished), readAtMs, hasVanished: true };
+        if (current === null || vanished.size === 0) {
+          current = { body, readAt, hasVanished: false };
+          return current;
+        }
+        const joined = await joinBodies(body, current.body, vanished);
+        if (joined === null) return null;
+        current = { body: joined, readAt, hasVanished: true };
         return current;
       });
       last = kept;
@@ -46,13 +63,19 @@ async function findVanished(before: Body, now: Body): Promise<ReadonlySet<string
   return new Set([...old].filter((family) => !present.has(family)));
 }
 
-/** The newer body, without the headers of the families that have vanished from it, and these as they last were. */
-async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string>): Promise<Body> {
+/**
+ * The newer body, without the headers of the families that have vanished from it, and these as they last were. null: it would be
+ * too large, as with a source that has new names in each answer.
+ */
+async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string>): Promise<Body | null> {
   const { body, push, end } = openBody();
   for await (const piece of filterFamilies(newer.read(), (family) => !vanished.has(family))) push(piece);
   if (!newer.endsWithLineFeed) push(LINE_FEED);
   const kept = filterFamilies(older.read(), (family) => vanished.has(family), { keepsOther: false });
-  for await (const piece of kept) push(piece);
+  for await (const piece of kept) {
+    if (body.sizeBytes + piece.length > BODY_MAX_BYTES) return null;
+    push(piece);
+  }
   end();
   return body;
 }

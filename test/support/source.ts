@@ -1,0 +1,146 @@
+// A program with its own /metrics, on loopback, that answers as a test says, byte for byte if need be; and one scrape of a front.
+
+import { once } from 'node:events';
+import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
+/** Answers one request; `number` counts from 1. */
+export type Answer = (socket: Socket, number: number) => void;
+
+export type SourceStandIn = AsyncDisposable & {
+  readonly port: number;
+  /** `http://127.0.0.1:PORT/metrics` */
+  readonly url: URL;
+  /** How the requests from now on are answered. */
+  answer: Answer;
+  /** Requests that came so far. */
+  readonly requestsCount: number;
+  /** Resolves when so many requests have come. */
+  requests(count: number): Promise<void>;
+  /** Refuses connections and cuts those that are open, as the end of a process does. */
+  stop(): Promise<void>;
+  /** Listens again, on the same port. */
+  start(): Promise<void>;
+};
+
+/** A whole answer with its length; `headers`: further ones, or others. */
+export function reply(body: string | Uint8Array, { status = 200, type = 'text/plain; version=0.0.4' } = {}): Answer {
+  const bytes = Buffer.from(body);
+  return (socket) => {
+    const typeLine = type === '' ? '' : `Content-Type: ${type}\r\n`;
+    const head = `HTTP/1.1 ${status} Status\r\n${typeLine}Content-Length: ${bytes.length}\r\n\r\n`;
+    socket.write(Buffer.concat([Buffer.from(head), bytes]));
+  };
+}
+
+/** Never answers. */
+export const hang: Answer = () => {};
+
+/** Opens a source that answers with `body`. */
+export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n'): Promise<SourceStandIn> {
+  let server: Server;
+  let requestsCount = 0;
+  let port = 0;
+  const sockets = new Set<Socket>();
+  const waiting = new Set<() => void>();
+  const source: SourceStandIn = {
+    get port() {
+      return port;
+    },
+    get url() {
+      return new URL(`http://127.0.0.1:${port}/metrics`);
+    },
+    answer: reply(body),
+    get requestsCount() {
+      return requestsCount;
+    },
+    async requests(count) {
+      while (requestsCount < count) await new Promise<void>((resolve) => waiting.add(resolve));
+    },
+    async stop() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+    async start() {
+      server = createServer(onConnection);
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
+      port = (server.address() as AddressInfo).port;
+    },
+    async [Symbol.asyncDispose]() {
+      if (server.listening) await source.stop();
+    },
+  };
+  function onConnection(socket: Socket): void {
+    sockets.add(socket);
+    let seen = '';
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', (piece) => {
+      seen += piece.toString('latin1');
+      for (let end = seen.indexOf('\r\n\r\n'); end >= 0; end = seen.indexOf('\r\n\r\n')) {
+        seen = seen.slice(end + 4);
+        requestsCount++;
+        source.answer(socket, requestsCount);
+        for (const each of waiting) each();
+        waiting.clear();
+      }
+    });
+  }
+  await source.start();
+  return source;
+}
+
+/** What a client of the front got. `isWhole` false: the connection broke off. */
+export type Scraped = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly isWhole: boolean;
+};
+
+export type ScrapeOptions = {
+  readonly path?: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Its connections; default: one that is closed after the answer. */
+  readonly agent?: Agent;
+  readonly signal?: AbortSignal;
+};
+
+/** A scrape as Prometheus sends it, over a connection of its own. Rejects where no answer begins. */
+export function scrape(port: number, options: ScrapeOptions = {}): Promise<Scraped> {
+  const { path = '/metrics', method = 'GET', headers = {}, agent = new Agent(), signal } = options;
+  return new Promise((resolve, reject) => {
+    const request = openRequest({
+      host: '127.0.0.1',
+      port,
+      path,
+      method,
+      agent,
+      headers: { 'user-agent': 'Prometheus/3.0', 'x-prometheus-scrape-timeout-seconds': '10', ...headers },
+      ...(signal === undefined ? {} : { signal }),
+    });
+    request.on('error', reject);
+    request.on('response', (response) => {
+      const pieces: Buffer[] = [];
+      response.on('data', (piece: Buffer) => pieces.push(piece));
+      response.on('error', () => {});
+      response.on('close', () => {
+        const bytes = Buffer.concat(pieces);
+        const { statusCode: status = 0, complete: isWhole } = response;
+        resolve({ status, headers: response.headers, bytes, text: bytes.toString(), isWhole });
+      });
+    });
+    request.end();
+  });
+}
+
+/** The value of the one sample of a family that has no labels; undefined: there is none. */
+export function readValue(text: string, name: string): number | undefined {
+  const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text);
+  return found === null ? undefined : Number(found[1]);
+}
