@@ -106,6 +106,8 @@ export type ScrapeOptions = {
   readonly path?: string;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** false: a person, whose scrapes do not count. */
+  readonly isScraper?: boolean;
   /** Its connections; default: one that is closed after the answer. */
   readonly agent?: Agent;
   readonly signal?: AbortSignal;
@@ -113,7 +115,8 @@ export type ScrapeOptions = {
 
 /** A scrape as Prometheus sends it, over a connection of its own. Rejects where no answer begins. */
 export function scrape(port: number, options: ScrapeOptions = {}): Promise<Scraped> {
-  const { path = '/metrics', method = 'GET', headers = {}, agent = new Agent(), signal } = options;
+  const { path = '/metrics', method = 'GET', headers = {}, agent = new Agent(), isScraper = true, signal } = options;
+  const own = isScraper ? { 'user-agent': 'Prometheus/3.0', 'x-prometheus-scrape-timeout-seconds': '10' } : {};
   return new Promise((resolve, reject) => {
     const request = openRequest({
       host: '127.0.0.1',
@@ -121,7 +124,7 @@ export function scrape(port: number, options: ScrapeOptions = {}): Promise<Scrap
       path,
       method,
       agent,
-      headers: { 'user-agent': 'Prometheus/3.0', 'x-prometheus-scrape-timeout-seconds': '10', ...headers },
+      headers: { ...own, ...headers },
       ...(signal === undefined ? {} : { signal }),
     });
     request.on('error', reject);

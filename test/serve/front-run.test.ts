@@ -1,0 +1,390 @@
+// The whole program as a child, in front of a source that can fail in every way, over real sockets.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { findPrograms, gate } from '../support/programs.ts';
+import { hang, openSource, readValue, reply, scrape } from '../support/source.ts';
+import { until } from '../support/until.ts';
+import { openPort, startWatcher, type Watcher } from '../support/watcher.ts';
+
+const OWN = /# HELP lastscrape_[\s\S]*$/;
+const EXPOSITIONS = globSync(join(import.meta.dirname, '../../fixtures/recordings/expositions/*.txt')).toSorted();
+
+type Run = {
+  readonly watcher: Watcher;
+  readonly port: number;
+  readonly message: () => Record<string, unknown>;
+  /** Resolves when that has been logged so often. */
+  readonly logged: (text: string, count?: number) => Promise<void>;
+};
+
+/** A port that nobody listens at. */
+async function findFreePort(): Promise<number> {
+  const server = await openPort();
+  server.close();
+  await once(server, 'close');
+  return server.port;
+}
+
+/** Starts lastscrape with a front before the source, and waits until it is ready. */
+async function start(t: TestContext, env: Record<string, string>): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  const port = await findFreePort();
+  const messagePath = join(folder, 'message');
+  const watcher = startWatcher({
+    LASTSCRAPE_DONE_WHEN: 'sigterm',
+    LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
+    LASTSCRAPE_POLL: '100ms',
+    LASTSCRAPE_TERMINATION_LOG: messagePath,
+    ...env,
+  });
+  let printed = '';
+  watcher.child.stdout?.on('data', (text: string) => {
+    printed += text;
+  });
+  t.after(async () => {
+    watcher.child.kill('SIGKILL');
+    await watcher.ended;
+    rmSync(folder, { recursive: true });
+  });
+  await until('the front', 10_000, async () =>
+    (await scrape(port, { path: '/-/ready' })).status === 200 ? true : undefined,
+  );
+  const logged = async (text: string, count = 1) => {
+    await until(`${count} times ${text}`, 15_000, async () => (printed.split(text).length > count ? true : undefined));
+  };
+  return { watcher, port, logged, message: () => JSON.parse(readFileSync(messagePath, 'utf8')) };
+}
+
+async function open(t: TestContext, body: string | Uint8Array, env: Record<string, string> = {}) {
+  const source = await openSource(body);
+  t.after(() => source[Symbol.asyncDispose]());
+  return { source, ...(await start(t, { LASTSCRAPE_METRICS_URL: source.url.href, ...env })) };
+}
+
+/** Scrapes until the answer is as it should be: a front learns of a change with its next observation. */
+function scrapeUntil(port: number, what: string, isSo: (text: string, status: number) => boolean) {
+  return until(what, 15_000, async () => {
+    const { text, status } = await scrape(port, { isScraper: false });
+    return isSo(text, status) ? text : undefined;
+  });
+}
+
+test('the bytes of a live answer are those of the source, and ours after them, for every recorded exposition', async (t) => {
+  const promtool = findPrograms().promtool;
+  const { source, port } = await open(t, 'a 1\n');
+  assert.ok(EXPOSITIONS.length >= 25);
+  for (const path of EXPOSITIONS) {
+    const recorded = readFileSync(path);
+    source.answer = reply(recorded);
+    const plain = await scrape(port);
+    assert.ok(plain.isWhole);
+    const end = recorded.at(-1) === 0x0a ? '' : '\n';
+    assert.deepEqual(plain.bytes.subarray(0, recorded.length), recorded, path);
+    assert.match(plain.bytes.subarray(recorded.length).toString(), new RegExp(`^${end}# HELP lastscrape_source_up `));
+    const packed = await scrape(port, { headers: { 'accept-encoding': 'gzip' } });
+    assert.equal(packed.headers['content-encoding'], 'gzip');
+    assert.deepEqual(gunzipSync(packed.bytes).subarray(0, recorded.length), recorded);
+    if (promtool !== undefined) assertChecked(promtool, recorded, plain.bytes, path);
+  }
+});
+
+test('promtool is there', { skip: gate(findPrograms(), 'front-run.test.ts', ['promtool']) }, () => {});
+
+/** Where promtool finds nothing wrong with the source's, it finds nothing wrong with ours; and never anything about our own. */
+function assertChecked(promtool: readonly string[], before: Uint8Array, after: Uint8Array, path: string): void {
+  const check = (input: Uint8Array) => {
+    const [file = '', ...args] = promtool;
+    const { status, stderr } = spawnSync(file, [...args, 'check', 'metrics'], { input });
+    return { status, stderr: stderr.toString() };
+  };
+  const [source, ours] = [check(before), check(after)];
+  assert.equal(ours.status, source.status, `${path}: ${ours.stderr}`);
+  assert.doesNotMatch(ours.stderr, /lastscrape_/);
+}
+
+test('after the end, with families that have vanished: only headers without samples, and ours, differ', async (t) => {
+  const promtool = findPrograms().promtool;
+  const main = await openMain(t);
+  const { source, port, logged } = await open(t, 'a 1\n', {
+    LASTSCRAPE_DONE_WHEN: `port:${main.port}`,
+    LASTSCRAPE_SETTLE: '0',
+    LASTSCRAPE_SCRAPES: '1000',
+  });
+  for (const [index, path] of EXPOSITIONS.entries()) {
+    const recorded = readFileSync(path, 'latin1');
+    source.answer = reply(Buffer.from(recorded, 'latin1'));
+    await main.start();
+    await logged('"main is running', index + 1);
+    await post(port);
+    // The second half of its families is gone, cut at the header of one.
+    const heads = [...recorded.matchAll(/^# (?:HELP|TYPE) /gm)].map((found) => found.index);
+    const cut = heads.find((at) => at > recorded.length / 2 && recorded.startsWith('# HELP', at)) ?? recorded.length;
+    source.answer = reply(Buffer.from(recorded.slice(0, cut), 'latin1'));
+    await main.stop();
+    await scrapeUntil(port, 'the end', (text) => readValue(text, 'lastscrape_main_ended') === 1);
+    const { bytes } = await scrape(port);
+    const text = bytes.toString('latin1').replace(OWN, '');
+    if ((await post(port)).status !== 200) {
+      // What cannot be read is passed on while main lives, and kept never.
+      assert.match(path, /openmetrics/);
+      continue;
+    }
+    assert.deepEqual(listSamples(text), listSamples(recorded), path);
+    assert.equal(text.slice(0, cut), recorded.slice(0, cut));
+    if (promtool !== undefined) assertChecked(promtool, Buffer.from(recorded, 'latin1'), bytes, path);
+  }
+});
+
+function listSamples(text: string): string[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .toSorted();
+}
+
+function post(port: number) {
+  return scrape(port, { method: 'POST', path: '/-/snapshot' });
+}
+
+/** A main that is told by its port. */
+async function openMain(t: TestContext) {
+  const port = await findFreePort();
+  let server: Server | null = null;
+  const main = {
+    port,
+    async start() {
+      if (server !== null) return;
+      server = createServer((socket) => socket.destroy());
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
+    },
+    async stop() {
+      server?.close();
+      server = null;
+    },
+  };
+  t.after(main.stop);
+  return main;
+}
+
+for (const [name, answer] of [
+  ['never answers', hang],
+  [
+    'begins and hangs',
+    (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\na 1\n'),
+  ],
+  ['hangs in its header', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nContent-')],
+] as const) {
+  test(`a source that ${name}: main's end is seen, the last number is served, and the process ends`, async (t) => {
+    const main = await openMain(t);
+    const run = await open(t, 'a 1\n', { LASTSCRAPE_DONE_WHEN: `port:${main.port}`, LASTSCRAPE_SETTLE: '0' });
+    await main.start();
+    await run.logged('"main is running');
+    assert.equal((await post(run.port)).status, 200);
+    run.source.answer = answer;
+    await main.stop();
+    await run.logged('"main ended');
+    const { status, text } = await scrape(run.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '0.5' } });
+    assert.deepEqual([status, text.replace(OWN, ''), readValue(text, 'lastscrape_source_up')], [200, 'a 1\n', 0]);
+    const { code, report } = await run.watcher.ended;
+    assert.deepEqual([code, report?.['outcome'], report?.['scrapesSeen']], [0, 'scraped', 1]);
+  });
+
+  test(`a source that ${name}: SIGTERM, and a second one, are obeyed`, async (t) => {
+    const run = await open(t, 'a 1\n', { LASTSCRAPE_DONE_WHEN: 'sigterm,metric:a' });
+    run.source.answer = answer;
+    const waiting = [scrape(run.port), post(run.port)].map((each) => each.catch(() => null));
+    run.watcher.child.kill('SIGTERM');
+    await run.logged('"asked to terminate');
+    run.watcher.child.kill('SIGTERM');
+    const { code, stderr } = await run.watcher.ended;
+    assert.deepEqual([code, stderr], [0, '']);
+    await Promise.all(waiting);
+  });
+}
+
+test('slow-loris, slow readers, resets and a thousand connections beside a scraper', async (t) => {
+  const body = 'job_rows_total{row="0123456789"} 1\n'.repeat(60_000);
+  const { source, port, watcher } = await open(t, body);
+  const sockets: Socket[] = [];
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const dial = async (text: string) => {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(text);
+    return socket;
+  };
+  const client = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => client.destroy());
+  const take = async () => {
+    const { isWhole, bytes } = await scrape(port, { agent: client });
+    assert.ok(isWhole);
+    assert.equal(bytes.subarray(0, body.length).equals(Buffer.from(body)), true);
+  };
+  await take();
+  // Slow readers: they ask, and read nothing.
+  for (let count = 0; count < 30; count++) (await dial('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')).pause();
+  await take();
+  for (let count = 0; count < 20; count++) await dial('GET /metrics HTTP/1.1\r\nHost: ');
+  await take();
+  for (let count = 0; count < 20; count++) (await dial('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')).resetAndDestroy();
+  await take();
+  const opened = Array.from({ length: 1_000 }, () => dial('GET /metrics'));
+  await Promise.all(opened);
+  source.answer = reply('a 1\n');
+  assert.equal((await scrape(port)).status, 200);
+  watcher.child.kill('SIGTERM');
+  await scrape(port);
+  assert.equal((await watcher.ended).code, 0);
+});
+
+test('a fuzz of requests: the next scrape is answered, and nothing is printed', async (t) => {
+  const { port, watcher } = await open(t, 'a 1\n');
+  let seed = 7;
+  const random = (below: number) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return seed % below;
+  };
+  const parts = [
+    'GET ',
+    'POST ',
+    'HEAD ',
+    '/metrics',
+    '/-/snapshot',
+    '/-/ready',
+    '?',
+    '%',
+    '\0',
+    ' ',
+    ' HTTP/1.1',
+    ' HTTP/1.0',
+    '\r\n',
+    '\n',
+    'Host: x\r\n',
+    'Expect: 100-continue\r\n',
+    'Upgrade: h2c\r\nConnection: upgrade\r\n',
+    'Content-Length: 5\r\n',
+    'Transfer-Encoding: chunked\r\n',
+    'Accept-Encoding: gzip;q=0, *\r\n',
+    '\r\n\r\n',
+    'é',
+    'x'.repeat(20_000),
+    '0\r\n\r\n',
+    'X-Prometheus-Scrape-Timeout-Seconds: 1e9\r\n',
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    '\x16\x03\x01',
+  ];
+  for (let turn = 0; turn < 400; turn++) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    const text = Array.from({ length: 1 + random(9) }, () => parts[random(parts.length)]).join('');
+    await new Promise((resolve) => socket.write(text, 'latin1', resolve));
+    if (random(2) === 0) socket.resetAndDestroy();
+    else socket.destroy();
+    if (turn % 20 === 0) assert.equal((await scrape(port)).text.replace(OWN, ''), 'a 1\n');
+  }
+  assert.equal((await scrape(port)).status, 200);
+  watcher.child.kill('SIGTERM');
+  await scrape(port);
+  const { code, stderr } = await watcher.ended;
+  assert.deepEqual([code, stderr], [0, '']);
+});
+
+test('a source of 30 MB, that changes its families, and vanishes: memory stays within its bound', async (t) => {
+  const rows = (name: string) =>
+    Array.from(
+      { length: 400_000 },
+      (_, row) => `${name}_${row % 7}{row="${row}",some="label of a usual length"} ${row * 31}\n`,
+    ).join('');
+  const { source, port, watcher } = await open(t, rows('first'), { LASTSCRAPE_POLL: '1h', LASTSCRAPE_SCRAPES: '3' });
+  const peakKb = () =>
+    Number(/^Pss_Anon:\s+(\d+)/m.exec(readFileSync(`/proc/${watcher.child.pid}/smaps_rollup`, 'utf8'))?.[1]);
+  const idleKb = peakKb();
+  let highestKb = 0;
+  const watching = setInterval(() => {
+    highestKb = Math.max(highestKb, peakKb());
+  }, 20);
+  t.after(() => clearInterval(watching));
+  const size = (await scrape(port)).bytes.length;
+  assert.ok(size > 25_000_000);
+  source.answer = reply(rows('second'));
+  assert.equal((await post(port)).status, 200);
+  watcher.child.kill('SIGTERM');
+  source.answer = reply('third 1\n');
+  await scrapeUntil(port, 'the end', (text) => readValue(text, 'lastscrape_main_ended') === 1);
+  const joined = await scrape(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.ok(gunzipSync(joined.bytes).includes('second_6{row="399999"'));
+  clearInterval(watching);
+  t.diagnostic(`idle ${idleKb} KiB, highest ${highestKb} KiB`);
+  // Node itself has more than the binary: what a body of 30 MB adds is bounded.
+  assert.ok(highestKb - idleKb < 48 * 1024, `${highestKb} KiB after ${idleKb} KiB`);
+});
+
+test('a full disk: the report cannot be written, and the last number is served all the same', async (t) => {
+  const { port, watcher } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });
+  watcher.child.kill('SIGTERM');
+  await scrape(port);
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
+});
+
+test('a port that is taken: exit code 78, and what to do', async () => {
+  const taken = await openPort();
+  const { code, stderr, stdout } = await startWatcher({
+    LASTSCRAPE_DONE_WHEN: 'sigterm',
+    LASTSCRAPE_FRONT: `127.0.0.1:${taken.port}`,
+  }).ended;
+  taken.close();
+  assert.deepEqual([code, stdout], [78, '']);
+  assert.equal(
+    stderr,
+    `Cannot use LASTSCRAPE_FRONT: port ${taken.port} is taken by something else in this pod; choose another one, and declare it as the container's port\n`,
+  );
+});
+
+test('sigterm, EXIT_ZERO and a wrong variable: says so, is ready, waits for the signal, exits 0', async (t) => {
+  const run = await open(t, 'a 1\n', { LASTSCRAPE_EXIT_ZERO: 'true', LASTSCRAPE_TTL: 'soon' });
+  assert.equal(run.message()['outcome'], 'misconfigured');
+  assert.equal((await scrape(run.port)).text.replace(OWN, ''), 'a 1\n');
+  assert.equal(run.watcher.child.exitCode, null);
+  run.watcher.child.kill('SIGTERM');
+  const { code, stderr } = await run.watcher.ended;
+  assert.equal(code, 0);
+  assert.match(stderr, /^Cannot read LASTSCRAPE_TTL: /);
+});
+
+test('EXIT_ZERO, a wrong variable and a port that is taken: main is watched by its exporter', async (t) => {
+  const taken = await openPort();
+  const source = await openSource('up 1\n');
+  t.after(async () => {
+    taken.close();
+    await source[Symbol.asyncDispose]();
+  });
+  const watcher = startWatcher({
+    LASTSCRAPE_DONE_WHEN: 'metric:up',
+    LASTSCRAPE_METRICS_URL: source.url.href,
+    LASTSCRAPE_FRONT: `127.0.0.1:${taken.port}`,
+    LASTSCRAPE_EXIT_ZERO: 'true',
+    LASTSCRAPE_TTL: 'soon',
+    LASTSCRAPE_POLL: '100ms',
+    LASTSCRAPE_SETTLE: '0',
+  });
+  t.after(() => watcher.child.kill('SIGKILL'));
+  await source.requests(2);
+  source.answer = reply('up 0\n');
+  assert.equal((await watcher.ended).code, 0);
+});
