@@ -4,6 +4,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { openFamilyScan } from '../wire/families.ts';
 import { openReadableCheck } from '../wire/readable.ts';
+import { readInTurns } from './in-turns.ts';
 
 export type Body = {
   /** Of the source's bytes, so far. */
@@ -144,7 +145,7 @@ export function openBody(): OpenBody {
   }
   async function scanFamilies(): Promise<ReadonlySet<string>> {
     const scan = openFamilyScan();
-    for await (const piece of read()) scan.write(piece);
+    for await (const piece of readInTurns(read())) scan.write(piece);
     return scan.end();
   }
 

@@ -4,6 +4,7 @@
 import { BODY_MAX_BYTES } from '../observe/exporter.ts';
 import { type Body, openBody } from './body.ts';
 import { filterFamilies } from './filter-families.ts';
+import { readInTurns } from './in-turns.ts';
 
 /** A moment by both clocks, found once: the wall clock may be set meanwhile, and what was shown must not move. */
 export type Moment = {
@@ -69,9 +70,9 @@ async function findVanished(before: Body, now: Body): Promise<ReadonlySet<string
  */
 async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string>): Promise<Body | null> {
   const { body, push, end } = openBody();
-  for await (const piece of filterFamilies(newer.read(), (family) => !vanished.has(family))) push(piece);
+  for await (const piece of filterFamilies(readInTurns(newer.read()), (family) => !vanished.has(family))) push(piece);
   if (!newer.endsWithLineFeed) push(LINE_FEED);
-  const kept = filterFamilies(older.read(), (family) => vanished.has(family), { keepsOther: false });
+  const kept = filterFamilies(readInTurns(older.read()), (family) => vanished.has(family), { keepsOther: false });
   for await (const piece of kept) {
     if (body.sizeBytes + piece.length > BODY_MAX_BYTES) return null;
     push(piece);

@@ -343,6 +343,7 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
   assert.ok(size > 25_000_000);
   source.answer = reply(rows('second'));
   assert.equal((await post(port)).status, 200);
+  t.diagnostic(`living: ${highestKb} KiB`);
   watcher.child.kill('SIGTERM');
   source.answer = reply('third 1\n');
   await scrapeUntil(port, 'the end', (text) => readValue(text, 'lastscrape_main_ended') === 1);
@@ -350,8 +351,9 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
   assert.ok(gunzipSync(joined.bytes).includes('second_4{row="499999"'));
   clearInterval(watching);
   t.diagnostic(`idle ${idleKb} KiB, highest ${highestKb} KiB`);
-  // Node itself has more than the binary: what a body of 30 MB adds is bounded.
-  assert.ok(highestKb - idleKb < 48 * 1024, `${highestKb} KiB after ${idleKb} KiB`);
+  // The sources in Node have a heap of their own beside it, which the binary has not.
+  const boundKb = COMMAND.length === 1 ? 64 * 1024 : idleKb + 64 * 1024;
+  assert.ok(highestKb < boundKb, `${highestKb} KiB after ${idleKb} KiB`);
 });
 
 test('a full disk: the report cannot be written, and the last number is served all the same', async (t) => {
