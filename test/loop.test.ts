@@ -553,3 +553,70 @@ test('runLoop() tells the front at once of a signal that is the end of main, in 
   assert.deepEqual(readEnd(await hanging.run()), ['scraped', 6_000, 1]);
   assert.equal(viewsAtSignal.at(-1), 'ended at 3400');
 });
+
+test('an observation that is due is not kept waiting, however many scrape', async () => {
+  const scrape: ServedScrape = {
+    startedAtMs: 0,
+    atMs: 0,
+    address: '10.0.0.1',
+    agent: 'Prometheus',
+    connection: 1,
+    openConnections: [],
+    served: 'live',
+    isByRefusal: false,
+    readAtMs: 0,
+  };
+  const clock = new VirtualClock();
+  let observations = 0;
+  let scrapesCount = 0;
+  let isThere = false;
+  const lateMs: number[] = [];
+  const never = new AbortController().signal;
+  const stop = new AbortController();
+  const ended = runLoop({
+    policy: {
+      limits: LIMITS,
+      conditions: [{ isMetric: false }],
+      targets: [],
+      quitTimeoutMs: 30_000,
+      isDryRun: false,
+      hasFront: true,
+    },
+    clock,
+    signals: { terminatedAtMs: null, first: never, second: stop.signal },
+    observe(effect) {
+      observations++;
+      lateMs.push(clock.nowMs() - effect.atMs);
+      if (observations === 3) stop.abort('interrupted');
+      const sources: Sources = { conditions: [buildCondition('port', () => ALIVE)], readExporter: null };
+      return beginObservation(sources, clock, effect);
+    },
+    front: {
+      takeScrape() {
+        if (!isThere) return null;
+        isThere = false;
+        return { scrape, front: { hasSnapshot: true, answeredAtMs: 0, inFlightCount: 0 } };
+      },
+      // One every 100 ms.
+      onScrape(callback) {
+        if (++scrapesCount > 1_000) throw new Error('nothing is observed any more');
+        clock.standStill(100);
+        isThere = true;
+        callback();
+        return () => {};
+      },
+      tell() {},
+    },
+    targets: [],
+    log: () => {},
+    beforeQuit: async () => {},
+    progress: () => {},
+  });
+  await clock.run(ended);
+  assert.equal(observations, 3);
+  // No later than one scrape takes.
+  assert.ok(
+    lateMs.every((ms) => ms <= 100),
+    String(lateMs),
+  );
+});
