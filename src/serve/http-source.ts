@@ -18,6 +18,7 @@ export function openHttpSource(url: URL, metricNames: readonly string[], version
     const exposition = openExposition(metricNames);
     const { body, push, end, breakOff } = openBody();
     let problem: string | null = null;
+    let hasEnd = true;
     let sizeBytes = 0;
     const request: Request = {
       method: 'GET',
@@ -26,6 +27,7 @@ export function openHttpSource(url: URL, metricNames: readonly string[], version
       timeoutMs: NO_TIMEOUT_MS,
       signal,
       onAnswer(status, answered) {
+        hasEnd = 'content-length' in answered || 'transfer-encoding' in answered;
         problem = status === 200 ? findProblem(answered) : `HTTP ${status}`;
         begin(problem === null ? { kind: 'answered', body } : { kind: 'failed', why: problem });
       },
@@ -57,6 +59,8 @@ export function openHttpSource(url: URL, metricNames: readonly string[], version
         return fail(problem ?? result.why, result.wasSent && (result.status ?? 200) === 200);
       case 'answered':
         if (problem !== null) return fail(problem, result.status === 200);
+        // Only the end of the connection ends it, which is also that of a program that was killed: no number may be cut.
+        if (!hasEnd && !body.endsWithLineFeed) return fail('the connection was closed within a line', true);
         end();
         return makeReading(exposition.end());
     }

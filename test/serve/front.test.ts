@@ -161,6 +161,18 @@ test('living and breaks off: ours breaks off, and it is no snapshot', async (t) 
   assert.equal(world.front.observe().hasSnapshot, false);
 });
 
+test('an answer without a length that ends within a line is broken off: its program may have been killed', async (t) => {
+  const world = await openWorld(t);
+  const { front, source } = world;
+  const head = 'HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n';
+  source.answer = (socket) => socket.end(`${head}rows_total 12`);
+  const half = await scrape(front.port).catch((error: Error) => error);
+  assert.ok(half instanceof Error || !half.isWhole);
+  assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
+  source.answer = (socket) => socket.end(`${head}rows_total 12345\n`);
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'rows_total 12345\n');
+});
+
 test('living and refuses: 503 without a snapshot, the snapshot with lastscrape_source_up 0 with one', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await world.source.stop();
