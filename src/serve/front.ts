@@ -119,8 +119,8 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     }
     const read = source.read(signal);
     const ended = read.ended.then((reading) => {
-      newest = { beganAtMs: readAt.atMs, endedAtMs: clock.nowMs() };
-      // One that was given up shows nothing of the source, and hides nothing that was seen.
+      // One that was given up shows nothing of the source: it hides nothing that was seen, and is not what a poll is paced by.
+      if (!signal.aborted) newest = { beganAtMs: readAt.atMs, endedAtMs: clock.nowMs() };
       if (!signal.aborted || unseen === null) unseen = reading;
       return reading;
     });
@@ -234,7 +234,9 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     if (!isDue || poll !== null || reads.isReading) return;
     const begun = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: NEVER, isPoll: true });
     poll = begun;
+    const beganAtMs = clock.nowMs();
     begun.ended.then(() => {
+      newest = { beganAtMs, endedAtMs: clock.nowMs() };
       poll = null;
     });
   }

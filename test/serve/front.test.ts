@@ -22,9 +22,9 @@ const SCRAPE_TIMEOUT_MS = 9_500;
 /** What the front adds. */
 const OWN = /# HELP lastscrape_[\s\S]*$/;
 
-/** How long the answer is in whose middle a source dies: after each byte of the first KiB, then after every 61st, a prime. */
+/** How long the answer is in whose middle a source dies: after each of the first 512 bytes, then after every 127th, a prime. */
 const DYING_BYTES = 65_536;
-const DYING_STEP_BYTES = 61;
+const DYING_STEP_BYTES = 127;
 
 type World = {
   readonly front: Front;
@@ -474,17 +474,25 @@ test('polls: begun by an observation, left out where a scrape read the source wi
   await source.requests(3);
 });
 
-test('polls go on beside scrapers that give up at once, and beside scrapes that fail', async (t) => {
+test('polls go on beside scrapers that give up at once', async (t) => {
   const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\n' });
   const { front, source, clock } = world;
   await takeSnapshot(world);
-  await front.readExporter(never);
   source.answer = hang;
-  clock.advance(1_000);
-  await scrapeTooLong(world);
+  clock.advance(5_000);
+  for (let turn = 0; turn < 3; turn++) {
+    const before = source.requestsCount;
+    const scraped = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '0.6' } });
+    await source.requests(before + 1);
+    clock.advance(300);
+    assert.equal((await scraped).status, 503);
+  }
   source.answer = reply('up 0\n');
-  await takeSnapshot(world);
-  // The read of another scrape that is given up does not hide what was seen.
+  const before = source.requestsCount;
+  assert.deepEqual((await front.readExporter(never)).observation.kind, 'failed');
+  await source.requests(before + 1);
+  await untilKept(world, clock.nowMs());
+  // Nor does such a read hide what was seen.
   source.answer = hang;
   await scrapeTooLong(world);
   assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
@@ -637,7 +645,7 @@ test('a source that dies within its answer: never half of it as if it were whole
   await takeSnapshot(world);
   const client = new Agent({ keepAlive: true });
   t.after(() => client.destroy());
-  for (let length = 0; length < DYING_BYTES; length += length < 1_024 ? 1 : DYING_STEP_BYTES) {
+  for (let length = 0; length < DYING_BYTES; length += length < 512 ? 1 : DYING_STEP_BYTES) {
     source.answer = breakOff(body.slice(0, length));
     const got = await scrape(front.port, { agent: client }).catch((error: Error) => error);
     assert.ok(got instanceof Error || !got.isWhole || got.status === 503, `after ${length} bytes`);
