@@ -4,12 +4,12 @@
 const UNKNOWN_MS = 15_000;
 /** Kept back of the scraper's time, for the way and for what is appended. */
 const RESERVE_MS = 500;
-/** A longer time is not one that a scraper waits: `scrape_timeout` is never above `scrape_interval`. */
-const MAX_SECONDS = 86_400;
+/** Reads are one at a time: whoever says that it waits for longer must not keep all others from theirs. */
+const MAX_SECONDS = 120;
 
 /** The time that a read may take for a scraper that sends this as X-Prometheus-Scrape-Timeout-Seconds. Above 0. */
 export function readScrapeTimeout(header: string | undefined): number {
-  const seconds = /^\d+(?:\.\d+)?$/.test(header ?? '') ? Number(header) : 0;
-  if (seconds <= 0 || seconds > MAX_SECONDS) return UNKNOWN_MS;
+  const seconds = /^\d+(?:\.\d+)?$/.test(header ?? '') ? Math.min(Number(header), MAX_SECONDS) : 0;
+  if (seconds <= 0) return UNKNOWN_MS;
   return seconds < 1 ? seconds * 500 : seconds * 1000 - RESERVE_MS;
 }

@@ -9,28 +9,16 @@ test('readScrapeTimeout() keeps 500 ms back, and half of less than a second', ()
     ['1', 500],
     ['0.5', 250],
     ['0.001', 0.5],
-    ['86400', 86_399_500],
+    ['120', 119_500],
+    ['121', 119_500],
+    ['9'.repeat(400), 119_500],
   ] as const) {
     assert.equal(readScrapeTimeout(header), expectedMs, header);
   }
 });
 
 test('readScrapeTimeout() is 15 s where it cannot be read', () => {
-  for (const header of [
-    undefined,
-    '',
-    '0',
-    '0.0',
-    '-1',
-    '1e3',
-    'NaN',
-    'Infinity',
-    '10s',
-    ' 10',
-    '10, 10',
-    '86401',
-    '9'.repeat(400),
-  ]) {
+  for (const header of [undefined, '', '0', '0.0', '-1', '1e3', 'NaN', 'Infinity', '10s', ' 10', '10, 10']) {
     assert.equal(readScrapeTimeout(header), 15_000, header);
   }
 });
