@@ -11,8 +11,8 @@ export type Conflict = { readonly name: `LASTSCRAPE_${string}`; readonly problem
 type Rule = (settings: ReadSettings) => Conflict | null;
 
 const RULES: readonly Rule[] = [
-  function findFileWithoutFront({ metricsUrl, front }) {
-    if (metricsUrl?.protocol !== 'file:' || front !== null) return null;
+  function findSourceWithoutFront({ metricsUrl, front }) {
+    if (metricsUrl === undefined || metricsUrl.protocol === 'http:' || front !== null) return null;
     const problem = `${quote(metricsUrl.href)} is for a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL`;
     return { name: 'LASTSCRAPE_METRICS_URL', problem };
   },
@@ -22,8 +22,8 @@ const RULES: readonly Rule[] = [
     return { name: 'LASTSCRAPE_SCRAPES', problem };
   },
   function findFrontOnSourcePort({ front, metricsUrl }) {
-    if (!front || metricsUrl?.protocol !== 'http:' || Number(metricsUrl.port || 80) !== front.port) return null;
-    if (!isFrontAt(front, metricsUrl.hostname)) return null;
+    if (!front || metricsUrl === undefined || metricsUrl.protocol === 'file:') return null;
+    if (Number(metricsUrl.port || 80) !== front.port || !isFrontAt(front, metricsUrl.hostname)) return null;
     const problem = `port ${front.port} is that of LASTSCRAPE_METRICS_URL, which the front serves; must be a port of its own`;
     return { name: 'LASTSCRAPE_FRONT', problem };
   },

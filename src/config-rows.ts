@@ -1,9 +1,11 @@
 // The table of variables: a row for each, with its default, what it means, and how its text is read. Pure.
 
 import type { Target } from './act/target.ts';
+import type { ExporterVariables } from './config-exporter.ts';
 import { type ReadResult, readList, readListOrNone, readValue } from './config-lists.ts';
 import {
   type Front,
+  isLocustPage,
   parseBoolean,
   parseDuration,
   parseFront,
@@ -32,7 +34,7 @@ export type Row = Variable & {
   /** The value is a limit of the rules. Default: false. */
   readonly isLimit?: true;
   /** The text of the default that `defaultOtherwise` tells of; null: the usual one counts. */
-  readonly findDefault?: (above: Above) => string | null;
+  readonly findDefault?: (above: Above, exporter: ExporterVariables) => string | null;
   readonly read: (text: string, context: ReadContext) => ReadResult<unknown>;
 };
 
@@ -64,7 +66,8 @@ function hasFront(front: Above['front']): boolean {
 
 /** Nobody's own program is asked to quit unless its user says so. */
 function isLocustsExporter({ metricsUrl, front, conditions = [] }: Above): boolean {
-  if (metricsUrl?.protocol === 'file:' || conditions.some(({ isSignal }) => isSignal)) return false;
+  if ((metricsUrl !== undefined && metricsUrl.protocol !== 'http:') || conditions.some(({ isSignal }) => isSignal))
+    return false;
   return !hasFront(front) || conditions.some(({ text }) => text === 'metric:locust_up');
 }
 
@@ -73,14 +76,18 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_METRICS_URL',
     default: 'http://localhost:9646/metrics',
+    defaultOtherwise: '`locust+` and `LOCUST_EXPORTER_URI`, if set',
+    findDefault: (_: Above, { metricsUrl }: ExporterVariables) => metricsUrl,
     meaning:
-      'the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`',
+      "the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, or `locust+http://HOST:PORT`, Locust's page, in the place of its exporter",
     field: 'metricsUrl',
     read: readValue(parseMetricsUrl),
   },
   {
     name: 'LASTSCRAPE_FRONT',
     default: 'none',
+    defaultOtherwise: 'with that `LOCUST_EXPORTER_WEB_LISTEN_ADDRESS`, or `9646`',
+    findDefault: ({ metricsUrl }: Above, { front }: ExporterVariables) => (isLocustPage(metricsUrl) ? front : null),
     meaning:
       '`[HOST:]PORT` on which lastscrape serves the metrics of `LASTSCRAPE_METRICS_URL`, the last ones when main is gone; PORT alone is all addresses; `none` listens nowhere',
     field: 'front',
@@ -89,6 +96,9 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_DONE_WHEN',
     default: 'metric:locust_up,port:5557',
+    defaultOtherwise: 'with that `LOCUST_METRIC_NAMESPACE`, and `_up`',
+    findDefault: ({ metricsUrl }: Above, { namespace }: ExporterVariables) =>
+      isLocustPage(metricsUrl) ? `metric:${namespace}_up,port:5557` : null,
     meaning: 'main is done when all of these hold',
     field: 'conditions',
     read: (text: string, { parseCondition }: ReadContext) => readList(text, parseCondition),
@@ -115,7 +125,7 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_QUIT',
     default: 'locust-exporter',
-    defaultOtherwise: '`none` with `sigterm`, and with a front but no `metric:locust_up`',
+    defaultOtherwise: '`none` with `locust+`, `sigterm`, or a front but no `metric:locust_up`',
     findDefault: (above: Above) => (isLocustsExporter(above) ? null : 'none'),
     meaning: 'what to stop, in this order; `none` stops nothing',
     field: 'targets',

@@ -65,12 +65,28 @@ export function parseScrapes(text: string, hasFront: boolean): ParseResult<numbe
 /** The exporter's URL, or the file or folder that a front serves. */
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
+  if (/^locust\+/i.test(text)) return url !== null && isPlainPage(text) ? { value: url } : { problem: LOCUST_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
     const advice = describeHighPort(text);
     return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }
   return { value: url };
+}
+
+const LOCUST_URL =
+  'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path';
+
+/** Locust's own page is the source: lastscrape is in the place of its exporter. */
+export function isLocustPage(url: URL | undefined): boolean {
+  return url?.protocol === 'locust+http:';
+}
+
+/** It has an address, and a base path at most. */
+function isPlainPage(text: string): boolean {
+  const url = URL.parse(text.slice('locust+'.length));
+  if (url === null || url.protocol !== 'http:' || url.port === '0' || url.pathname.includes('/stats/')) return false;
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
 }
 
 const FILE_URL =

@@ -5,9 +5,10 @@ import type { TargetContext, TargetKind } from './act/target.ts';
 import { findMeantCondition, findMeantVariables } from './config-advice.ts';
 import { listConflicts } from './config-conflicts.ts';
 import { cut, or, parseCondition, parseTarget } from './config-entries.ts';
+import { type Environment, EXPORTER_URI, listExporterProblems, readExporterVariables } from './config-exporter.ts';
 import { type ReadResult, readListOrNone } from './config-lists.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './config-rows.ts';
-import { parseBoolean } from './config-values.ts';
+import { isLocustPage, parseBoolean } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from './observe/condition.ts';
 
@@ -15,13 +16,16 @@ import type { ConditionContext, ConditionKind, KindVariable } from './observe/co
 export type Config = Settings & {
   /** There is a metric to read, a scrape to wait for, or a front to serve what was read. */
   readonly isExporterRead: boolean;
+  /** What Locust's exporter is told, where it is in its place. */
+  readonly locust: { readonly namespace: string; readonly path: string };
+  /** Why Locust's page is the source, in the exporter's place: the variable of it that is set; null: it is not, or our own says so. */
+  readonly placeBy: string | null;
 };
 
 /** Where the report goes; a path that the user did not choose is written only where it exists. */
 export type TerminationLog = Config['terminationLog'];
 
-/** The environment, as `process.env` gives it. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment } from './config-exporter.ts';
 
 /** The kinds that DONE_WHEN and QUIT know, from main's tables. */
 export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly targets: readonly TargetKind[] };
@@ -91,8 +95,9 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
       return parseTarget(entry, kinds.targets, { ...program, env, metricsUrl });
     },
   };
+  const exporter = readExporterVariables(env);
   for (const row of ROWS as readonly Row[]) {
-    const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings) ?? row.default });
+    const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings, exporter) ?? row.default });
     (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
   }
   for (const { kind, context } of readKinds) {
@@ -104,11 +109,22 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
       `Cannot use ${name}: only ${usedBy} goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`,
     );
   }
+  const isLocust = isLocustPage(settings.metricsUrl);
+  for (const { name, problem } of listExporterProblems(env, isLocust)) {
+    addProblem(name, `Cannot read ${name}: ${problem}`);
+  }
   for (const { name, problem } of listConflicts(settings)) addProblem(name, `Cannot use ${name}: ${problem}`);
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
   const valid = settings as Settings;
   const hasMetric = valid.conditions.some(({ metricName }) => metricName !== null);
-  return { config: { ...valid, isExporterRead: hasMetric || hasHold(valid.limits) || valid.front !== null } };
+  return {
+    config: {
+      ...valid,
+      isExporterRead: hasMetric || hasHold(valid.limits) || valid.front !== null,
+      locust: { namespace: exporter.namespace, path: exporter.path },
+      placeBy: isLocust && exporter.metricsUrl !== null ? EXPORTER_URI : null,
+    },
+  };
 }
 
 /** Reads what counts also where other values are wrong; a wrong value is the default. */

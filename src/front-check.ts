@@ -3,9 +3,19 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import type { Clock } from './clock.ts';
 import type { Front } from './config-values.ts';
 import type { ExporterReading } from './observe/condition.ts';
 import { makeFailedReading, READ_TIMEOUT_MS } from './observe/exporter.ts';
+import type { SourceParts } from './serve/open-source.ts';
+
+const CLOCK: Clock = {
+  nowMs: () => performance.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
 
 /** Why it could not. */
 export type ListenProblem = {
@@ -33,11 +43,17 @@ export async function readSource(
   metricNames: readonly string[],
   version: string,
   signal: AbortSignal,
+  locust?: Required<SourceParts>['locust'],
 ): Promise<ExporterReading> {
-  const source =
-    url.protocol === 'file:'
-      ? (await import('./serve/file-source.ts')).openFileSource(url, metricNames, () => {})
-      : (await import('./serve/http-source.ts')).openHttpSource(url, metricNames, version);
+  const { openSource } = await import('./serve/open-source.ts');
+  const source = openSource({
+    url,
+    metricNames,
+    version,
+    clock: CLOCK,
+    log: () => {},
+    ...(locust === undefined ? {} : { locust }),
+  });
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(`timed out after ${READ_TIMEOUT_MS / 1_000} s`), READ_TIMEOUT_MS);
   try {

@@ -6,7 +6,7 @@ import { findTombstoneProblem } from './act/own-tombstone.ts';
 import type { Target } from './act/target.ts';
 import { findMessageProblem } from './act/termination-message.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
-import type { Front } from './config-values.ts';
+import { type Front, isLocustPage } from './config-values.ts';
 import type { ConditionObservation, ExporterObservation } from './decide/model.ts';
 import { findListenProblem, type ListenProblem, readSource } from './front-check.ts';
 import { formatLogEntry } from './help.ts';
@@ -144,12 +144,12 @@ function describeUnknown(why: string): string {
 }
 
 async function readExporter(
-  { conditions, metricsUrl, front }: Config,
+  { conditions, metricsUrl, front, locust }: Config,
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<ExporterReading> {
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
-  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal);
+  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal, locust);
   const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION);
   try {
     return await exporter.read(signal);
@@ -159,7 +159,8 @@ async function readExporter(
 }
 
 /** null: it was not read, so that it counts no scrape. */
-function describeExporter({ metricsUrl, front }: Config, reading: ExporterReading | null, isPod: boolean): Line {
+function describeExporter(config: Config, reading: ExporterReading | null, isPod: boolean): Line {
+  const { metricsUrl, front, locust } = config;
   const name = redactHref(metricsUrl);
   if (reading === null) {
     return { name, text: 'not read: a lastscrape runs here that may hold the pod, and would take it for a scrape' };
@@ -167,6 +168,16 @@ function describeExporter({ metricsUrl, front }: Config, reading: ExporterReadin
   const { observation } = reading;
   if (observation.kind === 'answered') {
     const { scrapes } = observation;
+    const up = reading.metric(`${locust.namespace}_up`);
+    // In the place of Locust's exporter there is an answer without Locust as well.
+    if (isLocustPage(metricsUrl) && up.kind === 'value' && up.value === 0) {
+      const why = 'Locust does not answer';
+      const need = 'its page must be there, which --headless has not';
+      return {
+        name,
+        text: isPod ? `${why}: not started yet, --headless, or elsewhere?` : describeOutside({ why, need }),
+      };
+    }
     // A front counts by itself.
     if (front !== null) return { name, text: 'answers, and can be served' };
     const counter = scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`;

@@ -1,7 +1,7 @@
 // What is allowed and odd in a configuration, for `--check`: one rule a row. Pure. Warns only: what is set is done as it is set.
 
 import type { Config } from './config.ts';
-import { formatDuration, isFrontAt } from './config-values.ts';
+import { formatDuration, isFrontAt, isLocustPage } from './config-values.ts';
 import { type ExporterObservation, hasHold } from './decide/model.ts';
 import { redactHref } from './redact.ts';
 
@@ -26,7 +26,7 @@ const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 /** A new rule is a row here, and one of the table in its test. */
 export const ODD_SETTINGS = {
   metricsUrlWithoutPath: ({ config: { metricsUrl, isExporterRead } }) =>
-    isExporterRead && metricsUrl.pathname === '/' && metricsUrl.search === ''
+    isExporterRead && metricsUrl.protocol === 'http:' && metricsUrl.pathname === '/' && metricsUrl.search === ''
       ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
       : null,
   twoMetricsUrls: ({ config: { metricsUrl } }) =>
@@ -94,11 +94,14 @@ export const ODD_SETTINGS = {
       ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`
       : null,
   frontByDefault: ({ config: { front, metricsUrl, conditions }, isSet }) =>
-    front !== null && !isSet('LASTSCRAPE_METRICS_URL') && !conditions.some(({ metricName }) => metricName !== null)
+    front !== null &&
+    !isSet('LASTSCRAPE_METRICS_URL') &&
+    !isLocustPage(metricsUrl) &&
+    !conditions.some(({ metricName }) => metricName !== null)
       ? `the front would serve ${redactHref(metricsUrl)}, which is where Locust's exporter listens: set LASTSCRAPE_METRICS_URL to what it is to serve`
       : null,
   frontForLocust: ({ config: { front, metricsUrl }, isSet }) =>
-    front !== null && metricsUrl.port !== LOCUSTS_PORT && !isSet('LASTSCRAPE_DONE_WHEN')
+    front !== null && metricsUrl.port !== LOCUSTS_PORT && !isLocustPage(metricsUrl) && !isSet('LASTSCRAPE_DONE_WHEN')
       ? "LASTSCRAPE_DONE_WHEN is the default, which is for Locust and its exporter: if the front serves another program's metrics, set it, to sigterm for example"
       : null,
   quitAtSource: ({ config: { front, metricsUrl, conditions, targets } }) => {

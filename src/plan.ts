@@ -1,7 +1,7 @@
 // What `--check` prints, for a person: what would be done, and what is seen of it now. Pure.
 
 import type { Config } from './config.ts';
-import { formatDuration, isFrontAt } from './config-values.ts';
+import { formatDuration, isFrontAt, isLocustPage } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
 import { redactHref } from './redact.ts';
 
@@ -25,6 +25,12 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
       : 'The configuration can be read, and it cannot work in this pod (see the end). This is what would be done if it could:',
     '',
     `1. Watch    every ${formatDuration(limits.pollMs)}${config.isExporterRead ? `, reading ${redactHref(metricsUrl)}` : ', without reading an exporter'}.`,
+    ...(config.placeBy === null
+      ? []
+      : [
+          `            It is in the place of Locust's exporter, because ${config.placeBy} is set: set LASTSCRAPE_METRICS_URL,`,
+          '            or LASTSCRAPE_FRONT=none, if that is not meant.',
+        ]),
     `            ${describeEnd(config)}`,
     ...conditions.map(({ text }) => `              ${text}`),
     ...(isSignalled ? [] : describeTimeouts(limits)),
@@ -74,17 +80,21 @@ function describeTimeouts({ startTimeoutMs, runTimeoutMs }: Config['limits']): r
 }
 
 /** What is served where, and who counts. */
-function describeFront({ front, metricsUrl }: Config): readonly string[] {
+function describeFront({ front, metricsUrl, locust }: Config): readonly string[] {
   if (front === null) return [];
   const { protocol, pathname } = metricsUrl;
-  const paths = protocol === 'http:' && pathname !== '/metrics' ? `/metrics and ${pathname}` : '/metrics';
+  const isLocust = isLocustPage(metricsUrl);
+  const path = isLocust ? locust.path : pathname;
+  const paths = protocol !== 'file:' && path !== '/metrics' ? `/metrics and ${path}` : '/metrics';
   const files = protocol === 'file:' && pathname.endsWith('/') ? ', every *.prom of it' : '';
   return [
     `   Serve    on ${front.host === null ? `port ${front.port} of all addresses` : front.text}:`,
     `              ${paths}: ${redactHref(metricsUrl)}${files}; when main is gone, what it last showed as a whole`,
     '              /-/healthy, /-/ready: 200 as long as it listens',
     ...(isFrontAt(front, 'localhost')
-      ? ['              POST /-/snapshot, from loopback only: keeps what main shows at that moment']
+      ? [
+          `              POST /-/snapshot${isLocust ? ', and /quitquitquit' : ''}, from loopback only: keeps what main shows at that moment`,
+        ]
       : []),
     '            Prometheus and other scrapers count: whoever sends X-Prometheus-Scrape-Timeout-Seconds, or is known by',
     "            its User-Agent. A curl, a browser or a probe gets its answer and doesn't count.",

@@ -23,7 +23,7 @@ import { type LoopParts, runLoop } from './loop.ts';
 import { type Exporter, openExporter } from './observe/exporter.ts';
 import { beginObservation } from './observe/observation.ts';
 import { buildPolicy } from './policy.ts';
-import { redactUrl } from './redact.ts';
+import { redactHref, redactUrl } from './redact.ts';
 import type { Front, OpenedFront } from './serve/front.ts';
 import type { ReceivedSignals } from './signals.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
@@ -82,6 +82,11 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   }
   const front = opened?.front ?? null;
   log.write({ id: 'watching', fields: planFields(config) });
+  if (config.placeBy !== null) {
+    const fields = { because: `${config.placeBy} is set`, source: redactHref(config.metricsUrl) };
+    log.write({ id: 'inExportersPlace', fields });
+  }
+  if (front !== null) signals.first.addEventListener('abort', front.expectEnd);
   listWarnings(config).forEach(log.write);
   try {
     await tombstone?.checkFolder();
@@ -215,6 +220,7 @@ async function openConfiguredFront(
   return openFront({
     at: config.front,
     url: config.metricsUrl,
+    locust: config.locust,
     metricNames: listMetricNames(config),
     pollMs: config.limits.pollMs,
     clock: openClock(host),

@@ -80,8 +80,12 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'how an entry is read comes in as a parameter',
   },
   'config-rows': {
-    parts: ['config-lists', 'config-values', 'type observe', 'type act', 'type parse-result'],
+    parts: ['config-lists', 'config-values', 'type config-exporter', 'type observe', 'type act', 'type parse-result'],
     why: 'a row says how its own text is read; what several have in common is found in config',
+  },
+  'config-exporter': {
+    parts: ['config-entries', 'config-values'],
+    why: "another program's variables become texts of our own, whatever those are of",
   },
   'config-conflicts': {
     parts: ['config-entries', 'config-values', 'type config-rows'],
@@ -90,6 +94,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   config: {
     parts: [
       'config-conflicts',
+      'config-exporter',
       'config-rows',
       'config-lists',
       'config-values',
@@ -119,15 +124,15 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'procfs',
       'redact',
       'version',
+      'config-values',
       'type config',
-      'type config-values',
       'type decide',
       'type plan',
     ],
     why: 'it looks at what a run would go by, and changes nothing',
   },
   'front-check': {
-    parts: ['serve', 'observe', 'type config-values'],
+    parts: ['serve', 'observe', 'type clock', 'type config-values'],
     why: 'it goes by what a front would do, and serves nothing',
   },
   'odd-settings': {
@@ -203,6 +208,7 @@ test('decide, wire and config are pure', () => {
       'config',
       'config-rows',
       'config-conflicts',
+      'config-exporter',
       'config-lists',
       'config-values',
       'config-entries',

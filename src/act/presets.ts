@@ -232,12 +232,13 @@ export function presetKind(preset: Preset): TargetKind {
           problem: `${name} with a ${preset.token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,
         };
       }
-      const isOnFile = preset.port === null && metricsUrl.protocol === 'file:';
-      if (isOnFile && port === undefined) {
-        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is a file, which has no port` };
+      const hasNoPort = preset.port === null && metricsUrl.protocol !== 'http:';
+      if (hasNoPort && port === undefined) {
+        const what = metricsUrl.protocol === 'file:' ? 'a file, which has no port' : "Locust's page, and no exporter";
+        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is ${what}` };
       }
       const url =
-        preset.port === null && !isOnFile
+        preset.port === null && !hasNoPort
           ? new URL(metricsUrl.origin)
           : new URL(`http://localhost:${preset.port ?? port}`);
       if (port !== undefined) url.port = port;

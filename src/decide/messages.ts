@@ -40,6 +40,14 @@ export const MESSAGES = {
   scraperGivenUp: { level: 'info', text: 'a scraper is not waited for any longer' },
   scraperTooSlow: { level: 'warn', text: 'a scraper comes too seldom: its interval is longer than the hold can be' },
   familyTwice: { level: 'warn', text: 'two files have a metric of one name: it is taken from the first' },
+  inExportersPlace: {
+    level: 'info',
+    text: "in the place of Locust's exporter: set LASTSCRAPE_METRICS_URL, or LASTSCRAPE_FRONT=none, if that is not meant",
+  },
+  locustUnreadable: {
+    level: 'warn',
+    text: 'Locust answers, and not with its numbers: a login cannot be passed, and locust_up is all that is shown',
+  },
   targetAsked: { level: 'debug', text: 'target asked' },
   targetSignalled: { level: 'info', text: 'target signalled' },
   targetForced: { level: 'warn', text: 'target did not go: its process is signalled' },

@@ -1,9 +1,8 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Joins the server, the reads of the
 // source and the snapshot; what a scrape gets is decided in decide/answer.ts.
 
-import { type Clock, callAfter } from '../clock.ts';
+import { callAfter } from '../clock.ts';
 import { chooseAnswer, chooseSnapshot, type MainView } from '../decide/answer.ts';
-import type { LogEntry } from '../decide/messages.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { isPollDue } from '../decide/pace.ts';
 import type { ServedKind, ServedScrape } from '../decide/scrapers.ts';
@@ -11,30 +10,22 @@ import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ, REFUSED as REFUSED_READING } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
 import type { Body } from './body.ts';
-import { openFileSource } from './file-source.ts';
-import { openHttpSource } from './http-source.ts';
+import { isLocustPage, openSource, type SourceParts } from './open-source.ts';
 import { openReads } from './reads.ts';
 import { serveGrowing, serveWhole } from './served-body.ts';
 import { openServer, type ScrapeAnswer, type ScrapeRequest } from './server.ts';
 import { type Moment, openSnapshotStore, type Snapshot } from './snapshot.ts';
-import type { Answer, Beginning, Source, SourceRead } from './source.ts';
+import type { Answer, Beginning, SourceRead } from './source.ts';
 
 /** How long an own poll, and a call of /-/snapshot, may take. */
 const READ_TIMEOUT_MS = 15_000;
 
-export type FrontParts = {
+export type FrontParts = SourceParts & {
   /** null: all addresses. */
   readonly at: { readonly host: string | null; readonly port: number };
-  /** What is read: `http:` or `file:`. */
-  readonly url: URL;
-  /** The metrics of the conditions: only these wait for a read. */
-  readonly metricNames: readonly string[];
   readonly pollMs: number;
-  readonly clock: Clock;
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
-  readonly version: string;
-  readonly log: (entry: LogEntry) => void;
 };
 
 export type Front = {
@@ -47,6 +38,8 @@ export type Front = {
   readonly onScrape: (callback: () => void) => () => void;
   /** What scrapes are answered by from now on. */
   readonly tell: (view: MainView) => void;
+  /** Main is about to end: what is read next is the newest there is. */
+  readonly expectEnd: () => void;
   /** Ends every connection. */
   readonly close: () => Promise<void>;
   readonly port: number;
@@ -75,9 +68,8 @@ type Unavailable = ScrapeAnswer & { readonly kind: 'unavailable' };
 
 /** Listens; nothing is read before the first scrape or observation. */
 export async function openFront(parts: FrontParts): Promise<OpenedFront> {
-  const { url, clock, metricNames, version } = parts;
-  const source: Source =
-    url.protocol === 'file:' ? openFileSource(url, metricNames, parts.log) : openHttpSource(url, metricNames, version);
+  const { clock, metricNames, version } = parts;
+  const source = openSource(parts);
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
   let mainEndSeconds: number | null = null;
@@ -98,6 +90,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   const reads = openReads<KeptAnswer>({ ...source, read: readSource }, clock);
   const opened = await openServer<FrontAnswer>(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
+    ...(isLocustPage(parts.url) ? { quitPath: '/quitquitquit' } : {}),
     clock,
     answer: answerScrape,
     snapshot: takeSnapshot,
@@ -212,6 +205,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
 
   /** `POST /-/snapshot`: main's last word. */
   async function takeSnapshot(signal: AbortSignal): Promise<{ kind: 'kept' } | { kind: 'failed'; why: string }> {
+    source.expectEnd?.();
     const beginning = await reads.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false }).begun;
     if (beginning.kind !== 'answered') return { kind: 'failed', why: describeBeginning(beginning) };
     const end = await beginning.body.ended;
@@ -295,6 +289,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
         view = now;
         if (now.main !== 'ended') isGone = false;
       },
+      expectEnd: () => source.expectEnd?.(),
       async close() {
         cancelLatePoll();
         await Promise.all([server.close(), reads.close()]);

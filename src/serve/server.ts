@@ -47,6 +47,8 @@ export type Served<Answer = ScrapeAnswer & { readonly kind: 'body' }> = {
 export type ServerParts<Answer extends ScrapeAnswer & { readonly kind: 'body' } = ScrapeAnswer & { kind: 'body' }> = {
   /** The paths of scrapes. */
   readonly paths: readonly string[];
+  /** A path at which main may say, by any method, that it ends: a snapshot, as at /-/snapshot. Default: none. */
+  readonly quitPath?: string;
   readonly clock: Clock;
   /** Never rejects. */
   readonly answer: (request: ScrapeRequest) => Promise<Answer | (ScrapeAnswer & { kind: 'unavailable' })>;
@@ -225,7 +227,8 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
     const path = readRequestPath(request.url ?? '');
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'ok');
-    if (request.method !== 'POST' || path !== '/-/snapshot') {
+    const isSnapshot = (request.method === 'POST' && path === '/-/snapshot') || path === parts.quitPath;
+    if (!isSnapshot) {
       return sendText(exchange, 404, `not found; here are ${found}, and POST /-/snapshot from within the pod`);
     }
     if (!connection.isLoopback) {

@@ -17,6 +17,7 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
       'quitting',
       'scraperFound',
       'scraperGivenUp',
+      'inExportersPlace',
       'targetSignalled',
       'targetStopped',
       'targetAlreadyGone',

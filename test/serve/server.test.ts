@@ -253,6 +253,26 @@ test('POST /-/snapshot says whether the snapshot was kept', async () => {
   assert.deepEqual([status, body.toString()], [503, 'refused\n']);
 });
 
+test('the path at which an exporter would end keeps a snapshot, by any method and from loopback only', async () => {
+  let count = 0;
+  const snapshot = async () => {
+    count++;
+    return { kind: 'kept' } as const;
+  };
+  const options = { snapshot, quitPath: '/quitquitquit', host: null };
+  await using server = await openFrontServer(() => answerOf([]), options);
+  for (const method of ['GET', 'POST', 'PUT']) {
+    const request = `${method} /quitquitquit?now HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`;
+    const { status, body } = await ask(server.port, request);
+    assert.deepEqual([status, body.toString()], [200, 'kept\n']);
+    assert.equal((await ask(server.port, request, { localAddress: '127.0.0.2' })).status, 403);
+  }
+  assert.equal(count, 3);
+  assert.equal((await ask(server.port, 'POST /quitquitquit/ HTTP/1.1\r\nHost: x\r\n\r\n')).status, 404);
+  await using other = await openFrontServer(() => answerOf([]), { snapshot });
+  assert.equal((await ask(other.port, 'POST /quitquitquit HTTP/1.1\r\nHost: x\r\n\r\n')).status, 404);
+});
+
 test('POST /-/snapshot is forbidden from any other address, of loopback as well', async () => {
   let count = 0;
   const snapshot = async () => {

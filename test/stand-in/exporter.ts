@@ -5,7 +5,8 @@
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Family, gauge, LocustMemory, writeExposition } from './exposition.ts';
+import { type Family, formatLabels, makeGauge } from '../../src/wire/exposition-text.ts';
+import { LocustMemory, writeExposition } from './exposition.ts';
 import { GO_VERSION, readRuntimeFamilies, readStartSeconds } from './go-runtime.ts';
 
 /** 0.4.3 has no quit endpoint (it answers 200 with its page and lives on); only 0.5.2 knows a namespace. */
@@ -317,12 +318,12 @@ function buildFamily(): Family {
     type: 'gauge',
     samples: [
       {
-        labels: [
+        labels: formatLabels([
           ['branch', ''],
           ['goversion', GO_VERSION],
           ['revision', ''],
           ['version', ''],
-        ],
+        ]),
         value: 1,
       },
     ],
@@ -331,12 +332,15 @@ function buildFamily(): Family {
 
 function countFamilies({ counts, inFlightCount }: Life): Family[] {
   return [
-    gauge('promhttp_metric_handler_requests_in_flight', 'Current number of scrapes being served.', inFlightCount),
+    makeGauge('promhttp_metric_handler_requests_in_flight', 'Current number of scrapes being served.', inFlightCount),
     {
       name: 'promhttp_metric_handler_requests_total',
       help: 'Total number of scrapes by HTTP status code.',
       type: 'counter',
-      samples: [200, 500, 503].map((code) => ({ labels: [['code', String(code)]], value: counts.get(code) ?? 0 })),
+      samples: [200, 500, 503].map((code) => ({
+        labels: formatLabels([['code', String(code)]]),
+        value: counts.get(code) ?? 0,
+      })),
     },
   ];
 }

@@ -1,55 +1,22 @@
-// What locust_exporter writes: Go's numbers, the order of its registry, and the memory of what Locust last said.
-// No I/O here. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, client_golang 1.11, Go's strconv and encoding/json;
+// What locust_exporter shows: the memory of what Locust last said, and how it reads an answer, with what it reads wrong. Names, HELP,
+// numbers and escapes are those of src/wire. No I/O here. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, Go's encoding/json;
 // conformance.test.ts holds it against the recordings.
 
-/** One line of a family. */
-export type Sample = {
-  /** Ordered by label name, as client_golang writes them. */
-  readonly labels: readonly (readonly [name: string, value: string])[];
-  readonly value: number;
-  /** What follows the family's name on this line, such as `_sum`; absent for the name itself. */
-  readonly suffix?: string;
-};
-
-/** One metric family; one without samples is not written, not even its HELP. */
-export type Family = {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'summary';
-  readonly samples: readonly Sample[];
-};
-
-/** Formats a number as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, an exponent from 1e+06 on and below 1e-04. */
-export function formatGoFloat(value: number): string {
-  if (Number.isNaN(value)) return 'NaN';
-  if (value === Number.POSITIVE_INFINITY) return '+Inf';
-  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
-  if (value === 0) return '0';
-  const [digits = '', exponent = ''] = value.toExponential().split('e');
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return String(value);
-  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
-}
+import {
+  type Family,
+  formatLabels,
+  listLines,
+  makeByteKey,
+  makeGauge,
+  type Sample,
+} from '../../src/wire/exposition-text.ts';
+import { findHelp } from '../../src/wire/locust-memory.ts';
+import { ROW_FIELDS } from '../../src/wire/locust-stats.ts';
 
 /** Writes families as the text format 0.0.4, families ordered by name as a registry does; samples stay in the order given. */
 export function writeExposition(families: readonly Family[]): string {
-  const lines: string[] = [];
-  const ordered = families
-    .filter((family) => family.samples.length > 0)
-    .toSorted((a, b) => compareBytes(a.name, b.name));
-  for (const { name, help, type, samples } of ordered) {
-    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
-    for (const { labels, value, suffix = '' } of samples) {
-      const inner = labels.map(([label, text]) => `${label}="${escapeLabelValue(text)}"`).join(',');
-      lines.push(`${name}${suffix}${inner === '' ? '' : `{${inner}}`} ${formatGoFloat(value)}`);
-    }
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-/** Makes a gauge with one sample without labels. */
-export function gauge(name: string, help: string, value: number): Family {
-  return { name, help, type: 'gauge', samples: [{ labels: [], value }] };
+  const ordered = families.toSorted((a, b) => (makeByteKey(a.name) < makeByteKey(b.name) ? -1 : 1));
+  return ordered.flatMap((family) => [...listLines(family)]).join('');
 }
 
 /**
@@ -58,7 +25,7 @@ export function gauge(name: string, help: string, value: number): Family {
  */
 export class LocustMemory {
   readonly #namespace: string;
-  readonly #vectors = new Map<string, Map<string, Sample>>();
+  readonly #vectors = new Map<string, Map<string, Row>>();
 
   /** @param namespace prefix of every name, `locust` unless LOCUST_METRIC_NAMESPACE says otherwise (0.5.2). */
   constructor(namespace: string) {
@@ -71,25 +38,23 @@ export class LocustMemory {
    * login page) is no failure: up is 1 and every plain gauge 0, as in the recordings 14-nan and Q3-web-login.
    */
   collect(body: string | undefined): Family[] {
-    const name = (suffix: string) => `${this.#namespace}_${suffix}`;
-    const plain = body === undefined ? [] : this.#collectPlain(readLocustStats(body), name);
+    const plain = body === undefined ? [] : this.#collectPlain(readLocustStats(body));
     const vectors = VECTORS.map(
-      ({ suffix, help }): Family => ({
-        name: name(suffix),
-        help,
+      (suffix): Family => ({
+        name: `${this.#namespace}_${suffix}`,
+        help: findHelp(suffix),
         type: 'gauge',
         samples: [...(this.#vectors.get(suffix)?.values() ?? [])].toSorted(compareLabelValues),
       }),
     );
-    const up = gauge(
-      name('up'),
-      'The current health status of the server (1 = UP, 0 = DOWN).',
-      body === undefined ? 0 : 1,
-    );
-    return [...plain, ...vectors, up];
+    return [...plain, ...vectors, this.#gauge('up', body === undefined ? 0 : 1)];
   }
 
-  #collectPlain(stats: LocustStats, name: (suffix: string) => string): Family[] {
+  #gauge(suffix: string, value: number): Family {
+    return makeGauge(`${this.#namespace}_${suffix}`, findHelp(suffix), value);
+  }
+
+  #collectPlain(stats: LocustStats): Family[] {
     for (const row of stats.rows) {
       // The exporter's own filter, from the time of Locust 0.x; the row of today's totals is called "Aggregated".
       if (row.name === 'Total' || row.name === '//stats/requests') continue;
@@ -117,43 +82,31 @@ export class LocustMemory {
     const inState = (state: string) => stats.workers.filter((worker) => worker.state === state).length;
     const running = stats.state === 'hatching' ? 1 : stats.state === 'running' ? 2 : 0;
     return [
-      gauge(name('users'), 'The current number of users.', stats.userCount),
-      gauge(name('requests_fail_ratio'), '', stats.failRatio),
+      this.#gauge('users', stats.userCount),
+      this.#gauge('requests_fail_ratio', stats.failRatio),
       // Locust has moved these two into an object (before 2.47); the exporter still looks for the old keys.
-      gauge(name('requests_current_response_time_percentile_95'), '', stats.percentile95),
-      gauge(name('requests_current_response_time_percentile_50'), '', stats.percentile50),
-      gauge(name('workers_count'), 'The current number of workers.', stats.workers.length),
-      gauge(name('workers_running_count'), 'The current number of running workers.', inState('running')),
-      gauge(name('workers_hatching_count'), 'The current number of hatching workers.', inState('hatching')),
-      gauge(name('workers_missing_count'), 'The current number of missing workers.', inState('missing')),
-      gauge(name('running'), 'The current state of the execution (0 = STOPPED 1 = HATCHING 2 = RUNNING,).', running),
+      this.#gauge('requests_current_response_time_percentile_95', stats.percentile95),
+      this.#gauge('requests_current_response_time_percentile_50', stats.percentile50),
+      this.#gauge('workers_count', stats.workers.length),
+      this.#gauge('workers_running_count', inState('running')),
+      this.#gauge('workers_hatching_count', inState('hatching')),
+      this.#gauge('workers_missing_count', inState('missing')),
+      this.#gauge('running', running),
     ];
   }
 
-  #set(suffix: string, labels: Sample['labels'], value: number): void {
-    const vector = this.#vectors.get(suffix) ?? new Map<string, Sample>();
+  #set(suffix: string, labels: readonly (readonly [name: string, value: string])[], value: number): void {
+    const vector = this.#vectors.get(suffix) ?? new Map<string, Row>();
     this.#vectors.set(suffix, vector);
-    vector.set(JSON.stringify(labels), { labels, value });
+    const keys = labels.map(([, text]) => makeByteKey(text));
+    vector.set(JSON.stringify(labels), { labels: formatLabels(labels), value, keys });
   }
 }
 
-const ROW_FIELDS = [
-  'num_requests',
-  'num_failures',
-  'avg_response_time',
-  'current_fail_per_sec',
-  'min_response_time',
-  'max_response_time',
-  'current_rps',
-  'median_response_time',
-  'avg_content_length',
-] as const;
+/** A sample, and what it is ordered by. */
+type Row = Sample & { readonly keys: readonly string[] };
 
-const VECTORS: readonly { readonly suffix: string; readonly help: string }[] = [
-  ...ROW_FIELDS.map((field) => ({ suffix: `requests_${field}`, help: '' })),
-  { suffix: 'errors', help: 'The current number of errors.' },
-  { suffix: 'worker_detail', help: 'The current status of a worker with user count' },
-];
+const VECTORS: readonly string[] = [...ROW_FIELDS.map((field) => `requests_${field}`), 'errors', 'worker_detail'];
 
 type LocustStats = {
   readonly rows: readonly {
@@ -263,20 +216,11 @@ function readInteger(value: unknown): number {
   return Number.isInteger(value) ? readNumber(value) : 0;
 }
 
-function escapeLabelValue(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
-}
-
-/** Go compares strings byte by byte, which differs from UTF-16 order beyond U+FFFF. */
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
-
 /** Samples of one family are ordered by the values of their labels, in the order of the labels' names. */
-function compareLabelValues(a: Sample, b: Sample): number {
-  for (const [index, [, value]] of a.labels.entries()) {
-    const order = compareBytes(value, b.labels[index]?.[1] ?? '');
-    if (order !== 0) return order;
+function compareLabelValues(a: Row, b: Row): number {
+  for (const [index, key] of a.keys.entries()) {
+    const other = b.keys[index] ?? '';
+    if (key !== other) return key < other ? -1 : 1;
   }
   return 0;
 }

@@ -4,7 +4,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpuUsage, memoryUsage, uptime } from 'node:process';
-import { type Family, gauge as one } from './exposition.ts';
+import { type Family, formatLabels, makeGauge as one } from '../../src/wire/exposition-text.ts';
 
 /** The families as of now, as client_golang 1.11 names and describes them (HELP and TYPE as in exporter-0.5.0). */
 export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
@@ -21,11 +21,11 @@ export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
       type: 'summary',
       samples: [
         ...['0', '0.25', '0.5', '0.75', '1'].map((quantile) => ({
-          labels: [['quantile', quantile]] as const,
+          labels: formatLabels([['quantile', quantile]]),
           value: pause,
         })),
-        { labels: [], value: pause, suffix: '_sum' },
-        { labels: [], value: 1, suffix: '_count' },
+        { labels: '', value: pause, suffix: '_sum' },
+        { labels: '', value: 1, suffix: '_count' },
       ],
     },
     one('go_goroutines', 'Number of goroutines that currently exist.', 9),
@@ -33,7 +33,7 @@ export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
       name: 'go_info',
       help: 'Information about the Go environment.',
       type: 'gauge',
-      samples: [{ labels: [['version', GO_VERSION]], value: 1 }],
+      samples: [{ labels: formatLabels([['version', GO_VERSION]]), value: 1 }],
     },
     one('go_memstats_alloc_bytes', 'Number of bytes allocated and still in use.', memory.heapUsed),
     {

@@ -61,7 +61,7 @@ export function answerOf(pieces: readonly (string | Uint8Array)[], sizeBytes: nu
 
 export async function openFrontServer(
   answer: (request: ScrapeRequest, count: number) => ScrapeAnswer | Promise<ScrapeAnswer>,
-  options: Partial<Pick<ServerParts, 'clock' | 'snapshot' | 'paths'>> & {
+  options: Partial<Pick<ServerParts, 'clock' | 'snapshot' | 'paths' | 'quitPath'>> & {
     readonly limits?: Partial<ServerLimits>;
     readonly host?: string | null;
   } = {},
@@ -77,6 +77,7 @@ export async function openFrontServer(
     { host: options.host === undefined ? '127.0.0.1' : options.host, port: 0 },
     {
       paths: options.paths ?? ['/metrics'],
+      ...(options.quitPath === undefined ? {} : { quitPath: options.quitPath }),
       clock: options.clock ?? REAL_CLOCK,
       snapshot: options.snapshot ?? (async () => ({ kind: 'kept' })),
       async answer(request) {

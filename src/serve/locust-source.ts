@@ -1,0 +1,264 @@
+// Locust's web page as the source, in the place of its exporter: the page's numbers, and at the end those of its CSV, which it makes
+// anew for each request. Like the exporter it answers when Locust is gone: `up` is 0 then, and the rows are as last seen.
+
+import { type Clock, callAfter } from '../clock.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import { type ExchangeResult, openExchange } from '../net/exchange.ts';
+import type { ExporterReading } from '../observe/condition.ts';
+import { makeFailedReading, makeReading } from '../observe/exporter.ts';
+import { openExposition } from '../wire/exposition.ts';
+import { listLines } from '../wire/exposition-text.ts';
+import { readLocustCsv } from '../wire/locust-csv.ts';
+import { openLocustMemory } from '../wire/locust-memory.ts';
+import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
+import { type Body, openBody } from './body.ts';
+import type { Beginning, Source } from './source.ts';
+
+export type LocustSourceParts = {
+  /** Of Locust's page; a path is that of `--web-base-path`. */
+  readonly url: URL;
+  /** What the names begin with. */
+  readonly namespace: string;
+  /** A path of the front's beside /metrics; null: none. */
+  readonly path: string | null;
+  readonly metricNames: readonly string[];
+  readonly clock: Clock;
+  readonly version: string;
+  readonly log: (entry: LogEntry) => void;
+};
+
+/** An answer that is younger is used again, so that many scrapers cost Locust no more than one. */
+const REUSE_MS = 500;
+/** Locust makes its page anew for whoever asks 2 s after the last time (web.py, DEFAULT_CACHE_TIME): just after that it shows a stop. */
+const PAGE_KEPT_MS = 2_020;
+/** As the exporter has it (LOCUST_EXPORTER_TIMEOUT): then Locust counts as down. */
+const TIMEOUT_MS = 5_000;
+/** From the end of one CSV to the next, while nothing runs: Locust ends 1.5 s after its last number at the earliest. */
+const CSV_PAUSE_MS = 250;
+/** A CSV costs Locust the percentiles of all its rows: it gets four times as long for itself. */
+const CSV_PAUSE_RATIO = 4;
+/** After so long without a new number it is read with the page only. */
+const CSV_SAME_MS = 10_000;
+/** A main that said it ends has so long; the kubelet's grace is as long. */
+const ENDING_MS = 30_000;
+/** A scrape waits for the CSV no longer. */
+const CSV_WAIT_MS = 1_000;
+/** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
+const BODY_MAX_BYTES = 16 * 1024 * 1024;
+const PIECE_LENGTH = 64 * 1024;
+
+/** What the page was when it was last asked for. */
+type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly text: string };
+
+const DOWN: Page = { isUp: false, stats: null, text: '' };
+
+/** Opens the source; connects at the first read. It never refuses. */
+export function openLocustSource(parts: LocustSourceParts): Source {
+  const { url, clock, metricNames } = parts;
+  const exchange = openExchange(url);
+  const base = url.pathname.replace(/\/+$/, '');
+  const headers = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
+  const memory = openLocustMemory(parts.namespace);
+  const closing = new AbortController();
+  let page: Page = DOWN;
+  let pageAtMs = Number.NEGATIVE_INFINITY;
+  let comingPage: Promise<void> | null = null;
+  let cancelPage = () => {};
+  let comingCsv: Promise<void> | null = null;
+  let csvText = '';
+  let csvChangedAtMs = 0;
+  let csvDueAtMs = Number.NEGATIVE_INFINITY;
+  let cancelCsv = () => {};
+  // Somebody said that main ends now, and the page may still show that it runs: the CSV is read until then.
+  let endingUntilMs = Number.NEGATIVE_INFINITY;
+  let renewing: Promise<void> | null = null;
+  let hasWarned = false;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One request after the other over one connection: a new one could not be made any more when Locust ends. */
+  function get(path: string): Promise<{ readonly result: ExchangeResult; readonly text: string }> {
+    const got = last.then(async () => {
+      const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
+      const read = async () => {
+        const body = openText();
+        const result = await exchange.send({ ...request, onBody: body.write });
+        return { result, text: result.kind === 'answered' && result.status === 200 ? body.end() : '' };
+      };
+      const first = await read();
+      // A kept connection may end in the instant in which it is used (RFC 9112, 9.3.1).
+      return first.result.kind === 'dropped' ? read() : first;
+    });
+    last = got;
+    return got;
+  }
+
+  function readPage(): Promise<void> {
+    cancelPage();
+    comingPage ??= get('/stats/requests').then(({ result, text }) => {
+      comingPage = null;
+      pageAtMs = clock.nowMs();
+      const isUp = isLocust(result);
+      // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
+      const stats = !isUp ? null : text === page.text ? page.stats : readLocustStats(text);
+      const isNew = text !== page.text;
+      if (stats !== null && isNew) memory.takeStats(stats);
+      page = isUp ? { isUp, stats, text } : DOWN;
+      if (isRunningState(page.stats?.state ?? null)) {
+        csvChangedAtMs = pageAtMs;
+        readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
+      }
+      if (!isUp || stats !== null || hasWarned) return;
+      hasWarned = true;
+      parts.log({ id: 'locustUnreadable', fields: { url: `${url.origin}${base}/stats/requests` } });
+    });
+    return comingPage;
+  }
+
+  /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
+  function readPageIn(ms: number): void {
+    if (closing.signal.aborted) return;
+    cancelPage = callAfter(clock, ms, async () => {
+      await readPage();
+      if (isCsvWanted()) readCsv();
+    });
+  }
+
+  function isCsvWanted(): boolean {
+    if (!page.isUp || page.stats === null || page.stats.state === null) return false;
+    return clock.nowMs() < endingUntilMs || !isRunningState(page.stats.state);
+  }
+
+  function readCsv(): Promise<void> {
+    cancelCsv();
+    const beganAtMs = clock.nowMs();
+    comingCsv ??= get('/stats/requests/csv').then(({ result, text }) => {
+      comingCsv = null;
+      const nowMs = clock.nowMs();
+      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
+      if (text !== '' && text !== csvText) {
+        csvText = text;
+        csvChangedAtMs = nowMs;
+        const rows = readLocustCsv(text, memory.isShown);
+        if (rows !== null) memory.takeCsv(rows);
+      }
+      const isThere = result.kind === 'answered' && result.status === 200;
+      if (!isThere || closing.signal.aborted || nowMs - csvChangedAtMs > CSV_SAME_MS) return;
+      cancelCsv = callAfter(clock, csvDueAtMs - nowMs, () => {
+        if (isCsvWanted()) readCsv();
+      });
+    });
+    return comingCsv;
+  }
+
+  /** Until all is as new as it has to be. */
+  async function refresh(): Promise<void> {
+    if (renewing !== null) return renewing;
+    if (clock.nowMs() - pageAtMs >= REUSE_MS) await readPage();
+    if (!isCsvWanted() || (comingCsv === null && clock.nowMs() < csvDueAtMs)) return;
+    await unlessLate(readCsv(), CSV_WAIT_MS);
+  }
+
+  /** Everything once more: what is on its way was asked for before. */
+  function renew(): void {
+    const renewal = Promise.all([comingPage, comingCsv]).then(() => {
+      pageAtMs = Number.NEGATIVE_INFINITY;
+      csvDueAtMs = Number.NEGATIVE_INFINITY;
+      if (renewing === renewal) renewing = null;
+      return refresh();
+    });
+    renewing = renewal;
+  }
+
+  function unlessLate(coming: Promise<void>, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = callAfter(clock, ms, resolve);
+      coming.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  function write(): { readonly body: Body; readonly reading: ExporterReading } {
+    const exposition = openExposition(metricNames);
+    const { body, push, end } = openBody();
+    let lines = '';
+    const flush = () => {
+      const piece = Buffer.from(lines);
+      exposition.write(piece);
+      push(piece);
+      lines = '';
+    };
+    for (const family of memory.listFamilies(page.isUp, page.stats)) {
+      for (const line of listLines(family)) {
+        lines += line;
+        if (lines.length > PIECE_LENGTH) flush();
+      }
+    }
+    flush();
+    end();
+    return { body, reading: makeReading(exposition.end()) };
+  }
+
+  async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
+    // Given up by whoever asked; what was asked of Locust goes on for the next one, for its connection must live.
+    if (!(await unlessAborted(refresh(), signal))) {
+      const why = String(signal.reason);
+      begin({ kind: 'failed', why });
+      return makeFailedReading(why, false);
+    }
+    const { body, reading } = write();
+    begin({ kind: 'answered', body });
+    return reading;
+  }
+
+  return {
+    isProcess: true,
+    path: parts.path,
+    read(signal) {
+      const begun = Promise.withResolvers<Beginning>();
+      return { ended: read(signal, begun.resolve), begun: begun.promise };
+    },
+    expectEnd() {
+      endingUntilMs = clock.nowMs() + ENDING_MS;
+      csvChangedAtMs = clock.nowMs();
+      // At once: Locust may be gone before somebody reads.
+      renew();
+    },
+    async close() {
+      closing.abort('closed');
+      cancelPage();
+      cancelCsv();
+      await exchange.close();
+    },
+  };
+}
+
+/** As the exporter sees it: any 2xx. It follows a redirect, which Locust answers where its page has a login. */
+function isLocust(result: ExchangeResult): boolean {
+  return result.kind === 'answered' && result.status >= 200 && result.status < 400;
+}
+
+/** The text of a body that is not too long. */
+function openText() {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  return {
+    write(piece: Uint8Array): boolean {
+      sizeBytes += piece.length;
+      pieces.push(piece);
+      return sizeBytes <= BODY_MAX_BYTES;
+    },
+    end: () => Buffer.concat(pieces).toString(),
+  };
+}
+
+/** False: the signal came first. */
+async function unlessAborted(coming: Promise<void>, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => resolve(false);
+    signal.addEventListener('abort', onAbort);
+    coming.then(() => resolve(true), reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,43 @@
+// Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
+
+import type { Clock } from '../clock.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import { openFileSource } from './file-source.ts';
+import { openHttpSource } from './http-source.ts';
+import { openLocustSource } from './locust-source.ts';
+import type { Source } from './source.ts';
+
+export type SourceParts = {
+  /** `http:`, `file:` or `locust+http:`. */
+  readonly url: URL;
+  /** With `locust+http:`: what the names of its metrics begin with, and the path at which they are served. Default: the exporter's. */
+  readonly locust?: { readonly namespace: string; readonly path: string };
+  /** The metrics of the conditions. */
+  readonly metricNames: readonly string[];
+  readonly clock: Clock;
+  readonly version: string;
+  readonly log: (entry: LogEntry) => void;
+};
+
+const EXPORTERS = { namespace: 'locust', path: '/metrics' };
+
+/** Opens it; nothing is read before the first call of `read`. */
+export function openSource({ url, locust = EXPORTERS, metricNames, clock, version, log }: SourceParts): Source {
+  if (url.protocol === 'file:') return openFileSource(url, metricNames, log);
+  if (!isLocustPage(url)) return openHttpSource(url, metricNames, version);
+  const { namespace, path } = locust;
+  return openLocustSource({
+    url: new URL(url.href.slice('locust+'.length)),
+    namespace,
+    path: path === '/metrics' ? null : path,
+    metricNames,
+    clock,
+    version,
+    log,
+  });
+}
+
+/** The source is Locust's own page: lastscrape is in the place of its exporter. */
+export function isLocustPage({ protocol }: URL): boolean {
+  return protocol === 'locust+http:';
+}

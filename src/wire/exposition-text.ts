@@ -1,0 +1,61 @@
+// Writes the text format 0.0.4 as Go's client library does: its numbers, escapes and headers. Pure.
+// Source: client_golang 1.11 and Go's strconv, as the recordings of locust_exporter show them.
+
+/** One line of a family. */
+export type Sample = {
+  /** As the line has them, with their braces (`formatLabels`); empty: none. */
+  readonly labels: string;
+  readonly value: number;
+  /** What follows the family's name on this line, such as `_sum`; absent for the name itself. */
+  readonly suffix?: string;
+};
+
+/** One metric family; one without samples is not written, not even its HELP. */
+export type Family = {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'summary';
+  readonly samples: Iterable<Sample>;
+};
+
+/** A gauge with one sample without labels. */
+export function makeGauge(name: string, help: string, value: number): Family {
+  return { name, help, type: 'gauge', samples: [{ labels: '', value }] };
+}
+
+/** The lines of a family, in the order of its samples; empty without one. */
+export function* listLines({ name, help, type, samples }: Family): Generator<string> {
+  let isFirst = true;
+  for (const { labels, value, suffix = '' } of samples) {
+    if (isFirst) yield `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+    isFirst = false;
+    yield `${name}${suffix}${labels} ${formatGoFloat(value)}\n`;
+  }
+}
+
+/** Labels in the order given, which in Go is that of their names. */
+export function formatLabels(labels: readonly (readonly [name: string, value: string])[]): string {
+  return `{${labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',')}}`;
+}
+
+/** Formats a number as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, an exponent from 1e+06 on and below 1e-04. */
+export function formatGoFloat(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (value === Number.POSITIVE_INFINITY) return '+Inf';
+  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 1e-4 && size < 1e6) return String(value);
+  const [digits = '', exponent = ''] = value.toExponential().split('e');
+  const power = Number(exponent);
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+/** Of a string in the order in which Go compares: byte by byte, which differs from UTF-16 beyond U+FFFF. */
+export function makeByteKey(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+function escapeLabelValue(text: string): string {
+  return /[\\\n"]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"') : text;
+}

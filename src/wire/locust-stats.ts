@@ -1,0 +1,151 @@
+// Reads what Locust answers to /stats/requests, in JSON as Locust 2.8 to 2.47 write it and their `NaN`, which is none. Pure; never throws.
+// Source: web.py and stats.py of Locust (fixtures/recordings: 2.12 and 2.47).
+
+/** The numbers of a row of requests that have a family of their own, by their names in JSON and in the exporter. */
+export const ROW_FIELDS = [
+  'avg_content_length',
+  'avg_response_time',
+  'current_fail_per_sec',
+  'current_rps',
+  'max_response_time',
+  'median_response_time',
+  'min_response_time',
+  'num_failures',
+  'num_requests',
+] as const;
+
+export type RowField = (typeof ROW_FIELDS)[number];
+
+/** What is known of the requests of one method and name; a number that is missing is not known. */
+export type LocustRow = {
+  readonly method: string;
+  readonly name: string;
+  readonly values: Readonly<Partial<Record<RowField, number>>>;
+  /** In ms, by the quantile as it is written, such as `0.95`. */
+  readonly percentiles: ReadonlyMap<string, number>;
+};
+
+export type LocustError = {
+  readonly method: string;
+  readonly name: string;
+  readonly error: string;
+  readonly occurrences: number;
+};
+
+export type LocustWorker = { readonly id: string; readonly state: string; readonly userCount: number };
+
+/** One answer; null is "not in it". */
+export type LocustStats = {
+  /** `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py). */
+  readonly state: string | null;
+  readonly rows: readonly LocustRow[];
+  readonly errors: readonly LocustError[];
+  readonly workers: readonly LocustWorker[];
+  readonly userCount: number | null;
+  readonly failRatio: number | null;
+  /** Of the last seconds, in ms. */
+  readonly currentPercentile50: number | null;
+  readonly currentPercentile95: number | null;
+};
+
+/** The states in which requests are made. */
+export function isRunningState(state: string | null): boolean {
+  return state === 'running' || state === 'spawning' || state === 'hatching';
+}
+
+/** Reads an answer; null where it is no JSON object: a login page, a proxy's own page. */
+export function readLocustStats(text: string): LocustStats | null {
+  const parsed = parseJson(text);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
+  const top = readFields(parsed);
+  return {
+    state: typeof top['state'] === 'string' ? top['state'] : null,
+    rows: readList(top['stats']).map(readRow),
+    errors: readList(top['errors']).map((error) => ({
+      method: readText(error['method']),
+      name: readText(error['name']),
+      error: readText(error['error']),
+      occurrences: readNumber(error['occurrences']),
+    })),
+    workers: readList(top['workers']).map((worker) => ({
+      id: readText(worker['id']),
+      state: readText(worker['state']),
+      userCount: readNumber(worker['user_count']),
+    })),
+    userCount: readOptional(top['user_count']),
+    failRatio: readOptional(top['fail_ratio']),
+    currentPercentile50: readCurrent(top, '0.5', ['1', '50']),
+    currentPercentile95: readCurrent(top, '0.95', ['2', '95']),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The method or name may be anything; Python's `None` is an empty one. */
+function readRow(row: Fields): LocustRow {
+  const values = Object.fromEntries(ROW_FIELDS.map((field) => [field, readNumber(row[field])]));
+  const percentiles = new Map<string, number>();
+  for (const [key, value] of Object.entries(row)) {
+    const quantile = /^response_time_percentile_(0\.\d+)$/.exec(key)?.[1] ?? OLD_PERCENTILES.get(key);
+    if (quantile !== undefined && typeof value === 'number') percentiles.set(quantile, value);
+  }
+  return { method: readText(row['method']), name: readText(row['name']), values, percentiles };
+}
+
+/** In 2.8 to 2.33, where they are not named by the quantile. */
+const OLD_PERCENTILES: ReadonlyMap<string, string> = new Map([
+  ['ninetieth_response_time', '0.9'],
+  ['ninety_ninth_response_time', '0.99'],
+]);
+
+/**
+ * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, and an object by quantile from 2.24 on,
+ * which there has 0.95 only. Without requests in those seconds it is `null`, which the exporter shows as 0.
+ */
+function readCurrent(top: Fields, quantile: string, names: readonly string[]): number | null {
+  const found = [
+    readFields(top['current_response_time_percentiles'])[`response_time_percentile_${quantile}`],
+    ...names.map((name) => top[`current_response_time_percentile_${name}`]),
+  ].find((value) => value !== undefined);
+  return found === undefined ? null : readNumber(found);
+}
+
+/** `JSON.parse`, and where that fails once more with the `NaN` and `Infinity` that Python writes as strings (recording 14-nan). */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    try {
+      return JSON.parse(text.replace(STRING_OR_NO_NUMBER, (token) => (token.startsWith('"') ? token : `"${token}"`)));
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const STRING_OR_NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs;
+
+function readFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function readList(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(readFields) : [];
+}
+
+/** A longer one is cut: a line of a body must not become too long to be read. */
+const TEXT_MAX_LENGTH = 65_536;
+
+function readText(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, TEXT_MAX_LENGTH).toWellFormed() : '';
+}
+
+/** What is missing, or is no number, is 0, as in the exporter. */
+function readNumber(value: unknown): number {
+  if (typeof value === 'number') return value;
+  return value === 'NaN' || value === 'Infinity' || value === '-Infinity' ? Number(value) : 0;
+}
+
+function readOptional(value: unknown): number | null {
+  return value === undefined ? null : readNumber(value);
+}

@@ -1,0 +1,273 @@
+// Locust's page as the source: what is asked of Locust and how often, and what is shown when it answers, hangs, ends or is no Locust.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, Server as NetServer } from 'node:net';
+import { test } from 'node:test';
+import type { LogEntry } from '../../src/decide/messages.ts';
+import { openLocustSource } from '../../src/serve/locust-source.ts';
+import { ManualClock } from '../support/front-server.ts';
+import { until } from '../support/until.ts';
+
+const PAGE = '/stats/requests';
+const CSV = '/stats/requests/csv';
+const NEVER = new AbortController().signal;
+
+function page(state: string, count: number): string {
+  const row = { method: '', name: 'Aggregated', num_requests: count, num_failures: 0 };
+  return JSON.stringify({ state, user_count: 1, stats: [row], errors: [], workers: [] });
+}
+
+function csv(count: number): string {
+  return `Type,Name,Request Count,Failure Count,50%\r\n,Aggregated,${count},0,9\r\n`;
+}
+
+/** A Locust that says what a test wants it to, and the source that reads it. */
+async function openLocust() {
+  const clock = new ManualClock();
+  const requests: string[] = [];
+  const held: ServerResponse[] = [];
+  const log: LogEntry[] = [];
+  const locust = {
+    page: page('running', 10),
+    csv: csv(12),
+    status: 200,
+    holds: '',
+  };
+  const server = createServer({ keepAliveTimeout: 0 }, ({ url = '' }, response) => {
+    requests.push(url);
+    if (url === locust.holds) held.push(response);
+    else if (url.endsWith(CSV)) response.end(locust.csv);
+    else response.writeHead(locust.status, locust.status === 302 ? { Location: '/login' } : {}).end(locust.page);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const source = openLocustSource({
+    url: new URL(`http://127.0.0.1:${port}`),
+    namespace: 'locust',
+    path: null,
+    metricNames: ['locust_up'],
+    clock,
+    version: '1.2.3',
+    log: (entry) => log.push(entry),
+  });
+  /** What a read shows; each is half a second after the one before it. */
+  async function read(signal = NEVER) {
+    const { begun, ended } = source.read(signal);
+    const beginning = await begun;
+    const reading = await ended;
+    if (beginning.kind !== 'answered') return { beginning, reading, text: '', up: null, total: null };
+    let text = '';
+    for await (const piece of beginning.body.read()) text += Buffer.from(piece).toString();
+    const { observation } = reading;
+    const total = observation.kind === 'answered' ? observation.totals.requests : null;
+    const up = reading.metric('locust_up');
+    return { beginning, reading, text, up: up.kind === 'value' ? up.value : null, total };
+  }
+  return {
+    ...{ clock, requests, locust, source, read, log, server, held },
+    async [Symbol.asyncDispose]() {
+      await source.close();
+      for (const response of held) response.destroy();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+test('a running Locust is asked for its page only, and once in half a second, whoever reads', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust } = opened;
+  assert.deepEqual((({ up, total }) => [up, total])(await read()), [1, 10]);
+  locust.page = page('running', 20);
+  clock.advance(499);
+  for (let count = 0; count < 5; count++) assert.equal((await read()).total, 10);
+  assert.deepEqual(requests, [PAGE]);
+  clock.advance(1);
+  assert.equal((await read()).total, 20);
+  assert.deepEqual(requests, [PAGE, PAGE]);
+});
+
+test('the page of a running Locust is read by itself when Locust makes it anew, and with its stop the CSV', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust } = opened;
+  const readCount = async (count: number) => {
+    await until(`${count} requests`, 5_000, async () => (requests.length === count ? true : undefined));
+    // Waits for the answer, and asks for none of its own.
+    await read();
+  };
+  await read();
+  clock.advance(2_019);
+  assert.equal(requests.length, 1);
+  clock.advance(1);
+  await readCount(2);
+  clock.advance(500);
+  await readCount(3);
+  locust.page = page('stopping', 11);
+  clock.advance(500);
+  await readCount(5);
+  assert.deepEqual(requests, [PAGE, PAGE, PAGE, PAGE, CSV]);
+  assert.equal((await read()).total, 12);
+  assert.equal(requests.length, 5, 'it is all there');
+});
+
+test('while nothing runs the CSV is read, every 250 ms without anybody asking, and no number goes back', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust } = opened;
+  locust.page = page('stopping', 10);
+  const first = await read();
+  assert.equal(first.total, 12);
+  assert.match(
+    first.text,
+    /^locust_requests_response_time_percentile\{method="",name="Aggregated",quantile="0\.5"\} 9$/m,
+  );
+  assert.deepEqual(requests, [PAGE, CSV]);
+  locust.csv = csv(15);
+  clock.advance(249);
+  assert.equal((await read()).total, 12);
+  assert.deepEqual(requests, [PAGE, CSV], 'not sooner');
+  clock.advance(1);
+  await until('the CSV', 5_000, async () => (requests.length === 3 ? true : undefined));
+  assert.equal(await until('15', 5_000, async () => ((await read()).total === 15 ? 15 : undefined)), 15);
+  // The page is older than the CSV, as Locust keeps it for 2 s.
+  clock.advance(500);
+  locust.csv = '';
+  assert.equal((await read()).total, 15);
+});
+
+test('a CSV that does not change any more is read with the page only', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust } = opened;
+  locust.page = page('stopped', 12);
+  await read();
+  clock.advance(10_001);
+  await until('the last by itself', 5_000, async () => (requests.length === 2 + 1 ? true : undefined));
+  await until('its end', 5_000, async () => ((await read()).total === 12 ? true : undefined));
+  const before = requests.length;
+  clock.advance(60_000);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(requests.length, before);
+  await read();
+  assert.deepEqual(requests.slice(before), [PAGE, CSV]);
+});
+
+test('a Locust that is gone is down and never refuses; its rows stay, its gauges do not', async () => {
+  await using opened = await openLocust();
+  const { read, clock, server } = opened;
+  const before = await read();
+  assert.match(before.text, /^locust_users 1$/m);
+  server.closeAllConnections();
+  server.close();
+  clock.advance(500);
+  const { up, total, text, reading, beginning } = await read();
+  assert.deepEqual([up, total, reading.hasRequests, beginning.kind], [0, 10, true, 'answered']);
+  assert.doesNotMatch(text, /locust_users|locust_running|fail_ratio/);
+});
+
+test('before Locust there is locust_up 0, and nothing else', async () => {
+  await using opened = await openLocust();
+  const { read, server } = opened;
+  server.close();
+  const { text, reading } = await read();
+  assert.match(text, /^# HELP locust_up .*\n# TYPE locust_up gauge\nlocust_up 0\n$/);
+  assert.equal(reading.hasRequests, false);
+});
+
+test('up stays 1 over the connection that is there, when nobody can connect any more', async () => {
+  await using opened = await openLocust();
+  const { read, clock, server, locust, requests } = opened;
+  await read();
+  // Node's own close of an HTTP server ends its idle connections as well.
+  NetServer.prototype.close.call(server);
+  locust.page = page('stopped', 10);
+  clock.advance(500);
+  assert.deepEqual((({ up, total }) => [up, total])(await read()), [1, 12]);
+  assert.deepEqual(requests, [PAGE, PAGE, CSV]);
+});
+
+test('what answers and is no page of Locust is up, with a warning, once; an error is down', async () => {
+  for (const [status, body, up, warnings] of [
+    [200, '<html><form action="/login">', 1, 1],
+    [302, '', 1, 1],
+    [200, 'null', 1, 1],
+    [401, '', 0, 0],
+    [404, page('running', 3), 0, 0],
+    [503, 'upstream connect error', 0, 0],
+  ] as const) {
+    await using opened = await openLocust();
+    const { read, clock, locust, log, requests } = opened;
+    locust.status = status;
+    locust.page = body;
+    assert.equal((await read()).up, up, `${status} ${body}`);
+    clock.advance(500);
+    await read();
+    assert.equal(log.length, warnings);
+    assert.deepEqual(requests, [PAGE, PAGE], 'no CSV of it is read');
+  }
+});
+
+test('who gives up is answered at once, and Locust is asked no more often for it', async () => {
+  await using opened = await openLocust();
+  const { read, requests, locust, held } = opened;
+  locust.holds = PAGE;
+  const limit = new AbortController();
+  const first = read(limit.signal);
+  await until('the request', 5_000, async () => (held.length === 1 ? true : undefined));
+  limit.abort('timed out');
+  const { beginning, reading } = await first;
+  assert.deepEqual(beginning, { kind: 'failed', why: 'timed out' });
+  assert.deepEqual(reading.observation, { kind: 'failed', why: 'timed out', mayCount: false });
+  const second = read();
+  held[0]?.end(page('running', 11));
+  assert.equal((await second).total, 11);
+  assert.deepEqual(requests, [PAGE]);
+});
+
+test('a Locust that is busy for longer than 5 s is down, and up again afterwards', { timeout: 30_000 }, async () => {
+  await using opened = await openLocust();
+  const { read, clock, locust } = opened;
+  await read();
+  locust.holds = PAGE;
+  clock.advance(500);
+  const { up, total } = await read();
+  assert.deepEqual([up, total], [0, 10]);
+  locust.holds = '';
+  clock.advance(500);
+  assert.equal((await read()).up, 1);
+});
+
+test('expectEnd() has everything read anew, also while the page says that it runs', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, source, locust } = opened;
+  await read();
+  source.expectEnd?.();
+  assert.equal((await read()).total, 12);
+  assert.deepEqual(requests, [PAGE, PAGE, CSV]);
+  locust.csv = csv(13);
+  source.expectEnd?.();
+  assert.equal((await read()).total, 13);
+  locust.csv = csv(14);
+  source.expectEnd?.();
+  await until('the CSV without anybody who reads', 5_000, async () => (requests.length === 7 ? true : undefined));
+  clock.advance(30_000);
+  await read();
+  const before = requests.length;
+  clock.advance(500);
+  await read();
+  assert.deepEqual(requests.slice(before), [PAGE], 'not for ever');
+});
+
+test('10,000 rows, and a page that is too long, break nothing', async () => {
+  await using opened = await openLocust();
+  const { read, clock, locust } = opened;
+  const rows = Array.from({ length: 10_000 }, (_, index) => ({ method: 'GET', name: `/n/${index}`, num_requests: 1 }));
+  locust.page = JSON.stringify({ state: 'running', stats: rows });
+  const { text, beginning } = await read();
+  assert.equal(text.match(/^locust_requests_num_requests\{/gm)?.length, 10_000);
+  assert.ok(beginning.kind === 'answered');
+  assert.deepEqual(await beginning.body.ended, { kind: 'whole', isReadable: true, why: '' });
+  locust.page = `{"x":"${'x'.repeat(17 * 1024 * 1024)}"}`;
+  clock.advance(500);
+  assert.equal((await read()).up, 0);
+});

@@ -1,0 +1,77 @@
+// Turns a recorded exposition of locust_exporter back into answers of Locust's /stats/requests that lead to it.
+
+import assert from 'node:assert/strict';
+import { readSamples } from '../stand-in/prometheus.ts';
+
+/** Answers of Locust that lead to an exposition. */
+export type RebuiltStats = {
+  readonly isUp: boolean;
+  readonly hasRows: boolean;
+  /** What Locust must have said at some time before, to leave all these rows; in another order than the exporter writes. */
+  readonly rows: Buffer;
+  /** Only the states that each worker ever had. */
+  readonly workers: Buffer;
+  /** What it said in the fetch of this scrape. */
+  readonly last: Buffer;
+};
+
+/** Turns a recorded exposition back into answers of Locust that lead to it. */
+export function rebuildStats(body: string): RebuiltStats {
+  const samples = readSamples(Buffer.from(body, 'latin1').toString());
+  const value = (name: string) => samples.find((sample) => sample.name === name)?.value ?? 0;
+  const rows = new Map<string, Record<string, string | number>>();
+  const errors: object[] = [];
+  const details: { id: string; state: string; user_count: number }[] = [];
+  for (const { name, labels, value: count } of samples) {
+    const { method = '', name: request = '', error = '', id = '', state = '' } = labels;
+    if (name === 'locust_errors') errors.push({ method, name: request, error, occurrences: count });
+    else if (name === 'locust_worker_detail') details.push({ id, state, user_count: count });
+    else if (name.startsWith('locust_requests_') && 'method' in labels) {
+      const key = JSON.stringify(labels);
+      const row = rows.get(key) ?? { method, name: request };
+      rows.set(key, row);
+      row[name.slice('locust_requests_'.length)] = count;
+    }
+  }
+  const stats = [...rows.values()].toReversed();
+  const running = value('locust_running');
+  const last = {
+    stats,
+    errors,
+    workers: chooseWorkers(details, value('locust_workers_count'), {
+      running: value('locust_workers_running_count'),
+      missing: value('locust_workers_missing_count'),
+    }),
+    state: running === 2 ? 'running' : running === 1 ? 'hatching' : 'stopped',
+    user_count: value('locust_users'),
+    fail_ratio: value('locust_requests_fail_ratio'),
+  };
+  return {
+    isUp: value('locust_up') === 1,
+    hasRows: rows.size > 0,
+    rows: Buffer.from(JSON.stringify({ ...last, workers: details.toReversed() })),
+    workers: Buffer.from(JSON.stringify({ workers: details })),
+    last: Buffer.from(JSON.stringify(last)),
+  };
+}
+
+/** The rows of locust_worker_detail stay for ever: which of them are the workers of now follows from the counts. */
+function chooseWorkers<W extends { id: string; state: string }>(
+  details: readonly W[],
+  count: number,
+  counts: { running: number; missing: number },
+): W[] {
+  let choices: W[][] = [[]];
+  for (const states of Map.groupBy(details, ({ id }) => id).values()) {
+    choices = choices.flatMap((chosen) => [chosen, ...states.map((state) => [...chosen, state])]);
+  }
+  const inState = (workers: readonly W[], state: string) => workers.filter((worker) => worker.state === state).length;
+  const found = choices.find(
+    (workers) =>
+      workers.length === count &&
+      inState(workers, 'running') === counts.running &&
+      inState(workers, 'missing') === counts.missing,
+  );
+  assert.ok(found !== undefined, 'the counts fit no choice of the recorded workers');
+  return found;
+}

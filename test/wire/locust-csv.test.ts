@@ -1,0 +1,76 @@
+// Locust's CSV: recorded ones, names that need their quotes, ones that are none, and ones that were cut.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readLocustCsv } from '../../src/wire/locust-csv.ts';
+import { readLocustStats } from '../../src/wire/locust-stats.ts';
+import { readRecordedText } from '../support/recording.ts';
+
+const ALL = () => true;
+
+for (const version of ['2.8.6', '2.15.1', '2.24.1', '2.33.2', '2.47.0']) {
+  test(`readLocustCsv() reads what Locust ${version} has on its page, name by name`, () => {
+    const path = `locust-2.8-to-2.47/${version}-stopped.stats-requests`;
+    const rows = readLocustCsv(readRecordedText(`${path}.csv`), ALL);
+    const page = readLocustStats(readRecordedText(`${path}.json`))?.rows;
+    assert.equal(rows?.length, 6);
+    const toKey = ({ method, name }: { method: string; name: string }) => [method, name];
+    assert.deepEqual(rows.map(toKey).toSorted(), page?.map(toKey).toSorted());
+    for (const { name, values, percentiles } of rows) {
+      const onPage = page?.find((row) => row.name === name)?.values;
+      // What the page has rounded, or the CSV has not.
+      const { min_response_time: min = 0, max_response_time: max = 0, ...same } = values;
+      assert.deepEqual({ ...onPage, ...same }, onPage, name);
+      assert.ok(Math.abs(min - (onPage?.min_response_time ?? 0)) <= 0.5);
+      assert.ok(Math.abs(max - (onPage?.max_response_time ?? 0)) <= 0.5);
+      assert.deepEqual(
+        [...percentiles.keys()],
+        ['0.5', '0.66', '0.75', '0.8', '0.9', '0.95', '0.98', '0.99', '0.999', '0.9999', '1'],
+      );
+    }
+    assert.equal(rows.find(({ name }) => name === 'Aggregated')?.percentiles.get('0.9'), 50);
+  });
+}
+
+const HEADER = 'Type,Name,Request Count,Failure Count,Average Content Size,99%\r\n';
+
+test('readLocustCsv() reads quoted names, and leaves out what is not known', () => {
+  const text = `${HEADER}GET,"a,""b""\r\n\n",1,0,nan,N/A\r\n"P,X",plain,2,1e+16,0.5,7\r\n,Aggregated,3,-1,x,\r\n`;
+  const rows = readLocustCsv(text, ALL);
+  assert.deepEqual(
+    rows?.map(({ method, name, values, percentiles }) => [method, name, { ...values }, [...percentiles]]),
+    [
+      ['GET', 'a,"b"\r\n\n', { num_requests: 1, num_failures: 0, avg_content_length: Number.NaN }, []],
+      ['P,X', 'plain', { num_requests: 2, num_failures: 1e16, avg_content_length: 0.5 }, [['0.99', 7]]],
+      ['', 'Aggregated', { num_requests: 3, num_failures: -1 }, []],
+    ],
+  );
+});
+
+test('readLocustCsv() reads the rows that are wanted', () => {
+  const rows = readLocustCsv(
+    `${HEADER}GET,a,1,0,0,0\r\nGET,b,2,0,0,0\r\n`,
+    (method, name) => `${method} ${name}` === 'GET b',
+  );
+  assert.deepEqual(
+    rows?.map(({ name }) => name),
+    ['b'],
+  );
+});
+
+test('readLocustCsv() takes nothing else for one, and of one that was cut the whole rows', () => {
+  for (const text of ['', '<html>\r\n', 'Name,Type,Request Count\r\n', 'Type,Name', '{"stats":[]}\n']) {
+    assert.equal(readLocustCsv(text, ALL), null, text);
+  }
+  const whole = `${HEADER}GET,"a""b",1,0,0,0\r\nGET,b,22,0,0,0\r\n`;
+  for (let length = HEADER.length; length <= whole.length; length++) {
+    const rows = readLocustCsv(whole.slice(0, length), ALL) ?? [];
+    assert.deepEqual(
+      rows.map(({ name, values }) => [name, values.num_requests]),
+      [
+        ['a"b', 1],
+        ['b', 22],
+      ].slice(0, rows.length),
+    );
+  }
+});
