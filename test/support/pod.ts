@@ -41,6 +41,8 @@ export type Pod = {
   startNodeExporter(): Child;
   startPrometheus(scrapeInterval: string, targetPort?: number): Promise<Prometheus>;
   startWatcher(start?: WatcherStart): Child;
+  /** The watcher in the exporter's place, told by nothing but what the operator tells the exporter. */
+  startInPlace(): Child;
   startMaster(start?: MasterStart): Child;
   startWorker(locustfile?: string): Child;
   waitForPort(port: number): Promise<void>;
@@ -123,6 +125,13 @@ function podIn(
         ...env,
       });
     },
+    startInPlace: () =>
+      start('the watcher', programs.watcher, {
+        LASTSCRAPE_TERMINATION_LOG: terminationLog,
+        LOCUST_EXPORTER_URI: `http://localhost:${ports.web}`,
+        LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: listenAddress(network, ports.exporter),
+        ...(network.kind === 'host' ? { LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${ports.master}` } : {}),
+      }),
     startMaster: (options = {}) => startLocust('the master', masterArgs(network, options)),
     startWorker: (file = locustfile('steady')) =>
       startLocust('the worker', [

@@ -1,0 +1,76 @@
+// lastscrape in the place of Locust's exporter, on the real Locust and a real Prometheus, told by nothing but what the operator tells
+// the exporter: what Prometheus holds then is the final number of requests that Locust printed.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+import { proveReport, proveScrapesSeen, proveStored, readLast } from '../support/proof.ts';
+import { until } from '../support/until.ts';
+
+const programs = findPrograms();
+const skip = gate(programs, 'test/pods/in-place.test.ts', ['locust', 'prometheus']);
+const [exporter] = programs.exporters;
+
+/** A run of 8 s and an autoquit of 5 s, after the start. */
+const RUN_MS = START_MS + 60_000;
+
+async function play(name: string, scenario: (pod: Pod) => Promise<void>): Promise<void> {
+  if (exporter === undefined) throw new Error('Bug: no exporter at all');
+  await using pod = await openPod(programs, exporter);
+  try {
+    await scenario(pod);
+  } catch (error) {
+    process.stderr.write(`${name} failed:\n${pod.children.map((child) => child.tail()).join('\n')}\n`);
+    throw error;
+  }
+}
+
+describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
+  it('a run that ends by autoquit is stored whole, with its percentiles, and the pod completes', async (context) => {
+    await play(context.name, async (pod) => {
+      const watcher = pod.startInPlace();
+      await pod.waitForPort(pod.network.ports.exporter);
+      const prometheus = await pod.startPrometheus('5s');
+      const master = pod.startMaster();
+      pod.startWorker();
+      assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+      const total = readFinalTotal(master);
+      assert.ok(total > 50, `a run of ${total} requests proves little`);
+
+      const report = await proveReport(pod, watcher, 'scraped');
+      assert.equal(report.final.requests, total, 'the requests in the report');
+      assert.deepEqual(report.targets, []);
+      assert.ok(
+        watcher.lines.some(({ text }) =>
+          /"in the place of Locust's exporter: .*"LOCUST_EXPORTER_URI is set"/.test(text),
+        ),
+        'it says that it is in the place of the exporter, and why',
+      );
+      await proveStored(prometheus, total);
+      await proveScrapesSeen(prometheus, report);
+      const median = 'locust_requests_response_time_percentile{method="",name="Aggregated",quantile="0.5"}';
+      assert.ok(((await readLast(prometheus, median)) ?? 0) > 0, 'the median is stored');
+    });
+  });
+
+  it('/quitquitquit in the middle of a run ends nothing: the total is the final one', async (context) => {
+    await play(context.name, async (pod) => {
+      const { ports } = pod.network;
+      const watcher = pod.startInPlace();
+      await pod.waitForPort(ports.exporter);
+      const prometheus = await pod.startPrometheus('2s');
+      const master = pod.startMaster();
+      pod.startWorker();
+      await until('requests on the page', RUN_MS, async () => {
+        const { body } = await pod.network.get(ports.exporter, '/metrics');
+        return /^locust_requests_num_requests\{.*"Aggregated"\} [1-9]/m.test(body) ? true : undefined;
+      });
+      assert.deepEqual(await pod.network.get(ports.exporter, '/quitquitquit'), { status: 200, body: 'kept\n' });
+      assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+      const total = readFinalTotal(master);
+      const report = await proveReport(pod, watcher, 'scraped');
+      assert.equal(report.final.requests, total);
+      await proveStored(prometheus, total);
+    });
+  });
+});
