@@ -1,13 +1,15 @@
 // `npm run measure -- --front` measures what is in final-numbers.ts.
 // Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long after the last
 // scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a table and asserts nothing;
-// it fails only when a run itself does. Goals: median below 1 s, 10 of 10. With `-- --front`: the tables of final-numbers.ts instead.
+// it fails only when a run itself does. Goals: median below 1 s, 10 of 10. With `-- --front`: the tables of final-numbers.ts instead; with `-- --locust`: those of
+// measure/in-place.ts, of 20 runs or `--runs=N`.
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import { type ReportFields, readLast, TOTAL } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 import { measureFinalNumbers } from './final-numbers.ts';
+import { measureInPlace } from './measure/in-place.ts';
 import { findMedian } from './measure/median.ts';
 
 type Measured = {
@@ -31,7 +33,15 @@ const NEEDED: readonly Needed[] = ['locust', 'prometheus'];
 const programs = findPrograms();
 
 if (process.argv.includes('--front')) await measureFinalNumbers();
+else if (process.argv.includes('--locust')) await measureInPlace(readRunCount());
 else await measureHandOver();
+
+/** `--runs=N`; 20 without. */
+function readRunCount(): number {
+  const [, count = '20'] =
+    /^--runs=([1-9]\d*)$/.exec(process.argv.find((each) => each.startsWith('--runs=')) ?? '') ?? [];
+  return Number(count);
+}
 
 async function measureHandOver(): Promise<void> {
   const missing = listMissing(programs, NEEDED);
