@@ -25,8 +25,6 @@ const ERRORS_MAX_COUNT = 2_000;
 type Values = Readonly<Partial<Record<RowField, number>>>;
 type Entry = { readonly labels: string; readonly keys: readonly string[] };
 type KnownRow = Entry & {
-  readonly method: string;
-  readonly name: string;
   values: Values;
   percentiles: ReadonlyMap<string, number>;
   /** What each of the two said last. */
@@ -47,8 +45,6 @@ export function openLocustMemory(namespace: string): LocustMemory {
         ['method', method],
         ['name', name],
       ]),
-      method,
-      name,
       values: {},
       percentiles: new Map(),
       stats: null,
@@ -204,16 +200,10 @@ function* listValues(rows: VectorStore<KnownRow>, field: RowField): Generator<Sa
 }
 
 function* listPercentiles(rows: VectorStore<KnownRow>): Generator<Sample> {
-  for (const { method, name, percentiles } of rows.list()) {
+  for (const { labels, percentiles } of rows.list()) {
+    const others = labels.slice(0, -1);
     for (const [quantile, value] of [...percentiles].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-      yield {
-        labels: formatLabels([
-          ['method', method],
-          ['name', name],
-          ['quantile', quantile],
-        ]),
-        value,
-      };
+      yield { labels: `${others},quantile="${quantile}"}`, value };
     }
   }
 }
