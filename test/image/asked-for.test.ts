@@ -1,13 +1,14 @@
 // What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, for the
-// API client and TLS of `container:`, nor for what only `--check` looks at and prints, and nobody for modules of Node that have
-// a stand-in or a wrapper because of what they cost (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's own coverage
-// says which modules of it ran.
+// API client and TLS of `container:`, for the front, nor for what only `--check` looks at and prints, and nobody for modules of
+// Node that have a stand-in or a wrapper because of what they cost (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's
+// own coverage says which modules of it ran.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { findFreePort } from '../stand-in/locust.ts';
 import { DIST, gateDist } from '../support/dist.ts';
 import { type Ended, openPod, startWatcher } from '../support/watcher.ts';
 
@@ -21,9 +22,11 @@ const BUNDLE = [
   join(DIST, 'bundle.cjs'),
 ];
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
-const API_CLIENT = ['src/net/dial-tls.ts', 'src/observe/pod-reader.ts', 'src/wire/pod-status.ts'];
-const CHECK = ['src/inspect.ts', 'src/odd-settings.ts', 'src/plan.ts'];
-const LAZY = [...API_CLIENT, ...CHECK, 'asset:yaml'];
+const API_CLIENT = ['lazy-source:src/observe/pod-reader.ts'];
+const CHECK = ['lazy-source:src/inspect.ts', 'lazy-source:src/plan.ts'];
+const FRONT = ['lazy-source:src/serve/front.ts'];
+const LAZY = [...API_CLIENT, ...CHECK, ...FRONT, 'asset:yaml', 'lazy:lazy-sources'];
+const ASSET = ['lazy:lazy-sources'];
 /** Modules of Node that nothing loads but undici or a careless import. */
 const DEAR = ['assert', 'http', 'http2', 'internal/fs/promises', 'tls'];
 const DIED = 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n';
@@ -50,6 +53,7 @@ type Run = Pick<Ended, 'code' | 'report'> & {
 async function run(
   conditions: (masterPort: number, tombstone: string) => string,
   args: readonly string[] = [],
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-asked-for-'));
   await using pod = await openPod();
@@ -61,6 +65,7 @@ async function run(
     LASTSCRAPE_DONE_WHEN: conditions(pod.locust.masterPort, tombstone),
     LASTSCRAPE_SCRAPES: '0',
     NODE_V8_COVERAGE: coverage,
+    ...settings,
   };
   const watcher = startWatcher(env, args, BUNDLE);
   const running = watcher.said('main is running').then(() => {
@@ -104,10 +109,16 @@ test('the bundle loads the YAML reader for tombstone:, reads with it, and nothin
 test('the bundle loads the API client and TLS for container:, and no YAML reader', { skip }, async () => {
   const { code, ran, dear } = await run(() => 'container:load');
   assert.equal(code, 78, 'this machine is no pod');
-  assert.deepEqual([listLazy(ran), dear], [API_CLIENT, ['tls']]);
+  assert.deepEqual([listLazy(ran), dear], [[...API_CLIENT, ...ASSET], ['tls']]);
 });
 
 test('the bundle loads what --check looks at for --check, and no more', { skip }, async () => {
   const { code, ran, dear } = await run((port) => `metric:locust_up,port:${port}`, ['--check']);
-  assert.deepEqual([code, listLazy(ran), dear], [0, CHECK, []]);
+  assert.deepEqual([code, listLazy(ran), dear], [0, [...CHECK, ...ASSET], []]);
+});
+
+test('the bundle loads the front and an HTTP server where a front is set', { skip }, async () => {
+  const front = { LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}` };
+  const { code, ran, dear } = await run((port) => `metric:locust_up,port:${port}`, [], front);
+  assert.deepEqual([code, listLazy(ran), dear], [0, [...FRONT, ...ASSET], ['http']]);
 });
