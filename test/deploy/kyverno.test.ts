@@ -21,9 +21,11 @@ import {
   readVariants,
   UNTOUCHED,
 } from '../support/injected.ts';
+import { JOB_NOT_LAST, JOBS_INJECTED, JOBS_UNTOUCHED, readJobGolden, readJobPod } from '../support/injected-jobs.ts';
 import { findOnPath } from '../support/programs.ts';
 
 const POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'kyverno.yaml'), 'utf8');
+const JOBS_POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'jobs-kyverno.yaml'), 'utf8');
 const kyverno = findOnPath('kubectl-kyverno') ?? findOnPath('kyverno');
 const skip =
   kyverno === undefined &&
@@ -112,6 +114,21 @@ test('Kyverno leaves out the restart rules where the cluster is too old for them
     assert.ok(restartPolicy !== undefined && restartPolicyRules !== undefined);
     assert.deepEqual(findLastscrape(pod as Pod), rest, minor);
   }
+});
+
+test("Kyverno's labelled pods are those of the API server, field by field", { skip }, (context) => {
+  const names = [...JOBS_INJECTED, JOB_NOT_LAST];
+  const pods = applyPolicy(context, JOBS_POLICY, names.map(readJobPod));
+  for (const [index, name] of names.entries()) assert.deepEqual(pods[index], readJobGolden(name), name);
+});
+
+test('Kyverno leaves the other pods beside labelled ones as they are', { skip }, (context) => {
+  const others = (Object.keys(JOBS_UNTOUCHED) as (keyof typeof JOBS_UNTOUCHED)[]).map(readJobPod);
+  const pods = applyPolicy(context, JOBS_POLICY, others);
+  for (const [index, pod] of others.entries()) assert.deepEqual(pods[index], normalise(pod), `pod ${index}`);
+  const pod = readJobPod('annotated');
+  const inNamespace = { ...pod, metadata: { ...pod.metadata, namespace: 'opted-out' } };
+  assert.deepEqual(applyPolicy(context, JOBS_POLICY, [inNamespace]), [normalise(pod)]);
 });
 
 test('deploy/kyverno.yaml has the container of the API server, field by field', () => {

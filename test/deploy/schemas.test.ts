@@ -19,7 +19,9 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
   'deploy/monitoring/scrape-config.yaml': 'promtool and Prometheus, in monitoring.test.ts',
 };
 
-const manifests = globSync(['deploy/**/*.yaml', 'fixtures/pods/*.yaml', 'fixtures/injected/*.yaml'], { cwd: ROOT })
+const manifests = globSync(['deploy/**/*.yaml', 'fixtures/pods/**/*.yaml', 'fixtures/injected/**/*.yaml'], {
+  cwd: ROOT,
+})
   .filter((file) => !(file in NOT_MANIFESTS) && file !== 'fixtures/injected/annotations.yaml')
   .toSorted();
 
