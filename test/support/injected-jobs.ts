@@ -20,6 +20,9 @@ export const JOBS_INJECTED = [
 /** The one that has it already, with a native sidecar behind it. It has a golden as well. */
 export const JOB_NOT_LAST = 'not-last';
 
+/** Every one that has a golden. */
+export const JOBS_GOLDEN = [...JOBS_INJECTED, JOB_NOT_LAST] as const;
+
 /** Those that stay as they are, each with the reason that kubectl warns of; null: none. */
 export const JOBS_UNTOUCHED = {
   'by-hand': null,
@@ -36,8 +39,11 @@ export const JOBS_UNTOUCHED = {
   'wrong-port': 'nothing says where the metrics are',
 } as const;
 
+/** Their names. */
+export const JOBS_UNTOUCHED_NAMES = Object.keys(JOBS_UNTOUCHED) as readonly (keyof typeof JOBS_UNTOUCHED)[];
+
 /** The name of a file in fixtures/pods/jobs, without its ending. */
-export type JobPodName = (typeof JOBS_INJECTED)[number] | typeof JOB_NOT_LAST | keyof typeof JOBS_UNTOUCHED;
+export type JobPodName = (typeof JOBS_GOLDEN)[number] | keyof typeof JOBS_UNTOUCHED;
 
 /** The pod as it is applied, or as the controller of a Job makes it. */
 export function readJobPod(name: JobPodName): Pod {
@@ -45,7 +51,7 @@ export function readJobPod(name: JobPodName): Pod {
 }
 
 /** The pod that a real API server made of it with deploy/jobs-policy.yaml applied, normalised. */
-export function readJobGolden(name: (typeof JOBS_INJECTED)[number] | typeof JOB_NOT_LAST): Pod {
+export function readJobGolden(name: (typeof JOBS_GOLDEN)[number]): Pod {
   return parse(readFileSync(join(FIXTURES, 'injected', 'jobs', `${name}.yaml`), 'utf8'));
 }
 

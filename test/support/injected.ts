@@ -33,7 +33,14 @@ export type Pod = Fields & {
 };
 
 /** The pods of fixtures/pods that get the container; each has a golden of the same name. */
-export const INJECTED = ['regular', 'regular-1.1.1', 'native'] as const;
+export const INJECTED = [
+  'regular',
+  'regular-1.1.1',
+  'native',
+  'front-regular',
+  'front-regular-1.1.1',
+  'front-native',
+] as const;
 
 /** Those that stay as they are. */
 export const UNTOUCHED = ['otel', 'host-network', 'opted-out', 'worker', 'already-injected'] as const;
@@ -150,7 +157,7 @@ export function normalise(pod: Pod): Pod {
     metadata: withoutAbsent({ annotations: withoutNone(annotations), labels: withoutNone(ownLabels) }),
     spec: withoutAbsent({
       containers: containers.map(normaliseContainer),
-      initContainers: initContainers?.map(normaliseContainer),
+      initContainers: withoutEmpty(initContainers?.map(normaliseContainer)),
       tolerations: withoutEmpty(tolerations?.filter((toleration) => !isDefaultToleration(toleration))),
       volumes: withoutEmpty(
         volumes?.filter(({ name }) => !String(name).startsWith('kube-api-access-')).map(normaliseVolume),

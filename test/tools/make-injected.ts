@@ -22,7 +22,7 @@ import {
   UNTOUCHED,
   type Variant,
 } from '../support/injected.ts';
-import { JOB_NOT_LAST, JOBS_INJECTED, JOBS_UNTOUCHED, readJobPod } from '../support/injected-jobs.ts';
+import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobPod } from '../support/injected-jobs.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'injected');
 const NAME = 'lastscrape-golden';
@@ -66,7 +66,7 @@ function writeGoldens(): void {
     writeFileSync(join(FOLDER, `${name}.answer.json`), `${JSON.stringify(answer, null, 1)}\n`);
     writeGolden(name, answer);
   }
-  for (const name of [...JOBS_INJECTED, JOB_NOT_LAST]) writeGolden(`jobs/${name}`, askServer(readJobPod(name)));
+  for (const name of JOBS_GOLDEN) writeGolden(`jobs/${name}`, askServer(readJobPod(name)));
 }
 
 function writeGolden(name: string, answer: Pod): void {
@@ -76,7 +76,7 @@ function writeGolden(name: string, answer: Pod): void {
 
 /** @throws where the policy touches a pod that it should leave as it is. */
 function checkUntouched(): void {
-  const jobs = Object.keys(JOBS_UNTOUCHED).map((name) => [name, readJobPod(name as keyof typeof JOBS_UNTOUCHED)]);
+  const jobs = JOBS_UNTOUCHED_NAMES.map((name) => [name, readJobPod(name)]);
   const own = UNTOUCHED.map((name) => [name, readPod(name)]);
   const others: Record<string, Pod> = { ...Object.fromEntries([...own, ...jobs]), ...readStrangers() };
   for (const [what, pod] of Object.entries(others)) {
