@@ -135,6 +135,8 @@ export function runGuideScenarios(): void {
       ['monitors away', /prometheusrule.monitoring.coreos.com "lastscrape" deleted/],
       ['kyverno', /clusterpolicy.kyverno.io\/lastscrape created/],
       ['kyverno away', /clusterpolicy.kyverno.io "lastscrape" deleted/],
+      ['jobs kyverno', /clusterpolicy.kyverno.io\/lastscrape-jobs created/],
+      ['jobs kyverno away', /clusterpolicy.kyverno.io "lastscrape-jobs" deleted/],
     ];
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
   });

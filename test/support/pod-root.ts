@@ -60,6 +60,12 @@ export function makeMeshRoot(root: string): readonly string[] {
   return ['/node', '/stand-in/quit-target-main.ts'];
 }
 
+/** Makes that of a main which serves its own metrics, with the same Node. @returns its entrypoint */
+export function makeJobRoot(root: string): readonly string[] {
+  copyStandIn(root, ['counting-job']);
+  return ['/node', '/stand-in/counting-job.ts'];
+}
+
 /** Node, and files of test/stand-in. */
 function copyStandIn(root: string, names: readonly string[]): void {
   copy(realpathSync(process.execPath), join(root, 'node'));
