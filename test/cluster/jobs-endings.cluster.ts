@@ -212,8 +212,7 @@ function buildMeshPolicy(namespace: string): readonly Manifest[] {
   const text = readFileSync(join(import.meta.dirname, '../../deploy/jobs-policy.yaml'), 'utf8');
   const [policy, binding] = parseAllDocuments(text).map((document) => document.toJS());
   const metadata = { name: MESH_POLICY, labels: { [RUN_LABEL]: getFixture().cluster.run } };
-  const value =
-    "Object.spec.initContainers{name: 'mesh', image: '" + `${IMAGES.mesh}', args: ['istio'], restartPolicy: 'Always'}`;
+  const value = `Object.spec.initContainers{name: 'mesh', image: '${IMAGES.mesh}', args: ['istio'], restartPolicy: 'Always'}`;
   return [
     {
       ...policy,

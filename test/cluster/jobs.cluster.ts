@@ -177,7 +177,8 @@ export function runJobsScenarios(): void {
       );
       // Behind lastscrape it is gone before the hold begins, and with a real one so is the network.
       if (place === 'before') assert.ok(own <= foreign, `the mesh ended at ${foreign}, lastscrape at ${own}`);
-      else assert.ok(foreign <= readEnd(pod).report.mainEndedAt, `the mesh ended at ${foreign}`);
+      else
+        assert.ok(Date.parse(foreign) <= Date.parse(readEnd(pod).report.mainEndedAt), `the mesh ended at ${foreign}`);
     });
   }
 }

@@ -180,3 +180,20 @@ test('the component with a front adds the native sidecar of the policy, last, to
   }
   assert.deepEqual(findSpec('other'), template.spec);
 });
+
+test('the example with a front is its CronJob with lastscrape last, and nothing else', { skip }, () => {
+  const built = build(join(DEPLOY, 'job', 'front-example'));
+  assert.deepEqual(built.map(({ kind }) => kind).toSorted(), ['ConfigMap', 'CronJob']);
+  const { spec } = built.find(({ kind }) => kind === 'CronJob') as unknown as {
+    spec: { jobTemplate: { spec: { template: Pod } } };
+  };
+  const { metadata, spec: pod } = spec.jobTemplate.spec.template;
+  assert.deepEqual(
+    pod.initContainers?.map(({ name }) => name),
+    ['lastscrape'],
+  );
+  assert.deepEqual(byName(pod.initContainers?.[0]?.env ?? []), expectedSidecar().env);
+  const program = readFileSync(join(DEPLOY, 'job', 'front-example', 'export.py'), 'utf8');
+  const port = /ThreadingHTTPServer\(\("", (\d+)\)/.exec(program)?.[1];
+  assert.equal(metadata.annotations?.['lastscrape.dev/metrics-url'], `http://localhost:${port}/metrics`);
+});

@@ -24,6 +24,8 @@ export const RUN_IN_CLUSTER = [
   'jobs warning',
   'jobs report',
   'jobs policy away',
+  'front look',
+  'front example',
   'jobs kyverno',
   'jobs kyverno away',
   'watch',
