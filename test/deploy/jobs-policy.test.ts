@@ -47,7 +47,10 @@ test('a labelled pod gets lastscrape as its last native sidecar, and else only t
     assert.ok(Number(terminationGracePeriodSeconds) >= ownSeconds, name);
     const { annotations = {} } = ownMetadata;
     const front = String(findSidecar(readJobGolden(name)).ports?.[0]?.['containerPort']);
-    const moved = 'prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {};
+    const moved = {
+      ...('prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
+      ...(name === 'own-url' ? { 'prometheus.io/path': '/metrics', 'prometheus.io/scheme': 'http' } : {}),
+    };
     assert.deepEqual(
       { annotations: {}, ...metadata },
       { ...ownMetadata, annotations: { ...annotations, ...moved } },
