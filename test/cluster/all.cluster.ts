@@ -1,4 +1,4 @@
-// The cluster test, `npm run test:cluster`: opens the fixture, applies the policy as the guide says, runs every scenario, five side by
+// The cluster test, `npm run test:cluster`: opens the fixture, applies the policies as the guide says, runs every scenario, five side by
 // side, and takes everything away again.
 
 import { after, before, describe } from 'node:test';
@@ -7,6 +7,8 @@ import { runContainerScenarios } from './container.cluster.ts';
 import { applyPolicy, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
 import { runJobScenarios } from './job.cluster.ts';
+import { runJobsScenarios } from './jobs.cluster.ts';
+import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
 import { runMigrationScenarios } from './migrate.cluster.ts';
 import { runPodScenarios } from './pods.cluster.ts';
 import { type Fixture, setFixture } from './scenario.ts';
@@ -22,6 +24,8 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   after(() => opened?.[Symbol.asyncDispose]());
 
   runPodScenarios();
+  runJobsScenarios();
+  runJobsEndingScenarios();
   runGuideScenarios();
   runMigrationScenarios();
   runJobScenarios();

@@ -70,13 +70,14 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   }
 }
 
-/** Applies deploy/policy.yaml as the guide says, waits until the API server obeys it, and takes it away at the end. */
+/** Applies both policies as the guide says, waits until the API server obeys them, and takes them away at the end. */
 export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   const namespace = await cluster.openNamespace('guide');
   const shell = await openGuideShell(cluster, namespace);
   cluster.defer(async () => {
     try {
       await shell.run('policy away');
+      await shell.run('jobs policy away');
       await shell.run('all away');
       await untilChecked(shell, '');
     } finally {
@@ -85,11 +86,18 @@ export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   });
   assert.match(await shell.run('image'), new RegExp(`^lastscrape ${VERSION} `, 'm'));
   await shell.run('policy');
-  await cluster.kubectl([
-    ...['label', 'mutatingadmissionpolicies,mutatingadmissionpolicybindings', 'lastscrape'],
-    ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
-  ]);
+  await shell.run('jobs policy');
+  const label = [`${RUN_LABEL}=${cluster.run}`, '--overwrite'];
+  const mutating = 'mutatingadmissionpolicies,mutatingadmissionpolicybindings';
+  await cluster.kubectl(['label', mutating, 'lastscrape', 'lastscrape-jobs', ...label]);
+  const validating = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
+  await cluster.kubectl(['label', validating, 'lastscrape-jobs', ...label]);
   await untilChecked(shell, ' lastscrape');
+  await until('the policy for labelled pods at work', 60_000, async () => {
+    const printed = await shell.run('jobs check');
+    if (printed === 'lastscrape') return true;
+    throw new Error(`the check of deploy/README.md printed "${printed}"`);
+  });
 }
 
 /** Waits until the guide's check tells that the policy is at work, or is not. */
@@ -105,7 +113,9 @@ async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Pr
 async function refuseForeign(kubectl: (args: readonly string[]) => Promise<string>): Promise<void> {
   for (const [kind, name] of [
     ['mutatingadmissionpolicies', 'lastscrape'],
+    ['mutatingadmissionpolicies', 'lastscrape-jobs'],
     ['validatingadmissionpolicies', 'lastscrape-annotations'],
+    ['validatingadmissionpolicies', 'lastscrape-jobs'],
   ] as const) {
     const found = await kubectl([
       ...['get', kind, '--field-selector', `metadata.name=${name}`],

@@ -23,6 +23,7 @@ function readEdits(namespace: string): Readonly<Record<string, (text: string) =>
   const inNamespace = (text: string) => text.replace('namespace: monitoring', `namespace: ${namespace}`);
   return {
     'job/example/kustomization.yaml': (text) => `${text}${EXAMPLE_IMAGES}`,
+    'job/front-example/kustomization.yaml': (text) => `${text}${replaceImage('python', IMAGES.locust)}`,
     'monitoring/podmonitor.yaml': inNamespace,
     'monitoring/servicemonitor.yaml': inNamespace,
     'monitoring/prometheusrule.yaml': inNamespace,
@@ -33,11 +34,13 @@ const EXAMPLE_IMAGES = [
   ['busybox', IMAGES.busybox],
   ['prom/statsd-exporter', IMAGES.statsdExporter],
 ]
-  .map(([name, image = '']) => {
-    const [newName, newTag] = image.split(':');
-    return `  - {name: ${name}, newName: ${newName}, newTag: "${newTag}"}\n`;
-  })
+  .map(([name = '', image = '']) => replaceImage(name, image))
   .join('');
+
+function replaceImage(name: string, image: string): string {
+  const [newName, newTag] = image.split(':');
+  return `  - {name: ${name}, newName: ${newName}, newTag: "${newTag}"}\n`;
+}
 
 /** Opens it; disposing of it removes the copy. */
 export async function openGuideShell(cluster: Cluster, namespace: Namespace): Promise<GuideShell> {

@@ -112,6 +112,24 @@ export function runGuideScenarios(): void {
     );
   });
 
+  runScenarioIn('guide: the example of the kustomize component with a front', {}, async (namespace) => {
+    using shell = await openGuideShell(getFixture().cluster, namespace);
+    assert.match(await shell.run('front look'), /name: lastscrape$/m);
+    const printed = await shell.run('front example');
+    const { outcome, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
+    assert.deepEqual([outcome, exitCode], ['scraped', 0], printed);
+    for (const [metric, isRight] of [
+      ['export_rows_total', (value: number) => value === 5_000],
+      ['export_last_success_timestamp_seconds', (value: number) => value > 0],
+    ] as const) {
+      await until(`${metric} in Prometheus`, 30_000, async () => {
+        const stored = (await getFixture().prometheus.readSamples(metric, namespace.name)).at(-1)?.value;
+        if (stored !== undefined && isRight(stored)) return true;
+        throw new Error(`it holds ${stored}`);
+      });
+    }
+  });
+
   runScenarioIn('guide: monitors, rules, network policy and the Kyverno policy are accepted', {}, async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     assert.match(await shell.run('networkpolicy'), /networkpolicy.networking.k8s.io\/locust-exporter created/);
@@ -135,6 +153,8 @@ export function runGuideScenarios(): void {
       ['monitors away', /prometheusrule.monitoring.coreos.com "lastscrape" deleted/],
       ['kyverno', /clusterpolicy.kyverno.io\/lastscrape created/],
       ['kyverno away', /clusterpolicy.kyverno.io "lastscrape" deleted/],
+      ['jobs kyverno', /clusterpolicy.kyverno.io\/lastscrape-jobs created/],
+      ['jobs kyverno away', /clusterpolicy.kyverno.io "lastscrape-jobs" deleted/],
     ];
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
   });

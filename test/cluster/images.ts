@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 import { readInterpreter } from '../../image/elf.ts';
 import { VERSION } from '../../src/version.ts';
 import { DIST } from '../support/dist.ts';
-import { copyLibraries, makeExporterRoot, makeLocustRoot, makeMeshRoot } from '../support/pod-root.ts';
+import { copyLibraries, makeExporterRoot, makeJobRoot, makeLocustRoot, makeMeshRoot } from '../support/pod-root.ts';
 import { findOnPath, type Programs } from '../support/programs.ts';
 import { findTarget, TARGET_PROGRAMS } from '../support/target-programs.ts';
 import { type ImageConfig, packFolder, packNamed } from './archive.ts';
@@ -34,6 +34,7 @@ export const IMAGES = {
   report: 'localhost/lastscrape-test/report:1',
   kubexit: 'localhost/lastscrape-test/kubexit:1',
   mesh: 'localhost/lastscrape-test/mesh:1',
+  job: 'localhost/lastscrape-test/job:1',
   statsdExporter: 'localhost/lastscrape-test/statsd-exporter:1',
   cloudSqlProxy: 'localhost/lastscrape-test/cloud-sql-proxy:1',
 } as const;
@@ -135,6 +136,14 @@ const MADE: readonly Made[] = [
     make(root) {
       const entrypoint = makeMeshRoot(root);
       return { entrypoint, user: '1337:1337' };
+    },
+  },
+  {
+    // A program with its own metrics.
+    name: 'job',
+    make(root) {
+      const entrypoint = makeJobRoot(root);
+      return { entrypoint, user: '1000:1000' };
     },
   },
   {

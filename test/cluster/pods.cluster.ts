@@ -110,6 +110,28 @@ export function runPodScenarios(): void {
     );
 
     runScenario(
+      `${shape}: in the exporter's place, nothing else is scraped and nobody can quit it`,
+      { shape, annotations: { 'lastscrape.dev/front': 'true' } },
+      async (namespace) => {
+        await untilMoment(namespace, 'while main runs');
+        const { name } = masterPod(namespace).metadata;
+        const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
+        await assert.rejects(getFixture().cluster.read(quit), /: 404 /);
+        const { targets } = await proveGoodEnd(namespace);
+        const stopped = shape === 'regular' ? ['locust-exporter stopped'] : [];
+        assert.deepEqual(
+          targets.map(({ target, result }) => `${target} ${result}`),
+          stopped,
+        );
+        // They vanish from the exporter with Locust's end.
+        const [ups, users] = await Promise.all(
+          ['locust_up', 'locust_users'].map((each) => getFixture().prometheus.readSamples(each, namespace.name)),
+        );
+        assert.equal(users?.at(-1)?.atSeconds, ups?.at(-1)?.atSeconds, 'the newest locust_users');
+      },
+    );
+
+    runScenario(
       `${shape}: a test that fails is a Failed Job, and no hanging one`,
       { shape, users: 'failing' },
       async (namespace) => {

@@ -14,6 +14,10 @@ export const INTERVAL_ANNOTATION = 'test.lastscrape.dev/interval';
 /** The totals of Locust, as the exporter names them. */
 export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}';
 
+/** The scrape job that goes by the port named lastscrape (deploy/job/front), and the one by people's annotations. */
+export const FRONT_JOB = 'lastscrape-front';
+export const ANNOTATION_JOB = 'kubernetes-pods';
+
 export type ClusterPrometheus = {
   /** The samples of the one series of the metric in that namespace, oldest first, the last hour; empty without one. */
   readSamples(selector: string, namespace: string): Promise<readonly Sample[]>;
@@ -24,10 +28,14 @@ export type ClusterPrometheus = {
 /** One sample; the time is that of its scrape (epoch seconds). */
 export type Sample = { readonly atSeconds: number; readonly value: number };
 
-/** Starts it in a namespace of its own, and waits until it answers. */
-export async function startClusterPrometheus(cluster: Cluster): Promise<ClusterPrometheus> {
-  const namespace = await cluster.openNamespace('monitoring');
-  const name = `lastscrape-test-${cluster.run}`;
+/** Starts it in a namespace of its own, for pods of all namespaces or of one only, and waits until it answers. */
+export async function startClusterPrometheus(
+  cluster: Cluster,
+  own = 'monitoring',
+  only: string | null = null,
+): Promise<ClusterPrometheus> {
+  const namespace = await cluster.openNamespace(own);
+  const name = `lastscrape-test-${own}-${cluster.run}`;
   const labels = { 'lastscrape.dev/test': cluster.run };
   cluster.defer(() => cluster.kubectl(['delete', 'clusterrole,clusterrolebinding', name]));
   await cluster.apply(
@@ -50,7 +58,7 @@ export async function startClusterPrometheus(cluster: Cluster): Promise<ClusterP
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'prometheus' },
-      data: { 'prometheus.yml': configText() },
+      data: { 'prometheus.yml': configText(only) },
     },
     {
       apiVersion: 'v1',
@@ -102,17 +110,45 @@ export async function startClusterPrometheus(cluster: Cluster): Promise<ClusterP
 
 type Answer = { readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] } };
 
-// As shipped, but for the interval.
-function configText(): string {
-  const path = join(import.meta.dirname, '../../deploy/monitoring/scrape-config.yaml');
-  const { scrape_configs: shipped } = parse(readFileSync(path, 'utf8'));
+// As shipped, but for the interval; and the job by annotations that many a cluster has.
+function configText(only: string | null): string {
+  const shipped = ['monitoring', 'job/front'].flatMap((folder) => {
+    const path = join(import.meta.dirname, '../../deploy', folder, 'scrape-config.yaml');
+    return parse(readFileSync(path, 'utf8')).scrape_configs;
+  });
   const annotation = `__meta_kubernetes_pod_annotation_${INTERVAL_ANNOTATION.replaceAll(/[^a-z]/g, '_')}`;
   const setting = (label: string) => ({ source_labels: [annotation], regex: '(.+)', target_label: label });
-  const jobs = shipped.map((job: { relabel_configs: readonly object[] }) => ({
+  const jobs = [...shipped, BY_ANNOTATIONS].map((job: { relabel_configs: readonly object[] }) => ({
     ...job,
+    ...(only === null ? {} : { kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: [only] } }] }),
     scrape_interval: INTERVAL,
     scrape_timeout: INTERVAL,
     relabel_configs: [...job.relabel_configs, setting('__scrape_interval__')],
   }));
   return stringify({ scrape_configs: jobs });
 }
+
+// Prometheus's own example (documentation/examples/prometheus-kubernetes.yml), as the Helm chart of Prometheus has it.
+const BY_ANNOTATIONS = {
+  job_name: ANNOTATION_JOB,
+  kubernetes_sd_configs: [{ role: 'pod' }],
+  relabel_configs: [
+    { source_labels: ['__meta_kubernetes_pod_annotation_prometheus_io_scrape'], regex: 'true', action: 'keep' },
+    // A LocustTest's pods are the first job's.
+    { source_labels: ['__meta_kubernetes_pod_label_managed_by'], regex: 'locust-k8s-operator', action: 'drop' },
+    {
+      source_labels: ['__meta_kubernetes_pod_annotation_prometheus_io_path'],
+      regex: '(.+)',
+      target_label: '__metrics_path__',
+    },
+    {
+      source_labels: ['__address__', '__meta_kubernetes_pod_annotation_prometheus_io_port'],
+      regex: '(.+?)(?::\\d+)?;(\\d+)',
+      replacement: '$1:$2',
+      target_label: '__address__',
+    },
+    { source_labels: ['__meta_kubernetes_pod_phase'], regex: 'Succeeded|Failed', action: 'drop' },
+    { source_labels: ['__meta_kubernetes_namespace'], target_label: 'namespace' },
+    { source_labels: ['__meta_kubernetes_pod_name'], target_label: 'pod' },
+  ],
+};

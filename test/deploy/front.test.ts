@@ -2,7 +2,7 @@
 // Prometheus scrapes the port that it serves.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -122,4 +122,41 @@ test('docs/front.md has every family of lastscrape', () => {
     /<!-- own families -->\n([\s\S]*?)<!-- \/own families -->/.exec(readFile('docs/front.md')) ?? [];
   const names = [...table.matchAll(/^\| `(\w+)/gm)].map(([, name]) => name);
   assert.deepEqual(names, OWN_FAMILIES);
+});
+
+/** A change of a rule; each must break a unit test. */
+const CHANGES = [
+  ['lastscrape_source_up == 0 and lastscrape_main_ended == 0', 'lastscrape_source_up == 0'],
+  ['lastscrape_source_up == 0 and ', ''],
+  ['for: 1m', 'for: 2m'],
+  ['for: 1m', 'for: 15s'],
+  ['up{job=~".*lastscrape-front"} == 0', 'up == 0'],
+  ['for: 3m', 'for: 5m'],
+  ['for: 3m', 'for: 1m'],
+  ['{container="lastscrape"} == 1', ' == 1'],
+  ['max by (namespace, pod) (kube_pod_container_status_terminated) == 1', 'up'],
+  ['unless on (namespace, pod) max by (namespace, pod) (kube_pod_container_status_running) == 1', ''],
+  ['unless on (namespace, pod) up{job=~".*lastscrape-front"} == 1', ''],
+  ['for: 75s', 'for: 15s'],
+  ['for: 75s', 'for: 3m'],
+] as const;
+
+test('the unit tests of the rules pass, and each change of a rule makes one of them fail', {
+  skip: gate(programs, 'test/deploy/front.test.ts', ['promtool']),
+}, (context) => {
+  const [promtool = ''] = programs.promtool ?? [];
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-front-rules-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const rules = readFile(`${FOLDER}/rules.yaml`);
+  writeFileSync(join(folder, 'rules.test.yaml'), readFile(`${FOLDER}/rules.test.yaml`));
+  const run = (text: string) => {
+    writeFileSync(join(folder, 'rules.yaml'), text);
+    return spawnSync(promtool, ['test', 'rules', join(folder, 'rules.test.yaml')], { encoding: 'utf8' });
+  };
+  const { status, stdout } = run(rules);
+  assert.equal(status, 0, stdout);
+  for (const [from, to] of CHANGES) {
+    assert.ok(rules.includes(from), from);
+    assert.equal(run(rules.replace(from, to)).status, 1, `${from} -> ${to}`);
+  }
 });

@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { type Container, type Fields, findLastscrape, type Pod, readGolden, readPod } from '../support/injected.ts';
+import { findSidecar, readJobGolden } from '../support/injected-jobs.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
 type Job = Fields & {
@@ -26,11 +27,16 @@ function build(folder: string): Job[] {
 }
 
 /** A kustomization of these resources with the component, in a folder of its own. */
-function buildWith(context: TestContext, resources: readonly Fields[], more: Fields = {}): Job[] {
+function buildWith(
+  context: TestContext,
+  resources: readonly Fields[],
+  more: Fields = {},
+  component: 'component' | 'front' = 'component',
+): Job[] {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lastscrape-kustomize-')));
   context.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'resources.yaml'), resources.map((resource) => stringify(resource)).join('---\n'));
-  const components = [relative(folder, join(DEPLOY, 'job', 'component'))];
+  const components = [relative(folder, join(DEPLOY, 'job', component))];
   writeFileSync(join(folder, 'kustomization.yaml'), stringify({ resources: ['resources.yaml'], components, ...more }));
   return build(folder);
 }
@@ -124,4 +130,70 @@ test('the patch of the component has the container of the policy, field by field
   const [operation, ...others] = parse(readFileSync(join(DEPLOY, 'job', 'component', 'lastscrape.yaml'), 'utf8'));
   assert.deepEqual([operation.op, operation.path, others], ['add', '/spec/template/spec/containers/-', []]);
   assert.deepEqual(operation.value, expectedContainer());
+});
+
+/** The native sidecar that the policy injects into a pod without annotations but of its URL, which the component has read from there. */
+function expectedSidecar(): Container {
+  const { env = [], ...container } = findSidecar(readJobGolden('wrong-ttl'));
+  const fieldRef = { fieldPath: "metadata.annotations['lastscrape.dev/metrics-url']" };
+  const metricsUrl = { name: 'LASTSCRAPE_METRICS_URL', valueFrom: { fieldRef } };
+  return { ...container, env: byName(env.map((each) => (each.name === metricsUrl.name ? metricsUrl : each))) };
+}
+
+function byName<Item extends { name: string }>(items: readonly Item[]): readonly Item[] {
+  return items.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+test('the component with a front adds the native sidecar of the policy, last, to Jobs and CronJobs', {
+  skip,
+}, (context) => {
+  const before = { name: 'statsd-exporter', image: 'statsd:1', restartPolicy: 'Always' };
+  const setUp = { name: 'fetch', image: 'fetch:1' };
+  const template = { spec: { restartPolicy: 'Never', containers: [MAIN] } };
+  const cronJob = {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'nightly' },
+    spec: { jobTemplate: { spec: { template } } },
+  };
+  const jobs = [
+    buildJob('plain', { containers: [MAIN] }),
+    buildJob('prepared', { containers: [MAIN], initContainers: [setUp, before] }),
+    buildJob('other', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' }),
+  ];
+  const built = buildWith(context, [...jobs, cronJob], {}, 'front');
+  const findSpec = (name: string): Pod['spec'] => {
+    const found = built.find(({ metadata }) => metadata.name === name) as unknown as typeof cronJob & Job;
+    return (found.kind === 'CronJob' ? found.spec.jobTemplate.spec : found.spec).template.spec;
+  };
+  for (const [name, others] of [
+    ['plain', []],
+    ['prepared', [setUp, before]],
+    ['nightly', []],
+  ] as const) {
+    const { initContainers = [], terminationGracePeriodSeconds, ...rest } = findSpec(name);
+    const { env = [], ...container } = initContainers.at(-1) as Container;
+    assert.deepEqual({ ...container, env: byName(env) }, expectedSidecar(), name);
+    assert.deepEqual(initContainers.slice(0, -1), others, name);
+    assert.equal(terminationGracePeriodSeconds, 100);
+    assert.deepEqual(rest, template.spec, name);
+  }
+  assert.deepEqual(findSpec('other'), template.spec);
+});
+
+test('the example with a front is its CronJob with lastscrape last, and nothing else', { skip }, () => {
+  const built = build(join(DEPLOY, 'job', 'front-example'));
+  assert.deepEqual(built.map(({ kind }) => kind).toSorted(), ['ConfigMap', 'CronJob']);
+  const { spec } = built.find(({ kind }) => kind === 'CronJob') as unknown as {
+    spec: { jobTemplate: { spec: { template: Pod } } };
+  };
+  const { metadata, spec: pod } = spec.jobTemplate.spec.template;
+  assert.deepEqual(
+    pod.initContainers?.map(({ name }) => name),
+    ['lastscrape'],
+  );
+  assert.deepEqual(byName(pod.initContainers?.[0]?.env ?? []), expectedSidecar().env);
+  const program = readFileSync(join(DEPLOY, 'job', 'front-example', 'export.py'), 'utf8');
+  const port = /ThreadingHTTPServer\(\("", (\d+)\)/.exec(program)?.[1];
+  assert.equal(metadata.annotations?.['lastscrape.dev/metrics-url'], `http://localhost:${port}/metrics`);
 });

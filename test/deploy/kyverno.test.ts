@@ -21,9 +21,11 @@ import {
   readVariants,
   UNTOUCHED,
 } from '../support/injected.ts';
+import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobGolden, readJobPod } from '../support/injected-jobs.ts';
 import { findOnPath } from '../support/programs.ts';
 
 const POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'kyverno.yaml'), 'utf8');
+const JOBS_POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'jobs-kyverno.yaml'), 'utf8');
 const kyverno = findOnPath('kubectl-kyverno') ?? findOnPath('kyverno');
 const skip =
   kyverno === undefined &&
@@ -114,13 +116,34 @@ test('Kyverno leaves out the restart rules where the cluster is too old for them
   }
 });
 
+test("Kyverno's labelled pods are those of the API server, field by field", { skip }, (context) => {
+  const pods = applyPolicy(context, JOBS_POLICY, JOBS_GOLDEN.map(readJobPod));
+  for (const [index, name] of JOBS_GOLDEN.entries()) assert.deepEqual(pods[index], readJobGolden(name), name);
+});
+
+test('Kyverno leaves the other pods beside labelled ones as they are', { skip }, (context) => {
+  const others = JOBS_UNTOUCHED_NAMES.map(readJobPod);
+  const pods = applyPolicy(context, JOBS_POLICY, others);
+  for (const [index, pod] of others.entries()) assert.deepEqual(pods[index], normalise(pod), `pod ${index}`);
+  const pod = readJobPod('annotated');
+  const inNamespace = { ...pod, metadata: { ...pod.metadata, namespace: 'opted-out' } };
+  assert.deepEqual(applyPolicy(context, JOBS_POLICY, [inNamespace]), [normalise(pod)]);
+});
+
 test('deploy/kyverno.yaml has the container of the API server, field by field', () => {
-  const { container, quit, restarts } = readVariables();
-  for (const [name, kind] of [
-    ['regular', 'annotated'],
-    ['native', 'none'],
+  const { container, quit, restarts, source } = readVariables();
+  for (const [name, kind, from] of [
+    ['regular', 'annotated', 'annotated'],
+    ['native', 'none', 'annotated'],
+    ['front-regular', 'annotated', 'exporter'],
+    ['front-native', 'none', 'exporter'],
   ] as const) {
-    const env = container.env.map((variable) => (variable === '{{ quit }}' ? quit[kind] : variable));
+    const values = {
+      '{{ quit }}': quit[kind],
+      '{{ source.url }}': source[from].url,
+      '{{ source.front }}': source[from].front,
+    };
+    const env = container.env.map((variable) => values[variable as keyof typeof values] ?? variable);
     assert.deepEqual({ ...container, ...restarts.byRules, env }, findLastscrape(readGolden(name)), name);
   }
 });
@@ -141,6 +164,7 @@ function readVariables(): {
   container: Fields & { env: readonly unknown[] };
   quit: { none: Fields; annotated: Fields };
   restarts: { byRules: Fields };
+  source: Record<'exporter' | 'annotated', { url: Fields; front: Fields }>;
 } {
   const entries: readonly { name: string; variable?: { value?: unknown } }[] = parse(POLICY).spec.rules[0].context;
   return Object.fromEntries(entries.map(({ name, variable }) => [name, variable?.value])) as ReturnType<

@@ -14,12 +14,21 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
   'deploy/job/component/kustomization.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/component/lastscrape.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/example/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/front-example/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/front/cron-job-patch.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/front/job-patch.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/front/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/front/rules.yaml': 'promtool, in front.test.ts',
+  'deploy/job/front/rules.test.yaml': 'promtool, in front.test.ts',
+  'deploy/job/front/scrape-config.yaml': 'promtool, in front.test.ts',
   'deploy/monitoring/rules.yaml': 'promtool, in rules.test.ts',
   'deploy/monitoring/rules.test.yaml': 'promtool, in rules.test.ts',
   'deploy/monitoring/scrape-config.yaml': 'promtool and Prometheus, in monitoring.test.ts',
 };
 
-const manifests = globSync(['deploy/**/*.yaml', 'fixtures/pods/*.yaml', 'fixtures/injected/*.yaml'], { cwd: ROOT })
+const manifests = globSync(['deploy/**/*.yaml', 'fixtures/pods/**/*.yaml', 'fixtures/injected/**/*.yaml'], {
+  cwd: ROOT,
+})
   .filter((file) => !(file in NOT_MANIFESTS) && file !== 'fixtures/injected/annotations.yaml')
   .toSorted();
 

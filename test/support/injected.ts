@@ -33,7 +33,14 @@ export type Pod = Fields & {
 };
 
 /** The pods of fixtures/pods that get the container; each has a golden of the same name. */
-export const INJECTED = ['regular', 'regular-1.1.1', 'native'] as const;
+export const INJECTED = [
+  'regular',
+  'regular-1.1.1',
+  'native',
+  'front-regular',
+  'front-regular-1.1.1',
+  'front-native',
+] as const;
 
 /** Those that stay as they are. */
 export const UNTOUCHED = ['otel', 'host-network', 'opted-out', 'worker', 'already-injected'] as const;
@@ -102,9 +109,9 @@ export function readAnswer(name: (typeof INJECTED)[number]): Pod {
   return JSON.parse(readFileSync(join(FIXTURES, 'injected', `${name}.answer.json`), 'utf8'));
 }
 
-/** deploy/policy.yaml without its comments and its version, as a checksum: the goldens hold for this policy only. */
-export function hashPolicy(): string {
-  const text = readFileSync(join(FIXTURES, '..', 'deploy', 'policy.yaml'), 'utf8');
+/** A policy of deploy/ without its comments and its version, as a checksum: the goldens hold for this policy only. */
+export function hashPolicy(file: 'policy.yaml' | 'jobs-policy.yaml'): string {
+  const text = readFileSync(join(FIXTURES, '..', 'deploy', file), 'utf8');
   const documents = parseAllDocuments(text.replace(`'lastscrape:${VERSION}'`, "'lastscrape'"));
   return createHash('sha256').update(JSON.stringify(documents)).digest('hex');
 }
@@ -147,10 +154,10 @@ export function normalise(pod: Pod): Pod {
   return withoutAbsent({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: withoutAbsent({ annotations, labels: ownLabels }),
+    metadata: withoutAbsent({ annotations: withoutNone(annotations), labels: withoutNone(ownLabels) }),
     spec: withoutAbsent({
       containers: containers.map(normaliseContainer),
-      initContainers: initContainers?.map(normaliseContainer),
+      initContainers: withoutEmpty(initContainers?.map(normaliseContainer)),
       tolerations: withoutEmpty(tolerations?.filter((toleration) => !isDefaultToleration(toleration))),
       volumes: withoutEmpty(
         volumes?.filter(({ name }) => !String(name).startsWith('kube-api-access-')).map(normaliseVolume),
@@ -176,7 +183,7 @@ const SPEC_DEFAULTS: Fields = {
 };
 
 function normaliseContainer(container: Container): Container {
-  const { ports, env, volumeMounts, ...rest } = container;
+  const { ports, env, volumeMounts, startupProbe, ...rest } = container as Container & { startupProbe?: Fields };
   return withoutAbsent({
     ...without(rest, {
       resources: {},
@@ -186,6 +193,7 @@ function normaliseContainer(container: Container): Container {
     // With hostNetwork the server writes the port down as the host's, too.
     ports: ports?.map((port) => without(port, { protocol: 'TCP', hostPort: port['containerPort'] })),
     env: env?.map(normaliseVariable),
+    startupProbe: startupProbe && normaliseProbe(startupProbe),
     volumeMounts: withoutEmpty(
       volumeMounts?.filter(({ mountPath }) => mountPath !== '/var/run/secrets/kubernetes.io/serviceaccount'),
     ),
@@ -196,6 +204,13 @@ function normaliseVariable(variable: Variable): Fields {
   const { fieldRef } = variable.valueFrom ?? {};
   if (fieldRef === undefined) return variable;
   return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: without(fieldRef, { apiVersion: 'v1' }) } };
+}
+
+function normaliseProbe(probe: Fields): Fields {
+  const { httpGet, ...rest } = without(probe, { successThreshold: 1, timeoutSeconds: 1 }) as Fields & {
+    httpGet: Fields;
+  };
+  return { ...rest, httpGet: without(httpGet, { scheme: 'HTTP' }) };
 }
 
 function normaliseVolume(volume: Fields): Fields {
@@ -225,6 +240,10 @@ function without(fields: Fields, defaults: Fields): Fields {
 
 function withoutAbsent(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function withoutNone(fields: Record<string, string> | undefined): Record<string, string> | undefined {
+  return Object.keys(fields ?? {}).length === 0 ? undefined : fields;
 }
 
 function withoutEmpty<Item>(items: readonly Item[] | undefined): readonly Item[] | undefined {

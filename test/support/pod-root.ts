@@ -2,7 +2,7 @@
 // stand-in. Each holds a program and the libraries that the loader names for it on this machine, nothing else.
 
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Where the locustfiles of test/pods are in Locust's image. */
@@ -35,6 +35,7 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
   );
   const inside = `/usr/bin/python${version}`;
   copy(program, join(root, inside));
+  symlinkSync(inside, join(root, 'usr/bin/python'));
   copy(library, join(root, 'usr/lib', `python${version}`), (path) => !LEFT_OUT.test(path));
   copy(site, join(root, 'opt/site'));
   copy(join(TEST, 'pods/locustfiles'), join(root, LOCUSTFILES));
@@ -58,6 +59,12 @@ export function makeExporterRoot(root: string): readonly string[] {
 export function makeMeshRoot(root: string): readonly string[] {
   copyStandIn(root, ['quit-target-main', 'quit-targets']);
   return ['/node', '/stand-in/quit-target-main.ts'];
+}
+
+/** Makes that of a main which serves its own metrics, with the same Node. @returns its entrypoint */
+export function makeJobRoot(root: string): readonly string[] {
+  copyStandIn(root, ['counting-job']);
+  return ['/node', '/stand-in/counting-job.ts'];
 }
 
 /** Node, and files of test/stand-in. */

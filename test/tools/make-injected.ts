@@ -1,6 +1,7 @@
 // `npm exec -- node test/tools/make-injected.ts`: writes fixtures/injected anew from what a real API server makes of fixtures/pods with
-// deploy/policy.yaml (dry run: no pod is made). Wants kubectl and KUBECONFIG. It applies a copy of the policy that matches one namespace
-// of its own, which the policy itself leaves out, and takes both away again. Read the diff before you commit it.
+// deploy/policy.yaml and deploy/jobs-policy.yaml (dry run: no pod is made). Wants kubectl and KUBECONFIG. It applies copies of the policies
+// that match one namespace of its own, which the policies themselves leave out, and takes all away again. Read the diff before you
+// commit it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ import {
   UNTOUCHED,
   type Variant,
 } from '../support/injected.ts';
+import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobPod } from '../support/injected-jobs.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'injected');
 const NAME = 'lastscrape-golden';
@@ -34,24 +36,24 @@ function askServer(pod: Pod): Pod {
   return JSON.parse(runKubectl(args, pod));
 }
 
-/** The namespace, the policy and its binding, renamed and for that namespace only. */
-function readCopy(): readonly Fields[] {
-  const [policy, binding] = parseAllDocuments(
-    readFileSync(join(FOLDER, '..', '..', 'deploy', 'policy.yaml'), 'utf8'),
-  ).map((document) => document.toJS());
-  const metadata = { name: NAME };
+/** A policy and its binding, renamed and for the namespace of this run only. */
+function readCopy(file: 'policy.yaml' | 'jobs-policy.yaml', name: string): readonly Fields[] {
+  const text = readFileSync(join(FOLDER, '..', '..', 'deploy', file), 'utf8');
+  const [policy, binding] = parseAllDocuments(text).map((document) => document.toJS());
+  const metadata = { name };
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': NAME } };
   const matchConstraints = { ...policy.spec.matchConstraints, namespaceSelector };
   return [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { ...metadata, labels: { 'lastscrape.dev/inject': 'false' } } },
     { ...policy, metadata, spec: { ...policy.spec, matchConstraints } },
-    { ...binding, metadata, spec: { ...binding.spec, policyName: NAME } },
+    { ...binding, metadata, spec: { ...binding.spec, policyName: name } },
   ];
 }
 
 /** The API server takes a second or so to see a new policy. @throws after 30 s without. */
-async function waitForPolicy(): Promise<void> {
-  for (let attempt = 1; askServer(readPod('regular')).spec.containers.at(-1)?.name !== 'lastscrape'; attempt++) {
+async function waitForPolicy(pod: Pod): Promise<void> {
+  const isThere = ({ spec }: Pod) =>
+    [...spec.containers, ...(spec.initContainers ?? [])].some(({ name }) => name === 'lastscrape');
+  for (let attempt = 1; !isThere(askServer(pod)); attempt++) {
     if (attempt > 60)
       throw new Error('Cannot see the policy at work: 30 s after it was applied a pod has no lastscrape');
     await sleep(500);
@@ -61,15 +63,22 @@ async function waitForPolicy(): Promise<void> {
 function writeGoldens(): void {
   for (const name of INJECTED) {
     const answer = askServer(readPod(name));
-    const text = stringify(normalise(answer), { indentSeq: false, lineWidth: 0, sortMapEntries: true });
     writeFileSync(join(FOLDER, `${name}.answer.json`), `${JSON.stringify(answer, null, 1)}\n`);
-    writeFileSync(join(FOLDER, `${name}.yaml`), `# pods/${name}.yaml with lastscrape in it (README.md)\n${text}`);
+    writeGolden(name, answer);
   }
+  for (const name of JOBS_GOLDEN) writeGolden(`jobs/${name}`, askServer(readJobPod(name)));
+}
+
+function writeGolden(name: string, answer: Pod): void {
+  const text = stringify(normalise(answer), { indentSeq: false, lineWidth: 0, sortMapEntries: true });
+  writeFileSync(join(FOLDER, `${name}.yaml`), `# pods/${name}.yaml with lastscrape in it (README.md)\n${text}`);
 }
 
 /** @throws where the policy touches a pod that it should leave as it is. */
 function checkUntouched(): void {
-  const others = { ...Object.fromEntries(UNTOUCHED.map((name) => [name, readPod(name)])), ...readStrangers() };
+  const jobs = JOBS_UNTOUCHED_NAMES.map((name) => [name, readJobPod(name)]);
+  const own = UNTOUCHED.map((name) => [name, readPod(name)]);
+  const others: Record<string, Pod> = { ...Object.fromEntries([...own, ...jobs]), ...readStrangers() };
   for (const [what, pod] of Object.entries(others)) {
     if (isDeepStrictEqual(normalise(askServer(pod)), normalise(pod))) continue;
     throw new Error(`Cannot go on: the policy changed the pod "${what}"; must leave it as it is`);
@@ -94,14 +103,22 @@ function writeVariants(): void {
   writeFileSync(path, document.toString({ lineWidth: 0, flowCollectionPadding: false }));
 }
 
-const copy = readCopy();
+const namespace = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: NAME, labels: { 'lastscrape.dev/inject': 'false' } },
+};
+const copy = [namespace, ...readCopy('policy.yaml', NAME), ...readCopy('jobs-policy.yaml', `${NAME}-jobs`)];
 try {
   for (const object of copy) runKubectl(['apply', '--filename', '-'], object);
-  await waitForPolicy();
+  await waitForPolicy(readPod('regular'));
+  await waitForPolicy(readJobPod('annotated'));
   checkUntouched();
   writeGoldens();
   writeVariants();
-  writeFileSync(join(FOLDER, 'policy.sha256'), `${hashPolicy()}\n`);
+  for (const file of ['policy.yaml', 'jobs-policy.yaml'] as const) {
+    writeFileSync(join(FOLDER, file.replace('.yaml', '.sha256')), `${hashPolicy(file)}\n`);
+  }
 } finally {
   for (const object of copy.toReversed()) runKubectl(['delete', '--ignore-not-found', '--filename', '-'], object);
 }

@@ -14,6 +14,7 @@ const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
 const KINDS = [
   ['', 'v1', 'Pod'],
   ['batch', 'v1', 'Job'],
+  ['batch', 'v1', 'CronJob'],
   ['', 'v1', 'ServiceAccount'],
   ['networking.k8s.io', 'v1', 'NetworkPolicy'],
   ['rbac.authorization.k8s.io', 'v1', 'Role'],

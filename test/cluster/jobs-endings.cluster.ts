@@ -1,0 +1,262 @@
+// How a labelled Job can end on a real Kubernetes other than well: main fails, is deleted, killed, out of time; lastscrape is killed. And what
+// the policy does not touch, with what kubectl says of it.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import { normalise, type Pod } from '../support/injected.ts';
+import {
+  JOBS_GOLDEN,
+  JOBS_UNTOUCHED,
+  JOBS_UNTOUCHED_NAMES,
+  readJobGolden,
+  readJobPod,
+} from '../support/injected-jobs.ts';
+import { until } from '../support/until.ts';
+import { type Manifest, RUN_LABEL, runShell } from './cluster.ts';
+import {
+  buildCountingJob,
+  JOB,
+  jobPod,
+  LABELLED,
+  proveHeld,
+  readFinal,
+  readStored,
+  SNAPSHOT,
+  untilJobContainer,
+  untilStored,
+} from './counting-job.ts';
+import { IMAGES } from './images.ts';
+import { killLastscrape } from './killer.ts';
+import type { PodSpec } from './locust-test.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, untilLogged } from './scenario.ts';
+
+/** Registers the scenarios. */
+export function runJobsEndingScenarios(): void {
+  runScenarioIn('jobs: a main that fails is a Failed Job, and its numbers are stored', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_EXIT: '3' } }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
+    const pod = jobPod(namespace);
+    assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 3);
+    proveHeld(pod);
+    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+  });
+
+  for (const how of ['deleted', 'evicted', 'out of time'] as const) {
+    runScenarioIn(`jobs: ${how} while main runs, and its last numbers are stored`, {}, async (namespace) => {
+      const env = { ...SNAPSHOT, JOB_MS: '0' };
+      await namespace.apply(
+        buildCountingJob({ env, job: how === 'out of time' ? { activeDeadlineSeconds: 25, backoffLimit: 0 } : {} }),
+      );
+      const { metadata } = await untilJobContainer(namespace, 'main', 'running');
+      // So that Prometheus knows the pod.
+      await until('a first sample', 60_000, async () => ((await readFirst(namespace.name)) > 0 ? true : undefined));
+      const { kubectl } = getFixture().cluster;
+      if (how === 'deleted') await kubectl(['delete', 'job', JOB, '--namespace', namespace.name, '--wait=false']);
+      if (how === 'evicted') await evict(namespace.name, metadata.name);
+      const { pod } = await namespace.untilPod('the pod gone', END_MS, (_, { type }) => type === 'DELETED');
+      assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 143);
+      assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
+      // What main adds after its SIGTERM; its log goes with the pod.
+      const stored = (await readStored(namespace, pod)) ?? 0;
+      assert.ok(stored > 1_000_000, `stored is ${stored}`);
+    });
+  }
+
+  runScenarioIn('jobs: main is out of memory, and what was read last is stored', {}, async (namespace) => {
+    const edit = (spec: PodSpec): PodSpec => ({
+      ...spec,
+      containers: spec.containers.map((each) => ({ ...each, resources: { limits: { memory: '128Mi' } } })),
+    });
+    await namespace.apply(buildCountingJob({ env: { JOB_EAT: 'true' }, edit }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
+    const pod = jobPod(namespace);
+    assert.equal(findStatus(pod, 'main')?.state.terminated?.reason, 'OOMKilled');
+    proveHeld(pod);
+    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+  });
+
+  for (const death of ['SIGKILL', 'out of memory'] as const) {
+    runScenarioIn(`jobs: lastscrape killed while main runs (${death}) comes back`, {}, async (namespace) => {
+      await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
+      await killLastscrape(namespace, await untilJobContainer(namespace, 'main', 'running'), death);
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const pod = jobPod(namespace);
+      assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 1);
+      proveHeld(pod);
+      await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+    });
+  }
+
+  runScenarioIn('jobs: lastscrape killed in the hold, and the Job completes', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
+    const pod = await untilJobContainer(namespace, 'main', 'terminated');
+    await untilLogged(namespace, pod, 'main ended', 60_000);
+    await killLastscrape(namespace, pod, 'SIGKILL');
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+  });
+
+  runScenarioIn('jobs: a main that fails twice and is started again keeps its lastscrape', {}, async (namespace) => {
+    const edit = (spec: PodSpec): PodSpec => ({
+      ...spec,
+      restartPolicy: 'OnFailure',
+      containers: spec.containers.map((each) => ({ ...each, volumeMounts: [{ name: 'runs', mountPath: '/runs' }] })),
+      volumes: [{ name: 'runs', emptyDir: {} }],
+    });
+    const env = { ...SNAPSHOT, JOB_MS: '3000', JOB_FAIL_FILE: '/runs/count', JOB_FAILURES: '2' };
+    await namespace.apply(buildCountingJob({ env, edit, job: { backoffLimit: 6 } }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const pod = jobPod(namespace);
+    assert.equal(findStatus(pod, 'main')?.restartCount, 2);
+    assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
+    proveHeld(pod);
+    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+  });
+
+  runScenarioIn('jobs: a wrong annotation is in the message, and the Job runs and ends', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/ttl': 'soon' } }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const { report, exitCode } = readEnd(jobPod(namespace));
+    assert.equal(exitCode, 0);
+    assert.deepEqual(report.problems, [
+      'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
+    ]);
+  });
+
+  runScenarioIn(
+    'jobs: nothing in a namespace that opted out',
+    { 'lastscrape.dev/inject': 'false' },
+    async (namespace) => {
+      const pod = readJobPod('annotated');
+      assert.deepEqual(await askServer(namespace.name, pod), normalise(pod));
+    },
+  );
+
+  runScenarioIn('jobs: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+    const wanted = [
+      ...JOBS_GOLDEN.map((name) => [name, readJobPod(name), readJobGolden(name)] as const),
+      ...JOBS_UNTOUCHED_NAMES.map((name) => [name, readJobPod(name), normalise(readJobPod(name))] as const),
+    ];
+    const wrong: string[] = [];
+    for (const [name, pod, golden] of wanted) {
+      if (!isDeepStrictEqual(await askServer(namespace.name, pod), golden)) wrong.push(name);
+    }
+    assert.deepEqual(wrong, []);
+    for (const name of JOBS_UNTOUCHED_NAMES) {
+      const reason = JOBS_UNTOUCHED[name];
+      const warnings = await readWarnings(namespace.name, readJobPod(name));
+      assert.equal(warnings.length, reason === null ? 0 : 1, `${name}: ${warnings}`);
+      assert.ok(reason === null || warnings[0]?.includes(`lastscrape is not added: ${reason}`), `${name}: ${warnings}`);
+    }
+  });
+
+  runScenarioIn('jobs: what is applied is warned of on a Job and a CronJob as well', {}, async (namespace) => {
+    const none = buildCountingJob({ portName: 'http' });
+    const cron = {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: JOB },
+      spec: { schedule: '0 0 1 1 *', jobTemplate: { spec: none.spec } },
+    };
+    for (const manifest of [none, cron]) {
+      const [warning = '', ...others] = await readWarnings(namespace.name, manifest);
+      assert.deepEqual(others, []);
+      assert.match(warning, /lastscrape is not added: nothing says where the metrics are; /);
+    }
+    const [useless = ''] = await readWarnings(
+      namespace.name,
+      buildCountingJob({ annotations: { 'lastscrape.dev/done-when': 'port:1' } }),
+    );
+    assert.match(useless, /lastscrape.dev\/done-when: does nothing beside the label/);
+    const misplaced = { ...buildCountingJob({ labels: {} }), metadata: { name: JOB, labels: LABELLED } };
+    const [warning = ''] = await readWarnings(namespace.name, misplaced);
+    assert.match(
+      warning,
+      /lastscrape.dev\/inject: as a label of the Job itself it does nothing; it belongs on its pod template/,
+    );
+    assert.deepEqual(await readWarnings(namespace.name, buildCountingJob({})), []);
+  });
+
+  runScenarioIn('jobs: a mesh that another policy puts behind lastscrape is overtaken', {}, async (namespace) => {
+    const { cluster } = getFixture();
+    await cluster.apply(...buildMeshPolicy(namespace.name));
+    cluster.defer(() =>
+      cluster.kubectl([
+        ...['delete', 'mutatingadmissionpolicy,mutatingadmissionpolicybinding', MESH_POLICY, '--ignore-not-found'],
+      ]),
+    );
+    await until('the mesh at work', 60_000, async () => {
+      const { spec } = await askServer(namespace.name, readJobPod('annotated'));
+      const names = spec.initContainers?.map(({ name }) => name);
+      if (names?.includes('mesh')) return true;
+      throw new Error(`the native sidecars are ${names}`);
+    });
+    await namespace.apply(buildCountingJob({ env: SNAPSHOT }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const pod = jobPod(namespace);
+    assert.deepEqual(
+      pod.spec.initContainers?.map(({ name }) => name),
+      ['mesh', 'lastscrape'],
+    );
+    proveHeld(pod);
+    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+  });
+}
+
+/** Behind the policy of lastscrape in the order of names. */
+const MESH_POLICY = 'zz-lastscrape-test-mesh';
+
+function buildMeshPolicy(namespace: string): readonly Manifest[] {
+  const text = readFileSync(join(import.meta.dirname, '../../deploy/jobs-policy.yaml'), 'utf8');
+  const [policy, binding] = parseAllDocuments(text).map((document) => document.toJS());
+  const metadata = { name: MESH_POLICY, labels: { [RUN_LABEL]: getFixture().cluster.run } };
+  const value = `Object.spec.initContainers{name: 'mesh', image: '${IMAGES.mesh}', args: ['istio'], restartPolicy: 'Always'}`;
+  return [
+    {
+      ...policy,
+      metadata,
+      spec: {
+        failurePolicy: 'Fail',
+        reinvocationPolicy: 'Never',
+        matchConstraints: {
+          ...policy.spec.matchConstraints,
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        },
+        mutations: [
+          {
+            patchType: 'JSONPatch',
+            jsonPatch: {
+              expression: `has(object.spec.initContainers) ? [JSONPatch{op: 'add', path: '/spec/initContainers/-', value: ${value}}] : []`,
+            },
+          },
+        ],
+      },
+    },
+    { ...binding, metadata, spec: { policyName: MESH_POLICY } },
+  ];
+}
+
+async function readFirst(namespace: string): Promise<number> {
+  return (await getFixture().prometheus.readSamples('lastscrape_source_up{job="lastscrape-front"}', namespace)).length;
+}
+
+/** As `kubectl drain` does. */
+async function evict(namespace: string, name: string): Promise<void> {
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+  await getFixture().cluster.kubectl(['create', '--raw', path, '--filename=-'], JSON.stringify(eviction));
+}
+
+async function askServer(namespace: string, pod: Pod): Promise<Pod> {
+  const args = ['create', '--namespace', namespace, '--dry-run=server', '--output=json', '--filename=-'];
+  return normalise(JSON.parse(await getFixture().cluster.kubectl(args, JSON.stringify(pod))));
+}
+
+/** What kubectl warned of; it must end well. */
+async function readWarnings(namespace: string, manifest: Manifest | Pod): Promise<readonly string[]> {
+  const command = `kubectl --namespace=${namespace} create --dry-run=server --filename=- 2>&1 >/dev/null`;
+  const printed = await runShell(`${command} <<'EOF'\n${JSON.stringify(manifest)}\nEOF`, import.meta.dirname);
+  return printed.split('\n').filter((line) => line.startsWith('Warning: '));
+}

@@ -1,0 +1,221 @@
+// Jobs with metrics of their own on a real Kubernetes, with a real Prometheus: what is lost without lastscrape, and what is stored with it,
+// by every way to add it.
+
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { VERSION } from '../../src/version.ts';
+import type { Manifest, Namespace } from './cluster.ts';
+import { runShell } from './cluster.ts';
+import {
+  buildCountingJob,
+  JOB,
+  jobPod,
+  METRIC,
+  proveHeld,
+  readFinal,
+  readStored,
+  SNAPSHOT,
+  untilJobContainer,
+  untilStored,
+} from './counting-job.ts';
+import { openGuideShell } from './guide-shell.ts';
+import { IMAGES } from './images.ts';
+import type { PodSpec } from './locust-test.ts';
+import { ANNOTATION_JOB, FRONT_JOB, INTERVAL_ANNOTATION, startClusterPrometheus } from './prometheus.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn } from './scenario.ts';
+
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+
+/** What the classic scrape job goes by. */
+const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000' };
+
+/** Registers the scenarios. */
+export function runJobsScenarios(): void {
+  for (const interval of ['5s', '30s']) {
+    runScenarioIn(`jobs: without lastscrape the final numbers are lost, ${interval}`, {}, async (namespace) => {
+      const annotations = { ...ANNOTATED, [INTERVAL_ANNOTATION]: interval };
+      await namespace.apply(buildCountingJob({ labels: {}, annotations }));
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const pod = jobPod(namespace);
+      assert.equal(pod.spec.initContainers, undefined);
+      const { final } = await readFinal(namespace, pod);
+      assert.ok(((await readStored(namespace, pod, ANNOTATION_JOB)) ?? 0) < final, 'the last change is not there');
+    });
+  }
+
+  runScenarioIn('jobs: by policy, the label alone', {}, async (namespace) => {
+    using shell = await openGuideShell(getFixture().cluster, namespace);
+    await namespace.apply(buildCountingJob({}));
+    await proveLastRead(namespace);
+    assert.equal(JSON.parse(await shell.run('jobs report')).outcome, 'scraped');
+    // kubectl warns on its stderr.
+    assert.equal(await shell.run('jobs warning'), 'pod/try-lastscrape created (server dry run)\n');
+  });
+
+  runScenarioIn('jobs: by policy, what goes by annotations moves over by itself', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ annotations: ANNOTATED, portName: 'http', env: SNAPSHOT }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const pod = jobPod(namespace);
+    proveHeld(pod);
+    const { final } = await readFinal(namespace, pod);
+    await untilStored(namespace, pod, final, ANNOTATION_JOB);
+  });
+
+  runScenarioIn('jobs: by policy, with the snapshot call nothing is lost', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ env: SNAPSHOT }));
+    await proveFinal(namespace);
+  });
+
+  runScenarioIn('jobs: by policy, a CronJob at 30 s', {}, async (namespace) => {
+    const annotations = { [INTERVAL_ANNOTATION]: '30s' };
+    const { spec } = buildCountingJob({ annotations, env: { ...SNAPSHOT, JOB_MS: '35000' } });
+    await namespace.apply({
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: JOB },
+      spec: { schedule: '* * * * *', concurrencyPolicy: 'Forbid', jobTemplate: { spec } },
+    });
+    const pod = await untilJobContainer(namespace, 'lastscrape', 'terminated');
+    const { name } = pod.metadata;
+    const { heldSeconds } = proveHeld(pod);
+    assert.ok(heldSeconds <= 45, `held for ${heldSeconds} s`);
+    const { final } = await readFinal(namespace, pod);
+    await untilStored(namespace, pod, final);
+    await namespace.untilPod(
+      'its end',
+      END_MS,
+      ({ metadata, status }) => metadata.name === name && status.phase === 'Succeeded',
+    );
+  });
+
+  runScenarioIn('jobs: by the kustomize component', {}, async (namespace) => {
+    const annotations = { 'lastscrape.dev/metrics-url': 'http://localhost:8000/metrics' };
+    const job = buildCountingJob({ labels: {}, annotations, env: SNAPSHOT });
+    const built = await buildWithComponent(job);
+    await namespace.apply(built);
+    await proveFinal(namespace);
+  });
+
+  runScenarioIn('jobs: by hand', {}, async (namespace) => {
+    const { spec } = parse(readFileSync(join(DEPLOY, 'job/front/job.yaml'), 'utf8')).spec.template;
+    const [lastscrape] = spec.initContainers;
+    assert.equal(lastscrape.image, `registry.example.com/lastscrape:${VERSION}`);
+    const edit = (own: PodSpec) => ({
+      ...own,
+      terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
+      initContainers: [{ ...lastscrape, image: IMAGES.lastscrape }],
+    });
+    await namespace.apply(buildCountingJob({ labels: {}, env: SNAPSHOT, edit }));
+    await proveFinal(namespace);
+  });
+
+  runScenarioIn('jobs: three pods side by side', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ env: SNAPSHOT, job: { parallelism: 3, completions: 3 } }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const names = new Set(namespace.events.map(({ pod }) => pod.metadata.name));
+    assert.equal(names.size, 3);
+    for (const name of names) {
+      const pod = jobPod(namespace, name);
+      proveHeld(pod);
+      await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+    }
+  });
+
+  runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
+    const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', namespace.name);
+    await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
+    const pod = await proveFinal(namespace);
+    const { scrapesWanted } = readEnd(pod).report;
+    assert.equal(scrapesWanted, 2);
+    const { final } = await readFinal(namespace, pod);
+    const samples = await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name);
+    assert.equal(samples.at(-1)?.value, final);
+  });
+
+  runScenarioIn('jobs: an earlier native sidecar is the source, and lives in the hold', {}, async (namespace) => {
+    const main = {
+      name: 'main',
+      image: IMAGES.busybox,
+      args: [
+        '-c',
+        'for batch in $(seq 8); do until echo "job_worked_total:100|c" | nc -w 1 localhost 9125; do sleep 1; done; sleep 1; done; ' +
+          'echo \'{"final":800,"shown":0}\'',
+      ],
+    };
+    const statsd = {
+      name: 'statsd-exporter',
+      image: IMAGES.statsdExporter,
+      restartPolicy: 'Always',
+      ports: [{ name: 'metrics', containerPort: 9102 }],
+    };
+    await namespace.apply(
+      buildCountingJob({ edit: (spec) => ({ ...spec, initContainers: [statsd], containers: [main] }) }),
+    );
+    const pod = await proveFinal(namespace);
+    const ends = ['lastscrape', 'statsd-exporter'].map((name) => findStatus(pod, name)?.state.terminated?.finishedAt);
+    assert.ok((ends[0] ?? '') <= (ends[1] ?? ''), `lastscrape first: ${ends}`);
+    const ups = await getFixture().prometheus.readSamples(`lastscrape_source_up{job="${FRONT_JOB}"}`, namespace.name);
+    assert.equal(ups.at(-1)?.value, 1, 'the source answered in the hold');
+  });
+
+  for (const place of ['before', 'behind'] as const) {
+    runScenarioIn(`jobs: a mesh as a native sidecar ${place} lastscrape, by hand`, {}, async (namespace) => {
+      const mesh = { name: 'mesh', image: IMAGES.mesh, args: ['istio'], restartPolicy: 'Always' };
+      const annotations = { 'lastscrape.dev/metrics-url': 'http://localhost:8000/metrics' };
+      const job = await buildWithComponent(buildCountingJob({ labels: {}, annotations, env: SNAPSHOT }));
+      const { initContainers = [], ...rest } = job.spec.template.spec;
+      const ordered = place === 'before' ? [mesh, ...initContainers] : [...initContainers, mesh];
+      job.spec.template.spec = { ...rest, initContainers: ordered };
+      await namespace.apply(job);
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const pod = jobPod(namespace);
+      const [own = '', foreign = ''] = ['lastscrape', 'mesh'].map(
+        (name) => findStatus(pod, name)?.state.terminated?.finishedAt,
+      );
+      // Behind lastscrape it is gone before the hold begins, and with a real one so is the network.
+      if (place === 'before') assert.ok(own <= foreign, `the mesh ended at ${foreign}, lastscrape at ${own}`);
+      else
+        assert.ok(Date.parse(foreign) <= Date.parse(readEnd(pod).report.mainEndedAt), `the mesh ended at ${foreign}`);
+    });
+  }
+}
+
+/** Checks a Job that does not call for a snapshot: what lastscrape read last is what is stored. @returns its pod */
+async function proveLastRead(namespace: Namespace): Promise<void> {
+  assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+  const pod = jobPod(namespace);
+  proveHeld(pod);
+  const { final, shown } = await readFinal(namespace, pod);
+  assert.ok(shown > 0 && shown < final, `shown ${shown} of ${final}`);
+  await untilStored(namespace, pod, shown);
+  const main = findStatus(pod, 'main')?.state.terminated;
+  assert.equal(main?.exitCode, 0);
+}
+
+/** Checks a Job that does, or whose source outlives it. @returns its pod */
+async function proveFinal(namespace: Namespace): Promise<ReturnType<typeof jobPod>> {
+  assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+  const pod = jobPod(namespace);
+  proveHeld(pod);
+  await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+  return pod;
+}
+
+/** The Job as a kustomization with deploy/job/front makes it. */
+async function buildWithComponent(job: Manifest): Promise<ReturnType<typeof buildCountingJob>> {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-kustomize-'));
+  try {
+    cpSync(join(DEPLOY, 'job/front'), join(folder, 'front'), { recursive: true });
+    writeFileSync(join(folder, 'job.yaml'), stringify(job));
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      stringify({ resources: ['job.yaml'], components: [relative(folder, join(folder, 'front'))] }),
+    );
+    return parse(await runShell('kubectl kustomize .', folder));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

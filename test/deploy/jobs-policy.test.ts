@@ -1,0 +1,190 @@
+// deploy/jobs-policy.yaml and its Kyverno twin agree with the program and with each other. What a real API server makes of labelled
+// pods is in fixtures/injected/jobs; the cluster test asks a real one again.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { readConfig } from '../../src/config.ts';
+import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
+import { VERSION } from '../../src/version.ts';
+import { CONTEXT } from '../support/condition-context.ts';
+import { findLastscrape, hashPolicy, normalise, type Pod, readGolden } from '../support/injected.ts';
+import { findSidecar, JOB_NOT_LAST, JOBS_INJECTED, readJobGolden, readJobPod } from '../support/injected-jobs.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+/** What the kubelet makes of the container's variables. */
+function resolveVariables(pod: Pod): Record<string, string> {
+  const { env = [] } = findSidecar(pod);
+  return Object.fromEntries(
+    env.map(({ name, value, valueFrom }) => {
+      const [, annotation = ''] =
+        /^metadata\.annotations\['(.+)'\]$/.exec(String(valueFrom?.fieldRef?.['fieldPath'])) ?? [];
+      return [name, value ?? pod.metadata.annotations?.[annotation] ?? ''];
+    }),
+  );
+}
+
+function readSettings(pod: Pod): ReturnType<typeof readConfig> {
+  const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
+  return readConfig(resolveVariables(pod), kinds, { version: VERSION, pid: 1, kill: () => {}, pod: CONTEXT.pod });
+}
+
+test('a labelled pod gets lastscrape as its last native sidecar, and else only times and the port for Prometheus change', () => {
+  for (const name of JOBS_INJECTED) {
+    const { metadata, spec, ...rest } = readJobGolden(name);
+    const { spec: own, metadata: ownMetadata, ...ownRest } = normalise(readJobPod(name));
+    assert.deepEqual(rest, ownRest, name);
+    const { terminationGracePeriodSeconds, initContainers = [], ...others } = spec;
+    const { terminationGracePeriodSeconds: ownSeconds = 30, initContainers: ownInit = [], ...ownOthers } = own;
+    assert.deepEqual(others, ownOthers, name);
+    assert.deepEqual(initContainers.slice(0, -1), ownInit, name);
+    assert.ok(Number(terminationGracePeriodSeconds) >= ownSeconds, name);
+    const { annotations = {} } = ownMetadata;
+    const front = String(findSidecar(readJobGolden(name)).ports?.[0]?.['containerPort']);
+    const moved = {
+      ...('prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
+      ...(name === 'own-url' ? { 'prometheus.io/path': '/metrics', 'prometheus.io/scheme': 'http' } : {}),
+    };
+    assert.deepEqual(
+      { annotations: {}, ...metadata },
+      { ...ownMetadata, annotations: { ...annotations, ...moved } },
+      name,
+    );
+  }
+});
+
+test('the metrics are read where the pod says that they are', () => {
+  const urls = JOBS_INJECTED.map((name) => [name, resolveVariables(readJobGolden(name))['LASTSCRAPE_METRICS_URL']]);
+  assert.deepEqual(Object.fromEntries(urls), {
+    annotated: 'http://localhost:8000/internal/metrics',
+    'earlier-sidecar': 'http://localhost:9102/metrics',
+    'http-metrics': 'http://localhost:8000/metrics',
+    'named-port': 'http://localhost:8000/stats',
+    'own-url': 'http://localhost:8001/report',
+    'wrong-ttl': 'http://localhost:8000/metrics',
+  });
+});
+
+test('the program reads what it is given: the signal, the front at the port that is declared, nothing to quit', () => {
+  for (const name of JOBS_INJECTED.filter((each) => each !== 'wrong-ttl')) {
+    const pod = readJobGolden(name);
+    const settings = readSettings(pod);
+    assert.ok('config' in settings, `${name}: ${JSON.stringify(settings)}`);
+    const { conditions, front, isExitZero, targets } = settings.config;
+    assert.deepEqual([conditions.map(({ text }) => text), isExitZero, targets], [['sigterm'], true, []], name);
+    assert.deepEqual(findSidecar(pod).ports, [{ name: 'lastscrape', containerPort: front?.port }], name);
+    assert.equal(settings.config.limits.pollMs, name === 'own-url' ? 1_000 : 250);
+    assert.equal(settings.config.limits.scrapesWantedCount, name === 'http-metrics' ? 2 : 'auto');
+  }
+});
+
+test('TTL + 5 s is the grace of lastscrape, and the kubelet waits 5 s longer, or as long as the pod said', () => {
+  const rows = { annotated: 100, 'named-port': 300, 'http-metrics': 40, 'own-url': 131 } as const;
+  for (const [name, seconds] of Object.entries(rows)) {
+    const pod = readJobGolden(name as keyof typeof rows);
+    const settings = readSettings(pod);
+    assert.ok('config' in settings);
+    const { ttlMs, terminationGraceMs } = settings.config.limits;
+    assert.equal(terminationGraceMs, Math.ceil(ttlMs / 1_000) * 1_000 + 5_000, name);
+    assert.equal(pod.spec.terminationGracePeriodSeconds, seconds, name);
+    assert.ok(seconds * 1_000 >= terminationGraceMs + 5_000, name);
+  }
+});
+
+test('a wrong TTL is named by the program, and leaves the times of the default', () => {
+  const pod = readJobGolden('wrong-ttl');
+  const settings = readSettings(pod);
+  assert.deepEqual('problems' in settings && settings.problems, [
+    'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ]);
+  assert.equal(pod.spec.terminationGracePeriodSeconds, 100);
+});
+
+test('where another native sidecar stands behind lastscrape, lastscrape is moved behind it', () => {
+  const { spec, ...rest } = readJobGolden(JOB_NOT_LAST);
+  const { spec: own, ...ownRest } = normalise(readJobPod(JOB_NOT_LAST));
+  assert.deepEqual(rest, ownRest);
+  assert.deepEqual(spec, { ...own, initContainers: own.initContainers?.toReversed() });
+  assert.deepEqual(
+    spec.initContainers?.map(({ name }) => name),
+    ['mesh', 'lastscrape'],
+  );
+});
+
+test('the container may and takes what that of policy.yaml does', () => {
+  const regular = findLastscrape(readGolden('regular'));
+  for (const name of JOBS_INJECTED) {
+    const sidecar = findSidecar(readJobGolden(name));
+    for (const field of ['image', 'imagePullPolicy', 'resources', 'securityContext', 'terminationMessagePolicy']) {
+      assert.deepEqual(sidecar[field], regular[field], `${name}: ${field}`);
+    }
+    assert.deepEqual(sidecar['startupProbe'], {
+      httpGet: { path: '/-/ready', port: 'lastscrape' },
+      periodSeconds: 1,
+      failureThreshold: 60,
+    });
+  }
+});
+
+test('each file names the image once, at the version of the program', () => {
+  for (const file of ['deploy/jobs-policy.yaml', 'deploy/jobs-kyverno.yaml']) {
+    const code = read(file).replaceAll(/^\s*#.*$/gm, '');
+    assert.deepEqual(code.match(/lastscrape:[\w.-]+/g), [`lastscrape:${VERSION}`], file);
+  }
+});
+
+test('the goldens are of the policy as it is', () => {
+  const [hash] = read('fixtures/injected/jobs-policy.sha256').split('\n');
+  assert.equal(
+    hash,
+    hashPolicy('jobs-policy.yaml'),
+    'deploy/jobs-policy.yaml changed: run test/tools/make-injected.ts',
+  );
+});
+
+test('deploy/jobs-kyverno.yaml has the container of the API server, field by field', () => {
+  const { rules } = parse(read('deploy/jobs-kyverno.yaml')).spec;
+  const { variable } = rules[0].context.find(({ name }: { name: string }) => name === 'container');
+  const filled = JSON.parse(
+    JSON.stringify(variable.value)
+      .replace('"{{ front }}"', '9469')
+      .replace('{{ to_string(front) }}', '9469')
+      .replace('{{ metricsUrl }}', 'http://localhost:8000/internal/metrics')
+      .replace('{{ poll }}', '250ms')
+      .replace('{{ to_string(add(ttlSeconds, `5`)) }}', '95'),
+  );
+  assert.deepEqual(filled, findSidecar(readJobGolden('annotated')));
+});
+
+test('deploy/jobs-kyverno.yaml is for the same pods as the policy, and fails open', () => {
+  const { metadata, spec } = parse(read('deploy/jobs-kyverno.yaml'));
+  assert.equal(metadata.annotations['pod-policies.kyverno.io/autogen-controllers'], 'none');
+  assert.deepEqual([spec.webhookConfiguration.failurePolicy, spec.background], ['Ignore', false]);
+  const [, constraints = ''] =
+    /matchConstraints:\n([\s\S]*?)\n {2}matchConditions:/.exec(read('deploy/jobs-policy.yaml')) ?? [];
+  const { namespaceSelector, objectSelector } = parse(constraints);
+  for (const { match } of spec.rules) {
+    const { kinds, operations, ...selectors } = match.any[0].resources;
+    assert.deepEqual([kinds, operations], [['Pod'], ['CREATE']]);
+    assert.deepEqual(selectors, { namespaceSelector, selector: objectSelector });
+  }
+});
+
+test('findSidecar() takes a pod only where lastscrape is there once, as a native sidecar, and last', () => {
+  const { spec, ...pod } = readJobGolden('earlier-sidecar');
+  const { initContainers = [] } = spec;
+  const lastscrape = findSidecar({ spec, ...pod });
+  const { restartPolicy, ...init } = lastscrape;
+  assert.equal(restartPolicy, 'Always');
+  for (const wrong of [initContainers.slice(0, -1), initContainers.toReversed(), [lastscrape, lastscrape], [init]]) {
+    assert.throws(() => findSidecar({ ...pod, spec: { ...spec, initContainers: wrong as typeof initContainers } }), {
+      message: /^Cannot find lastscrape in the pod: its containers are /,
+    });
+  }
+});

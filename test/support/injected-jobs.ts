@@ -1,0 +1,73 @@
+// Labelled pods (fixtures/pods/jobs), and what they are with lastscrape as their last native sidecar (fixtures/injected/jobs). The tests of
+// both policies compare with these, and so does a real cluster.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Container, Pod } from './injected.ts';
+
+const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures');
+
+/** The pods of fixtures/pods/jobs that get the container; each has a golden of the same name. */
+export const JOBS_INJECTED = [
+  'annotated',
+  'earlier-sidecar',
+  'http-metrics',
+  'named-port',
+  'own-url',
+  'wrong-ttl',
+] as const;
+
+/** The one that has it already, with a native sidecar behind it. It has a golden as well. */
+export const JOB_NOT_LAST = 'not-last';
+
+/** Every one that has a golden. */
+export const JOBS_GOLDEN = [...JOBS_INJECTED, JOB_NOT_LAST] as const;
+
+/** Those that stay as they are, each with the reason that kubectl warns of; null: none. */
+export const JOBS_UNTOUCHED = {
+  'by-hand': null,
+  'by-hand-regular': null,
+  'front-is-source': 'port 9469 is in use in this pod; set lastscrape.dev/front to the number of a free one',
+  'host-network': 'with hostNetwork localhost is the node',
+  https: 'nothing says where the metrics are',
+  master: null,
+  'no-label': null,
+  'no-metrics': 'nothing says where the metrics are',
+  'opted-out': null,
+  'port-in-use': 'port 9469 is in use in this pod; set lastscrape.dev/front to the number of a free one',
+  'wrong-front': 'lastscrape.dev/front must be the number of a port, 1 to 65535',
+  'wrong-port': 'nothing says where the metrics are',
+} as const;
+
+/** Their names. */
+export const JOBS_UNTOUCHED_NAMES = Object.keys(JOBS_UNTOUCHED) as readonly (keyof typeof JOBS_UNTOUCHED)[];
+
+/** The name of a file in fixtures/pods/jobs, without its ending. */
+export type JobPodName = (typeof JOBS_GOLDEN)[number] | keyof typeof JOBS_UNTOUCHED;
+
+/** The pod as it is applied, or as the controller of a Job makes it. */
+export function readJobPod(name: JobPodName): Pod {
+  return parse(readFileSync(join(FIXTURES, 'pods', 'jobs', `${name}.yaml`), 'utf8'));
+}
+
+/** The pod that a real API server made of it with deploy/jobs-policy.yaml applied, normalised. */
+export function readJobGolden(name: (typeof JOBS_GOLDEN)[number]): Pod {
+  return parse(readFileSync(join(FIXTURES, 'injected', 'jobs', `${name}.yaml`), 'utf8'));
+}
+
+/** The container lastscrape. @throws unless it is there once, as the last native sidecar. */
+export function findSidecar({ spec }: Pod): Container {
+  const { containers, initContainers = [] } = spec;
+  const names = [...containers, ...initContainers].map(({ name }) => name);
+  const last = initContainers.at(-1);
+  if (
+    last?.name !== 'lastscrape' ||
+    last['restartPolicy'] !== 'Always' ||
+    names.filter((name) => name === 'lastscrape').length !== 1
+  ) {
+    throw new Error(
+      `Cannot find lastscrape in the pod: its containers are ${names.join(', ')}; must be there once, as the last native sidecar`,
+    );
+  }
+  return last;
+}
