@@ -152,7 +152,7 @@ const TOTALS = ['num_requests', 'num_failures'] as const;
 /** The totals only grow within a run; one that is not known tells nothing. */
 function isFall(before: Values | null | undefined, now: Values): boolean {
   if (before === null || before === undefined) return false;
-  return TOTALS.some((field) => (now[field] ?? Number.NaN) < (before[field] ?? Number.NaN));
+  return TOTALS.some((field) => Number(now[field]) < Number(before[field]));
 }
 
 /** The HELP of each family, by what follows the namespace; the exporter has none for the numbers of requests. */
@@ -269,9 +269,7 @@ function makeEntry(labels: readonly (readonly [name: string, value: string])[]):
 }
 
 function compareKeys(a: Entry, b: Entry): number {
-  for (const [index, key] of a.keys.entries()) {
-    const other = b.keys[index] as string;
-    if (key !== other) return key < other ? -1 : 1;
-  }
-  return 0;
+  // Two rows differ in one key at least.
+  const index = a.keys.findIndex((key, at) => key !== b.keys[at]);
+  return (a.keys[index] as string) < (b.keys[index] as string) ? -1 : 1;
 }

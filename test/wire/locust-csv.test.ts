@@ -74,3 +74,8 @@ test('readLocustCsv() takes nothing else for one, and of one that was cut the wh
     );
   }
 });
+
+test('readLocustCsv() leaves out numbers that no title stands for', () => {
+  const rows = readLocustCsv('Type,Name,Request Count\r\nGET,/,3,4,5\r\n', () => true);
+  assert.deepEqual(rows, [{ method: 'GET', name: '/', values: { num_requests: 3 }, percentiles: new Map() }]);
+});
