@@ -8,7 +8,7 @@ import { openGuideShell } from './guide-shell.ts';
 import { getFixture, runScenarioIn } from './scenario.ts';
 
 const KNOWN =
-  'metrics-url, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
+  'metrics-url, front, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
   'termination-grace, tombstone, dry-run, log-level';
 
 type Annotations = Readonly<Record<string, string>>;

@@ -90,13 +90,17 @@ export function runJobsEndingScenarios(): void {
     });
   }
 
-  runScenarioIn('jobs: lastscrape killed in the hold, and the Job completes', {}, async (namespace) => {
-    await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
-    const pod = await untilJobContainer(namespace, 'main', 'terminated');
-    await untilLogged(namespace, pod, 'main ended', 60_000);
-    await killLastscrape(namespace, pod, 'SIGKILL');
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-  });
+  for (const death of ['SIGKILL', 'out of memory'] as const) {
+    runScenarioIn(`jobs: lastscrape killed in the hold (${death}), and the Job completes`, {}, async (namespace) => {
+      await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
+      const pod = await untilJobContainer(namespace, 'main', 'terminated');
+      await untilLogged(namespace, pod, 'main ended', 60_000);
+      await killLastscrape(namespace, pod, death);
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const { state, lastState } = findStatus(jobPod(namespace), 'lastscrape') ?? {};
+      assert.ok([state?.terminated?.exitCode, lastState?.terminated?.exitCode].includes(137), 'it was killed');
+    });
+  }
 
   runScenarioIn('jobs: a main that fails twice and is started again keeps its lastscrape', {}, async (namespace) => {
     const edit = (spec: PodSpec): PodSpec => ({
