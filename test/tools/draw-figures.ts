@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** What is recorded now. */
 export function readRecorded(): Recorded {
   const read = (name: string) => readFileSync(join(ROOT, 'image/figures', name), 'utf8');
-  return { bench: read('bench.md'), demo: read('demo.txt') };
+  return { bench: read('bench.md'), front: read('front.md'), demo: read('demo.txt') };
 }
 
 /** The pages that may have figures, relative to the checkout. */

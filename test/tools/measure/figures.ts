@@ -8,6 +8,8 @@ import { type Block, type Cell, type Drawing, drawBars } from './svg.ts';
 export type Recorded = {
   /** What `npm run bench` wrote. */
   readonly bench: string;
+  /** What it wrote of the front, or `npm run bench -- --front` did. */
+  readonly front: string;
   /** What `npm run demo` printed into a pipe. */
   readonly demo: string;
 };
@@ -22,8 +24,10 @@ export function drawFigures({ bench, demo }: Recorded): Readonly<Record<string, 
 }
 
 /** A page with the alternative texts of its figures, and the tables of the bench, as they are recorded. */
-export function fillPage(page: string, { bench }: Recorded, figures: ReturnType<typeof drawFigures>): string {
-  let filled = page.replace(/(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- \/bench -->)/, () => bench.trim());
+export function fillPage(page: string, { bench, front }: Recorded, figures: ReturnType<typeof drawFigures>): string {
+  let filled = page
+    .replace(/(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- \/bench -->)/, () => bench.trim())
+    .replace(/(?<=<!-- front -->\n)[\s\S]*?(?=\n<!-- \/front -->)/, () => front.trim());
   for (const [name, { alt }] of Object.entries(figures)) {
     filled = filled.replaceAll(
       new RegExp(`!\\[[^\\]]*\\]\\(([./]*image/figures/${name.replace('.', '\\.')})\\)`, 'g'),
