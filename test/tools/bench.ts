@@ -51,7 +51,7 @@ const SHORT: Omit<FootprintPlan, 'subject'> = {
   isLimitSearched: false,
 };
 const FULL_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 60, scrapeCount: 40, largeScrapeCount: 10 };
-const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, scrapeCount: 8, largeScrapeCount: 0 };
+const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, scrapeCount: 6, largeScrapeCount: 0 };
 /** 22: two more than the 20 phases that are wanted, for those that a busy machine spoils. */
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 const SHORT_PHASES = { phaseCount: 1, podCount: 4 };
