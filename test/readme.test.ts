@@ -198,4 +198,8 @@ test('the figures, their alternative texts and the tables of the bench are what 
   }
   for (const page of FIGURE_PAGES) assert.equal(fillPage(readPage(page), recorded, figures), readPage(page), page);
   assert.match(readPage('docs/measured.md'), /<!-- bench -->\n### Footprint\n[\s\S]*\n<!-- \/bench -->/);
+  assert.match(
+    readPage('docs/measured.md'),
+    /<!-- front -->\n### A scrape through the front\n[\s\S]*\n<!-- \/front -->/,
+  );
 });

@@ -1,5 +1,8 @@
-// One answer of the source, as it comes and afterwards: many readers, each at its own pace, and never a large one raw in memory.
+// One answer of the source, as it comes and afterwards: many readers, each at its own pace, and never one raw in memory for long.
 // Knows nothing of where it comes from, and who reads it.
+//
+// Buffers that live for as long as a read takes would pile up: V8 frees young ones at once and old ones seldom. So the bytes are
+// copied into a few that are used again and again, and are packed in these; what is kept is a tenth.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { openFamilyScan } from '../wire/families.ts';
@@ -31,7 +34,7 @@ export type BodyEnd =
 /** A body, and what only its source may do. */
 export type OpenBody = {
   readonly body: Body;
-  /** Takes the next piece, which must not change any more. After the end it takes nothing. */
+  /** Takes the next piece, which is copied. After the end it takes nothing. */
   readonly push: (piece: Uint8Array) => void;
   readonly end: () => void;
   /** It stays a part: who reads it learns of it, and what came is forgotten. */
@@ -41,21 +44,24 @@ export type OpenBody = {
 /** A body that is no whole one; its message says why. */
 export class BrokenBody extends Error {}
 
-/** What is packed at once, and handed to a reader at once. */
-const CHUNK_BYTES = 64 * 1024;
-/** zlib takes no smaller one for its output (Node documentation, "zlib", Z_MIN_CHUNK). */
-const CHUNK_MIN_BYTES = 64;
-/** A smaller body stays raw: most are, and are read once or twice. */
-export const RAW_MAX_BYTES = 1024 * 1024;
-/** So much of a larger one waits to be packed; beyond it the source waits. A socket is read 2 MiB at a time (libuv, uv__read). */
-const UNPACKED_MAX_BYTES = 2 * RAW_MAX_BYTES;
+/** What is packed at once. Every call of zlib leaves behind some 10 KB that V8 frees late: few calls. */
+const CHUNK_BYTES = 256 * 1024;
+/** The most that a reader is handed at once. */
+const PIECE_BYTES = 64 * 1024;
+/** zlib's buffers; the last one of each call is freed late as well. */
+const ZLIB_BYTES = 16 * 1024;
+/** Whole chunks of a growing body that wait to be packed: a reader that keeps up has them as they came. Beyond it the source waits. */
+const UNPACKED_MAX_COUNT = 2;
 
 type Chunk = {
   sizeBytes: number;
-  /** Empty once packed. */
-  pieces: Uint8Array[];
-  packed: Uint8Array | null;
+  /** As they came, or packed. */
+  bytes: Buffer;
+  isPacked: boolean;
 };
+
+/** Buffers of packed chunks, for the next ones. */
+const spare: Buffer[] = [];
 
 /** Opens a body that has no bytes yet. */
 export function openBody(): OpenBody {
@@ -63,8 +69,6 @@ export function openBody(): OpenBody {
   let sizeBytes = 0;
   let lastByte = 0;
   let packedCount = 0;
-  let unpackedBytes = 0;
-  let isPacking = false;
   let end: BodyEnd | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
   let waiting: (() => void)[] = [];
@@ -82,53 +86,63 @@ export function openBody(): OpenBody {
     for (const each of woken) each();
   }
   function add(piece: Uint8Array): void {
-    let chunk = chunks.at(-1);
-    if (chunk === undefined || chunk.sizeBytes >= CHUNK_BYTES) {
-      chunk = { sizeBytes: 0, pieces: [], packed: null };
-      chunks.push(chunk);
+    for (let at = 0; at < piece.length; ) {
+      let chunk = chunks.at(-1);
+      if (chunk === undefined || chunk.sizeBytes === CHUNK_BYTES) {
+        while (chunks.length - packedCount > UNPACKED_MAX_COUNT && packNext());
+        chunk = { sizeBytes: 0, bytes: spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES), isPacked: false };
+        chunks.push(chunk);
+      }
+      const part = piece.subarray(at, at + CHUNK_BYTES - chunk.sizeBytes);
+      chunk.bytes.set(part, chunk.sizeBytes);
+      chunk.sizeBytes += part.length;
+      at += part.length;
     }
-    chunk.pieces.push(piece);
-    chunk.sizeBytes += piece.length;
     sizeBytes += piece.length;
-    unpackedBytes += piece.length;
   }
   /** Packs the first chunk that is not and that nothing is added to any more; false: there is none. */
   function packNext(): boolean {
     const chunk = chunks[packedCount];
     if (chunk === undefined || !isSettled(packedCount)) return false;
-    chunk.packed = pack(joinPieces(chunk.pieces));
-    chunk.pieces = [];
+    const { bytes } = chunk;
+    chunk.bytes = pack(bytes.subarray(0, chunk.sizeBytes));
+    chunk.isPacked = true;
+    if (spare.length < UNPACKED_MAX_COUNT) spare.push(bytes);
     packedCount++;
-    unpackedBytes -= chunk.sizeBytes;
     return true;
   }
   function isSettled(index: number): boolean {
     return end !== null || index < chunks.length - 1;
   }
-  /** One chunk a turn of the event loop, so that nobody waits for long. */
+  /** What is left at the end: one chunk a turn of the event loop, so that nobody waits for long. */
   function packInTurns(): void {
-    if (isPacking || sizeBytes <= RAW_MAX_BYTES) return;
-    isPacking = true;
     const packOne = () => {
-      isPacking = packNext();
-      if (isPacking) setImmediate(packOne);
+      if (packNext()) setImmediate(packOne);
     };
     setImmediate(packOne);
   }
   async function* read(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     let index = 0;
     let offset = 0;
+    let unpacked: Buffer | null = null;
+    const readPiece = ({ sizeBytes, bytes, isPacked }: Chunk, from: number) => {
+      const to = Math.min(from + PIECE_BYTES, sizeBytes);
+      if (!isPacked) return copy(bytes.subarray(from, to));
+      unpacked ??= inflateRawSync(bytes, { chunkSize: ZLIB_BYTES });
+      return unpacked.subarray(from, to);
+    };
     for (;;) {
       if (signal?.aborted) throw new BrokenBody(String(signal.reason));
       if (end?.kind === 'broken') throw new BrokenBody(end.why);
       const chunk = chunks[index];
       if (chunk !== undefined && offset < chunk.sizeBytes) {
-        const piece = readChunk(chunk, offset);
+        const piece = readPiece(chunk, offset);
         offset += piece.length;
         yield piece;
       } else if (chunk !== undefined && isSettled(index)) {
         index++;
         offset = 0;
+        unpacked = null;
       } else {
         if (end !== null) return;
         await waitForMore(signal);
@@ -169,9 +183,7 @@ export function openBody(): OpenBody {
       if (end !== null || bytes.length === 0) return;
       check.write(bytes);
       lastByte = bytes.at(-1) as number;
-      for (let at = 0; at < bytes.length; at += CHUNK_BYTES) add(bytes.subarray(at, at + CHUNK_BYTES));
-      while (unpackedBytes > UNPACKED_MAX_BYTES && packNext());
-      packInTurns();
+      add(bytes);
       wake();
     },
     end() {
@@ -211,25 +223,14 @@ export function limitBody(body: Body, signal: AbortSignal): Body {
   };
 }
 
-/** All that has come of it from `offset` on, which is where a piece begins. */
-function readChunk({ sizeBytes, pieces, packed }: Chunk, offset: number): Uint8Array {
-  if (packed !== null)
-    return inflateRawSync(packed, { chunkSize: Math.max(sizeBytes, CHUNK_MIN_BYTES) }).subarray(offset);
-  let first = pieces.length;
-  let from = sizeBytes;
-  while (from > offset) from -= pieces[--first]?.length ?? 0;
-  return joinPieces(pieces.slice(first));
+/** Level 1: a sixth of the time of the default for nearly the same. */
+function pack(raw: Buffer): Buffer {
+  return copy(deflateRawSync(raw, { level: 1, chunkSize: ZLIB_BYTES }));
 }
 
-function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
-  const [only] = pieces;
-  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
-}
-
-/** Level 1: a sixth of the time of the default for nearly the same. The copy is as long as it must be: zlib's own has room. */
-function pack(raw: Uint8Array): Uint8Array {
-  const packed = deflateRawSync(raw, { level: 1, chunkSize: CHUNK_BYTES });
-  const copy = Buffer.allocUnsafeSlow(packed.length);
-  packed.copy(copy);
-  return copy;
+/** In a buffer of its own that is as long as it must be. */
+function copy(bytes: Buffer): Buffer {
+  const copied = Buffer.allocUnsafeSlow(bytes.length);
+  copied.set(bytes);
+  return copied;
 }

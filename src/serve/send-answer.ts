@@ -148,17 +148,22 @@ function openClientWait(response: ServerResponse, gone: AbortSignal, clock: Cloc
     });
 }
 
-/** The same pieces; throws as soon as the signal is aborted, whatever the source of them does. */
+/**
+ * The same pieces; throws as soon as the signal is aborted, whatever the source of them does. No promise may live for as long as
+ * the answer: Promise.race with one would keep every piece until then.
+ */
 async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal): AsyncGenerator<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  aborted.catch(() => {});
+  let reject = (_: unknown): void => {};
   const onGone = () => reject(gone.reason);
   gone.addEventListener('abort', onGone, { once: true });
   try {
     for (;;) {
       gone.throwIfAborted();
-      const next = await Promise.race([iterator.next(), aborted]);
+      const next = await new Promise<IteratorResult<Uint8Array>>((resolve, rejectNext) => {
+        reject = rejectNext;
+        iterator.next().then(resolve, rejectNext);
+      });
       if (next.done) return;
       yield next.value;
     }

@@ -46,11 +46,14 @@ export function openLineCutter(onLines: (lines: Buffer) => void): LineCutter {
       for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
         const length = Math.min(BLOCK_BYTES, chunk.length - at);
         const piece = Buffer.from(chunk.buffer, chunk.byteOffset + at, length);
+        // The line that is held is a block of its own: nothing else is copied.
+        const first = heldBytes === 0 ? 0 : piece.indexOf(LINE_FEED) + 1;
         const end = piece.lastIndexOf(LINE_FEED) + 1;
-        if (end > 0) {
-          const lines = piece.subarray(0, end);
-          onLines(heldBytes === 0 ? lines : Buffer.concat([takePending(), lines]));
+        if (first > 0) {
+          hold(piece.subarray(0, first));
+          onLines(takePending());
         }
+        if (end > first) onLines(piece.subarray(first, end));
         if (end < length) hold(piece.subarray(end));
       }
     },

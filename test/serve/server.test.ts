@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { answerOf, openFrontServer, scrapeHead } from '../support/front-server.ts';
+import { collectGarbage } from '../support/memory.ts';
 import { openRawClient, type RawAnswer } from '../support/raw-client.ts';
 
 const BODY = '# TYPE a counter\na 1\nb{c="d"} 2\n';
@@ -51,6 +52,29 @@ test('a scrape gets gzip where it takes it, whether the length is known or not',
   const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip;q=0'));
   assert.deepEqual([headers.get('content-encoding'), body.toString()], [undefined, `${BODY}e 3\n`]);
   await server.servedCount(3);
+});
+
+test('no piece of an answer is kept once it is sent', async () => {
+  const pieceBytes = 64 * 1024;
+  let mostBytes = 0;
+  async function* read() {
+    collectGarbage();
+    const before = process.memoryUsage().arrayBuffers;
+    for (let count = 0; count < 300; count++) {
+      yield Buffer.alloc(pieceBytes, 0x23);
+      if (count % 50 !== 0) continue;
+      collectGarbage();
+      mostBytes = Math.max(mostBytes, process.memoryUsage().arrayBuffers - before);
+    }
+  }
+  await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }));
+  const response = await fetch(`http://127.0.0.1:${server.port}/metrics`, {
+    headers: { 'Accept-Encoding': 'identity' },
+  });
+  let receivedBytes = 0;
+  for await (const piece of response.body ?? []) receivedBytes += piece.length;
+  assert.equal(receivedBytes, 300 * pieceBytes);
+  assert.ok(mostBytes < 100 * pieceBytes, `${mostBytes} bytes`);
 });
 
 test('a scrape that cannot be answered gets a 503 with the reason, and is not served', async () => {

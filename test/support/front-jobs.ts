@@ -22,8 +22,11 @@ import { until } from './until.ts';
 /** What serves the numbers: the job itself, or a Pushgateway in its pod that a shell script pushes to. */
 export type JobProgram = 'python' | 'node' | 'shell';
 
-/** How the last number is brought to Prometheus: not at all, by the front alone, by the front and one line in the job. */
-export type JobWay = 'nothing' | 'front' | 'snapshot' | 'textfile' | 'pushgateway';
+/**
+ * How the last number is brought to Prometheus: not at all; without lastscrape by a sleep at the end of the job or a Pushgateway of
+ * the cluster; by the front alone; by the front and one line in the job.
+ */
+export type JobWay = 'nothing' | 'sleep' | 'clusterGateway' | 'front' | 'snapshot' | 'textfile' | 'pushgateway';
 
 export type JobCase = { readonly program: JobProgram; readonly way: JobWay };
 
@@ -39,6 +42,15 @@ export const JOB_CASES: readonly JobCase[] = [
   { program: 'python', way: 'textfile' },
   { program: 'shell', way: 'pushgateway' },
 ];
+
+/** What people have instead of lastscrape. */
+export const OTHER_CASES: readonly JobCase[] = [
+  { program: 'python', way: 'sleep' },
+  { program: 'shell', way: 'clusterGateway' },
+];
+
+/** Of the sleep at the end of a job. */
+export const SLEEP_SECONDS = 30;
 
 /** What they want on the machine. */
 export const JOB_PROGRAMS: readonly FrontProgram[] = ['prometheus', 'python', 'pushgateway', 'curl'];
@@ -57,11 +69,15 @@ export type JobResult = JobCase & {
   readonly samplesCount: number;
   /** Of lastscrape; null without it. */
   readonly report: ReportFields | null;
+  /** The group of its numbers is still in a Pushgateway after the job and its pod are gone. */
+  readonly isLeftBehind: boolean;
 };
 
 /** A job in a pod of its own: everything is there but the job. */
 type Ready = JobCase & {
   readonly instance: string;
+  /** The series of its counter. */
+  readonly selector: string;
   readonly front: Front | null;
   readonly pushgateway: Child | null;
   readonly begin: (workMs: number) => Child;
@@ -78,8 +94,10 @@ export async function playJobs(
   intervalMs: number,
 ): Promise<readonly JobResult[]> {
   const wanted = Array.from({ length: eachCount }, () => cases).flat();
-  const ready = await Promise.all(wanted.map((jobCase) => prepare(pod, jobCase)));
-  const targets = ready.map(({ instance }) => instance);
+  const gatewayPort = wanted.some(({ way }) => way === 'clusterGateway') ? await pod.network.newPort() : 0;
+  if (gatewayPort !== 0) await startPushgateway(pod, gatewayPort);
+  const ready = await Promise.all(wanted.map((jobCase) => prepare(pod, jobCase, gatewayPort)));
+  const targets = [...new Set(ready.map(({ instance }) => instance))];
   const prometheus = await pod.startPrometheus({ config: scrapeConfig(`${intervalMs}ms`, targets) });
   await waitForScrapes(prometheus, targets.length);
   // One after the other: a dozen that start at once would keep the machine from all else.
@@ -98,48 +116,69 @@ export async function playJobs(
 }
 
 async function playEnd(jobPod: Ready, job: Child, prometheus: Prometheus): Promise<JobResult> {
-  const { program, way, instance, front, pushgateway } = jobPod;
+  const { program, way, instance, selector, front, pushgateway } = jobPod;
   // A native sidecar without anything behind it gets its SIGTERM then, and ends at once.
   const last = front?.child ?? pushgateway;
   if (last !== null) await terminateAfter(job, last);
   const { final, reads } = await readResult(job);
   const report = front === null ? null : await readReport(front);
-  await waitForDown(prometheus, instance);
-  const selector = `${WORKED}{instance="${instance}"}`;
+  if (way === 'clusterGateway') await waitForScrapeOf(prometheus, instance);
+  else await waitForDown(prometheus, instance);
   const [series] = await prometheus.readSeries(selector);
   const stored = await readLast(prometheus, selector);
-  return { program, way, final, reads, stored, samplesCount: series?.samples.length ?? 0, report };
+  const isLeftBehind = way === 'clusterGateway' && (await prometheus.query(selector)).length > 0;
+  return { program, way, final, reads, stored, samplesCount: series?.samples.length ?? 0, report, isLeftBehind };
 }
 
-async function prepare(pod: FrontPod, { program, way }: JobCase): Promise<Ready> {
+async function prepare(pod: FrontPod, { program, way }: JobCase, gatewayPort: number): Promise<Ready> {
   const { network } = pod;
   const sourcePort = await network.newPort();
   const frontPort = await network.newPort();
   const textfile = join(pod.directory, `job-${sourcePort}.prom`);
-  const pushgateway =
-    program === 'shell'
-      ? pod.start(`Pushgateway at ${sourcePort}`, [
-          frontProgram('pushgateway'),
-          `--web.listen-address=127.0.0.1:${sourcePort}`,
-        ])
-      : null;
-  if (pushgateway !== null) await waitForPort(pod, sourcePort);
+  const pushgateway = program === 'shell' && way !== 'clusterGateway' ? await startPushgateway(pod, sourcePort) : null;
   const source = way === 'textfile' ? `file://${textfile}` : `http://127.0.0.1:${sourcePort}/metrics`;
-  const front = way === 'nothing' ? null : await pod.startFront({ source, port: frontPort });
+  const hasFront = way !== 'nothing' && way !== 'sleep' && way !== 'clusterGateway';
+  const front = hasFront ? await pod.startFront({ source, port: frontPort }) : null;
   const env = {
     ...(way === 'textfile' ? { JOB_TEXTFILE: textfile } : { JOB_PORT: `${sourcePort}` }),
     ...(way === 'snapshot' ? { JOB_SNAPSHOT_URL: `http://127.0.0.1:${frontPort}/-/snapshot` } : {}),
-    JOB_PUSH_URL: `http://127.0.0.1:${sourcePort}/metrics/job/shell`,
+    ...(way === 'sleep' ? { JOB_SLEEP_MS: `${SLEEP_SECONDS * 1000}` } : {}),
+    JOB_PUSH_URL:
+      way === 'clusterGateway'
+        ? `http://127.0.0.1:${gatewayPort}/metrics/job/shell-${sourcePort}`
+        : `http://127.0.0.1:${sourcePort}/metrics/job/shell`,
   };
+  const instance = `127.0.0.1:${way === 'clusterGateway' ? gatewayPort : (front?.port ?? sourcePort)}`;
   return {
     program,
     way,
-    instance: `127.0.0.1:${front?.port ?? sourcePort}`,
+    instance,
+    // What is pushed says its job, which Prometheus renames.
+    selector:
+      way === 'clusterGateway' ? `${WORKED}{exported_job="shell-${sourcePort}"}` : `${WORKED}{instance="${instance}"}`,
     front,
     pushgateway,
     begin: (workMs) =>
       pod.start(`the ${program} job (${way})`, jobCommand(program), { ...env, JOB_MS: String(workMs) }),
   };
+}
+
+async function startPushgateway(pod: FrontPod, port: number): Promise<Child> {
+  const child = pod.start(`Pushgateway at ${port}`, [
+    frontProgram('pushgateway'),
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]);
+  await waitForPort(pod, port);
+  return child;
+}
+
+/** Waits until a scrape that began from now on is stored. */
+async function waitForScrapeOf(prometheus: Prometheus, instance: string): Promise<void> {
+  const sinceSeconds = Date.now() / 1000;
+  await until(`a scrape of ${instance}`, END_MS, async () => {
+    const [series] = await prometheus.readSeries(`up{instance="${instance}"}`);
+    return series?.samples.some(({ atSeconds }) => atSeconds > sinceSeconds) || undefined;
+  });
 }
 
 /** The command of a job. */

@@ -1,6 +1,7 @@
 // What lastscrape costs and what it brings, beside what people have instead (`npm run bench`, some 15 minutes; needs the
 // built binary, Locust and Prometheus). It prints tables, writes them and the figures to image/figures, and into the pages. With --short it
-// takes less than 3 minutes and writes nothing, for CI. Either fails when a *ratio* budget is exceeded by more than 25 %.
+// takes less than 4 minutes and writes nothing, for CI; with --front it measures what a front costs and nothing else, in 3 minutes.
+// Each fails when a *ratio* budget is exceeded by more than 25 %.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -8,6 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describePrograms, findPrograms, listMissing } from '../support/programs.ts';
 import { writeFigures } from './draw-figures.ts';
+import { type Budget, nameBytes, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './measure/budgets.ts';
 import {
   KEPT_SECONDS,
   KUBELET_SECONDS,
@@ -26,22 +28,13 @@ import {
   PROGRAMS,
   type Program,
 } from './measure/footprint.ts';
+import { type FrontPlan, measureFront } from './measure/front.ts';
+import { listFrontBudgets, writeFrontTables } from './measure/front-tables.ts';
 import { findMedian } from './measure/median.ts';
 import { findSubject, type Subject } from './measure/subject.ts';
 
-/** One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than 25 %. */
-type Budget = {
-  readonly name: string;
-  readonly most: number;
-  /** `undefined`: not measurable here. */
-  readonly measured: number | undefined;
-  readonly digits: number;
-  readonly isRatio: boolean;
-};
-
 const ROOT = join(import.meta.dirname, '../..');
 const FIGURES = join(ROOT, 'image/figures');
-const RATIO_SLACK = 1.25;
 
 const FULL: Omit<FootprintPlan, 'subject'> = {
   watchSeconds: 90,
@@ -57,6 +50,8 @@ const SHORT: Omit<FootprintPlan, 'subject'> = {
   coldStartCount: 3,
   isLimitSearched: false,
 };
+const FULL_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 60, scrapeCount: 40, largeScrapeCount: 10 };
+const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, scrapeCount: 6, largeScrapeCount: 0 };
 /** 22: two more than the 20 phases that are wanted, for those that a busy machine spoils. */
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 const SHORT_PHASES = { phaseCount: 1, podCount: 4 };
@@ -74,21 +69,26 @@ const WAY_NAMES: Readonly<Record<Way, string>> = {
   lastscrape: 'lastscrape, no variable set',
 };
 
-const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } });
+const { values: options } = parseArgs({
+  options: { short: { type: 'boolean', default: false }, front: { type: 'boolean', default: false } },
+});
 const subject = findSubject();
 const programs = { ...findPrograms(), watcher: subject.command };
 const missing = [
   ...(subject.binary === undefined ? ['the binary: run "npm run build"'] : []),
-  ...listMissing(programs, ['locust', 'prometheus']),
+  ...(options.front ? [] : listMissing(programs, ['locust', 'prometheus'])),
 ];
 if (missing.length > 0) {
   process.stderr.write(`Cannot measure: programs are missing; install ${missing.join('; ')}\n`);
   process.exitCode = 1;
 } else {
-  process.exitCode = await bench(subject);
+  const budgets = [...(options.front ? [] : await bench(subject)), ...(await benchFront(subject))];
+  if (!options.short) writeFigures();
+  process.exitCode = tellBroken(budgets);
 }
 
-async function bench(subject: Subject): Promise<number> {
+/** All but the front. @returns its budgets */
+async function bench(subject: Subject): Promise<readonly Budget[]> {
   const footprints = await measureFootprints({ ...(options.short ? SHORT : FULL), subject });
   // The real exporter where there is one: it is last in the list.
   const exporter = programs.exporters.at(-1);
@@ -101,18 +101,34 @@ async function bench(subject: Subject): Promise<number> {
   for (const fault of faults) process.stderr.write(`A pod gave nothing: ${fault}\n`);
   const budgets = listBudgets(footprints, subject);
   const versions = describePrograms({ ...programs, exporters: [exporter] }, ['locust', 'prometheus']).slice(0, 3);
-  const tables = [
+  record('bench.md', [
     writeFootprintTable(footprints, subject),
     writeGrowthTable(footprints),
     writeFinalNumbersTable(runs, faults.length, versions),
-    writeBudgetTable(budgets),
-  ].join('\n\n');
+    writeBudgetTable('Budgets', budgets),
+  ]);
+  return budgets;
+}
+
+/** What a front costs. @returns its budgets */
+async function benchFront(subject: Subject): Promise<readonly Budget[]> {
+  const figures = await measureFront({ ...(options.short ? SHORT_FRONT : FULL_FRONT), subject });
+  const budgets = listFrontBudgets(figures);
+  record('front.md', [writeFrontTables(figures), writeBudgetTable('Budgets of the front', budgets)]);
+  return budgets;
+}
+
+/** Prints tables; after a whole run they are what the pages and figures are made from. */
+function record(file: string, parts: readonly string[]): void {
+  const tables = parts.join('\n\n');
   console.log(tables);
-  if (!options.short) {
-    mkdirSync(FIGURES, { recursive: true });
-    writeFileSync(join(FIGURES, 'bench.md'), `${tables}\n`);
-    writeFigures();
-  }
+  if (options.short) return;
+  mkdirSync(FIGURES, { recursive: true });
+  writeFileSync(join(FIGURES, file), `${tables}\n`);
+}
+
+/** Tells of ratios that are exceeded by too much. @returns the exit code */
+function tellBroken(budgets: readonly Budget[]): number {
   const broken = budgets.filter(({ isRatio, measured = 0, most }) => isRatio && measured > most * RATIO_SLACK);
   for (const { name, measured = 0, most } of broken) {
     process.stderr.write(`${name} is ${measured.toFixed(2)}; at most ${most}, and 25 % more for a busy machine\n`);
@@ -154,10 +170,6 @@ function listBudgets(
       isRatio: false,
     },
   ];
-}
-
-function ratio(name: string, most: number, own: number, other: number): Budget {
-  return { name, most, measured: own / other, digits: 2, isRatio: true };
 }
 
 type Descriptor = {
@@ -308,32 +320,6 @@ function writeFinalNumbersTable(runs: readonly PodRun[], faultCount: number, ver
         ? ''
         : ` Left out, since the busy machine starved them: ${faultCount} of ${runs.length + faultCount} pods.`),
   ].join('\n\n');
-}
-
-function writeBudgetTable(budgets: readonly Budget[]): string {
-  return [
-    '### Budgets',
-    writeTable(
-      ['budget', 'at most', 'measured', 'met'],
-      budgets.map(({ name, most, measured, digits }) => [
-        name,
-        String(most),
-        measured === undefined ? 'not here' : measured.toFixed(digits),
-        measured === undefined ? '–' : measured <= most ? 'yes' : '**no**',
-      ]),
-    ),
-  ].join('\n\n');
-}
-
-function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), `|${head.map((_, index) => (index === 0 ? '---' : '---:')).join('|')}|`, ...rows.map(line)].join(
-    '\n',
-  );
-}
-
-function nameBytes(bytes: number): string {
-  return bytes >= 1e6 ? `${bytes / 1e6} MB` : `${bytes / 1e3} KB`;
 }
 
 function percent(share: number): string {

@@ -1,7 +1,7 @@
 """A batch job with the official client library: its counter holds the milliseconds that it has worked so far.
 
 JOB_MS: how long it works; JOB_PORT: it serves /metrics there; JOB_SNAPSHOT_URL: it sends a POST there after the last change;
-JOB_TEXTFILE: it writes that file every 200 ms and after the last change; JOB_STATSD_PORT: it sends each change there. It exits 50 ms
+JOB_SLEEP_MS: it stays for so long after its end, as people have it; JOB_TEXTFILE: it writes that file every 200 ms and after the last change; JOB_STATSD_PORT: it sends each change there. It exits 50 ms
 after the last change. It says "started" when it serves; its last line is JSON: the final value, and the value at the beginning of each read of its page.
 """
 import json
@@ -58,6 +58,6 @@ if textfile:
 if snapshot_url:
     with urllib.request.urlopen(urllib.request.Request(snapshot_url, method="POST"), timeout=10) as answer:
         answer.read()
-time.sleep(0.05)
+time.sleep(0.05 + int(os.environ.get("JOB_SLEEP_MS", "0")) / 1000)
 print(json.dumps({"final": value, "reads": reads}), flush=True)
 os._exit(0)

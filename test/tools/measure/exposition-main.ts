@@ -1,6 +1,7 @@
 // An exporter of a given size as a process of its own, so that what it costs is not counted with the program that reads it:
 // `node exposition-main.ts BYTES HOLD_MS`. It prints its two ports. The body is made once: a run of Locust with many request
 // names, `locust_up 1` until POST /end, which also closes the second port, as the end of the main container does.
+// To whom takes gzip it is packed for each answer, at zlib's default level, as promhttp does it.
 // HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
 
 import { once } from 'node:events';
@@ -8,6 +9,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 
 const [bytesText = '50000', holdText = '0'] = process.argv.slice(2);
 const bodyByteCount = Number(bytesText);
@@ -34,8 +36,11 @@ const exporter = createServer((request, response) => {
   switch (request.url) {
     case '/metrics':
       lookCount += 1;
-      response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
-      if (holdMs === 0) {
+      response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+      if (holdMs === 0 && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) {
+        response.setHeader('Content-Encoding', 'gzip');
+        response.end(gzipSync(body));
+      } else if (holdMs === 0) {
         response.end(body);
       } else {
         response.write(body.subarray(0, -1));

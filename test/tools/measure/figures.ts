@@ -8,22 +8,34 @@ import { type Block, type Cell, type Drawing, drawBars } from './svg.ts';
 export type Recorded = {
   /** What `npm run bench` wrote. */
   readonly bench: string;
+  /** What it wrote of the front, or `npm run bench -- --front` did. */
+  readonly front: string;
+  /** What `npm run measure -- --front` printed. */
+  readonly jobs: string;
   /** What `npm run demo` printed into a pipe. */
   readonly demo: string;
 };
 
 /** Every figure, by the name of its file in image/figures. */
-export function drawFigures({ bench, demo }: Recorded): Readonly<Record<string, Drawing>> {
+export function drawFigures({ bench, demo, jobs }: Recorded): Readonly<Record<string, Drawing>> {
   return {
     'last-scrape.svg': drawDemo(demo),
     'final-numbers.svg': drawFinalNumbers(readTable(bench, 'Final numbers'), readNote(bench, 'Final numbers')),
+    'front-final-numbers.svg': drawJobs(jobs),
     'footprint.svg': drawFootprint(readTable(bench, 'Footprint'), readTable(bench, 'Growth with the exposition')),
   };
 }
 
 /** A page with the alternative texts of its figures, and the tables of the bench, as they are recorded. */
-export function fillPage(page: string, { bench }: Recorded, figures: ReturnType<typeof drawFigures>): string {
-  let filled = page.replace(/(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- \/bench -->)/, () => bench.trim());
+export function fillPage(
+  page: string,
+  { bench, front, jobs }: Recorded,
+  figures: ReturnType<typeof drawFigures>,
+): string {
+  let filled = page
+    .replace(/(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- \/bench -->)/, () => bench.trim())
+    .replace(/(?<=<!-- front -->\n)[\s\S]*?(?=\n<!-- \/front -->)/, () => front.trim())
+    .replace(/(?<=<!-- jobs -->\n)[\s\S]*?(?=\n<!-- \/jobs -->)/, () => jobs.trim());
   for (const [name, { alt }] of Object.entries(figures)) {
     filled = filled.replaceAll(
       new RegExp(`!\\[[^\\]]*\\]\\(([./]*image/figures/${name.replace('.', '\\.')})\\)`, 'g'),
@@ -129,6 +141,56 @@ function drawFinalNumbers(rows: Rows, note: string): Drawing {
     blocks,
     alt: describeBlocks('What reaches Prometheus', blocks),
     note: `The case that loses most: real Locust with --autoquit 0, ${setting[1]}, ${setting[2]} at random phases. Locust’s own page may then never show the last report of its workers, so that nobody can scrape it: hence not all of lastscrape’s. With the operator’s default of --autoquit 60 the numbers can be scraped for a minute more, and at this interval no way loses them.`,
+  });
+}
+
+/** The ways of front-jobs.ts, as the figure names them. */
+const JOB_WAYS: Readonly<Record<string, { readonly label: string; readonly isOwn: boolean }>> = {
+  nothing: { label: 'nothing done', isOwn: false },
+  sleep: { label: 'sleep 30', isOwn: false },
+  clusterGateway: { label: 'gateway of the cluster', isOwn: false },
+  front: { label: 'front', isOwn: true },
+  snapshot: { label: 'front, /-/snapshot', isOwn: true },
+  textfile: { label: 'front, textfile', isOwn: true },
+  pushgateway: { label: 'front, gateway in pod', isOwn: true },
+};
+
+// "| python | front | 2 of 30 | 130, 260 | 5.1, 7.9 |": medians and the most.
+function drawJobs(jobs: string): Drawing {
+  const rows = jobs.split('\n').flatMap((line) => {
+    const [, program = '', way = '', count = '', of = '', behind = '', held = ''] =
+      /^\| (\w+) \| (\w+) \| (\d+) of (\d+) \| (?:(\d+), \d+)? ?\| (?:([\d.]+), [\d.]+)? ?\|$/.exec(line) ?? [];
+    const named = JOB_WAYS[way];
+    if (named === undefined) return [];
+    return {
+      label: `${program}: ${named.label}`,
+      isOwn: named.isOwn,
+      cells: [
+        { value: Number(count) / Number(of), text: `${count} of ${of}` },
+        readCell(behind === '' ? undefined : behind, 'ms'),
+        readCell(held === '' ? undefined : held, 's'),
+      ],
+    };
+  });
+  const leftBehind = /^The Pushgateway of the cluster shows the groups of (\d+) jobs/m.exec(jobs)?.[1];
+  if (rows.length === 0 || leftBehind === undefined) {
+    throw new Error('Cannot draw the last numbers of jobs: the output of "npm run measure -- --front" is not there');
+  }
+  const blocks: Block[] = [
+    {
+      columns: [
+        { title: 'final number stored', longest: 1 },
+        { title: 'behind it (median)' },
+        { title: 'pod held (median)' },
+      ],
+      rows,
+    },
+  ];
+  return drawBars({
+    title: 'The last number of a job',
+    blocks,
+    alt: describeBlocks('The last number of a job', blocks),
+    note: `Jobs with the official client libraries (python, node) and one that pushes (shell), each ending at a random moment between two scrapes of a real Prometheus. Behind it: how much earlier what is stored was shown. The Pushgateway of the cluster still shows the groups of ${leftBehind} jobs that are gone; of lastscrape’s none is left.`,
   });
 }
 

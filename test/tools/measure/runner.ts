@@ -21,7 +21,12 @@ export const INSTANCE_COUNT = 3;
 export type Running = { readonly child: ChildProcess; readonly pid: number; readonly exited: Promise<number | null> };
 
 /** An exporter and the port of its main container. */
-export type Exposition = { readonly url: string; readonly mainPort: number; readonly stop: () => Promise<void> };
+export type Exposition = {
+  readonly url: string;
+  readonly mainPort: number;
+  readonly pid: number;
+  readonly stop: () => Promise<void>;
+};
 
 /** Where the processes of a measurement belong. */
 export type Runner = AsyncDisposable & {
@@ -31,6 +36,8 @@ export type Runner = AsyncDisposable & {
   start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
   /** Starts exposition-main.ts. */
   openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
+  /** Starts client-page-main.ts. */
+  openClientPage(bodyBytes: number): Promise<Exposition>;
 };
 
 /** An exporter in this process that hears of requests at once. */
@@ -56,19 +63,21 @@ export function openRunner(): Runner {
     stack.defer(() => stop({ child, pid, exited }));
     return { child, pid, exited };
   };
+  const open = async (name: string, args: readonly number[]): Promise<Exposition> => {
+    const running = start([process.execPath, join(import.meta.dirname, name), ...args.map(String)], {});
+    const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
+    const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
+    const { pid } = running;
+    return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), pid, stop: () => stop(running) };
+  };
   return {
     copy(file, name) {
       copyFileSync(file, join(folder, name));
       return join(folder, name);
     },
     start,
-    async openExposition(bodyBytes, holdMs = 0) {
-      const file = join(import.meta.dirname, 'exposition-main.ts');
-      const running = start([process.execPath, file, String(bodyBytes), String(holdMs)], {});
-      const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
-      const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
-      return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), stop: () => stop(running) };
-    },
+    openExposition: (bodyBytes, holdMs = 0) => open('exposition-main.ts', [bodyBytes, holdMs]),
+    openClientPage: (bodyBytes) => open('client-page-main.ts', [bodyBytes]),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -84,7 +93,7 @@ export async function openStarter(): Promise<Starter> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    exposition: { url: `http://127.0.0.1:${port}`, mainPort: port, stop: async () => {} },
+    exposition: { url: `http://127.0.0.1:${port}`, mainPort: port, pid: process.pid, stop: async () => {} },
     requested: () =>
       new Promise<void>((resolve) => {
         onRequest = resolve;

@@ -1,0 +1,96 @@
+// What a front costs, as tables, and the budgets that it has.
+
+import { cpus } from 'node:os';
+import { type Budget, nameBytes, ratio, writeTable } from './budgets.ts';
+import { type FrontFigures, type FrontMemory, MIDDLE_BYTES, type PageKind, SCRAPE_SECONDS } from './front.ts';
+import { SMALL_BYTES } from './runner.ts';
+
+const PAGE_NAMES: Readonly<Record<PageKind, string>> = { ready: 'a page that is ready', made: 'made by prom-client' };
+
+/** Both tables, with their headings and what they mean. */
+export function writeFrontTables({ scrapes, memory }: FrontFigures): string {
+  const milliseconds = (seconds: number) => (seconds * 1000).toFixed(1);
+  const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
+  return [
+    '### A scrape through the front',
+    writeTable(
+      [
+        'source',
+        'encoding',
+        'direct (ms)',
+        'through the front (ms)',
+        'CPU of the source, direct (ms)',
+        'CPU of lastscrape (ms)',
+      ],
+      scrapes.map((one) => [
+        `${nameBytes(one.bodyBytes)}, ${PAGE_NAMES[one.page]}`,
+        one.encoding,
+        milliseconds(one.directSeconds),
+        milliseconds(one.frontSeconds),
+        milliseconds(one.sourceCpuSeconds),
+        milliseconds(one.frontCpuSeconds),
+      ]),
+    ),
+    `Medians on ${process.platform} ${process.arch}, ${cpus().length} cores, each scrape over a kept connection, direct and through the front in turn, without own polls in between. ` +
+      'A page that is ready is sent as it lies in memory (for gzip it is packed each time, as promhttp does), and no relay is as fast: that shows what the front adds. ' +
+      'prom-client makes the page for each answer, as client libraries do. The CPU of lastscrape has in it what it does after the answer: it checks the page and packs it.',
+    '### Memory with a front',
+    writeTable(
+      ['exposition', 'front', 'resident (MB)', 'anonymous (MB)', 'CPU seconds a minute', 'own polls a minute'],
+      memory.map((one) => [
+        nameBytes(one.bodyBytes),
+        one.hasFront ? 'yes' : 'no',
+        megabytes(one.residentBytes),
+        megabytes(one.anonymousBytes),
+        one.cpuSecondsAMinute.toFixed(2),
+        one.ownPollsAMinute.toFixed(0),
+      ]),
+    ),
+    `All at the same time, POLL 1 s, each scraped with gzip every ${SCRAPE_SECONDS} s: through the front, or its source. A scrape through the front is a read for lastscrape as well, so it polls less.`,
+  ].join('\n\n');
+}
+
+/** What was promised of the front. */
+export function listFrontBudgets({ scrapes, memory, worksIn64Mebibytes }: FrontFigures): readonly Budget[] {
+  const scrapeOf = (page: PageKind, bodyBytes: number) => {
+    const found = scrapes.find(
+      (one) => one.page === page && one.bodyBytes === bodyBytes && one.encoding === 'identity',
+    );
+    if (found === undefined) throw new Error(`Bug: no scrape of ${bodyBytes} bytes was timed`);
+    return found;
+  };
+  const memoryOf = (hasFront: boolean, bodyBytes: number): FrontMemory => {
+    const found = memory.find((one) => one.hasFront === hasFront && one.bodyBytes === bodyBytes);
+    if (found === undefined) throw new Error(`Bug: the memory at ${bodyBytes} bytes was not watched`);
+    return found;
+  };
+  const small = scrapeOf('ready', SMALL_BYTES);
+  const [made, ready] = [scrapeOf('made', MIDDLE_BYTES), scrapeOf('ready', MIDDLE_BYTES)];
+  const [own, other] = [memoryOf(true, SMALL_BYTES), memoryOf(false, SMALL_BYTES)];
+  return [
+    ratio('resident memory with a front / without, 50 KB', 1.12, own.residentBytes, other.residentBytes),
+    ratio(
+      'anonymous memory with a front, 3 MB / 50 KB',
+      1.6,
+      memoryOf(true, MIDDLE_BYTES).anonymousBytes,
+      own.anonymousBytes,
+    ),
+    {
+      name: '30 MB through a front: memory limit that works (MiB)',
+      most: 64,
+      measured: worksIn64Mebibytes === undefined ? undefined : worksIn64Mebibytes ? 64 : Infinity,
+      digits: 0,
+      isRatio: false,
+    },
+    {
+      name: 'a scrape of 50 KB through the front − direct (ms)',
+      most: 3,
+      measured: (small.frontSeconds - small.directSeconds) * 1000,
+      digits: 1,
+      isRatio: false,
+    },
+    ratio('a scrape of 3 MB that prom-client makes / direct', 2.5, made.frontSeconds, made.directSeconds),
+    { ...ratio('the same of a page that is ready', 2.5, ready.frontSeconds, ready.directSeconds), isRatio: false },
+    ratio('own polls with a front / without, 50 KB', 1, own.ownPollsAMinute, other.ownPollsAMinute),
+  ];
+}

@@ -1,0 +1,327 @@
+// What a front costs: a scrape through it beside a direct one of the same source, in turn; the memory and the own polls of lastscrape
+// with a front beside those without one, at the same time and scraped alike; and whether 30 MB go through it in 64 MiB.
+
+import { once } from 'node:events';
+import { Agent, get } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findMedian } from './median.ts';
+import { openMemoryGroup } from './memory-limit.ts';
+import { type Cost, readCost, readThreadSeconds } from './process-cost.ts';
+import {
+  discard,
+  type Exposition,
+  INSTANCE_COUNT,
+  openRunner,
+  type Runner,
+  type Running,
+  SMALL_BYTES,
+  stop,
+  WARM_UP_SECONDS,
+  watchEnv,
+} from './runner.ts';
+import type { Subject } from './subject.ts';
+
+/** How long and how often; the short form of the bench has less of all. */
+export type FrontPlan = {
+  readonly subject: Subject;
+  readonly watchSeconds: number;
+  /** Of each kind of scrape of the two smaller sizes. */
+  readonly scrapeCount: number;
+  /** Of each kind of scrape of 30 MB. */
+  readonly largeScrapeCount: number;
+};
+
+/** A page that is ready when it is asked for, or one that prom-client makes for each answer. */
+export type PageKind = 'ready' | 'made';
+export type Encoding = 'identity' | 'gzip';
+
+/** One kind of scrape, direct and through a front. */
+export type ScrapeCost = {
+  readonly page: PageKind;
+  readonly bodyBytes: number;
+  readonly encoding: Encoding;
+  readonly directSeconds: number;
+  readonly frontSeconds: number;
+  /** CPU time of the source for a direct scrape. */
+  readonly sourceCpuSeconds: number;
+  /** CPU time of lastscrape for one through it. */
+  readonly frontCpuSeconds: number;
+};
+
+/** lastscrape with a front or without, at one size. */
+export type FrontMemory = {
+  readonly hasFront: boolean;
+  readonly bodyBytes: number;
+  readonly residentBytes: number;
+  readonly anonymousBytes: number;
+  readonly cpuSecondsAMinute: number;
+  /** Reads of the source that no scrape asked for. */
+  readonly ownPollsAMinute: number;
+};
+
+export type FrontFigures = {
+  readonly scrapes: readonly ScrapeCost[];
+  readonly memory: readonly FrontMemory[];
+  /** 30 MB, in 64 MiB; `undefined` where no memory limit can be set. */
+  readonly worksIn64Mebibytes: boolean | undefined;
+};
+
+export const MIDDLE_BYTES = 3_000_000;
+export const LARGE_BYTES = 30_000_000;
+
+/** Between two scrapes while the memory is watched. */
+export const SCRAPE_SECONDS = 5;
+
+/** In which no own poll comes between the scrapes that are timed. */
+const NO_POLL = '1h';
+/** Between two scrapes that are timed: what the first left to do is done by then. */
+const PAUSE_MS = 100;
+const LIMIT_BYTES = 64 * 2 ** 20;
+/** A limit works when the scenario takes no longer than without a limit, and this much. */
+const SLACK_SECONDS = 3;
+const SCENARIO_SECONDS = 60;
+const SCENARIO_SCRAPE_COUNT = 5;
+
+/** Measures everything, one part after the other. */
+export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
+  await using runner = openRunner();
+  const { subject } = plan;
+  const command = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
+  say('scrapes');
+  const scrapes: ScrapeCost[] = [];
+  for (const [page, bodyBytes] of [
+    ['ready', SMALL_BYTES],
+    ['made', SMALL_BYTES],
+    ['ready', MIDDLE_BYTES],
+    ['made', MIDDLE_BYTES],
+    ['ready', LARGE_BYTES],
+  ] as const) {
+    const count = bodyBytes === LARGE_BYTES ? plan.largeScrapeCount : plan.scrapeCount;
+    if (count > 0) scrapes.push(...(await timeScrapes(runner, command, { page, bodyBytes, count })));
+  }
+  say('memory');
+  const memory = await watchMemory(runner, command, plan.watchSeconds);
+  say('memory limit');
+  return { scrapes, memory, worksIn64Mebibytes: await worksInLimit(runner, command) };
+}
+
+type Client = Disposable & {
+  /** One scrape over a kept connection, as Prometheus makes it. @returns its seconds @throws unless it is a whole 200 */
+  readonly scrape: (url: string, encoding: Encoding) => Promise<number>;
+};
+
+function openClient(): Client {
+  const agent = new Agent({ keepAlive: true });
+  return {
+    scrape: (url, encoding) =>
+      new Promise((resolve, reject) => {
+        const startedAtMs = performance.now();
+        const headers = { 'Accept-Encoding': encoding, 'X-Prometheus-Scrape-Timeout-Seconds': '30' };
+        get(url, { agent, headers }, (response) => {
+          response.resume();
+          response.on('error', reject);
+          response.on('end', () => {
+            if (response.statusCode === 200) resolve((performance.now() - startedAtMs) / 1000);
+            else reject(new Error(`Cannot scrape ${url}: it answers ${response.statusCode}`));
+          });
+        }).on('error', reject);
+      }),
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}
+
+type Watcher = { readonly running: Running; readonly url: string; readonly exposition: Exposition };
+
+/** Starts lastscrape before a source of its own; `url` is what its scraper asks. */
+async function startWatcher(
+  runner: Runner,
+  command: readonly string[],
+  exposition: Exposition,
+  { hasFront, env }: { readonly hasFront: boolean; readonly env: Readonly<Record<string, string>> },
+): Promise<Watcher> {
+  const port = await findFreePort();
+  const front: Record<string, string> = hasFront ? { LASTSCRAPE_FRONT: `127.0.0.1:${port}` } : {};
+  const running = discard(runner.start(command, { ...watchEnv(exposition), ...front, ...env }));
+  return { running, exposition, url: hasFront ? `http://127.0.0.1:${port}/metrics` : `${exposition.url}/metrics` };
+}
+
+async function timeScrapes(
+  runner: Runner,
+  command: readonly string[],
+  { page, bodyBytes, count }: { readonly page: PageKind; readonly bodyBytes: number; readonly count: number },
+): Promise<readonly ScrapeCost[]> {
+  const exposition = await (page === 'ready' ? runner.openExposition(bodyBytes) : runner.openClientPage(bodyBytes));
+  const env = { LASTSCRAPE_POLL: NO_POLL };
+  const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
+  using client = openClient();
+  await waitForFront(client, url);
+  const costs: ScrapeCost[] = [];
+  for (const encoding of page === 'ready' ? (['identity', 'gzip'] as const) : (['identity'] as const)) {
+    const taken = { direct: [] as number[], front: [] as number[], source: [] as number[], own: [] as number[] };
+    for (let turn = 0; turn < count; turn += 1) {
+      const sourceBefore = readThreadSeconds(exposition.pid);
+      taken.direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
+      taken.source.push(readThreadSeconds(exposition.pid) - sourceBefore);
+      const ownBefore = readThreadSeconds(running.pid);
+      taken.front.push(await client.scrape(url, encoding));
+      // What it does afterwards with the answer belongs to it as well.
+      await delay(PAUSE_MS);
+      taken.own.push(readThreadSeconds(running.pid) - ownBefore);
+    }
+    costs.push({
+      page,
+      bodyBytes,
+      encoding,
+      directSeconds: findMedian(taken.direct),
+      frontSeconds: findMedian(taken.front),
+      sourceCpuSeconds: findMedian(taken.source),
+      frontCpuSeconds: findMedian(taken.own),
+    });
+  }
+  await stop(running);
+  await exposition.stop();
+  return costs;
+}
+
+/** With and without a front, at both sizes, all at the same time; each is scraped, or its source, as Prometheus does it. */
+async function watchMemory(
+  runner: Runner,
+  command: readonly string[],
+  seconds: number,
+): Promise<readonly FrontMemory[]> {
+  using client = openClient();
+  const groups = await Promise.all(
+    [SMALL_BYTES, MIDDLE_BYTES].flatMap((bodyBytes) =>
+      [false, true].map(async (hasFront) => {
+        const watchers = await Promise.all(
+          Array.from({ length: INSTANCE_COUNT }, async () =>
+            startWatcher(runner, command, await runner.openExposition(bodyBytes), { hasFront, env: {} }),
+          ),
+        );
+        return { bodyBytes, hasFront, watchers, costs: [] as Cost[] };
+      }),
+    ),
+  );
+  const all = groups.flatMap(({ watchers }) => watchers);
+  await Promise.all(all.map(({ url }) => waitForFront(client, url)));
+  await delay(WARM_UP_SECONDS * 1000);
+  const startedAtMs = performance.now();
+  const cpuBefore = new Map(all.map(({ running }) => [running, readThreadSeconds(running.pid)]));
+  const readsBefore = new Map(await Promise.all(all.map(async (one) => [one, await readLookCount(one)] as const)));
+  const scrapeCounts = new Map(all.map((one) => [one, 0]));
+  let scraping: Promise<unknown> = Promise.resolve();
+  let nextScrapeMs = startedAtMs;
+  while (performance.now() - startedAtMs < seconds * 1000) {
+    if (performance.now() >= nextScrapeMs) {
+      nextScrapeMs += SCRAPE_SECONDS * 1000;
+      await scraping;
+      scraping = scrapeInTurn(client, all, scrapeCounts);
+    }
+    await delay(200);
+    for (const { watchers, costs } of groups) costs.push(...watchers.map(({ running }) => readCost(running.pid)));
+  }
+  await scraping;
+  const minutes = (performance.now() - startedAtMs) / 60_000;
+  const memory = await Promise.all(
+    groups.map(async ({ bodyBytes, hasFront, watchers, costs }): Promise<FrontMemory> => {
+      const polls = await Promise.all(
+        watchers.map(async (one) => {
+          const readCount = (await readLookCount(one)) - (readsBefore.get(one) ?? 0);
+          return readCount - (scrapeCounts.get(one) ?? 0);
+        }),
+      );
+      const cpu = watchers.map(({ running }) => readThreadSeconds(running.pid) - (cpuBefore.get(running) ?? 0));
+      return {
+        bodyBytes,
+        hasFront,
+        residentBytes: findMedian(costs.map(({ residentBytes }) => residentBytes)),
+        anonymousBytes: findMedian(costs.map(({ anonymousBytes }) => anonymousBytes)),
+        cpuSecondsAMinute: findMedian(cpu) / minutes,
+        ownPollsAMinute: findMedian(polls) / minutes,
+      };
+    }),
+  );
+  await Promise.all(all.map(({ running }) => stop(running)));
+  await Promise.all(all.map(({ exposition }) => exposition.stop()));
+  return memory;
+}
+
+async function scrapeInTurn(client: Client, all: readonly Watcher[], counts: Map<Watcher, number>): Promise<void> {
+  for (const one of all) {
+    await client.scrape(one.url, 'gzip');
+    counts.set(one, (counts.get(one) ?? 0) + 1);
+  }
+}
+
+async function readLookCount({ exposition }: Watcher): Promise<number> {
+  return Number(await (await fetch(`${exposition.url}/looks`)).text());
+}
+
+/** Whether 30 MB go through a front in 64 MiB, as fast as without a limit; `undefined` where none can be set. */
+async function worksInLimit(runner: Runner, command: readonly string[]): Promise<boolean | undefined> {
+  using group = openMemoryGroup();
+  if (group === undefined) return undefined;
+  const unlimitedSeconds = await playLarge(runner, command, SCENARIO_SECONDS);
+  if (unlimitedSeconds === undefined) throw new Error('Cannot measure a front at 30 MB: it fails without a limit');
+  group.setLimit(LIMIT_BYTES);
+  const seconds = await playLarge(runner, group.wrap(command), unlimitedSeconds + SLACK_SECONDS);
+  return seconds !== undefined;
+}
+
+/** How long a run took in which 30 MB are polled, scraped, kept and scraped again after the end (seconds); `undefined`: it failed, or took longer. */
+async function playLarge(runner: Runner, command: readonly string[], mostSeconds: number): Promise<number | undefined> {
+  using client = openClient();
+  const exposition = await runner.openExposition(LARGE_BYTES);
+  const startedAtMs = performance.now();
+  const env = { LASTSCRAPE_POLL: '500ms', LASTSCRAPE_SETTLE: '500ms', LASTSCRAPE_TTL: '10s' };
+  const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
+  const late = delay(mostSeconds * 1000, 'late' as const);
+  const played = (async () => {
+    await waitForFront(client, url);
+    for (let count = 0; count < SCENARIO_SCRAPE_COUNT; count += 1) {
+      await client.scrape(url, count % 2 === 0 ? 'gzip' : 'identity');
+      await delay(500);
+    }
+    await fetch(`${exposition.url}/end`);
+    // Until it is enough and the front is closed.
+    const scrapeOn = async (): Promise<void> => {
+      await client.scrape(url, 'gzip');
+      await delay(500);
+      return scrapeOn();
+    };
+    await Promise.race([scrapeOn().catch(() => {}), running.exited]);
+    return running.exited;
+  })();
+  const code = await Promise.race([played.catch(() => undefined), late]);
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  await stop(running);
+  await exposition.stop();
+  return code === 0 ? seconds : undefined;
+}
+
+async function waitForFront(client: Client, url: string): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await client.scrape(url, 'identity');
+      return;
+    } catch (error) {
+      if (attempt === 300) throw error;
+      await delay(100);
+    }
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function say(part: string): void {
+  process.stderr.write(`front: ${part}\n`);
+}
