@@ -46,7 +46,7 @@ export function writeFrontTables({ scrapes, memory }: FrontFigures): string {
         one.ownPollsAMinute.toFixed(0),
       ]),
     ),
-    `All at the same time, POLL 1 s, each scraped with gzip every ${SCRAPE_SECONDS} s: through the front, or its source. A scrape through the front is a read for lastscrape as well, so it polls less.`,
+    `All at the same time, POLL 1 s, each scraped with gzip every ${SCRAPE_SECONDS} s: through the front, or its source. Own polls are the reads of the source that no scrape asked for.`,
   ].join('\n\n');
 }
 
