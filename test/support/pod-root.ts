@@ -51,6 +51,7 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
 /** Makes the exporter's, with the Node that runs the test. @returns lines of a Containerfile */
 export function makeExporterRoot(root: string): readonly string[] {
   copyStandIn(root, ['exporter-main', 'exporter', 'exposition', 'go-runtime']);
+  copySources(root, ['exposition-text', 'locust-memory', 'locust-stats']);
   // As the real image: from scratch, user 1000.
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
 }
@@ -72,6 +73,11 @@ function copyStandIn(root: string, names: readonly string[]): void {
   copy(realpathSync(process.execPath), join(root, 'node'));
   copyLibraries([process.execPath], root, []);
   for (const name of names) copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
+}
+
+/** Files of src/wire, which those of test/stand-in find two folders above them: in the image that is its root. */
+function copySources(root: string, names: readonly string[]): void {
+  for (const name of names) copy(join(TEST, `../src/wire/${name}.ts`), join(root, `src/wire/${name}.ts`));
 }
 
 // Times are kept: Python believes a compiled file by the time of its source.
