@@ -5,7 +5,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Files in which the version stands behind one of the words of `WORDS`. A changelog keeps the versions that it names. */
-const FILES = ['README.md', 'docs/**/*.md', 'deploy/**/*.{md,yaml}', 'fixtures/{injected,pods}/*.{json,yaml}'];
+const FILES = ['README.md', 'docs/**/*.md', 'deploy/**/*.{md,yaml}', 'fixtures/{injected,pods}/**/*.{json,yaml}'];
 
 /** What stands before the version: the image's name, kustomize's field, the layout's name, the report's field, the tag's command. */
 const WORDS = ['lastscrape:', 'newTag: ', 'dist/image:', '"version":"', 'git tag -s v'];

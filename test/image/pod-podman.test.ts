@@ -104,11 +104,12 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
 });
 
 /**
- * The first pod of the README as a file for podman: the Job's template as a Pod, without its port, and with arguments for a
+ * Locust's pod of the README as a file for podman: the Job's template as a Pod, without its port, and with arguments for a
  * short run. The container of lastscrape stays as it is printed.
  */
 function readPodFile(readme: string): string {
-  const [, job = ''] = /^```yaml\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+  const manifests = [...readme.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? '');
+  const job = manifests.find((text) => text.includes('--master')) ?? '';
   const [, spec = ''] = /^ {4}spec:\n([\s\S]*)$/m.exec(job) ?? [];
   const replace = (text: string, from: RegExp, to: string) => {
     assert.match(text, from, 'the pod file of the README has changed: so must readPodFile()');

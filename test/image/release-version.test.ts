@@ -48,7 +48,7 @@ test('setVersion() writes the version wherever it stands, and back', () => {
   assert.deepEqual([version, packages[''].version], [OTHER, OTHER]);
 
   const files = globSync(
-    ['*.{md,json}', 'src/version.ts', 'docs/**/*.md', 'deploy/**/*.*', 'fixtures/{pods,injected}/*'],
+    ['*.{md,json}', 'src/version.ts', 'docs/**/*.md', 'deploy/**/*.*', 'fixtures/{pods,injected}/**/*.*'],
     {
       cwd: copy,
     },
