@@ -10,7 +10,7 @@ export const SCRAPERS_MAX_COUNT = 64;
 /** So many are told of in the log, which has a bound. */
 export const SCRAPERS_LOGGED_COUNT = 20;
 /** A scraper lives while its last scrape is no older than so many of its own intervals. */
-export const LIVING_INTERVALS = 2.5;
+const LIVING_INTERVALS = 2.5;
 /** The interval is the median of so many gaps, the newest. */
 const GAPS_MAX_COUNT = 9;
 /** The newest scrapes that are remembered: as many as LASTSCRAPE_SCRAPES may want. */

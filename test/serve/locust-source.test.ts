@@ -7,7 +7,7 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import { test } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { openLocustSource } from '../../src/serve/locust-source.ts';
-import { ManualClock } from '../support/front-server.ts';
+import { openManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 
 const PAGE = '/stats/requests';
@@ -25,7 +25,7 @@ function csv(count: number): string {
 
 /** A Locust that says what a test wants it to, and the source that reads it. */
 async function openLocust() {
-  const clock = new ManualClock();
+  const clock = openManualClock(0);
   const requests: string[] = [];
   const held: ServerResponse[] = [];
   const log: LogEntry[] = [];

@@ -6,6 +6,7 @@ import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
 import { type Body, type OpenBody, openBody } from '../../src/serve/body.ts';
 import { openReads, POLL_MAX_MS, type ReadRequest, type Reads } from '../../src/serve/reads.ts';
 import type { Beginning, Source, SourceRead } from '../../src/serve/source.ts';
+import { openManualClock } from '../support/manual-clock.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -73,35 +74,25 @@ class DrivenSource implements Source {
   }
 }
 
-/** Goes forward when the test says so. */
-class SteppedClock {
-  #nowMs = 5_000;
-  #timers: { readonly atMs: number; readonly callback: () => void }[] = [];
-  readonly nowMs = () => this.#nowMs;
-  readonly after = (ms: number, callback: () => void) => {
-    const timer = { atMs: this.#nowMs + ms, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
+/** A clock that also lets what was called back run. */
+function openClock() {
+  const clock = openManualClock(5_000);
+  return {
+    nowMs: clock.nowMs,
+    after: clock.after,
+    get timerCount() {
+      return clock.timerCount;
+    },
+    async forward(ms: number): Promise<void> {
+      clock.advance(ms);
+      await turn();
+    },
   };
-  get timerCount() {
-    return this.#timers.length;
-  }
-  async forward(ms: number): Promise<void> {
-    this.#nowMs += ms;
-    for (const timer of this.#timers.filter(({ atMs }) => atMs <= this.#nowMs)) {
-      if (!this.#timers.includes(timer)) continue;
-      this.#timers = this.#timers.filter((other) => other !== timer);
-      timer.callback();
-    }
-    await turn();
-  }
 }
 
 function open() {
   const source = new DrivenSource();
-  const clock = new SteppedClock();
+  const clock = openClock();
   return { source, clock, reads: openReads(source, clock) };
 }
 

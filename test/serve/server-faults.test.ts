@@ -1,7 +1,8 @@
 // Clients that are slow, silent, too many, gone or mad: the front bounds them, counts none of them, and answers the next one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, type FrontServer, ManualClock, openFrontServer, scrapeHead } from '../support/front-server.ts';
+import { answerOf, type FrontServer, openFrontServer, scrapeHead } from '../support/front-server.ts';
+import { openManualClock } from '../support/manual-clock.ts';
 import { openRawClient, type RawClient } from '../support/raw-client.ts';
 
 const READY = 'GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -81,7 +82,7 @@ test('a kept connection is closed when it is idle for long, whatever it sends th
 });
 
 test('a kept connection lives through answers that take longer than it may be idle', async () => {
-  const clock = new ManualClock();
+  const clock = openManualClock(0);
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   await using server = await openFrontServer(
     async (_, count) => {
@@ -149,7 +150,7 @@ test('a client that takes nothing of its answer is reset, and is not served', as
 });
 
 test('a client that takes its answer drop by drop has 30 s in all', async () => {
-  const clock = new ManualClock();
+  const clock = openManualClock(0);
   await using server = await openFrontServer(() => endless(), { clock });
   const client = await openRawClient(server.port);
   client.socket.pause();
@@ -168,7 +169,7 @@ test('a client that takes its answer drop by drop has 30 s in all', async () => 
 });
 
 test('a slow source costs the client nothing of its time', async () => {
-  const clock = new ManualClock();
+  const clock = openManualClock(0);
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   async function* read() {
     yield Buffer.from('a 1\n');

@@ -19,28 +19,6 @@ export const REAL_CLOCK: Clock = {
   },
 };
 
-/** A clock that stands still until it is told how much later it is. */
-export class ManualClock implements Clock {
-  #nowMs = 0;
-  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
-  readonly nowMs = () => this.#nowMs;
-  readonly after = (ms: number, callback: () => void) => {
-    const timer = { atMs: this.#nowMs + ms, callback };
-    this.#timers.add(timer);
-    return () => {
-      this.#timers.delete(timer);
-    };
-  };
-  advance(ms: number): void {
-    this.#nowMs += ms;
-    for (const timer of this.#timers) {
-      if (timer.atMs > this.#nowMs) continue;
-      this.#timers.delete(timer);
-      timer.callback();
-    }
-  }
-}
-
 export type FrontServer = Server & {
   readonly served: readonly Served[];
   readonly requests: readonly ScrapeRequest[];
