@@ -71,6 +71,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
         nowMs: host.nowMs(),
         toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
         isFinished,
+        isGivenUp: signals.secondName !== null,
         version: VERSION,
       }),
     );
@@ -113,7 +114,8 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
     const code = findExitCode(signals.secondName, built.exitCode);
     const final = { ...built, exitCode: code };
     write(final);
-    const exitCode = config.isExitZero ? EXIT.done : code;
+    // What was asked for is no trouble of our own.
+    const exitCode = config.isExitZero && code !== EXIT.thresholdFailed ? EXIT.done : code;
     await tombstone?.close(exitCode);
     log.report(final);
     const isClosed = (await close(exporter, signals.second)) && (await close(front, signals.second));

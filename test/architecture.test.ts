@@ -80,8 +80,20 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'how an entry is read comes in as a parameter',
   },
   'config-rows': {
-    parts: ['config-lists', 'config-values', 'type config-exporter', 'type observe', 'type act', 'type parse-result'],
+    parts: [
+      'config-lists',
+      'config-thresholds',
+      'config-values',
+      'type config-exporter',
+      'type observe',
+      'type act',
+      'type parse-result',
+    ],
     why: 'a row says how its own text is read; what several have in common is found in config',
+  },
+  'config-thresholds': {
+    parts: ['config-entries', 'config-lists', 'decide', 'type parse-result'],
+    why: 'an entry becomes a threshold, whatever it is judged on',
   },
   'config-exporter': {
     parts: ['config-entries', 'config-values'],
@@ -210,6 +222,7 @@ test('decide, wire and config are pure', () => {
       'config-conflicts',
       'config-exporter',
       'config-lists',
+      'config-thresholds',
       'config-values',
       'config-entries',
       'config-advice',
