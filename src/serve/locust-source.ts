@@ -7,12 +7,13 @@ import { type ExchangeResult, openExchange } from '../net/exchange.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, makeReading } from '../observe/exporter.ts';
 import { openExposition } from '../wire/exposition.ts';
-import { listLines } from '../wire/exposition-text.ts';
+import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
 import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
-import { type Body, openBody } from './body.ts';
+import type { Body } from './body.ts';
 import type { Beginning, Source } from './source.ts';
+import { makeWrittenBody } from './written-body.ts';
 
 export type LocustSourceParts = {
   /** Of Locust's page; a path is that of `--web-base-path`. */
@@ -46,8 +47,10 @@ const CSV_WAIT_MS = 1_000;
 /** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
 const PIECE_LENGTH = 64 * 1024;
+/** The header of a family and two samples: no reading looks at more, but at the totals. */
+const READ_LINES_COUNT = 3;
 
-/** What the page was when it was last asked for. */
+/** What the page was when it was last asked for; its rows and errors are in the memory. */
 type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly text: string };
 
 const DOWN: Page = { isUp: false, stats: null, text: '' };
@@ -65,7 +68,10 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   let comingPage: Promise<void> | null = null;
   let cancelPage = () => {};
   let comingCsv: Promise<void> | null = null;
-  let csvText = '';
+  // The newest one and what the next one is read into, in turns.
+  let csv = openScratch();
+  let nextCsv = openScratch();
+  const pageScratch = openScratch();
   let csvChangedAtMs = 0;
   let csvDueAtMs = Number.NEGATIVE_INFINITY;
   let cancelCsv = () => {};
@@ -76,17 +82,18 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   let last: Promise<unknown> = Promise.resolve();
 
   /** One request after the other over one connection: a new one could not be made any more when Locust ends. */
-  function get(path: string): Promise<{ readonly result: ExchangeResult; readonly text: string }> {
+  function get(path: string, into: Scratch): Promise<ExchangeResult> {
     const got = last.then(async () => {
       const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
       const read = async () => {
-        const body = openText();
-        const result = await exchange.send({ ...request, onBody: body.write });
-        return { result, text: result.kind === 'answered' && result.status === 200 ? body.end() : '' };
+        into.clear();
+        const result = await exchange.send({ ...request, onBody: into.write });
+        if (result.kind !== 'answered' || result.status !== 200) into.clear();
+        return result;
       };
       const first = await read();
       // A kept connection may end in the instant in which it is used (RFC 9112, 9.3.1).
-      return first.result.kind === 'dropped' ? read() : first;
+      return first.kind === 'dropped' ? read() : first;
     });
     last = got;
     return got;
@@ -94,24 +101,31 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   function readPage(): Promise<void> {
     cancelPage();
-    comingPage ??= get('/stats/requests').then(({ result, text }) => {
+    comingPage ??= get('/stats/requests', pageScratch).then((result) => {
       comingPage = null;
       pageAtMs = clock.nowMs();
       const isUp = isLocust(result);
+      const text = pageScratch.bytes().toString();
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
-      const stats = !isUp ? null : text === page.text ? page.stats : readLocustStats(text);
       const isNew = text !== page.text;
-      if (stats !== null && isNew) memory.takeStats(stats);
-      page = isUp ? { isUp, stats, text } : DOWN;
+      if (!isUp) page = DOWN;
+      else if (isNew || !page.isUp) page = takePage(text);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
       }
-      if (!isUp || stats !== null || hasWarned) return;
+      if (!isUp || page.stats !== null || hasWarned) return;
       hasWarned = true;
       parts.log({ id: 'locustUnreadable', fields: { url: `${url.origin}${base}/stats/requests` } });
     });
     return comingPage;
+  }
+
+  function takePage(text: string): Page {
+    const stats = readLocustStats(text);
+    if (stats === null) return { isUp: true, stats, text };
+    memory.takeStats(stats);
+    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, text };
   }
 
   /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
@@ -131,16 +145,18 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   function readCsv(): Promise<void> {
     cancelCsv();
     const beganAtMs = clock.nowMs();
-    comingCsv ??= get('/stats/requests/csv').then(({ result, text }) => {
+    comingCsv ??= get('/stats/requests/csv', nextCsv).then((result) => {
       comingCsv = null;
-      const nowMs = clock.nowMs();
-      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
-      if (text !== '' && text !== csvText) {
-        csvText = text;
-        csvChangedAtMs = nowMs;
-        const rows = readLocustCsv(text, memory.isShown);
+      const isNew = nextCsv.bytes().length > 0 && !nextCsv.bytes().equals(csv.bytes());
+      if (isNew) {
+        [csv, nextCsv] = [nextCsv, csv];
+        const rows = readLocustCsv(csv.bytes(), memory.isShown);
         if (rows !== null) memory.takeCsv(rows);
       }
+      // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
+      const nowMs = clock.nowMs();
+      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
+      if (isNew) csvChangedAtMs = nowMs;
       const isThere = result.kind === 'answered' && result.status === 200;
       if (!isThere || closing.signal.aborted || nowMs - csvChangedAtMs > CSV_SAME_MS) return;
       cancelCsv = callAfter(clock, csvDueAtMs - nowMs, () => {
@@ -179,25 +195,30 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     });
   }
 
-  function write(): { readonly body: Body; readonly reading: ExporterReading } {
+  /** What the page is now, and of the rows what they are when somebody reads them. */
+  function answer(): { readonly body: Body; readonly reading: ExporterReading } {
+    const { isUp, stats } = page;
     const exposition = openExposition(metricNames);
-    const { body, push, end } = openBody();
-    let lines = '';
-    const flush = () => {
-      const piece = Buffer.from(lines);
-      exposition.write(piece);
-      push(piece);
-      lines = '';
-    };
-    for (const family of memory.listFamilies(page.isUp, page.stats)) {
-      for (const line of listLines(family)) {
-        lines += line;
-        if (lines.length > PIECE_LENGTH) flush();
-      }
+    const families = new Set<string>();
+    for (const family of memory.listFamilies(isUp, stats)) {
+      const text = takeLines(family, READ_LINES_COUNT);
+      if (text !== '') families.add(family.name);
+      exposition.write(Buffer.from(text));
     }
-    flush();
-    end();
-    return { body, reading: makeReading(exposition.end()) };
+    for (const family of memory.listTotals()) exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
+    const write = (push: (piece: Uint8Array) => void) => {
+      let text = '';
+      for (const family of memory.listFamilies(isUp, stats)) {
+        for (const line of listLines(family)) {
+          text += line;
+          if (text.length <= PIECE_LENGTH) continue;
+          push(Buffer.from(text));
+          text = '';
+        }
+      }
+      push(Buffer.from(text));
+    };
+    return { body: makeWrittenBody({ families, write }), reading: makeReading(exposition.end()) };
   }
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
@@ -207,7 +228,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       begin({ kind: 'failed', why });
       return makeFailedReading(why, false);
     }
-    const { body, reading } = write();
+    const { body, reading } = answer();
     begin({ kind: 'answered', body });
     return reading;
   }
@@ -239,17 +260,47 @@ function isLocust(result: ExchangeResult): boolean {
   return result.kind === 'answered' && result.status >= 200 && result.status < 400;
 }
 
-/** The text of a body that is not too long. */
-function openText() {
-  const pieces: Uint8Array[] = [];
+/** The first ones. */
+function takeLines(family: Family, count: number): string {
+  let text = '';
+  let taken = 0;
+  for (const line of listLines(family)) {
+    text += line;
+    taken++;
+    if (taken === count) break;
+  }
+  return text;
+}
+
+type Scratch = {
+  /** False: it is too long. */
+  readonly write: (piece: Uint8Array) => boolean;
+  readonly clear: () => void;
+  /** What was written since; overwritten by the next. */
+  readonly bytes: () => Buffer;
+};
+
+/** One buffer for many bodies, one after the other: V8 frees old buffers late. */
+function openScratch(): Scratch {
+  let buffer = Buffer.alloc(0);
   let sizeBytes = 0;
   return {
-    write(piece: Uint8Array): boolean {
-      sizeBytes += piece.length;
-      pieces.push(piece);
-      return sizeBytes <= BODY_MAX_BYTES;
+    write(piece) {
+      const neededBytes = sizeBytes + piece.length;
+      if (neededBytes > BODY_MAX_BYTES) return false;
+      if (neededBytes > buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(PIECE_LENGTH, 2 * neededBytes));
+        larger.set(buffer.subarray(0, sizeBytes));
+        buffer = larger;
+      }
+      buffer.set(piece, sizeBytes);
+      sizeBytes = neededBytes;
+      return true;
     },
-    end: () => Buffer.concat(pieces).toString(),
+    clear() {
+      sizeBytes = 0;
+    },
+    bytes: () => buffer.subarray(0, sizeBytes),
   };
 }
 

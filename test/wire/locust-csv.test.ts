@@ -3,15 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readLocustCsv } from '../../src/wire/locust-csv.ts';
-import { readLocustStats } from '../../src/wire/locust-stats.ts';
+import { type LocustRow, readLocustStats } from '../../src/wire/locust-stats.ts';
 import { readRecordedText } from '../support/recording.ts';
 
 const ALL = () => true;
 
+function readRows(text: string, isWanted: (method: string, name: string) => boolean): LocustRow[] | null {
+  const rows = readLocustCsv(Buffer.from(text), isWanted);
+  return rows === null ? null : [...rows];
+}
+
 for (const version of ['2.8.6', '2.15.1', '2.24.1', '2.33.2', '2.47.0']) {
   test(`readLocustCsv() reads what Locust ${version} has on its page, name by name`, () => {
     const path = `locust-2.8-to-2.47/${version}-stopped.stats-requests`;
-    const rows = readLocustCsv(readRecordedText(`${path}.csv`), ALL);
+    const rows = readRows(readRecordedText(`${path}.csv`), ALL);
     const page = readLocustStats(readRecordedText(`${path}.json`))?.rows;
     assert.equal(rows?.length, 6);
     const toKey = ({ method, name }: { method: string; name: string }) => [method, name];
@@ -36,7 +41,7 @@ const HEADER = 'Type,Name,Request Count,Failure Count,Average Content Size,99%\r
 
 test('readLocustCsv() reads quoted names, and leaves out what is not known', () => {
   const text = `${HEADER}GET,"a,""b""\r\n\n",1,0,nan,N/A\r\n"P,X",plain,2,1e+16,0.5,7\r\n,Aggregated,3,-1,x,\r\n`;
-  const rows = readLocustCsv(text, ALL);
+  const rows = readRows(text, ALL);
   assert.deepEqual(
     rows?.map(({ method, name, values, percentiles }) => [method, name, { ...values }, [...percentiles]]),
     [
@@ -48,7 +53,7 @@ test('readLocustCsv() reads quoted names, and leaves out what is not known', () 
 });
 
 test('readLocustCsv() reads the rows that are wanted', () => {
-  const rows = readLocustCsv(
+  const rows = readRows(
     `${HEADER}GET,a,1,0,0,0\r\nGET,b,2,0,0,0\r\n`,
     (method, name) => `${method} ${name}` === 'GET b',
   );
@@ -60,11 +65,11 @@ test('readLocustCsv() reads the rows that are wanted', () => {
 
 test('readLocustCsv() takes nothing else for one, and of one that was cut the whole rows', () => {
   for (const text of ['', '<html>\r\n', 'Name,Type,Request Count\r\n', 'Type,Name', '{"stats":[]}\n']) {
-    assert.equal(readLocustCsv(text, ALL), null, text);
+    assert.equal(readRows(text, ALL), null, text);
   }
   const whole = `${HEADER}GET,"a""b",1,0,0,0\r\nGET,b,22,0,0,0\r\n`;
   for (let length = HEADER.length; length <= whole.length; length++) {
-    const rows = readLocustCsv(whole.slice(0, length), ALL) ?? [];
+    const rows = readRows(whole.slice(0, length), ALL) ?? [];
     assert.deepEqual(
       rows.map(({ name, values }) => [name, values.num_requests]),
       [
@@ -76,6 +81,6 @@ test('readLocustCsv() takes nothing else for one, and of one that was cut the wh
 });
 
 test('readLocustCsv() leaves out numbers that no title stands for', () => {
-  const rows = readLocustCsv('Type,Name,Request Count\r\nGET,/,3,4,5\r\n', () => true);
+  const rows = readRows('Type,Name,Request Count\r\nGET,/,3,4,5\r\n', () => true);
   assert.deepEqual(rows, [{ method: 'GET', name: '/', values: { num_requests: 3 }, percentiles: new Map() }]);
 });

@@ -210,7 +210,8 @@ function csv(totals: Readonly<Record<string, readonly [requests: number, failure
   const rows = Object.entries(totals).map(
     ([name, [requests, failures]]) => `GET,${name},${requests},${failures},7\r\n`,
   );
-  const read = readLocustCsv(`Type,Name,Request Count,Failure Count,50%\r\n${rows.join('')}`, () => true);
+  const text = `Type,Name,Request Count,Failure Count,50%\r\n${rows.join('')}`;
+  const read = readLocustCsv(Buffer.from(text), () => true);
   assert.ok(read !== null);
   return read;
 }
