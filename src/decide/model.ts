@@ -103,7 +103,13 @@ export type Totals = {
 export type ExporterObservation =
   /** No request was made: there was nothing to read it for, or no time. */
   | { readonly kind: 'none' }
-  | { readonly kind: 'answered'; readonly scrapes: ScrapeCounters | null; readonly totals: Totals }
+  | {
+      readonly kind: 'answered';
+      readonly scrapes: ScrapeCounters | null;
+      readonly totals: Totals;
+      /** Another lastscrape answered, with its front: it counts and holds by itself. Default: false. */
+      readonly isFront?: boolean;
+    }
   | { readonly kind: 'refused' }
   /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };

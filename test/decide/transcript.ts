@@ -221,6 +221,7 @@ function readExporter(fields: Fields): ExporterObservation {
     kind: 'answered',
     scrapes,
     totals: { requests: readNumber('requests'), failures: readNumber('failures'), users: readNumber('users') },
+    ...(fields.has('lastscrape') ? { isFront: true } : {}),
   };
 }
 
