@@ -44,6 +44,8 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
     });
   if (!hasHold(limits)) return end('released');
   if (policy.hasFront) return holdWithFront(turn, phase, end);
+  // Another one is in the exporter's place: one holds, and a second would keep the pod for its whole TTL.
+  if (observation.exporter.kind === 'answered' && observation.exporter.isFront === true) return end('released');
 
   const isReached = phase.count.seenCount >= findLeastWanted(limits);
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);

@@ -135,6 +135,8 @@ export type ExporterObservation =
       readonly totals: Totals;
       /** In the order of the policy's; absent where nothing is judged. */
       readonly thresholds?: readonly ThresholdReading[];
+      /** Another lastscrape answered, with its front: it counts and holds by itself. Default: false. */
+      readonly isFront?: boolean;
     }
   | { readonly kind: 'refused' }
   /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */

@@ -3,7 +3,15 @@
 
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
-import { assertNever, type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
+import {
+  assertNever,
+  type ExitCodes,
+  findLeastWanted,
+  type HoldOutcome,
+  hasHold,
+  type Outcome,
+  type Policy,
+} from './model.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
 import type { State, TargetReport } from './state.ts';
 import { type FailedThreshold, judgeNumbers, type Verdict } from './verdict.ts';
@@ -304,7 +312,9 @@ function summarizeHold(
       if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
-      return 'Main ended; no hold was asked for';
+      return hasHold(policy.limits)
+        ? 'Main ended; the exporter is another lastscrape, which holds by itself'
+        : 'Main ended; no hold was asked for';
     case 'expired':
       if (scrapesSeen === null) return `Held for ${held} after main ended, scrapes not countable`;
       return `${scrapesSeen === 0 ? 'Not scraped' : 'Not scraped often enough'} within ${ttlMs / 1000} s after main ended${scrapesSeen === 0 ? '' : `, ${ofWanted}`}`;

@@ -70,9 +70,18 @@ export function makeHeaders(version: string): Readonly<Record<string, string>> {
 }
 
 /** What an exposition shows that came whole. */
-export function makeReading({ metrics, hasRequests, scrapes, requests, failures, users }: Exposition): ExporterReading {
+export function makeReading({
+  metrics,
+  hasRequests,
+  scrapes,
+  requests,
+  failures,
+  users,
+  isFront,
+}: Exposition): ExporterReading {
+  const totals = { requests, failures, users };
   return {
-    observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },
+    observation: { kind: 'answered', scrapes, totals, ...(isFront ? { isFront } : {}) },
     metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
     hasRequests,
   };

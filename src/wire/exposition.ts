@@ -23,6 +23,8 @@ export type Exposition = {
   readonly users: number | null;
   /** promhttp's counter for code 200 and its gauge; null unless both are there. */
   readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
+  /** It is that of another lastscrape's front. */
+  readonly isFront: boolean;
   /** Wanted lines that could not be read, or were too long. */
   readonly unreadableLineCount: number;
 };
@@ -53,6 +55,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
   const samples = new Map(metricNames.map((name) => [name, [] as (Sample | null)[]]));
   let hasRequests = false;
+  let isFront = false;
   let unreadableCount = 0;
   let sizeBytes = 0;
 
@@ -101,6 +104,15 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
         return !hasRequests;
       },
     },
+    {
+      name: 'lastscrape_build_info',
+      isPrefix: false,
+      labels: ['{version="'],
+      onLine(line) {
+        isFront = read(line) !== null;
+        return !isFront;
+      },
+    },
     ...[requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
   ]);
 
@@ -123,6 +135,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
         failures: failures.found.value,
         users: users.found.value,
         scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
+        isFront,
         unreadableLineCount: unreadableCount + filter.tooLongCount,
       };
     },

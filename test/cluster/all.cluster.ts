@@ -6,6 +6,7 @@ import { runAnnotationScenarios } from './annotations.cluster.ts';
 import { runContainerScenarios } from './container.cluster.ts';
 import { applyPolicy, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
+import { runInPlaceScenarios } from './in-place.cluster.ts';
 import { runJobScenarios } from './job.cluster.ts';
 import { runJobsScenarios } from './jobs.cluster.ts';
 import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
@@ -24,6 +25,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   after(() => opened?.[Symbol.asyncDispose]());
 
   runPodScenarios();
+  runInPlaceScenarios();
   runJobsScenarios();
   runJobsEndingScenarios();
   runGuideScenarios();

@@ -69,7 +69,7 @@ const SUMMARIES: readonly (readonly [HoldOutcome, number | null, number | null, 
   ['scraped', 100_000, 2, 'Scraped 2 times 12.0 s after main ended'],
   ['exporterGone', 100_000, null, 'The exporter was gone 12.0 s after main ended, scrapes not counted'],
   ['exporterGone', 100_000, 1, 'The exporter was gone 12.0 s after main ended, 1 of 2 wanted scrapes seen'],
-  ['released', 100_000, 0, 'Main ended; no hold was asked for'],
+  ['released', 100_000, 0, 'Main ended; the exporter is another lastscrape, which holds by itself'],
   ['expired', 22_000, 0, 'Not scraped within 90 s after main ended'],
   ['expired', 22_000, 1, 'Not scraped often enough within 90 s after main ended, 1 of 2 wanted scrapes seen'],
   ['expired', 22_000, null, 'Held for 90.0 s after main ended, scrapes not countable'],
@@ -87,6 +87,16 @@ for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
     assert.equal(report.exitCode, 0);
   });
 }
+
+test('buildReport() says that nothing was held because nobody asked for it', () => {
+  for (const limits of [
+    { ...LIMITS, scrapesWantedCount: 0 },
+    { ...LIMITS, ttlMs: 0 },
+  ]) {
+    const { summary } = reportOn(stateWith(ended('released', 100_000, 0)), [], true, 0, { limits });
+    assert.equal(summary, 'Main ended; no hold was asked for');
+  }
+});
 
 test('buildReport() says that nothing ever answered, and what to set, where no exporter was ever there', () => {
   const { summary, hint } = reportOn(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }));

@@ -233,6 +233,7 @@ function readExporter(fields: Fields): ExporterObservation {
     scrapes,
     totals: { requests: readNumber('requests'), failures: readNumber('failures'), users: readNumber('users') },
     ...(thresholds.length === 0 ? {} : { thresholds }),
+    ...(fields.has('lastscrape') ? { isFront: true } : {}),
   };
 }
 

@@ -272,6 +272,7 @@ for (const [name, counters] of Object.entries(OTHER_PROGRAMS)) {
       requests: null,
       failures: null,
       users: null,
+      isFront: false,
       unreadableLineCount: 0,
     });
     assert.deepEqual(readPieces(splitBytes(body)), whole, 'in one-byte chunks');
@@ -521,6 +522,19 @@ test('openExposition() reads the total row with its labels in either order, and 
     assert.equal(read.requests, requests, labels);
     const isRow = labels !== '{}' && labels !== '{name="Aggregated"}' && !labels.endsWith('="b"}');
     assert.equal(read.hasRequests, isRow, labels);
+  }
+});
+
+test('openExposition() knows the page of another lastscrape', () => {
+  assert.equal(readText('locust_up 0\nlastscrape_build_info{version="0.1.0"} 1\n').isFront, true);
+  for (const text of [
+    'locust_up 0\n',
+    '# TYPE lastscrape_build_info gauge\n',
+    'lastscrape_build_info 1\n',
+    'lastscrape_build_info{version="0.1.0"} \n',
+    'locust_requests_num_requests{method="GET",name="lastscrape_build_info{version="} 1\n',
+  ]) {
+    assert.equal(readText(text).isFront, false, text);
   }
 });
 
