@@ -45,6 +45,8 @@ export type ImageLoader = Disposable & {
   loadAll(): Promise<void>;
   /** Loads Locust's once more, under another name. */
   loadLocustAs(name: string): Promise<void>;
+  /** Loads an image of one program of this machine. @param user `UID:GID` */
+  loadProgramAs(name: string, program: string, user: string): Promise<void>;
 };
 
 /** @param command a shell command line to which the path of an archive is added, such as `ctr -n k8s.io images import` */
@@ -63,6 +65,12 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
   };
   return {
     loadLocustAs,
+    async loadProgramAs(name, program, user) {
+      const root = mkdtempSync(join(directory, 'program-'));
+      const file = `${root}.tar`;
+      packFolder(root, name, { entrypoint: addProgram(root, program), user }, file);
+      await load(file);
+    },
     async loadAll() {
       const file = (name: string) => join(directory, `${name}.tar`);
       packNamed(join(DIST, 'image'), IMAGES.lastscrape, file('lastscrape'));

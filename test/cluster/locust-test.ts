@@ -53,7 +53,7 @@ type PodFixture = {
 };
 
 /** Users without a target: what they do is told to Locust as a request, and no byte is sent. */
-const LOCUSTFILE = (isFailing: boolean) => `
+export const LOCUSTFILE = (isFailing: boolean) => `
 from locust import User, constant, task
 
 class Teller(User):

@@ -2,7 +2,7 @@
 // Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long after the last
 // scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a table and asserts nothing;
 // it fails only when a run itself does. Goals: median below 1 s, 10 of 10. With `-- --front`: the tables of final-numbers.ts instead; with `-- --locust`: those of
-// measure/in-place.ts, of 20 runs or `--runs=N`.
+// measure/in-place.ts, of 20 runs or `--runs=N`; with `-- --operator`: that of measure/operator.ts, on a cluster.
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
@@ -11,6 +11,7 @@ import { until } from '../support/until.ts';
 import { measureFinalNumbers } from './final-numbers.ts';
 import { measureInPlace } from './measure/in-place.ts';
 import { findMedian } from './measure/median.ts';
+import { measureOperators } from './measure/operator.ts';
 
 type Measured = {
   readonly lastStep: 'settle' | 'scrape';
@@ -34,6 +35,7 @@ const programs = findPrograms();
 
 if (process.argv.includes('--front')) await measureFinalNumbers();
 else if (process.argv.includes('--locust')) await measureInPlace(readRunCount());
+else if (process.argv.includes('--operator')) await measureOperators();
 else await measureHandOver();
 
 /** `--runs=N`; 20 without. */
