@@ -11,6 +11,7 @@ import { runJobScenarios } from './job.cluster.ts';
 import { runJobsScenarios } from './jobs.cluster.ts';
 import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
 import { runMigrationScenarios } from './migrate.cluster.ts';
+import { runOperatorScenarios } from './operator.cluster.ts';
 import { runPodScenarios } from './pods.cluster.ts';
 import { type Fixture, setFixture } from './scenario.ts';
 
@@ -33,4 +34,5 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   runJobScenarios();
   runContainerScenarios();
   runAnnotationScenarios();
+  runOperatorScenarios();
 });

@@ -49,6 +49,8 @@ export type ImageLoader = Disposable & {
   loadLocustAs(name: string): Promise<void>;
   /** The same with lastscrape's. */
   loadLastscrapeAs(name: string): Promise<void>;
+  /** Loads an image of one program of this machine. @param user `UID:GID` */
+  loadProgramAs(name: string, program: string, user: string): Promise<void>;
 };
 
 /** @param command a shell command line to which the path of an archive is added, such as `ctr -n k8s.io images import` */
@@ -73,6 +75,12 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
   return {
     loadLocustAs,
     loadLastscrapeAs,
+    async loadProgramAs(name, program, user) {
+      const root = mkdtempSync(join(directory, 'program-'));
+      const file = `${root}.tar`;
+      packFolder(root, name, { entrypoint: addProgram(root, program), user }, file);
+      await load(file);
+    },
     async loadAll() {
       const file = (name: string) => join(directory, `${name}.tar`);
       await loadLastscrapeAs(IMAGES.lastscrape);

@@ -62,7 +62,7 @@ type PodFixture = {
  * Users without a target: what they do is told to Locust as a request, and no byte is sent. A worker that a busy node leaves without
  * processor for 3 s counts as lost, and its test as over, unless the master has more patience.
  */
-const LOCUSTFILE = (isFailing: boolean, more: string) => `
+export const LOCUSTFILE = (isFailing: boolean, more: string) => `
 import locust.runners
 from locust import User, constant, task
 
