@@ -11,7 +11,15 @@ import type { State, TargetReport } from './state.ts';
 export const REPORT_MAX_BYTES = 1_024;
 
 /** Exit codes, from sysexits(3) where one fits. */
-export const EXIT = { done: 0, usage: 64, targetRuns: 69, bug: 70, misconfigured: 78, interrupted: 130 } as const;
+export const EXIT = {
+  done: 0,
+  usage: 64,
+  unreadable: 65,
+  targetRuns: 69,
+  bug: 70,
+  misconfigured: 78,
+  interrupted: 130,
+} as const;
 
 /** The report as it is logged and written; the order of the keys is the order of reading. */
 export type Report = {
