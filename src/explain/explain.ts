@@ -44,7 +44,7 @@ function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: numbe
 }
 
 function complete(reason: string, found: Found): Finding {
-  return { reason, see: null, now: null, ...found };
+  return { reason, first: null, see: null, now: null, ...found };
 }
 
 /** What is sure to stay first, then what may; in the order of the table otherwise. */

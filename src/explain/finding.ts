@@ -34,6 +34,8 @@ export type Finding = {
   readonly sinceWhat: string;
   readonly why: string;
   readonly change: Change;
+  /** Must be run before the change works; null: nothing. */
+  readonly first: Command | null;
   /** Tells what the JSON cannot; null: nothing is open. */
   readonly see: Command | null;
   /** Ends it for this object alone; null: nothing that is sure to work. */
@@ -41,7 +43,8 @@ export type Finding = {
 };
 
 /** A finding as a row makes it: the id comes from the row. */
-export type Found = Omit<Finding, 'reason' | 'see' | 'now'> & Partial<Pick<Finding, 'see' | 'now'>>;
+export type Found = Omit<Finding, 'reason' | Optional> & Partial<Pick<Finding, Optional>>;
+type Optional = 'first' | 'see' | 'now';
 
 /** A row of a table of reasons. */
 export type Reason<Facts> = {

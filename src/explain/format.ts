@@ -47,6 +47,7 @@ export function formatJson({ explanations, others, nowMs }: Explained, version: 
       sinceWhat: finding.sinceWhat,
       why: finding.why,
       change: finding.change,
+      first: finding.first,
       see: finding.see,
       now: finding.now,
     })),
@@ -78,14 +79,15 @@ function formatKept({ first, more }: Group, nowMs: number): string {
 }
 
 function formatFinding(finding: Finding, before: Finding | undefined, nowMs: number): string {
-  const { summary, sinceMs, sinceWhat, why, change, see, now } = finding;
+  const { summary, sinceMs, sinceWhat, why, change, first, see, now } = finding;
   const since = sinceMs === null ? '' : `${formatTime(sinceMs)}, ${formatAge(nowMs - sinceMs)} ago: ${sinceWhat}`;
   const parts = [
-    wrap(`${summary}.`, '', ''),
+    `${summary}.`,
     since === '' || (before?.sinceMs === sinceMs && before.sinceWhat === sinceWhat) ? '' : label('Since', since),
     why === before?.why ? '' : label('Why', why),
     label('Change', change.what),
     change.lines === null ? '' : `\n${change.lines.trimEnd()}\n`,
+    first === null ? '' : formatCommand('First', first),
     see === null ? '' : formatCommand('See', see),
     now === null ? '' : formatCommand('Now', now),
   ];
@@ -98,7 +100,7 @@ function formatCommand(name: string, { what, line }: Command): string {
 }
 
 function formatEnded({ summary, more }: Explanation): string {
-  return `${wrap(`${summary}.`, '', '')}\n${more === '' ? '' : `${wrap(more, '', '')}\n`}`;
+  return `${summary}.\n${more === '' ? '' : `${wrap(more, '', '')}\n`}`;
 }
 
 function label(name: string, text: string): string {

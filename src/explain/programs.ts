@@ -162,12 +162,13 @@ export function findProgram(container: Json): Program | null {
   const name = toText(container['name']);
   const image = readImageName(toText(container['image']));
   const env = Array.isArray(container['env']) ? container['env'] : [];
-  if (env.some((each: Json | null) => toText(each?.['name']).startsWith('LASTSCRAPE_'))) return PROGRAMS[0] ?? null;
   const known =
     PROGRAMS.find(({ kind }) => kind === 'lastscrape' && [name, image].includes('lastscrape')) ??
     PROGRAMS.find(({ names }) => names.includes(name)) ??
     PROGRAMS.find(({ names }) => names.includes(image));
   if (known !== undefined) return known;
+  // Whatever a user named it.
+  if (env.some((each: Json | null) => toText(each?.['name']).startsWith('LASTSCRAPE_'))) return PROGRAMS[0] ?? null;
   return EXPORTER_NAME.test(name) || EXPORTER_NAME.test(image) ? EXPORTER : null;
 }
 

@@ -1,13 +1,76 @@
-// The fixtures of `lastscrape explain`: read as they are, and taken from a cluster without what only that cluster knows.
+// The fixtures of `lastscrape explain`: taken from a cluster without what only that cluster knows, and explained at a moment of their own.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Host } from '../../src/host.ts';
+import { main } from '../../src/main.ts';
+import { type ExplainState, listExplainStates } from './explain-states.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
 
 /** The text of fixtures/explain/NAME.json. */
 export function readExplainFixture(name: string): string {
   return readFileSync(join(FOLDER, `${name}.json`), 'utf8');
+}
+
+/** The states; the images only matter to a cluster. */
+export const EXPLAIN_STATES: readonly ExplainState[] = listExplainStates({
+  lastscrape: 'lastscrape',
+  exporter: 'exporter',
+  busybox: 'busybox',
+  mesh: 'mesh',
+});
+
+/** When a fixture is explained: so long after the newest moment in it that its state is what its name says. */
+export function readMoment({ name, afterSeconds = 60 }: Pick<ExplainState, 'name' | 'afterSeconds'>): number {
+  const moments = readExplainFixture(name).match(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g) ?? [];
+  return Math.max(...moments.map((moment) => Date.parse(moment))) + afterSeconds * 1_000;
+}
+
+/** What a run of `explain` comes to. */
+export type ExplainRun = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs `lastscrape explain` on a text, or on pieces of bytes. */
+export async function runExplain(
+  input: string | readonly (string | Uint8Array)[],
+  { nowMs = 0, argv = ['explain'], isTTY = false }: { nowMs?: number; argv?: readonly string[]; isTTY?: boolean } = {},
+): Promise<ExplainRun> {
+  let stdout = '';
+  let stderr = '';
+  const pieces = typeof input === 'string' ? [input] : input;
+  async function* read() {
+    yield* pieces;
+  }
+  const unused = () => {
+    throw new Error('Bug: explain needs neither signals nor clocks');
+  };
+  const host: Host = {
+    env: {},
+    argv,
+    stdin: () => Object.assign(read(), { isTTY }),
+    stdout: (text) => {
+      stdout += text;
+    },
+    stderr: (text) => {
+      stderr += text;
+    },
+    onSignal: unused,
+    onUncaught: () => {},
+    pid: 1,
+    kill: unused,
+    nodeVersion: '24.0.0',
+    nowMs: unused,
+    wallMs: () => nowMs,
+  };
+  const { code } = await main(host);
+  return { code, stdout, stderr };
+}
+
+/** The text for a person of one fixture, at its moment. */
+export async function playExplain(name: string): Promise<string> {
+  const state = EXPLAIN_STATES.find((each) => each.name === name);
+  if (state === undefined) throw new Error(`Cannot explain ${name}: it is no state of explain-states.ts`);
+  return (await runExplain(readExplainFixture(name), { nowMs: readMoment(state) })).stdout;
 }
 
 /** What the API server or the kubelet adds to every pod, and nobody asks for. */

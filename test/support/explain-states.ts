@@ -19,6 +19,8 @@ export type ExplainState = {
   readonly isReached: (object: ReachedObject) => boolean;
   /** It is deleted once this is so; the state is reached after that. */
   readonly deleteWhen?: (object: ReachedObject) => boolean;
+  /** From the newest moment in the fixture to that at which it is explained; default 60. */
+  readonly afterSeconds?: number;
   /** Of `lastscrape explain`: the findings' reasons, with the container where one is told of. None: nothing keeps it. */
   readonly reasons: readonly string[];
 };
@@ -122,7 +124,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       manifest: job('migrate', [main(), run('cloud-sql-proxy', forEver), mesh('linkerd-proxy', 'linkerd')]),
       of: 'Pod',
       isReached: hasEnded('main'),
-      reasons: ['databaseProxyRuns cloud-sql-proxy', 'meshRuns linkerd-proxy'],
+      reasons: ['meshRuns linkerd-proxy', 'databaseProxyRuns cloud-sql-proxy'],
     },
     {
       name: 'dapr',
@@ -146,6 +148,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       }),
       of: 'Pod',
       isReached: hasEnded('main'),
+      afterSeconds: 20,
       reasons: ['nativeEnds log-shipper'],
     },
     // Main itself.
@@ -298,6 +301,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       of: 'Pod',
       deleteWhen: isRunning('main'),
       isReached: ({ metadata }) => metadata.deletionTimestamp !== undefined,
+      afterSeconds: -60,
       reasons: ['terminating main'],
     },
     { name: 'succeeded', manifest: job('done', [main()]), of: 'Pod', isReached: hasPhase('Succeeded'), reasons: [] },
@@ -336,6 +340,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       ]),
       of: 'Pod',
       isReached: hasEnded('main'),
+      afterSeconds: 300,
       reasons: ['lastscrapeOverdue lastscrape'],
     },
     {
@@ -350,7 +355,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       manifest: job('wrong', [main(serve5557), exporter, lastscrape({ LASTSCRAPE_TTL: 'soon' })]),
       of: 'Pod',
       isReached: (object) => hasEnded('main')(object) && hasEnded('lastscrape')(object),
-      reasons: ['lastscrapeMisconfigured lastscrape', 'exporterRuns locust-metrics-exporter'],
+      reasons: ['lastscrapeMisconfigured locust-metrics-exporter'],
     },
     {
       name: 'lastscrape-could-not-stop-it',

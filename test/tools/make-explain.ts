@@ -1,5 +1,5 @@
 // Takes the pods and Jobs of fixtures/explain anew from the cluster of kubectl: brings each state of test/support/explain-states.ts about in a
-// namespace of its own, and writes what the API server shows of it, without what only this server knows.
+// namespace of its own, and writes what the API server shows of it, without what only this server knows, and what explain says of that.
 //   node test/tools/make-explain.ts [NAME …]
 
 import { execFile } from 'node:child_process';
@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGES } from '../cluster/images.ts';
-import { stripNoise } from '../support/explain-fixture.ts';
+import { playExplain, stripNoise } from '../support/explain-fixture.ts';
 import { type ExplainState, listExplainStates, type ReachedObject } from '../support/explain-states.ts';
 import { until } from '../support/until.ts';
 
@@ -58,6 +58,7 @@ async function take(state: ExplainState): Promise<void> {
     const reached = await reach(state.isReached);
     const text = JSON.stringify(stripNoise(reached, { [namespace]: 'default' }), null, 1);
     writeFileSync(join(FOLDER, `${state.name}.json`), `${text}\n`);
+    writeFileSync(join(FOLDER, `${state.name}.txt`), await playExplain(state.name));
     process.stdout.write(`${state.name}\n`);
   } finally {
     if (state.name === 'finalizer') {

@@ -124,8 +124,10 @@ export const NATIVE_REASONS: readonly Reason<PodFacts>[] = [
       const isOver = pod.containers.every(({ role, isDone }) => role !== 'regular' || isDone);
       const natives = pod.containers.filter(({ role, running }) => role === 'native' && running !== null);
       const first = natives.at(-1);
-      // lastscrape ends before those above it, and has rows of its own.
-      if (!isOver || first === undefined || pod.mainsEnded === null || first.program?.kind === 'lastscrape') return [];
+      if (!isOver || first === undefined || pod.mainsEnded === null) return [];
+      // lastscrape has a row of its own while it holds.
+      const isHeld = first.program?.kind === 'lastscrape' && nowMs <= (pod.mainsEnded.atMs ?? nowMs) + pod.graceMs;
+      if (isHeld) return [];
       return [tellNative(first, pod, pod.mainsEnded, nowMs)];
     },
   },

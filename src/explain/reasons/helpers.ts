@@ -68,7 +68,7 @@ export function changeHelper(container: ContainerFacts, pod: PodFacts): Change {
 function quitInjected({ program }: ContainerFacts, preset: string, pod: PodFacts): Change {
   const flag = program === null ? null : findFlag(program);
   return podChange(
-    `${describeTemplate(pod)}, add lastscrape, which asks it to end once ${joinNames(pod.mains.map(({ name }) => name))} has. It must be allowed to get pods: ${roleCommands(pod)}${flag === null ? '' : `. The helper needs ${flag}`}:`,
+    `${describeTemplate(pod)}, add lastscrape, which asks it to end once ${joinNames(pod.mains.map(({ name }) => name))} has${flag === null ? '' : ` (it also needs ${flag})`}:`,
     watchLines(pod, [
       ['LASTSCRAPE_SCRAPES', '0'],
       ['LASTSCRAPE_QUIT', preset],
@@ -86,9 +86,11 @@ export function watchLines({ mains }: PodFacts, env: readonly (readonly [name: s
 export const POD_NAME = '- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}';
 
 /** The right to get pods. */
-export function roleCommands({ namespace, spec }: PodFacts): string {
+export function roleCommand({ namespace, spec }: PodFacts): Command {
   const account = `${namespace}:${toText(spec['serviceAccountName']) || 'default'}`;
-  return `"${kubectl(namespace, 'create role lastscrape --verb=get --resource=pods')}" and "${kubectl(namespace, `create rolebinding lastscrape --role=lastscrape --serviceaccount=${account}`)}"`;
+  const role = kubectl(namespace, 'create role lastscrape --verb=get --resource=pods');
+  const binding = `create rolebinding lastscrape --role=lastscrape --serviceaccount=${account}`;
+  return { what: "let the pod's service account get pods", line: `${role} && ${kubectl(namespace, binding)}` };
 }
 
 /** Locust's exporter, beside a Locust: lastscrape needs no variable there. */
@@ -160,6 +162,7 @@ export function tellHelper(container: ContainerFacts, change: Change, pod: PodFa
     sinceWhat: pod.mainsEnded?.what ?? '',
     why: WHY,
     change,
+    first: change.lines?.includes('container:') ? roleCommand(pod) : null,
     now: findQuitCommand(container, pod),
   };
 }

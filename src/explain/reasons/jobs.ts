@@ -1,11 +1,11 @@
 // Why a Job is not over: what its own status tells. What its pods do is told by the pods. Pure.
 
-import { toText } from '../../wire/json.ts';
+import { at, toText } from '../../wire/json.ts';
 import type { Command, Reason } from '../finding.ts';
 import type { JobFacts } from '../job.ts';
 import { kubectl, toLines } from '../lines.ts';
 import { findCondition } from '../pod.ts';
-import { formatAge, joinNames, quoteShell, quoteText, readTime } from '../words.ts';
+import { formatAge, joinNames, quoteShell, quoteText, quoteYaml, readTime } from '../words.ts';
 
 /** The pauses of a Job between two pods (pkg/controller/job/backoff_utils.go): 10 s, doubled each time, up to 10 minutes. */
 const FIRST_PAUSE_MS = 10_000;
@@ -202,6 +202,8 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
     meaning: 'the Job has no pods, and none have failed: something refuses them',
     find: (job, nowMs) => {
       const isYoung = nowMs - (job.startedAtMs ?? job.createdAtMs ?? nowMs) < SOON_MS;
+      const account = toText(at(at(job.spec, 'template'), 'spec')['serviceAccountName']);
+      const isNamed = !['', 'default'].includes(account);
       return [
         {
           container: null,
@@ -212,7 +214,19 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
           sinceMs: job.createdAtMs,
           sinceWhat: 'it was made',
           why: 'The JSON does not tell what: a quota, a policy, a webhook, a service account that is not there; or pods that are not counted yet.',
-          change: { what: 'The events name what to change.', in: 'job', lines: null },
+          change: isNamed
+            ? {
+                what: `The events name what to change. Where it is the service account ${account} that is not there:`,
+                in: 'newObject',
+                lines: toLines([
+                  'apiVersion: v1',
+                  'kind: ServiceAccount',
+                  'metadata:',
+                  `  name: ${quoteYaml(account)}`,
+                  `  namespace: ${quoteYaml(job.namespace)}`,
+                ]),
+              }
+            : { what: 'The events name what to change.', in: 'job', lines: null },
           see: eventsOf(job),
         },
       ];

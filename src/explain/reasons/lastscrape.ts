@@ -17,7 +17,7 @@ import type { ContainerFacts, PodFacts } from '../pod.ts';
 import { findFlag } from '../programs.ts';
 import { DEFAULTS, readReport, readSetting, readSettingMs, type SettingName, type ToldReport } from '../settings.ts';
 import { formatTime, joinNames, quoteShell, quoteText, quoteYaml } from '../words.ts';
-import { changeHelper, findRunningHelpers, POD_NAME, roleCommands, tellHelper, tellPod } from './helpers.ts';
+import { changeHelper, findRunningHelpers, POD_NAME, roleCommand, tellHelper, tellPod } from './helpers.ts';
 
 /** What a hold may take beside its settings: the end is settled, a blind metric is given up after 60 s, a poll may take 15 s. */
 const SLACK_MS = 80_000;
@@ -37,17 +37,18 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'lastscrape waits for the last scrape, or stops the helpers, within its time limits',
     find: withRunning((lastscrape, pod, end, nowMs) => {
       const limitMs = findLimit(lastscrape, pod);
-      const isOver = limitMs !== null && nowMs > end.atMs + limitMs + SLACK_MS;
-      return isOver || isWrongSigterm(lastscrape, pod) ? [] : [tellHold(lastscrape, pod, end, limitMs)];
+      return isOver(lastscrape, pod, end, nowMs) || isWrongSigterm(lastscrape, pod)
+        ? []
+        : [tellHold(lastscrape, pod, end, limitMs)];
     }),
   },
   {
     id: 'lastscrapeOverdue',
     meaning: 'lastscrape still runs, longer after the end of main than its time limits allow',
     find: withRunning((lastscrape, pod, end, nowMs) => {
-      const limitMs = findLimit(lastscrape, pod);
-      const isOver = limitMs !== null && nowMs > end.atMs + limitMs + SLACK_MS;
-      return isOver && !isWrongSigterm(lastscrape, pod) ? [tellOverdue(lastscrape, pod, end)] : [];
+      // A native sidecar is killed by the kubelet then, and has another row.
+      const isOverdue = lastscrape.role === 'regular' && isOver(lastscrape, pod, end, nowMs);
+      return isOverdue && !isWrongSigterm(lastscrape, pod) ? [tellOverdue(lastscrape, pod, end)] : [];
     }),
   },
   {
@@ -185,6 +186,13 @@ function isWrongSigterm(lastscrape: ContainerFacts, pod: PodFacts): boolean {
   return lastscrape.role === 'regular' && isSigterm(readSetting(lastscrape, pod, 'LASTSCRAPE_DONE_WHEN'));
 }
 
+/** Whether it runs longer than it may; a native sidecar has the pod's grace. */
+function isOver(lastscrape: ContainerFacts, pod: PodFacts, end: End, nowMs: number): boolean {
+  const limitMs = findLimit(lastscrape, pod);
+  if (lastscrape.role === 'native') return nowMs > end.atMs + pod.graceMs;
+  return limitMs !== null && nowMs > end.atMs + limitMs + SLACK_MS;
+}
+
 /** How long after main's end it may run; null: its settings are not in the JSON. */
 function findLimit(lastscrape: ContainerFacts, pod: PodFacts): number | null {
   const read = (name: SettingName) => readSettingMs(lastscrape, pod, name);
@@ -258,11 +266,12 @@ function tellOverdue(lastscrape: ContainerFacts, pod: PodFacts, end: End): Found
     sinceWhat: end.what,
     why: `It goes by LASTSCRAPE_DONE_WHEN, which is ${quoteText(doneWhen)}; its log tells what it still waits for.${gives}`,
     change: podChange(
-      `${describeTemplate(pod)}, let it go by the pod's own status. It must be allowed to get pods: ${roleCommands(pod)}:`,
+      `${describeTemplate(pod)}, let it go by the pod's own status:`,
       `${settingLines(lastscrape, 'LASTSCRAPE_DONE_WHEN', mains.map((name) => `container:${name}`).join())}${
         settingLines(lastscrape, 'LASTSCRAPE_DONE_WHEN', '').startsWith('spec:') ? toLines([`        ${POD_NAME}`]) : ''
       }`,
     ),
+    first: roleCommand(pod),
     see: logsCommand(pod, lastscrape.name, '--tail=5'),
   };
 }

@@ -1,7 +1,7 @@
 // What was not started yet, or is started again and again: images, settings, init containers, back-off. Pure.
 
 import { at, isObject, toObjects, toText } from '../../wire/json.ts';
-import type { Change, Found, Reason } from '../finding.ts';
+import type { Change, Command, Found, Reason } from '../finding.ts';
 import { containerLines, describeTemplate, eventsCommand, kubectl, logsCommand, podChange, toLines } from '../lines.ts';
 import type { ContainerFacts, Ended, PodFacts } from '../pod.ts';
 import { quoteShell, quoteText, quoteYaml } from '../words.ts';
@@ -34,6 +34,7 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
         ...sinceMade(pod),
         why: `${reason}: ${quoteText(tailMessage(message))}`,
         change: changeImage(container, pod, reason, message),
+        first: isRefused(message) ? loginCommand(pod) : null,
         now: {
           what: 'to give this pod another image at once',
           line: kubectl(pod.namespace, `set image pod/${quoteShell(pod.name)} ${quoteShell(container.name)}=IMAGE`),
@@ -49,7 +50,7 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
       (container, pod, { reason, message }) => ({
         container: container.name,
         isStuck: true,
-        summary: `${container.name} keeps ${tellPod(pod)}: it cannot be started, ${quoteText(message, 100) || reason}`,
+        summary: `${container.name} keeps ${tellPod(pod)}: it cannot be started: ${quoteText(message, 100) || reason}`,
         ...sinceMade(pod),
         why: `${reason}: ${quoteText(message) || 'the JSON does not tell more'}`,
         change: changeConfig(container, pod, message),
@@ -106,7 +107,7 @@ function tellBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): Fou
   const isMemory = last.reason === 'OOMKilled';
   const [, pause = ''] = /back-off (\S+) restarting/.exec(waiting?.message ?? '') ?? [];
   const how = isStart
-    ? 'its command cannot be started'
+    ? 'its command cannot be started; it is tried again and again'
     : isMemory
       ? 'it is killed again and again, out of memory'
       : `it ends with ${last.exitCode}${restartCount > 1 ? ' again and again' : ''}`;
@@ -114,9 +115,11 @@ function tellBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): Fou
   return {
     container: name,
     isStuck: true,
-    summary: `${name} keeps ${kept}: ${how}, and is started again${pause === '' ? '' : ` after a pause of ${pause}`}`,
+    summary: `${name} keeps ${kept}: ${how}${isStart ? '' : ', and is started again'}${pause === '' ? '' : ` after a pause of ${pause}`}`,
     sinceMs: last.atMs,
-    sinceWhat: `it ended last; it was started again ${restartCount} time${restartCount === 1 ? '' : 's'}`,
+    sinceWhat: isStart
+      ? 'it was tried last'
+      : `it ended last, after ${restartCount} restart${restartCount === 1 ? '' : 's'}`,
     why: isStart
       ? quoteText(tailMessage(last.message))
       : `restartPolicy is ${toText(container.spec['restartPolicy']) || pod.restartPolicy}. ${last.message === '' ? 'Why it ends so is in its log only.' : `It says: ${quoteText(last.message)}`}`,
@@ -164,14 +167,10 @@ function changeImage(container: ContainerFacts, pod: PodFacts, reason: string, m
   if (reason === 'ErrImageNeverPull') {
     return podChange(`${where}, let the node pull it:`, containerLines(container, ['imagePullPolicy: IfNotPresent']));
   }
-  if (/unauthorized|authentication required|denied|forbidden|\b40[13]\b/i.test(message)) {
+  if (isRefused(message)) {
     return podChange(
-      `The registry wants a login, or there is no such image. ${where}, name a Secret of type kubernetes.io/dockerconfigjson:`,
-      toLines([
-        'spec:',
-        '  imagePullSecrets:',
-        '    - name: registry-login   # kubectl create secret docker-registry registry-login …',
-      ]),
+      `The registry wants a login, or there is no such image. ${where}, name a Secret that has it:`,
+      toLines(['spec:', '  imagePullSecrets:', '    - name: registry-login']),
     );
   }
   return podChange(
@@ -180,6 +179,16 @@ function changeImage(container: ContainerFacts, pod: PodFacts, reason: string, m
       `image: ${quoteYaml(quoteText(toText(container.spec['image'])))}   # this one cannot be pulled`,
     ]),
   );
+}
+
+function isRefused(message: string): boolean {
+  return /unauthorized|authentication required|denied|forbidden|\b40[13]\b/i.test(message);
+}
+
+function loginCommand({ namespace }: PodFacts): Command {
+  const secret =
+    'create secret docker-registry registry-login --docker-server=HOST --docker-username=USER --docker-password=PASSWORD';
+  return { what: 'make the Secret', line: kubectl(namespace, secret) };
 }
 
 function changeConfig(container: ContainerFacts, pod: PodFacts, message: string): Change {
@@ -321,5 +330,5 @@ function sinceMade({ createdAtMs }: PodFacts): Pick<Found, 'sinceMs' | 'sinceWha
 
 /** The end of a chain of errors says most; the kubelet repeats the name of the image before it. */
 function tailMessage(message: string): string {
-  return message.length <= 200 ? message : `… ${message.slice(-198)}`;
+  return message.length <= 200 ? message : `… ${message.slice(-198).replace(/^\S* /, '')}`;
 }

@@ -23,7 +23,7 @@ export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
           why: 'Somebody holds pods back with it, such as a queue or a quota. The scheduler does not look at the pod before.',
           change: podChange(
             `${describeTemplate(pod)}, where nobody is to hold it back:`,
-            toLines(['spec:', '  schedulingGates: []']),
+            toLines(['spec:', '  schedulingGates: null   # removes them']),
           ),
           now: { what: 'to let this pod go, past whoever holds it', line: kubectl(pod.namespace, patch) },
         },
