@@ -19,6 +19,7 @@ function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
   const host: Host = {
     env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
     argv: [],
+    stdin: () => assert.fail('nobody reads stdin'),
     stdout: (text) => {
       out.stdout += text;
     },

@@ -24,6 +24,7 @@ export const EXIT = {
   done: 0,
   thresholdFailed: 1,
   usage: 64,
+  unreadable: 65,
   targetRuns: 69,
   bug: 70,
   misconfigured: 78,

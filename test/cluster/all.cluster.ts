@@ -4,6 +4,7 @@
 import { after, before, describe } from 'node:test';
 import { runAnnotationScenarios } from './annotations.cluster.ts';
 import { runContainerScenarios } from './container.cluster.ts';
+import { runExplainScenarios } from './explain.cluster.ts';
 import { applyPolicy, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
 import { runInPlaceScenarios } from './in-place.cluster.ts';
@@ -35,4 +36,5 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   runContainerScenarios();
   runAnnotationScenarios();
   runOperatorScenarios();
+  runExplainScenarios();
 });
