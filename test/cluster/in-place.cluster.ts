@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { until } from '../support/until.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
+import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import { killLastscrape } from './killer.ts';
 import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
@@ -81,6 +82,8 @@ export function runInPlaceScenarios(): void {
         const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
         await assert.rejects(getFixture().cluster.read(quit), /: 403 /, 'nobody in the network can end it');
         await proveInPlace(namespace, 'Complete');
+        using shell = await openGuideShell(getFixture().cluster, namespace);
+        assert.equal(JSON.parse(await shell.run('exporter report')).outcome, 'scraped', "the guide's command");
         const median = 'locust_requests_response_time_percentile{method="",name="Aggregated",quantile="0.5"}';
         assert.equal((await getFixture().prometheus.readSamples(median, namespace.name)).at(-1)?.value, 1);
       },

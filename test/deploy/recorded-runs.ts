@@ -29,7 +29,8 @@ function exposeLocust(recording: string, isUp: boolean): string {
   const stats = readLocustStats(read('json')) ?? assert.fail('no page');
   const memory = openLocustMemory('locust');
   memory.takeStats(stats);
-  if (recording === STOPPED) memory.takeCsv(readLocustCsv(Buffer.from(read('csv')), memory.isShown) ?? assert.fail('no CSV'));
+  if (recording === STOPPED)
+    memory.takeCsv(readLocustCsv(Buffer.from(read('csv')), memory.isShown) ?? assert.fail('no CSV'));
   return memory
     .listFamilies(isUp, isUp ? stats : null)
     .flatMap((family) => [...listLines(family)])
