@@ -324,12 +324,13 @@ type OwnPod = { readonly metadata: { readonly labels: object }; readonly spec: P
 const UNTOUCHED: Readonly<Record<string, (pod: OwnPod) => OwnPod>> = {
   otel: (pod) => pod,
   // With the label of the other policy as well.
-  regular: ({ metadata, spec }) => ({
+  regular: ({ metadata, spec, ...rest }) => ({
+    ...rest,
     metadata: { ...metadata, labels: { ...metadata.labels, 'lastscrape.dev/inject': 'true' } },
     spec: withImage(spec, EXPORTER, 'registry.example.com:5000/tools/locust-lastscrape:1'),
   }),
-  native: ({ metadata, spec }) => ({
-    metadata,
+  native: ({ spec, ...rest }) => ({
+    ...rest,
     spec: withImage(spec, EXPORTER, 'registry.example.com/lastscrape:0.1.0'),
   }),
 };
