@@ -133,7 +133,20 @@ export function runInPlaceScenarios(): void {
       `in place, ${shape}: under a name that the policy does not know both are there, and neither is in the other's way`,
       { ...SHORT, shape, exporterImage: IMAGES.renamed },
       async (namespace) => {
-        await proveBoth(namespace);
+        await proveBoth(namespace, GRACE_SECONDS);
+      },
+    );
+
+    runScenario(
+      `in place, ${shape}: the same behind a front, where nobody scrapes it, ends by its limits`,
+      {
+        ...SHORT,
+        shape,
+        exporterImage: IMAGES.renamed,
+        annotations: { 'lastscrape.dev/front': 'true' },
+      },
+      async (namespace) => {
+        await proveBoth(namespace, 100);
       },
     );
 
@@ -327,12 +340,13 @@ type OwnPod = { readonly metadata: { readonly labels: object }; readonly spec: P
 const UNTOUCHED: Readonly<Record<string, (pod: OwnPod) => OwnPod>> = {
   otel: (pod) => pod,
   // With the label of the other policy as well.
-  regular: ({ metadata, spec }) => ({
+  regular: ({ metadata, spec, ...rest }) => ({
+    ...rest,
     metadata: { ...metadata, labels: { ...metadata.labels, 'lastscrape.dev/inject': 'true' } },
     spec: withImage(spec, EXPORTER, 'registry.example.com:5000/tools/locust-lastscrape:1'),
   }),
-  native: ({ metadata, spec }) => ({
-    metadata,
+  native: ({ spec, ...rest }) => ({
+    ...rest,
     spec: withImage(spec, EXPORTER, 'registry.example.com/lastscrape:0.1.0'),
   }),
 };
@@ -368,7 +382,7 @@ async function proveFinal(namespace: Namespace, pod: Pod): Promise<Report> {
 }
 
 /** Checks a pod with lastscrape in the exporter's place and, since nobody knew it, with the policy's as well. */
-async function proveBoth(namespace: Namespace): Promise<void> {
+async function proveBoth(namespace: Namespace, withinSeconds: number): Promise<void> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
   const pod = masterPod(namespace);
   assert.equal(pod.spec.containers.at(-1)?.name, 'lastscrape');
@@ -378,7 +392,7 @@ async function proveBoth(namespace: Namespace): Promise<void> {
   const goneAt = Math.max(
     ...[EXPORTER, 'lastscrape'].map((name) => Date.parse(findStatus(pod, name)?.state.terminated?.finishedAt ?? '')),
   );
-  assert.ok(goneAt - endedAt < GRACE_SECONDS * 1_000, `gone ${goneAt - endedAt} ms after Locust`);
+  assert.ok(goneAt - endedAt < withinSeconds * 1_000, `gone ${goneAt - endedAt} ms after Locust`);
 }
 
 async function proveStored(namespace: Namespace, total: number): Promise<void> {
