@@ -11,6 +11,7 @@ import { listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
 import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
+import type { Selector } from '../wire/selector.ts';
 import { type Body, openBody } from './body.ts';
 import type { Beginning, Source } from './source.ts';
 
@@ -22,6 +23,8 @@ export type LocustSourceParts = {
   /** A path of the front's beside /metrics; null: none. */
   readonly path: string | null;
   readonly metricNames: readonly string[];
+  /** What is judged. Default: nothing. */
+  readonly selectors?: readonly Selector[];
   readonly clock: Clock;
   readonly version: string;
   readonly log: (entry: LogEntry) => void;
@@ -180,7 +183,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   }
 
   function write(): { readonly body: Body; readonly reading: ExporterReading } {
-    const exposition = openExposition(metricNames);
+    const exposition = openExposition(metricNames, parts.selectors);
     const { body, push, end } = openBody();
     let lines = '';
     const flush = () => {
