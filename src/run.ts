@@ -208,7 +208,7 @@ function openConfiguredExporter(config: Config, front: Front | null): Exporter |
   const { isExporterRead, metricsUrl } = config;
   // A file is for a front, which may be one that cannot listen.
   const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
-  return isRead ? openExporter(metricsUrl, listMetricNames(config), VERSION) : null;
+  return isRead ? openExporter(metricsUrl, listMetricNames(config), VERSION, config.thresholds) : null;
 }
 
 /** The front that is configured, loaded only where there is one; null: none is. */
@@ -224,6 +224,7 @@ async function openConfiguredFront(
     url: config.metricsUrl,
     locust: config.locust,
     metricNames: listMetricNames(config),
+    selectors: config.thresholds,
     pollMs: config.limits.pollMs,
     clock: openClock(host),
     toUnixSeconds: (atMs) => Math.round(host.wallMs() - host.nowMs() + atMs) / 1000,

@@ -3,9 +3,10 @@
 
 import { callAfter } from '../clock.ts';
 import { chooseAnswer, chooseSnapshot, type MainView } from '../decide/answer.ts';
-import type { FrontObservation } from '../decide/model.ts';
+import type { FrontObservation, ThresholdReading } from '../decide/model.ts';
 import { isPollDue } from '../decide/pace.ts';
 import type { ServedKind, ServedScrape } from '../decide/scrapers.ts';
+import { mergeReadings } from '../decide/verdict.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ, REFUSED as REFUSED_READING } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
@@ -76,6 +77,8 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   // The source refused after main's end: a program does not come back.
   let isGone = false;
   let answeredAtMs: number | null = null;
+  // What is judged, by every answer that was kept since main is known to have been alive; before that by the newest one.
+  let thresholds: readonly ThresholdReading[] = [];
   // The newest reading that no observation has seen yet.
   let unseen: ExporterReading | null = null;
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
@@ -136,7 +139,13 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     const end = await body.ended;
     if (end.kind === 'broken' || !end.isReadable) return null;
     answeredAtMs = readAt.atMs;
+    takeThresholds(reading);
     return snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
+  }
+
+  function takeThresholds({ observation }: ExporterReading): void {
+    if (observation.kind !== 'answered' || observation.thresholds === undefined) return;
+    thresholds = mergeReadings(view.wasAlive ? thresholds : [], observation.thresholds);
   }
 
   function showsEnd(reading: ExporterReading): boolean {
@@ -253,7 +262,8 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   }
 
   function observe(): FrontObservation {
-    return { hasSnapshot: snapshots.current() !== null, answeredAtMs, inFlightCount: server.inFlightCount };
+    const judged = thresholds.length === 0 ? {} : { thresholds };
+    return { hasSnapshot: snapshots.current() !== null, answeredAtMs, inFlightCount: server.inFlightCount, ...judged };
   }
 
   return {

@@ -11,6 +11,7 @@ import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
 import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
+import type { Selector } from '../wire/selector.ts';
 import type { Body } from './body.ts';
 import type { Beginning, Source } from './source.ts';
 import { makeWrittenBody } from './written-body.ts';
@@ -23,6 +24,8 @@ export type LocustSourceParts = {
   /** A path of the front's beside /metrics; null: none. */
   readonly path: string | null;
   readonly metricNames: readonly string[];
+  /** What is judged. Default: nothing. */
+  readonly selectors?: readonly Selector[];
   readonly clock: Clock;
   readonly version: string;
   readonly log: (entry: LogEntry) => void;
@@ -195,17 +198,25 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     });
   }
 
+  /** Its samples are judged: every row counts. */
+  function isSelected({ name }: Family): boolean {
+    return parts.selectors.some((selector) => selector.name === name);
+  }
+
   /** What the page is now, and of the rows what they are when somebody reads them. */
   function answer(): { readonly body: Body; readonly reading: ExporterReading } {
     const { isUp, stats } = page;
-    const exposition = openExposition(metricNames);
+    const exposition = openExposition(metricNames, parts.selectors);
     const families = new Set<string>();
     for (const family of memory.listFamilies(isUp, stats)) {
-      const text = takeLines(family, READ_LINES_COUNT);
+      const text = takeLines(family, isSelected(family) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
       if (text !== '') families.add(family.name);
       exposition.write(Buffer.from(text));
     }
-    for (const family of memory.listTotals()) exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
+    // A total that was read above must not be a second sample to who judges it.
+    for (const family of memory.listTotals()) {
+      if (!isSelected(family)) exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
+    }
     const write = (push: (piece: Uint8Array) => void) => {
       let text = '';
       for (const family of memory.listFamilies(isUp, stats)) {

@@ -11,7 +11,6 @@ import type {
   Observation,
   Policy,
   ScrapeCounters,
-  ThresholdReading,
 } from '../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../src/decide/report.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
@@ -22,6 +21,7 @@ import { mergeReadings } from '../../src/decide/verdict.ts';
 import { KINDS } from '../../src/main.ts';
 import { buildPolicy } from '../../src/policy.ts';
 import { CONTEXT } from '../support/condition-context.ts';
+import { readThresholdReadings } from '../support/threshold-readings.ts';
 
 /** The transcript with every line of output made anew. */
 export function playTranscript(text: string): string {
@@ -122,7 +122,7 @@ class Player {
   #readFront(fields: Fields, readAtMs: number | null): void {
     const isUnreadable = fields.get('snapshot') === 'no';
     if (readAtMs !== null && !isUnreadable) this.#snapshotReadAtMs = readAtMs;
-    const read = readThresholds(fields);
+    const read = readThresholdReadings(fields.get('numbers'));
     const isKept = readAtMs !== null && !isUnreadable && read.length > 0;
     // As src/serve/front.ts does: before main is alive nothing is kept beside the newest.
     const isAlive = this.#decision !== null && viewMain(this.#decision.state).wasAlive;
@@ -227,7 +227,7 @@ function readExporter(fields: Fields): ExporterObservation {
     ? { finishedCount: Number(fields.get('count')), inFlightCount: Number(fields.get('inflight') ?? 1) }
     : null;
   const readNumber = (name: string) => (fields.has(name) ? Number(fields.get(name)) : null);
-  const thresholds = readThresholds(fields);
+  const thresholds = readThresholdReadings(fields.get('numbers'));
   return {
     kind: 'answered',
     scrapes,
@@ -235,18 +235,6 @@ function readExporter(fields: Fields): ExporterObservation {
     ...(thresholds.length === 0 ? {} : { thresholds }),
     ...(fields.has('lastscrape') ? { isFront: true } : {}),
   };
-}
-
-/** `numbers=0.02,none`: what the answer shows of each entry of FAIL_IF. */
-function readThresholds(fields: Fields): readonly ThresholdReading[] {
-  return (fields.get('numbers') ?? '')
-    .split(',')
-    .filter(Boolean)
-    .map((text) =>
-      text === 'none' || text === 'unmatched' || text === 'several'
-        ? { kind: text }
-        : { kind: 'value', value: Number(text.replace('Inf', 'Infinity')) },
-    );
 }
 
 function readCondition(kind: string, field: string, fields: Fields): ConditionObservation {
