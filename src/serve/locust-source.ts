@@ -1,6 +1,7 @@
 // Locust's web page as the source, in the place of its exporter: the page's numbers, and at the end those of its CSV, which it makes
 // anew for each request. Like the exporter it answers when Locust is gone: `up` is 0 then, and the rows are as last seen.
 
+import { crc32 } from 'node:zlib';
 import { type Clock, callAfter } from '../clock.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { type ExchangeResult, openExchange } from '../net/exchange.ts';
@@ -11,7 +12,7 @@ import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
 import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
-import type { Body } from './body.ts';
+import { type Body, leave } from './body.ts';
 import type { Beginning, Source } from './source.ts';
 import { makeWrittenBody } from './written-body.ts';
 
@@ -47,13 +48,15 @@ const CSV_WAIT_MS = 1_000;
 /** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
 const PIECE_LENGTH = 64 * 1024;
+/** Of the buffer that bodies are read into: the next one may be a little longer. */
+const SPARE_RATIO = 1.5;
 /** The header of a family and two samples: no reading looks at more, but at the totals. */
 const READ_LINES_COUNT = 3;
 
-/** What the page was when it was last asked for; its rows and errors are in the memory. */
-type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly text: string };
+/** What the page was when it was last asked for, and the mark of its bytes; its rows and errors are in the memory. */
+type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly mark: string };
 
-const DOWN: Page = { isUp: false, stats: null, text: '' };
+const DOWN: Page = { isUp: false, stats: null, mark: '' };
 
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
@@ -68,10 +71,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   let comingPage: Promise<void> | null = null;
   let cancelPage = () => {};
   let comingCsv: Promise<void> | null = null;
-  // The newest one and what the next one is read into, in turns.
-  let csv = openScratch();
-  let nextCsv = openScratch();
-  const pageScratch = openScratch();
+  let csvMark = '';
+  const scratch = openScratch();
   let csvChangedAtMs = 0;
   let csvDueAtMs = Number.NEGATIVE_INFINITY;
   let cancelCsv = () => {};
@@ -81,14 +82,17 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   let hasWarned = false;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One request after the other over one connection: a new one could not be made any more when Locust ends. */
-  function get(path: string, into: Scratch): Promise<ExchangeResult> {
+  /**
+   * One request after the other over one connection: a new one could not be made any more when Locust ends. The body is in the
+   * scratch then, until the next one is asked for.
+   */
+  function get(path: string): Promise<ExchangeResult> {
     const got = last.then(async () => {
       const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
       const read = async () => {
-        into.clear();
-        const result = await exchange.send({ ...request, onBody: into.write });
-        if (result.kind !== 'answered' || result.status !== 200) into.clear();
+        scratch.clear();
+        const result = await exchange.send({ ...request, onBody: scratch.write });
+        if (result.kind !== 'answered' || result.status !== 200) scratch.clear();
         return result;
       };
       const first = await read();
@@ -101,15 +105,15 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   function readPage(): Promise<void> {
     cancelPage();
-    comingPage ??= get('/stats/requests', pageScratch).then((result) => {
+    comingPage ??= get('/stats/requests').then((result) => {
       comingPage = null;
       pageAtMs = clock.nowMs();
       const isUp = isLocust(result);
-      const text = pageScratch.bytes().toString();
+      const mark = makeMark(scratch.bytes());
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
-      const isNew = text !== page.text;
+      const isNew = mark !== page.mark;
       if (!isUp) page = DOWN;
-      else if (isNew || !page.isUp) page = takePage(text);
+      else if (isNew) page = takePage(scratch.bytes().toString(), mark);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
@@ -121,11 +125,11 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     return comingPage;
   }
 
-  function takePage(text: string): Page {
+  function takePage(text: string, mark: string): Page {
     const stats = readLocustStats(text);
-    if (stats === null) return { isUp: true, stats, text };
+    if (stats === null) return { isUp: true, stats, mark };
     memory.takeStats(stats);
-    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, text };
+    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, mark };
   }
 
   /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
@@ -145,12 +149,14 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   function readCsv(): Promise<void> {
     cancelCsv();
     const beganAtMs = clock.nowMs();
-    comingCsv ??= get('/stats/requests/csv', nextCsv).then((result) => {
+    comingCsv ??= get('/stats/requests/csv').then((result) => {
       comingCsv = null;
-      const isNew = nextCsv.bytes().length > 0 && !nextCsv.bytes().equals(csv.bytes());
+      const bytes = scratch.bytes();
+      const mark = makeMark(bytes);
+      const isNew = bytes.length > 0 && mark !== csvMark;
       if (isNew) {
-        [csv, nextCsv] = [nextCsv, csv];
-        const rows = readLocustCsv(csv.bytes(), memory.isShown);
+        csvMark = mark;
+        const rows = readLocustCsv(bytes, memory.isShown);
         if (rows !== null) memory.takeCsv(rows);
       }
       // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
@@ -208,15 +214,17 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     for (const family of memory.listTotals()) exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
     const write = (push: (piece: Uint8Array) => void) => {
       let text = '';
+      const flush = () => {
+        push(encode(text));
+        text = '';
+      };
       for (const family of memory.listFamilies(isUp, stats)) {
         for (const line of listLines(family)) {
           text += line;
-          if (text.length <= PIECE_LENGTH) continue;
-          push(Buffer.from(text));
-          text = '';
+          if (text.length > PIECE_LENGTH) flush();
         }
       }
-      push(Buffer.from(text));
+      flush();
     };
     return { body: makeWrittenBody({ families, write }), reading: makeReading(exposition.end()) };
   }
@@ -272,6 +280,18 @@ function takeLines(family: Family, count: number): string {
   return text;
 }
 
+const encoded = Buffer.allocUnsafeSlow(2 * PIECE_LENGTH);
+
+/** Overwritten by the next. */
+function encode(text: string): Uint8Array {
+  return Buffer.byteLength(text) > encoded.length ? Buffer.from(text) : encoded.subarray(0, encoded.write(text));
+}
+
+/** That of other bytes is another one, but once in four billion times; never empty. */
+function makeMark(bytes: Uint8Array): string {
+  return `${bytes.length} ${crc32(bytes)}`;
+}
+
 type Scratch = {
   /** False: it is too long. */
   readonly write: (piece: Uint8Array) => boolean;
@@ -289,11 +309,13 @@ function openScratch(): Scratch {
       const neededBytes = sizeBytes + piece.length;
       if (neededBytes > BODY_MAX_BYTES) return false;
       if (neededBytes > buffer.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(PIECE_LENGTH, 2 * neededBytes));
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(neededBytes * SPARE_RATIO));
+        leave(buffer.length);
         larger.set(buffer.subarray(0, sizeBytes));
         buffer = larger;
       }
       buffer.set(piece, sizeBytes);
+      leave(piece.length);
       sizeBytes = neededBytes;
       return true;
     },
