@@ -75,6 +75,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const scratch = openScratch();
   let csvChangedAtMs = 0;
   let csvDueAtMs = Number.NEGATIVE_INFINITY;
+  let isCsvHurt = false;
   let cancelCsv = () => {};
   // Somebody said that main ends now, and the page may still show that it runs: the CSV is read until then.
   let endingUntilMs = Number.NEGATIVE_INFINITY;
@@ -117,6 +118,9 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
+      } else if (isHurt(result) || (isUp && isCsvHurt)) {
+        // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
+        readPageIn(PAGE_KEPT_MS);
       }
       if (!isUp || page.stats !== null || hasWarned) return;
       hasWarned = true;
@@ -135,9 +139,10 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
   function readPageIn(ms: number): void {
     if (closing.signal.aborted) return;
+    cancelPage();
     cancelPage = callAfter(clock, ms, async () => {
       await readPage();
-      if (isCsvWanted()) readCsv();
+      if (isCsvWanted() && clock.nowMs() >= csvDueAtMs) readCsv();
     });
   }
 
@@ -163,6 +168,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       const nowMs = clock.nowMs();
       csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
       if (isNew) csvChangedAtMs = nowMs;
+      isCsvHurt = isHurt(result);
+      if (isCsvHurt) readPageIn(PAGE_KEPT_MS);
       const isThere = result.kind === 'answered' && result.status === 200;
       if (!isThere || closing.signal.aborted || nowMs - csvChangedAtMs > CSV_SAME_MS) return;
       cancelCsv = callAfter(clock, csvDueAtMs - nowMs, () => {
@@ -266,6 +273,11 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 /** As the exporter sees it: any 2xx. It follows a redirect, which Locust answers where its page has a login. */
 function isLocust(result: ExchangeResult): boolean {
   return result.kind === 'answered' && result.status >= 200 && result.status < 400;
+}
+
+/** Nothing is known by it: it came late or not whole, and Locust may be there all the same. */
+function isHurt({ kind }: ExchangeResult): boolean {
+  return kind === 'failed' || kind === 'dropped';
 }
 
 /** The first ones. */
