@@ -54,9 +54,15 @@ const SPARE_RATIO = 1.5;
 const READ_LINES_COUNT = 3;
 
 /** What the page was when it was last asked for, and the mark of its bytes; its rows and errors are in the memory. */
-type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly mark: string };
+type Page = {
+  readonly isUp: boolean;
+  readonly stats: LocustStats | null;
+  readonly mark: string;
+  /** Why it is not known whether Locust is there; null: it is known. */
+  readonly doubt: string | null;
+};
 
-const DOWN: Page = { isUp: false, stats: null, mark: '' };
+const DOWN: Page = { isUp: false, stats: null, mark: '', doubt: null };
 
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
@@ -65,6 +71,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const base = url.pathname.replace(/\/+$/, '');
   const headers = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
   const memory = openLocustMemory(parts.namespace);
+  const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
   let page: Page = DOWN;
   let pageAtMs = Number.NEGATIVE_INFINITY;
@@ -113,12 +120,12 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       const mark = makeMark(scratch.bytes());
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
       const isNew = mark !== page.mark;
-      if (!isUp) page = DOWN;
+      if (!isUp) page = { ...DOWN, doubt: findDoubt(result) };
       else if (isNew) page = takePage(scratch.bytes().toString(), mark);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
-      } else if (isHurt(result) || (isUp && isCsvHurt)) {
+      } else if (page.doubt !== null || (isUp && isCsvHurt)) {
         // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
         readPageIn(PAGE_KEPT_MS);
       }
@@ -131,9 +138,9 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   function takePage(text: string, mark: string): Page {
     const stats = readLocustStats(text);
-    if (stats === null) return { isUp: true, stats, mark };
+    if (stats === null) return { ...DOWN, isUp: true, mark };
     memory.takeStats(stats);
-    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, mark };
+    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, mark, doubt: null };
   }
 
   /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
@@ -168,7 +175,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       const nowMs = clock.nowMs();
       csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
       if (isNew) csvChangedAtMs = nowMs;
-      isCsvHurt = isHurt(result);
+      isCsvHurt = findDoubt(result) !== null;
       if (isCsvHurt) readPageIn(PAGE_KEPT_MS);
       const isThere = result.kind === 'answered' && result.status === 200;
       if (!isThere || closing.signal.aborted || nowMs - csvChangedAtMs > CSV_SAME_MS) return;
@@ -210,8 +217,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   /** What the page is now, and of the rows what they are when somebody reads them. */
   function answer(): { readonly body: Body; readonly reading: ExporterReading } {
-    const { isUp, stats } = page;
-    const exposition = openExposition(metricNames);
+    const { isUp, stats, doubt } = page;
+    const exposition = openExposition([upName, ...metricNames]);
     const families = new Set<string>();
     for (const family of memory.listFamilies(isUp, stats)) {
       const text = takeLines(family, READ_LINES_COUNT);
@@ -233,7 +240,11 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       }
       flush();
     };
-    return { body: makeWrittenBody({ families, write }), reading: makeReading(exposition.end()) };
+    const reading = makeReading(exposition.end());
+    const metric = (name: string) =>
+      doubt !== null && name === upName ? ({ kind: 'unknown', why: doubt } as const) : reading.metric(name);
+    // The exporter shows 0 where Locust answers late, and so does this; but only a Locust that refuses has ended.
+    return { body: makeWrittenBody({ families, write }), reading: { ...reading, metric } };
   }
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
@@ -275,9 +286,10 @@ function isLocust(result: ExchangeResult): boolean {
   return result.kind === 'answered' && result.status >= 200 && result.status < 400;
 }
 
-/** Nothing is known by it: it came late or not whole, and Locust may be there all the same. */
-function isHurt({ kind }: ExchangeResult): boolean {
-  return kind === 'failed' || kind === 'dropped';
+/** Why nothing is known by it: it came late or not whole, and Locust may be there all the same. */
+function findDoubt(result: ExchangeResult): string | null {
+  if (result.kind === 'dropped') return 'the connection was closed';
+  return result.kind === 'failed' ? result.why : null;
 }
 
 /** The first ones. */
