@@ -170,6 +170,7 @@ export function openLocustMemory(namespace: string): LocustMemory {
     return { name: `${namespace}_${suffix}`, help: findHelp(suffix), type: 'gauge', samples };
   }
   function isShown(method: string, name: string): boolean {
+    if (method === '' && name === 'Aggregated') return true;
     return !isHidden(name) && (rows.find(method, name) !== -1 || rows.count() < PAGE_ROWS_COUNT);
   }
   function takeError(method: string, name: string, error: string, occurrences: number): void {

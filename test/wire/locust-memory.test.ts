@@ -276,6 +276,17 @@ test('a number that falls on the page, or in the CSV, is a reset: what was befor
   }
 });
 
+test('the totals are shown also after a reset that the CSV of more rows than the page has shows first', () => {
+  const memory = openLocustMemory('locust');
+  memory.takeStats(page('stopped', { n0: [2, 0] }));
+  const rows = Array.from({ length: 600 }, (_, index) => `GET,n${index},1,0\r\n`);
+  const text = `Type,Name,Request Count,Failure Count\r\n${rows.join('')},Aggregated,600,0\r\n`;
+  memory.takeCsv(readLocustCsv(Buffer.from(text), memory.isShown) ?? []);
+  assert.equal(Object.keys(totals(memory)).length, 2 * 500);
+  const total = memory.listTotals().map(({ samples }) => [...samples].map(({ value }) => value));
+  assert.deepEqual(total, [[600], [0]]);
+});
+
 test('rows stay that are on the page no more, up to a bound; the CSV adds rows only where the page would show them', () => {
   const many = (from: number, count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`n${from + index}`, [1, 0] as const]));
