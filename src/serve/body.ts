@@ -243,8 +243,8 @@ function unpack(packed: Buffer): Buffer {
 
 let leftBytes = 0;
 
-/** Counts what is garbage now or soon, and has it collected when that is much; only the binary's flags allow it. */
-function leave(bytes: number): void {
+/** Counts buffers that are garbage now or soon, and has them collected when that is much; only the binary's flags allow it. */
+export function leave(bytes: number): void {
   leftBytes += bytes;
   if (leftBytes < LEFT_MAX_BYTES) return;
   leftBytes = 0;

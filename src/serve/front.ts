@@ -11,7 +11,7 @@ import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ, REFUSED as REFUSED_READING } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
 import type { Body } from './body.ts';
-import { isLocustPage, openSource, type SourceParts } from './open-source.ts';
+import { findUpName, isLocustPage, openSource, type SourceParts } from './open-source.ts';
 import { openReads } from './reads.ts';
 import { serveGrowing, serveWhole } from './served-body.ts';
 import { openServer, type ScrapeAnswer, type ScrapeRequest } from './server.ts';
@@ -71,6 +71,7 @@ type Unavailable = ScrapeAnswer & { readonly kind: 'unavailable' };
 export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   const { clock, metricNames, version } = parts;
   const source = openSource(parts);
+  const isLocust = isLocustPage(parts.url);
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
   let mainEndSeconds: number | null = null;
@@ -93,7 +94,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   const reads = openReads<KeptAnswer>({ ...source, read: readSource }, clock);
   const opened = await openServer<FrontAnswer>(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
-    ...(isLocustPage(parts.url) ? { quitPath: '/quitquitquit' } : {}),
+    ...(isLocust ? { quitPath: '/quitquitquit' } : {}),
     clock,
     answer: answerScrape,
     snapshot: takeSnapshot,
@@ -151,9 +152,11 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   function showsEnd(reading: ExporterReading): boolean {
     const isZero = (name: string) => {
       const metric = reading.metric(name);
-      return metric.kind === 'value' && metric.value === 0;
+      // A Locust that answers late or half may have ended: what it shows no more is kept.
+      return metric.kind === 'value' ? metric.value === 0 : isLocust;
     };
-    return metricNames.length > 0 && metricNames.every(isZero);
+    const names = isLocust ? [findUpName(parts.locust)] : metricNames;
+    return names.length > 0 && names.every(isZero);
   }
 
   async function answerScrape({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {

@@ -1,6 +1,7 @@
 // Locust's web page as the source, in the place of its exporter: the page's numbers, and at the end those of its CSV, which it makes
 // anew for each request. Like the exporter it answers when Locust is gone: `up` is 0 then, and the rows are as last seen.
 
+import { crc32 } from 'node:zlib';
 import { type Clock, callAfter } from '../clock.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { type ExchangeResult, openExchange } from '../net/exchange.ts';
@@ -12,7 +13,7 @@ import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
 import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
 import type { Selector } from '../wire/selector.ts';
-import type { Body } from './body.ts';
+import { type Body, leave } from './body.ts';
 import type { Beginning, Source } from './source.ts';
 import { makeWrittenBody } from './written-body.ts';
 
@@ -50,13 +51,21 @@ const CSV_WAIT_MS = 1_000;
 /** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
 const PIECE_LENGTH = 64 * 1024;
+/** Of the buffer that bodies are read into: the next one may be a little longer. */
+const SPARE_RATIO = 1.5;
 /** The header of a family and two samples: no reading looks at more, but at the totals. */
 const READ_LINES_COUNT = 3;
 
-/** What the page was when it was last asked for; its rows and errors are in the memory. */
-type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly text: string };
+/** What the page was when it was last asked for, and the mark of its bytes; its rows and errors are in the memory. */
+type Page = {
+  readonly isUp: boolean;
+  readonly stats: LocustStats | null;
+  readonly mark: string;
+  /** Why it is not known whether Locust is there; null: it is known. */
+  readonly doubt: string | null;
+};
 
-const DOWN: Page = { isUp: false, stats: null, text: '' };
+const DOWN: Page = { isUp: false, stats: null, mark: '', doubt: null };
 
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
@@ -65,18 +74,18 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const base = url.pathname.replace(/\/+$/, '');
   const headers = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
   const memory = openLocustMemory(parts.namespace);
+  const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
   let page: Page = DOWN;
   let pageAtMs = Number.NEGATIVE_INFINITY;
   let comingPage: Promise<void> | null = null;
   let cancelPage = () => {};
   let comingCsv: Promise<void> | null = null;
-  // The newest one and what the next one is read into, in turns.
-  let csv = openScratch();
-  let nextCsv = openScratch();
-  const pageScratch = openScratch();
+  let csvMark = '';
+  const scratch = openScratch();
   let csvChangedAtMs = 0;
   let csvDueAtMs = Number.NEGATIVE_INFINITY;
+  let isCsvHurt = false;
   let cancelCsv = () => {};
   // Somebody said that main ends now, and the page may still show that it runs: the CSV is read until then.
   let endingUntilMs = Number.NEGATIVE_INFINITY;
@@ -84,14 +93,17 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   let hasWarned = false;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One request after the other over one connection: a new one could not be made any more when Locust ends. */
-  function get(path: string, into: Scratch): Promise<ExchangeResult> {
+  /**
+   * One request after the other over one connection: a new one could not be made any more when Locust ends. The body is in the
+   * scratch then, until the next one is asked for.
+   */
+  function get(path: string): Promise<ExchangeResult> {
     const got = last.then(async () => {
       const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
       const read = async () => {
-        into.clear();
-        const result = await exchange.send({ ...request, onBody: into.write });
-        if (result.kind !== 'answered' || result.status !== 200) into.clear();
+        scratch.clear();
+        const result = await exchange.send({ ...request, onBody: scratch.write });
+        if (result.kind !== 'answered' || result.status !== 200) scratch.clear();
         return result;
       };
       const first = await read();
@@ -104,18 +116,21 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   function readPage(): Promise<void> {
     cancelPage();
-    comingPage ??= get('/stats/requests', pageScratch).then((result) => {
+    comingPage ??= get('/stats/requests').then((result) => {
       comingPage = null;
       pageAtMs = clock.nowMs();
       const isUp = isLocust(result);
-      const text = pageScratch.bytes().toString();
+      const mark = makeMark(scratch.bytes());
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
-      const isNew = text !== page.text;
-      if (!isUp) page = DOWN;
-      else if (isNew || !page.isUp) page = takePage(text);
+      const isNew = mark !== page.mark;
+      if (!isUp) page = { ...DOWN, doubt: findDoubt(result) };
+      else if (isNew) page = takePage(scratch.bytes().toString(), mark);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
+      } else if (page.doubt !== null || (isUp && isCsvHurt)) {
+        // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
+        readPageIn(PAGE_KEPT_MS);
       }
       if (!isUp || page.stats !== null || hasWarned) return;
       hasWarned = true;
@@ -124,19 +139,20 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     return comingPage;
   }
 
-  function takePage(text: string): Page {
+  function takePage(text: string, mark: string): Page {
     const stats = readLocustStats(text);
-    if (stats === null) return { isUp: true, stats, text };
+    if (stats === null) return { ...DOWN, isUp: true, mark };
     memory.takeStats(stats);
-    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, text };
+    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, mark, doubt: null };
   }
 
   /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
   function readPageIn(ms: number): void {
     if (closing.signal.aborted) return;
+    cancelPage();
     cancelPage = callAfter(clock, ms, async () => {
       await readPage();
-      if (isCsvWanted()) readCsv();
+      if (isCsvWanted() && clock.nowMs() >= csvDueAtMs) readCsv();
     });
   }
 
@@ -148,18 +164,22 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   function readCsv(): Promise<void> {
     cancelCsv();
     const beganAtMs = clock.nowMs();
-    comingCsv ??= get('/stats/requests/csv', nextCsv).then((result) => {
+    comingCsv ??= get('/stats/requests/csv').then((result) => {
       comingCsv = null;
-      const isNew = nextCsv.bytes().length > 0 && !nextCsv.bytes().equals(csv.bytes());
+      const bytes = scratch.bytes();
+      const mark = makeMark(bytes);
+      const isNew = bytes.length > 0 && mark !== csvMark;
       if (isNew) {
-        [csv, nextCsv] = [nextCsv, csv];
-        const rows = readLocustCsv(csv.bytes(), memory.isShown);
+        csvMark = mark;
+        const rows = readLocustCsv(bytes, memory.isShown);
         if (rows !== null) memory.takeCsv(rows);
       }
       // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
       const nowMs = clock.nowMs();
       csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
       if (isNew) csvChangedAtMs = nowMs;
+      isCsvHurt = findDoubt(result) !== null;
+      if (isCsvHurt) readPageIn(PAGE_KEPT_MS);
       const isThere = result.kind === 'answered' && result.status === 200;
       if (!isThere || closing.signal.aborted || nowMs - csvChangedAtMs > CSV_SAME_MS) return;
       cancelCsv = callAfter(clock, csvDueAtMs - nowMs, () => {
@@ -200,13 +220,13 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   /** Its samples are judged: every row counts. */
   function isSelected({ name }: Family): boolean {
-    return parts.selectors.some((selector) => selector.name === name);
+    return parts.selectors?.some((selector) => selector.name === name) ?? false;
   }
 
   /** What the page is now, and of the rows what they are when somebody reads them. */
   function answer(): { readonly body: Body; readonly reading: ExporterReading } {
-    const { isUp, stats } = page;
-    const exposition = openExposition(metricNames, parts.selectors);
+    const { isUp, stats, doubt } = page;
+    const exposition = openExposition([upName, ...metricNames], parts.selectors);
     const families = new Set<string>();
     for (const family of memory.listFamilies(isUp, stats)) {
       const text = takeLines(family, isSelected(family) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
@@ -219,17 +239,23 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     }
     const write = (push: (piece: Uint8Array) => void) => {
       let text = '';
+      const flush = () => {
+        push(encode(text));
+        text = '';
+      };
       for (const family of memory.listFamilies(isUp, stats)) {
         for (const line of listLines(family)) {
           text += line;
-          if (text.length <= PIECE_LENGTH) continue;
-          push(Buffer.from(text));
-          text = '';
+          if (text.length > PIECE_LENGTH) flush();
         }
       }
-      push(Buffer.from(text));
+      flush();
     };
-    return { body: makeWrittenBody({ families, write }), reading: makeReading(exposition.end()) };
+    const reading = makeReading(exposition.end());
+    const metric = (name: string) =>
+      doubt !== null && name === upName ? ({ kind: 'unknown', why: doubt } as const) : reading.metric(name);
+    // The exporter shows 0 where Locust answers late, and so does this; but only a Locust that refuses has ended.
+    return { body: makeWrittenBody({ families, write }), reading: { ...reading, metric } };
   }
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
@@ -271,6 +297,12 @@ function isLocust(result: ExchangeResult): boolean {
   return result.kind === 'answered' && result.status >= 200 && result.status < 400;
 }
 
+/** Why nothing is known by it: it came late or not whole, and Locust may be there all the same. */
+function findDoubt(result: ExchangeResult): string | null {
+  if (result.kind === 'dropped') return 'the connection was closed';
+  return result.kind === 'failed' ? result.why : null;
+}
+
 /** The first ones. */
 function takeLines(family: Family, count: number): string {
   let text = '';
@@ -281,6 +313,18 @@ function takeLines(family: Family, count: number): string {
     if (taken === count) break;
   }
   return text;
+}
+
+const encoded = Buffer.allocUnsafeSlow(2 * PIECE_LENGTH);
+
+/** Overwritten by the next. */
+function encode(text: string): Uint8Array {
+  return Buffer.byteLength(text) > encoded.length ? Buffer.from(text) : encoded.subarray(0, encoded.write(text));
+}
+
+/** That of other bytes is another one, but once in four billion times; never empty. */
+function makeMark(bytes: Uint8Array): string {
+  return `${bytes.length} ${crc32(bytes)}`;
 }
 
 type Scratch = {
@@ -300,11 +344,13 @@ function openScratch(): Scratch {
       const neededBytes = sizeBytes + piece.length;
       if (neededBytes > BODY_MAX_BYTES) return false;
       if (neededBytes > buffer.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(PIECE_LENGTH, 2 * neededBytes));
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(neededBytes * SPARE_RATIO));
+        leave(buffer.length);
         larger.set(buffer.subarray(0, sizeBytes));
         buffer = larger;
       }
       buffer.set(piece, sizeBytes);
+      leave(piece.length);
       sizeBytes = neededBytes;
       return true;
     },

@@ -46,3 +46,8 @@ export function openSource(parts: SourceParts): Source {
 export function isLocustPage({ protocol }: URL): boolean {
   return protocol === 'locust+http:';
 }
+
+/** The metric of a Locust's page that is 0 where Locust does not answer; its source shows it whatever the conditions are. */
+export function findUpName({ namespace }: SourceParts['locust'] = EXPORTERS): string {
+  return `${namespace}_up`;
+}

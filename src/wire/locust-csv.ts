@@ -3,7 +3,7 @@
 
 import type { LocustRow, RowField } from './locust-stats.ts';
 
-/** The columns that have a family. */
+/** The columns that have a family, and of them those that the page rounds: no maximum may fall when the CSV is read. */
 const COLUMNS: ReadonlyMap<string, RowField> = new Map([
   ['Request Count', 'num_requests'],
   ['Failure Count', 'num_failures'],
@@ -13,6 +13,8 @@ const COLUMNS: ReadonlyMap<string, RowField> = new Map([
   ['Max Response Time', 'max_response_time'],
   ['Average Content Size', 'avg_content_length'],
 ]);
+
+const ROUNDED: ReadonlySet<string | undefined> = new Set<RowField>(['min_response_time', 'max_response_time']);
 
 /** Type and name, which may be quoted, and the numbers, which never are. */
 const RECORD = /([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^"\r\n]*)\r?\n/y;
@@ -85,7 +87,8 @@ function readNumbers(text: string, columns: readonly Column[]): Pick<LocustRow, 
     const value = readNumber(cell);
     // `N/A` without requests.
     if (value === null) continue;
-    if (field !== undefined) values[field] = value;
+    // Half up, as `proper_round` of Locust has it.
+    if (field !== undefined) values[field] = ROUNDED.has(field) ? Math.round(value) : value;
     else if (quantile !== null && quantile !== undefined) percentiles.set(quantile, value);
   }
   return { values, percentiles };

@@ -138,7 +138,10 @@ export function openLocustMemory(namespace: string): LocustMemory {
         ['requests_response_time_percentile', listPercentiles(rows, quantiles)],
         ['worker_detail', listCounts(workers)],
       ];
-      const gauges = [['up', isUp ? 1 : 0] as const, ...(isUp && stats !== null ? listGauges(stats) : [])];
+      const gauges = [
+        ['up', isUp ? 1 : 0] as const,
+        ...(isUp && stats !== null ? listGauges({ ...stats, failRatio: findFailRatio(stats) }) : []),
+      ];
       return [
         ...vectors,
         ...gauges.flatMap(([suffix, value]) => (value === null ? [] : [[suffix, [{ labels: '', value }]] as const])),
@@ -155,10 +158,19 @@ export function openLocustMemory(namespace: string): LocustMemory {
     },
   };
 
+  /** Of the totals that are shown: where they are the CSV's, the page's own is older. */
+  function findFailRatio({ failRatio }: LocustStats): number | null {
+    const place = rows.find('', 'Aggregated');
+    if (place === -1 || rows.getMarks(place) === 0) return failRatio;
+    const [requests = 0, failures = 0] = TOTAL_COLUMNS.map((column) => rows.get(place, column));
+    if (requests === 0) return failures === 0 ? 0 : 1;
+    return failures / requests;
+  }
   function makeFamily(suffix: string, samples: Iterable<Sample>): Family {
     return { name: `${namespace}_${suffix}`, help: findHelp(suffix), type: 'gauge', samples };
   }
   function isShown(method: string, name: string): boolean {
+    if (method === '' && name === 'Aggregated') return true;
     return !isHidden(name) && (rows.find(method, name) !== -1 || rows.count() < PAGE_ROWS_COUNT);
   }
   function takeError(method: string, name: string, error: string, occurrences: number): void {

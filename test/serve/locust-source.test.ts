@@ -34,10 +34,13 @@ async function openLocust() {
     csv: csv(12),
     status: 200,
     holds: '',
+    cuts: '',
   };
   const server = createServer({ keepAliveTimeout: 0 }, ({ url = '' }, response) => {
     requests.push(url);
     if (url === locust.holds) held.push(response);
+    else if (url === locust.cuts)
+      response.writeHead(200, { 'content-length': 100 }).end('{"state":"runn', () => response.destroy());
     else if (url.endsWith(CSV)) response.end(locust.csv);
     else response.writeHead(locust.status, locust.status === 302 ? { Location: '/login' } : {}).end(locust.page);
   });
@@ -230,11 +233,59 @@ test('a Locust that is busy for longer than 5 s is down, and up again afterwards
   await read();
   locust.holds = PAGE;
   clock.advance(500);
-  const { up, total } = await read();
-  assert.deepEqual([up, total], [0, 10]);
+  const { text, total, reading } = await read();
+  assert.match(text, /^locust_up 0$/m);
+  assert.equal(total, 10);
+  assert.deepEqual(reading.metric('locust_up'), { kind: 'unknown', why: 'timed out' }, 'its end is not proven by that');
   locust.holds = '';
   clock.advance(500);
   assert.equal((await read()).up, 1);
+});
+
+test('after a page that was cut or late it is asked for again without anybody who reads, until Locust refuses', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust, server } = opened;
+  await read();
+  locust.cuts = PAGE;
+  clock.advance(500);
+  const cut = await read();
+  assert.match(cut.text, /^locust_up 0$/m);
+  assert.deepEqual([cut.up, cut.total], [null, 10]);
+  assert.deepEqual(requests, [PAGE, PAGE]);
+  locust.cuts = '';
+  locust.page = page('stopping', 11);
+  clock.advance(2_020);
+  await until('the page and the CSV', 5_000, async () => (requests.length === 4 ? true : undefined));
+  assert.deepEqual(requests.slice(2), [PAGE, CSV]);
+  assert.equal((await read()).total, 12);
+  server.closeAllConnections();
+  server.close();
+  clock.advance(500);
+  assert.equal((await read()).up, 0);
+  assert.equal(clock.timerCount, 0, 'who refuses is gone');
+});
+
+test('where the CSV was cut the page is read in its place, and the CSV again when it is due', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust } = opened;
+  const waitForCount = (count: number) =>
+    until(`${count} requests`, 5_000, async () => (requests.length === count ? true : undefined));
+  locust.page = page('stopping', 11);
+  locust.cuts = CSV;
+  assert.equal((await read()).total, 11);
+  assert.deepEqual(requests, [PAGE, CSV]);
+  for (const total of [12, 13]) {
+    locust.page = page('stopping', total);
+    clock.advance(2_020);
+    await waitForCount(requests.length + 2);
+    assert.deepEqual(requests.slice(-2), [PAGE, CSV]);
+    assert.equal((await read()).total, total);
+  }
+  locust.cuts = '';
+  locust.csv = csv(14);
+  clock.advance(2_020);
+  await waitForCount(8);
+  assert.equal((await read()).total, 14);
 });
 
 test('expectEnd() has everything read anew, also while the page says that it runs', async () => {
@@ -269,5 +320,5 @@ test('10,000 rows, and a page that is too long, break nothing', async () => {
   assert.deepEqual(await beginning.body.ended, { kind: 'whole', isReadable: true, why: '' });
   locust.page = `{"x":"${'x'.repeat(17 * 1024 * 1024)}"}`;
   clock.advance(500);
-  assert.equal((await read()).up, 0);
+  assert.match((await read()).text, /^locust_up 0$/m);
 });
