@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { test } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
-import { openLocustSource } from '../../src/serve/locust-source.ts';
+import { type LocustSourceParts, openLocustSource } from '../../src/serve/locust-source.ts';
 import { openManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 
@@ -24,7 +24,7 @@ function csv(count: number): string {
 }
 
 /** A Locust that says what a test wants it to, and the source that reads it. */
-async function openLocust() {
+async function openLocust(selectors: NonNullable<LocustSourceParts['selectors']> = []) {
   const clock = openManualClock(0);
   const requests: string[] = [];
   const held: ServerResponse[] = [];
@@ -51,6 +51,7 @@ async function openLocust() {
     namespace: 'locust',
     path: null,
     metricNames: ['locust_up'],
+    selectors,
     clock,
     version: '1.2.3',
     log: (entry) => log.push(entry),
@@ -321,4 +322,24 @@ test('10,000 rows, and a page that is too long, break nothing', async () => {
   locust.page = `{"x":"${'x'.repeat(17 * 1024 * 1024)}"}`;
   clock.advance(500);
   assert.match((await read()).text, /^locust_up 0$/m);
+});
+
+test('what is judged is found among all rows, and the total, which is read for the report as well, is one sample', async () => {
+  const name = 'locust_requests_num_requests';
+  await using pair = await openLocust([
+    { name, labels: [['name', 'Aggregated']] },
+    { name, labels: [['name', '/399']] },
+    { name, labels: [['name', '/400']] },
+    { name: 'locust_users', labels: [] },
+  ]);
+  const rows = Array.from({ length: 400 }, (_, i) => ({ method: 'GET', name: `/${i}`, num_requests: i }));
+  const { stats, ...others } = JSON.parse(page('running', 10));
+  pair.locust.page = JSON.stringify({ ...others, stats: [...rows, ...stats] });
+  const { reading } = await pair.read();
+  assert.deepEqual(reading.observation.kind === 'answered' ? reading.observation.thresholds : null, [
+    { kind: 'value', value: 10 },
+    { kind: 'value', value: 399 },
+    { kind: 'unmatched' },
+    { kind: 'value', value: 1 },
+  ]);
 });
