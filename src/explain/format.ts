@@ -5,6 +5,8 @@ import { formatAge, formatTime } from './words.ts';
 
 const WIDTH = 100;
 const LABEL_WIDTH = 9;
+/** Of other pods that the same keeps. */
+const NAMES_MAX = 20;
 
 /** What was explained, at which moment (epoch). */
 export type Explained = {
@@ -74,7 +76,8 @@ function group(explanations: readonly Explanation[]): readonly Group[] {
 
 function formatKept({ first, more }: Group, nowMs: number): string {
   const blocks = first.findings.map((finding, index) => formatFinding(finding, first.findings[index - 1], nowMs));
-  const alike = more.map(({ name }) => name).join(', ');
+  const names = more.slice(0, NAMES_MAX).map(({ name }) => name);
+  const alike = `${names.join(', ')}${more.length > NAMES_MAX ? ` and ${more.length - NAMES_MAX} more` : ''}`;
   return [...blocks, ...(more.length === 0 ? [] : [`${label('Also', `the same keeps ${alike}`)}\n`])].join('\n');
 }
 

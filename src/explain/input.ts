@@ -3,7 +3,7 @@
 import { at, isObject, type Json, toObjects, toText } from '../wire/json.ts';
 import { quoteShell, quoteText } from './words.ts';
 
-/** The longest text that is read: a list of some hundred pods, and what fits in a container of 64 MiB. */
+/** The longest text that is read: a list of a thousand pods or so, within the heap that the binary allows itself. */
 export const INPUT_MAX_BYTES = 8 * 1024 * 1024;
 
 /** What is to be typed. */
@@ -23,7 +23,7 @@ export function readInput(text: string): InputResult {
   if (trimmed === '') {
     return problem(
       'stdin is empty',
-      `must be a pod's JSON. kubectl's own message, above, tells why it printed none; else "${USAGE}"`,
+      `must be a pod's JSON: "${USAGE}" (where kubectl found nothing, its own message tells why)`,
     );
   }
   if (!/^[{[]/.test(trimmed)) return describeOther(trimmed);

@@ -1,7 +1,7 @@
 // A Job as kubectl prints it → the facts that the reasons go by. Pure.
 
 import { at, type Json, toObjects, toText } from '../wire/json.ts';
-import { readTime } from './words.ts';
+import { quoteText, readTime } from './words.ts';
 
 /** The facts of a Job. */
 export type JobFacts = {
@@ -40,9 +40,9 @@ export function readJobFacts(root: Json): JobFacts {
   const owner = toObjects(metadata['ownerReferences']).find(({ kind }) => kind === 'CronJob');
   const managedBy = toText(spec['managedBy']);
   return {
-    namespace: toText(metadata['namespace']) || 'default',
-    name: toText(metadata['name']) || '(no name)',
-    cronJob: owner === undefined ? null : toText(owner['name']),
+    namespace: quoteText(toText(metadata['namespace'])) || 'default',
+    name: quoteText(toText(metadata['name'])) || '(no name)',
+    cronJob: owner === undefined ? null : quoteText(toText(owner['name'])),
     spec,
     createdAtMs: readTime(metadata['creationTimestamp']),
     startedAtMs: readTime(status['startTime']),

@@ -44,7 +44,7 @@ export function containerLines({ name, role }: ContainerFacts, fields: readonly 
   return toLines([
     'spec:',
     `  ${role === 'regular' ? 'containers' : 'initContainers'}:`,
-    `    - name: ${name}`,
+    `    - name: ${quoteYaml(name)}`,
     ...fields.map((line) => `      ${line}`),
   ]);
 }
@@ -59,7 +59,7 @@ export function nativeLines({ name }: ContainerFacts, more: readonly string[] = 
   return toLines([
     'spec:',
     '  initContainers:',
-    `    - name: ${name}   # cut it from containers, with all its lines,`,
+    `    - name: ${quoteYaml(name)}   # cut it from containers, with all its lines,`,
     '      restartPolicy: Always   # and add this one',
     ...more,
   ]);
@@ -82,15 +82,15 @@ export function lastscrapeLines(
 }
 
 /** A variable of lastscrape, where its value comes from: the annotation that it reads, or env. */
-export function settingLines({ spec, role }: ContainerFacts, name: string, value: string): string {
-  const annotation = findAnnotation(spec['env'], name);
+export function settingLines({ name, spec, role }: ContainerFacts, variable: string, value: string): string {
+  const annotation = findAnnotation(spec['env'], variable);
   if (annotation !== null) return annotationLines(annotation, value);
   return toLines([
     'spec:',
     `  ${role === 'regular' ? 'containers' : 'initContainers'}:`,
-    `    - name: ${toText(spec['name'])}`,
+    `    - name: ${quoteYaml(name)}`,
     '      env:',
-    `        ${envLine([name, value])}`,
+    `        ${envLine([variable, value])}`,
   ]);
 }
 

@@ -3,7 +3,7 @@
 import { at, isObject, type Json, toObjects, toText } from '../wire/json.ts';
 import { readPodObject } from '../wire/pod-status.ts';
 import { findProgram, type Program } from './programs.ts';
-import { readTime } from './words.ts';
+import { quoteText, readTime } from './words.ts';
 
 /** How a container ended. */
 export type Ended = {
@@ -90,11 +90,11 @@ export function readPodFacts(root: Json): PodFacts | null {
   const owner = toObjects(metadata['ownerReferences']).find((each) => each['controller'] === true);
   const graceSeconds = Number(spec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
   return {
-    namespace: toText(metadata['namespace']) || 'default',
-    name: toText(metadata['name']) || '(no name)',
+    namespace: readName(metadata['namespace']) || 'default',
+    name: readName(metadata['name']) || '(no name)',
     labels: at(metadata, 'labels'),
     annotations,
-    owner: owner === undefined ? null : { kind: toText(owner['kind']), name: toText(owner['name']) },
+    owner: owner === undefined ? null : { kind: readName(owner['kind']), name: readName(owner['name']) },
     spec,
     phase: toText(status['phase']),
     reason: toText(status['reason']),
@@ -121,7 +121,7 @@ export function findCondition(conditions: readonly Json[], type: string, status:
 }
 
 function readContainer(spec: Json, status: Json, isInit: boolean, doneNames: ReadonlySet<string>): ContainerFacts {
-  const name = toText(spec['name']);
+  const name = readName(spec['name']);
   const state = at(status, 'state');
   const ended = readEnded(state['terminated']);
   const role = !isInit ? 'regular' : spec['restartPolicy'] === 'Always' ? 'native' : 'init';
@@ -140,6 +140,11 @@ function readContainer(spec: Json, status: Json, isInit: boolean, doneNames: Rea
     lastEnded: readEnded(at(status, 'lastState')['terminated']),
     restartCount: Number(status['restartCount'] ?? 0),
   };
+}
+
+/** A name, of which no API server takes what quoteText takes out; but this may be no server's JSON. */
+function readName(value: unknown): string {
+  return quoteText(toText(value));
 }
 
 function readEnded(value: unknown): Ended | null {

@@ -159,7 +159,9 @@ async function proveChange(namespace: Namespace, object: ReachedObject, finding:
   }
   const { metadata, ...rest } = putIntoPod(object, lines);
   const name = `${object.metadata.name}-changed`;
-  await namespace.apply({ ...rest, metadata: { ...(metadata as object), name } } as unknown as Manifest);
+  // With the labels its Job would take it for one too many, and delete it.
+  const { annotations } = metadata as { annotations?: object };
+  await namespace.apply({ ...rest, metadata: { name, annotations } } as unknown as Manifest);
   await untilSucceeded(namespace, name);
 }
 

@@ -168,7 +168,8 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     },
     {
       name: 'back-off',
-      manifest: job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }),
+      // Restarts in place count; at the limit the Job deletes the pod.
+      manifest: withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), { backoffLimit: 20 }),
       of: 'Pod',
       isReached: isWaiting('main', 'CrashLoopBackOff'),
       reasons: ['backOff main'],
@@ -260,7 +261,9 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     },
     {
       name: 'volume',
-      manifest: job('mount', [main()], { volumes: [{ name: 'keys', secret: { secretName: 'missing' } }] }),
+      manifest: job('mount', [{ ...main(), volumeMounts: [{ name: 'keys', mountPath: '/keys' }] }], {
+        volumes: [{ name: 'keys', secret: { secretName: 'missing' } }],
+      }),
       of: 'Pod',
       isReached: isWaiting('main', 'ContainerCreating'),
       reasons: ['creating main'],
