@@ -310,6 +310,23 @@ test('expectEnd() has everything read anew, also while the page says that it run
   assert.deepEqual(requests.slice(before), [PAGE], 'not for ever');
 });
 
+test('the totals are read wherever the total row stands', async () => {
+  await using opened = await openLocust();
+  const { read, locust } = opened;
+  const row = (name: string, count: number) => ({ method: '', name, num_requests: count, num_failures: 1 });
+  locust.page = JSON.stringify({
+    state: 'running',
+    user_count: 3,
+    stats: [row('A', 1), row('AB', 2), row('ABC', 3), row('Aggregated', 6)],
+  });
+  const { reading } = await read();
+  assert.deepEqual(reading.observation, {
+    kind: 'answered',
+    scrapes: null,
+    totals: { requests: 6, failures: 1, users: 3 },
+  });
+});
+
 test('10,000 rows, and a page that is too long, break nothing', async () => {
   await using opened = await openLocust();
   const { read, clock, locust } = opened;

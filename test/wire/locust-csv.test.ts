@@ -80,3 +80,25 @@ test('readLocustCsv() leaves out numbers that no title stands for', () => {
   const rows = readRows('Type,Name,Request Count\r\nGET,/,3,4,5\r\n', () => true);
   assert.deepEqual(rows, [{ method: 'GET', name: '/', values: { num_requests: 3 }, percentiles: new Map() }]);
 });
+
+test('readLocustCsv() reads records across its pieces, and each time the same', () => {
+  const name = (index: number) => `"${'é'.repeat(index % 7)}\n""${'x\n'.repeat(index % 900)}${index}"`;
+  const lines = Array.from({ length: 2_000 }, (_, index) => `GET,${name(index)},${index},0,1,2\r\n`);
+  const rows = readLocustCsv(Buffer.from(HEADER + lines.join('')), ALL);
+  assert.ok(rows !== null);
+  for (const read of [[...rows], [...rows]]) {
+    assert.equal(read.length, 2_000);
+    for (const [index, row] of read.entries()) {
+      assert.equal(row.name, name(index).slice(1, -1).replaceAll('""', '"'));
+      assert.equal(row.values.num_requests, index);
+    }
+  }
+});
+
+test('readLocustCsv() gives a body up whose record is very long', () => {
+  const rows = readRows(`${HEADER}GET,a,1,0,0,0\r\nGET,"${'x\n'.repeat(200_000)}",3,0,0,0\r\nGET,b,2,0,0,0\r\n`, ALL);
+  assert.deepEqual(
+    rows?.map(({ name }) => name),
+    ['a'],
+  );
+});

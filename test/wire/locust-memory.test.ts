@@ -317,3 +317,16 @@ test('a worker has the one state that it is in, and rows are in the order of the
     ['z', '\ufffd', '\u{1f997}'],
   );
 });
+
+test('a CSV with more percentiles than there is room for costs those only', () => {
+  const memory = openLocustMemory('locust');
+  const titles = Array.from({ length: 40 }, (_, index) => `${index + 1}%`);
+  const text = `Type,Name,Request Count,${titles}\r\nGET,a,7,${titles.map((_, index) => index)}\r\n`;
+  const rows = readLocustCsv(Buffer.from(text), () => true);
+  assert.ok(rows !== null);
+  memory.takeCsv(rows);
+  assert.deepEqual(totals(memory), { 'a num_requests': '7' });
+  const lines = writeLines(memory, false, null).filter((line) => line.includes('quantile='));
+  assert.equal(lines.length, 20);
+  assert.ok(lines.includes('locust_requests_response_time_percentile{method="GET",name="a",quantile="0.01"} 0'));
+});

@@ -71,12 +71,7 @@ const ENDINGS: readonly Ending[] = [
 
 /** Prints the tables. @throws when a program is missing, or the machine is too busy */
 export async function measureInPlace(runCount: number): Promise<void> {
-  const subject = findSubject();
-  const programs = { ...findPrograms(), watcher: subject.command };
-  const missing = listMissing(programs, ['locust', 'prometheus']);
-  if (missing.length > 0) throw new Error(`Cannot measure: real programs are missing; install ${missing.join('; ')}`);
-  const exporter = programs.exporters.at(-1);
-  if (exporter === undefined) throw new Error('Bug: no exporter at all');
+  const { subject, programs, exporter } = findNeeded();
   const versions = describePrograms({ ...programs, exporters: [exporter] }, ['locust', 'prometheus']).slice(0, 3);
   const { results, faults } = await playAll(programs, exporter, runCount);
   console.log(
@@ -95,6 +90,23 @@ export async function measureInPlace(runCount: number): Promise<void> {
       `Not in the table, since the busy machine starved them: ${faults.length} pods, which were run again.\n`,
   );
   await measureCsvCost(programs, exporter);
+}
+
+/** Prints the table of the CSV alone. @throws when a program is missing */
+export async function measureInPlaceCsv(): Promise<void> {
+  const { programs, exporter } = findNeeded();
+  await measureCsvCost(programs, exporter);
+}
+
+function findNeeded() {
+  const subject = findSubject();
+  const programs = { ...findPrograms(), watcher: subject.command };
+  const missing = listMissing(programs, ['locust', 'prometheus']);
+  if (missing.length > 0) throw new Error(`Cannot measure: real programs are missing; install ${missing.join('; ')}`);
+  // The real one where there is one: it is last in the list.
+  const exporter = programs.exporters.at(-1);
+  if (exporter === undefined) throw new Error('Bug: no exporter at all');
+  return { subject, programs, exporter };
 }
 
 /** Every case so often; the kinds are mixed, so that a busy minute is one for all. */

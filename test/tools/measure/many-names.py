@@ -1,8 +1,8 @@
-"""Users as fast as the machine allows, under 500 names. The worker prints how many requests it has made, every quarter of a second."""
+"""Users who make 200 requests a second together, under 500 names. The worker prints how many it has made, every quarter of a second."""
 from itertools import count
 
 import gevent
-from locust import HttpUser, constant, events, task
+from locust import HttpUser, constant_throughput, events, task
 from locust.runners import WorkerRunner
 
 NAMES_COUNT = 500
@@ -10,7 +10,8 @@ numbers = count()
 
 
 class Many(HttpUser):
-    wait_time = constant(0)
+    # Of the 20 users that they are started with.
+    wait_time = constant_throughput(10)
 
     @task
     def ok(self):
