@@ -351,6 +351,18 @@ test('what a container lacks is made: a key, a Secret, a user', () => {
   assert.equal(says('something new'), null);
 });
 
+test('a container between two restarts has not ended', () => {
+  const edit: Edit = ({ status }) => {
+    const [main] = status.containerStatuses;
+    main.state = { terminated: { exitCode: 3, reason: 'Error', finishedAt: '2026-11-22T06:52:21Z' } };
+    main.lastState = {};
+    main.restartCount = 0;
+  };
+  const { reasons, summary } = tell(explain('back-off', edit));
+  assert.deepEqual(reasons, ['backOff main']);
+  assert.match(summary, /: it ends with 3, and is started again$/);
+});
+
 test('memory is doubled whatever its unit', () => {
   for (const [limit, wanted] of [
     ['32Mi', '64Mi'],
