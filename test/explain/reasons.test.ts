@@ -271,6 +271,15 @@ test('a native sidecar that outlives the grace of its pod is not told of as if a
   assert.match(holds.summary, /should have been killed at about/);
 });
 
+test("lastscrape as a native sidecar holds until the pod's grace is over, whatever its own limits are", () => {
+  const object = JSON.parse(readExplainFixture('lastscrape-holds-as-a-native-sidecar'));
+  const main = object.status.containerStatuses.find(({ name }: { name: string }) => name === 'main');
+  const graceOverMs = Date.parse(main.state.terminated.finishedAt) + 120_000;
+  const reasonsAt = (nowMs: number) => explainObject(object, nowMs)?.findings.map(({ reason }) => reason);
+  assert.deepEqual(reasonsAt(graceOverMs), ['lastscrapeHolds']);
+  assert.deepEqual(reasonsAt(graceOverMs + 1), ['nativeEnds']);
+});
+
 test('a pod whose grace is over is a matter of its node', () => {
   const { reasons, state, see, now } = tell(explain('terminating', () => {}, 120));
   assert.deepEqual([reasons, state], [['nodeSilent main'], 'stuck']);
