@@ -90,7 +90,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   // Somebody said that main ends now, and the page may still show that it runs: the CSV is read until then.
   let endingUntilMs = Number.NEGATIVE_INFINITY;
   let renewing: Promise<void> | null = null;
-  let hasWarned = false;
+  const warned = new Set<string>();
   let last: Promise<unknown> = Promise.resolve();
 
   /**
@@ -132,11 +132,16 @@ export function openLocustSource(parts: LocustSourceParts): Source {
         // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
         readPageIn(PAGE_KEPT_MS);
       }
-      if (!isUp || page.stats !== null || hasWarned) return;
-      hasWarned = true;
-      parts.log({ id: 'locustUnreadable', fields: { url: `${url.origin}${base}/stats/requests` } });
+      if (page.stats === null && result.kind === 'answered')
+        warnOnce(isUp ? 'locustUnreadable' : 'locustError', result);
     });
     return comingPage;
+  }
+
+  function warnOnce(id: 'locustUnreadable' | 'locustError', { status }: { readonly status: number }): void {
+    if (warned.has(id)) return;
+    warned.add(id);
+    parts.log({ id, fields: { url: `${url.origin}${base}/stats/requests`, status } });
   }
 
   function takePage(text: string, mark: string): Page {
