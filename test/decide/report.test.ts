@@ -199,6 +199,7 @@ test('EXIT has the codes of sysexits(3), and 128 + SIGINT', () => {
     done: 0,
     thresholdFailed: 1,
     usage: 64,
+    unreadable: 65,
     targetRuns: 69,
     bug: 70,
     misconfigured: 78,
