@@ -29,7 +29,7 @@ const READERS: readonly Reader[] = [
 const LOCUSTFILE = join(import.meta.dirname, 'many-names.py');
 /** many-names.py. */
 const WANTED_PER_SECOND = 200;
-const ROUND_COUNT = 6;
+const ROUND_COUNT = 5;
 const SETTLE_MS = 3_000;
 const WINDOW_MS = 10_000;
 const SCRAPE_MS = 5_000;
