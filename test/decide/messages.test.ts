@@ -18,6 +18,7 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
       'scraperFound',
       'scraperGivenUp',
       'inExportersPlace',
+      'thresholdsPassed',
       'targetSignalled',
       'targetStopped',
       'targetAlreadyGone',
@@ -27,8 +28,8 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
   ]);
 });
 
-test('MESSAGES: an error is a target that still runs, or a bug', () => {
-  assert.deepEqual(listAt('error'), ['targetFailed', 'bug']);
+test('MESSAGES: an error is a threshold that fails the run, a target that still runs, or a bug', () => {
+  assert.deepEqual(listAt('error'), ['thresholdFailed', 'targetFailed', 'bug']);
 });
 
 test('MESSAGES: every text is its own, and one that a log is searched for stays as it is', () => {
