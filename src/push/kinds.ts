@@ -1,0 +1,7 @@
+// The kinds of receivers that LASTSCRAPE_PUSH knows, each a row.
+
+import type { PushKind } from './push-kind.ts';
+import { pushgateway } from './pushgateway.ts';
+
+/** In the order in which messages list them. */
+export const PUSH_KINDS: readonly PushKind[] = [pushgateway];
