@@ -173,8 +173,8 @@ function readLabels(text: string): readonly Label[] {
   return labels;
 }
 
-/** As Prometheus reads it: any case for what is no number of digits. */
-function readNumber(text: string): number {
+/** A value, or that of `le` or `quantile`, as Prometheus reads it: infinity in any case, and NaN for all that is no number. */
+export function readNumber(text: string): number {
   const number = Number(text);
   if (!Number.isNaN(number)) return number;
   const [, sign] = /^([+-]?)inf/i.exec(text) ?? [];
