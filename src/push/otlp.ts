@@ -173,7 +173,9 @@ function formatHistogram({ steps, sum, count }: BucketPoint): string {
 }
 
 function formatSummary({ steps, sum, count }: BucketPoint): string {
-  const quantiles = steps.map(({ bound, value }) => `{"quantile":${formatDouble(bound)},"value":${formatDouble(value)}}`);
+  const quantiles = steps.map(
+    ({ bound, value }) => `{"quantile":${formatDouble(bound)},"value":${formatDouble(value)}}`,
+  );
   return `"count":${formatCount(count ?? 0)},"sum":${formatDouble(sum ?? 0)},"quantileValues":[${quantiles.join()}]`;
 }
 

@@ -98,7 +98,9 @@ function encodeLabel(name: string, value: string): ByteText {
   return `${LABEL_NAME}${encodeBytes(encodeUtf8(name))}${LABEL_VALUE}${encodeBytes(encodeUtf8(value))}`;
 }
 
+/** Empty where the exposition says nothing about the family. */
 function encodeMetadata({ name, type, help }: Family): ByteText {
+  if (type === 'untyped' && help === '') return '';
   const family = `${METADATA_FAMILY}${encodeBytes(encodeUtf8(name))}`;
   const helpText = help === '' ? '' : `${METADATA_HELP}${encodeBytes(encodeUtf8(help))}`;
   return REQUEST_METADATA + encodeBytes(`${METADATA_TYPE}${METADATA_TYPES[type]}${family}${helpText}`);

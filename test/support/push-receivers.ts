@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { readFamilies } from '../../src/push/families.ts';
 import type { PushKind } from '../../src/push/push-kind.ts';
 import type { Label } from '../../src/wire/samples.ts';
+import { readReferenceLine } from '../wire/reference.ts';
 import { type Child, startChild } from './child.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
 import { baseEnv } from './network.ts';
@@ -25,15 +26,19 @@ export type SeriesValues = ReadonlyMap<string, number>;
 const START_MS = 60_000;
 
 /** Serves expositions, each at a path that is its job, and takes what a Prometheus writes to it. */
-export type Source = AsyncDisposable & { readonly port: number; readonly written: readonly WriteRequest[] };
+export type Source = AsyncDisposable & {
+  readonly port: number;
+  /** Each with the program that wrote it. */
+  readonly written: readonly { readonly from: string; readonly request: WriteRequest }[];
+};
 
 export async function serveExpositions(expositions: readonly Exposition[]): Promise<Source> {
-  const written: WriteRequest[] = [];
+  const written: { from: string; request: WriteRequest }[] = [];
   const server = createServer(async (request, response) => {
     if (request.method === 'POST') {
       const pieces: Buffer[] = [];
       for await (const piece of request) pieces.push(piece);
-      written.push(readWriteRequest(Buffer.concat(pieces)));
+      written.push({ from: request.url?.slice(1) ?? '', request: readWriteRequest(Buffer.concat(pieces)) });
       response.writeHead(204).end();
       return;
     }
@@ -65,6 +70,7 @@ export async function startPrometheusReceiver(
   source: Source,
   expositions: readonly Exposition[],
   settings = '',
+  folder: string = program,
 ): Promise<Receiver> {
   const jobs = expositions.map(
     ({ job }) => `  - job_name: ${job}
@@ -75,9 +81,9 @@ export async function startPrometheusReceiver(
         labels: { instance: scraped }
 `,
   );
-  const config = join(directory, `${program}.yml`);
+  const config = join(directory, `${folder}.yml`);
   const writeBack = `remote_write:
-  - url: http://127.0.0.1:${source.port}/write
+  - url: http://127.0.0.1:${source.port}/${folder}
     metadata_config: { send_interval: 1s }
 `;
   writeFileSync(config, `${settings}${writeBack}scrape_configs:\n${jobs.join('')}`);
@@ -87,7 +93,7 @@ export async function startPrometheusReceiver(
     program,
     [
       `--config.file=${config}`,
-      `--storage.tsdb.path=${join(directory, program)}`,
+      `--storage.tsdb.path=${join(directory, folder)}`,
       '--web.enable-remote-write-receiver',
       ...receives,
     ],
@@ -160,12 +166,64 @@ export async function readSeriesValues(receiver: Receiver, selector: string): Pr
   return new Map(answer.data.result.map(({ metric, value }) => [formatSeries(metric), readValue(value[1])]));
 }
 
-/** A name for a series that does not depend on the order of its labels. */
+/** A name for a series that does not depend on the order of its labels, nor on labels without a value. */
 export function formatSeries(labels: Readonly<Record<string, string>>): string {
   const { job: _job, instance: _instance, ...others } = labels;
-  return JSON.stringify(Object.entries(others).sort(([left], [right]) => (left < right ? -1 : 1)));
+  const set = Object.entries(others).filter(([, value]) => value !== '');
+  return JSON.stringify(set.sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
+/** The labels that `formatSeries` made a name of. */
+export function parseSeries(series: string): Record<string, string> {
+  return Object.fromEntries(JSON.parse(series));
+}
+
+/** What a Pushgateway shows of a group, and the type of each family in it. */
+export async function readGroup(
+  gateway: Receiver,
+  job: string,
+): Promise<{ readonly values: SeriesValues; readonly types: ReadonlyMap<string, string> }> {
+  const text = await (await fetch(new URL('/metrics', gateway.url))).text();
+  const values = new Map<string, number>();
+  const types = new Map<string, string>();
+  let type: readonly [name: string, type: string] = ['', ''];
+  for (const line of text.split('\n')) {
+    const [, name, announced] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    if (name !== undefined && announced !== undefined) type = [name, announced];
+    const { name: sampleName, sample } = readReferenceLine(line);
+    const labels = Object.fromEntries(sample?.labels ?? []);
+    if (sample === null || labels['job'] !== job) continue;
+    values.set(formatSeries({ ...labels, __name__: sampleName }), sample.value + 0);
+    types.set(...type);
+  }
+  return { values, types };
+}
+
+/** Without the sign of a zero. */
 function readValue(text: string): number {
-  return Number(text.replace('Inf', 'Infinity'));
+  return Number(text.replace('Inf', 'Infinity')) + 0;
+}
+
+/** Removes a group of a Pushgateway, by the path that it was pushed to. */
+export async function deleteGroup(gateway: Receiver, path: string): Promise<void> {
+  const { ok, status } = await fetch(new URL(path, gateway.url), { method: 'DELETE' });
+  if (!ok) throw new Error(`Cannot delete ${path}: the Pushgateway answered ${status}`);
+}
+
+/** The raw samples of the only series that a selector matches, of the last hour. */
+export async function readSamples(
+  receiver: Receiver,
+  selector: string,
+): Promise<readonly { readonly atMs: number; readonly value: number }[]> {
+  const query = new URL('/api/v1/query', receiver.url);
+  query.searchParams.set('query', `${selector}[1h]`);
+  const answer = (await (await fetch(query)).json()) as {
+    readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] };
+  };
+  if (answer.data.result.length > 1) throw new Error(`Cannot read ${selector}: it is more than one series`);
+  const [series] = answer.data.result;
+  return (series?.values ?? []).map(([atSeconds, value]) => ({
+    atMs: Math.round(atSeconds * 1000),
+    value: readValue(value),
+  }));
 }

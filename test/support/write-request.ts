@@ -75,7 +75,7 @@ function* readMessage(message: Buffer): Generator<Field> {
   while (at < message.length) {
     const tag = Number(readVarint());
     const [number, wireType] = [tag >> 3, tag & 7];
-    let bytes = Buffer.alloc(0);
+    let bytes: Buffer = Buffer.alloc(0);
     let varint = 0n;
     if (wireType === 0) varint = readVarint();
     else {

@@ -2,16 +2,17 @@
 // Written from the text format's description (prometheus.io, "Exposition formats") and from src/wire's promises; shares no code.
 import type { Exposition, Reading } from '../../src/wire/exposition.ts';
 
-type Line = { readonly name: string; readonly sample: Sample | null };
+/** A line by its name; without a sample it is a comment, or none of the text format. */
+export type ReferenceLine = { readonly name: string; readonly sample: Sample | null };
 type Sample = { readonly labels: readonly (readonly [name: string, value: string])[]; readonly value: number };
 
 /** What openExposition() must read; `<prefix>` is always `locust` here. */
 export function readReference(body: Buffer, metricNames: readonly string[]): Omit<Exposition, 'unreadableLineCount'> {
-  const lines: Line[] = [];
+  const lines: ReferenceLine[] = [];
   for (let start = 0; start < body.length; ) {
     const lineFeed = body.indexOf('\n', start);
     const end = lineFeed === -1 ? body.length : lineFeed;
-    lines.push(readLine(body.toString('utf8', start, end)));
+    lines.push(readReferenceLine(body.toString('utf8', start, end)));
     start = end + 1;
   }
   const isTotal = (labels: string) => labels === 'method=,name=Aggregated' || labels === 'name=Aggregated,method=';
@@ -34,7 +35,7 @@ export function readReference(body: Buffer, metricNames: readonly string[]): Omi
   };
 }
 
-function readOnly(lines: readonly Line[]): Reading {
+function readOnly(lines: readonly ReferenceLine[]): Reading {
   const [line] = lines;
   if (line === undefined) return { kind: 'unknown', why: 'not in the exposition' };
   if (lines.length > 1) return { kind: 'unknown', why: 'there more than once' };
@@ -44,7 +45,11 @@ function readOnly(lines: readonly Line[]): Reading {
   return { kind: 'value', value: line.sample.value };
 }
 
-function firstNumber(lines: readonly Line[], name: string, isWanted: (labels: string) => boolean): number | null {
+function firstNumber(
+  lines: readonly ReferenceLine[],
+  name: string,
+  isWanted: (labels: string) => boolean,
+): number | null {
   for (const line of lines) {
     if (line.name !== name || line.sample === null) continue;
     const { labels, value } = line.sample;
@@ -54,7 +59,8 @@ function firstNumber(lines: readonly Line[], name: string, isWanted: (labels: st
   return null;
 }
 
-function readLine(line: string): Line {
+/** One line, without its line feed. */
+export function readReferenceLine(line: string): ReferenceLine {
   let at = 0;
   const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t';
   const skipBlanks = () => {
@@ -68,7 +74,7 @@ function readLine(line: string): Line {
   if (line.endsWith('\r')) line = line.slice(0, -1);
   skipBlanks();
   const name = readWhile((letter) => /[a-zA-Z0-9_:]/.test(letter));
-  const unreadable: Line = { name, sample: null };
+  const unreadable: ReferenceLine = { name, sample: null };
   const nameEnd = at;
   const labels: [string, string][] = [];
   skipBlanks();
