@@ -3,7 +3,7 @@
 import { type Family, openFamilyReader } from '../wire/samples.ts';
 
 /** Of a longer piece so much is read at a time. */
-const PIECE_BYTES = 64 * 1024;
+const PIECE_BYTES = 8 * 1024;
 
 /** The families of a body, in its order; a family may come in several parts. @throws as `pieces` does */
 export async function* readFamilies(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Family> {

@@ -3,7 +3,8 @@
 //
 // No startTimeUnixNano: an exposition does not say since when a counter counts, and the fields may be missing.
 
-import { type BucketPoint, openBucketPoints } from '../wire/bucket-points.ts';
+import { type BucketPoint, type BucketStep, openBucketPoints } from '../wire/bucket-points.ts';
+import { openByteWriter } from '../wire/byte-writer.ts';
 import { openLabelExporter } from '../wire/exported-labels.ts';
 import type { Family, Label } from '../wire/samples.ts';
 import { formatUserAgent, judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
@@ -11,7 +12,7 @@ import { formatUserAgent, judgeStatus, type PushKind, type PushParts, type PushR
 /** Of a request. */
 const POINT_MAX_COUNT = 2000;
 /** Of a request, unless one point is longer. */
-const REQUEST_MAX_LENGTH = 1024 * 1024;
+const REQUEST_MAX_BYTES = 1024 * 1024;
 
 /** Those that receivers make `job` and `instance` of; the others become attributes of each point, as only those become labels. */
 const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
@@ -28,6 +29,9 @@ const METRICS = {
   histogram: { start: '"histogram":{"aggregationTemporality":2,', end: '}' },
   summary: { start: '"summary":{', end: '}' },
 } as const;
+
+/** Of a request. */
+const END = ']}]}]}';
 
 type Metric = { readonly name: string; readonly help: string; readonly kind: keyof typeof METRICS };
 
@@ -56,87 +60,94 @@ async function* encodeRequests({ families, labels, url, nowMs, version }: PushPa
   const pointLabels = labels.filter(([name]) => RESOURCE_ATTRIBUTES[name] === undefined);
   const exportLabels = openLabelExporter(labels);
   const formatPoint = (own: readonly Label[], timestampMs: number | null, fields: string) =>
-    `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${timestampMs ?? nowMs}000000",${fields}}`;
-  const requests = openRequests(
+    `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${Math.max(0, timestampMs ?? nowMs)}000000",${fields}}`;
+  const start =
     `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
-      `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(version)}},"metrics":[`,
-    ']}]}]}',
-  );
-  const toRequest = (text: string): PushRequest => {
-    const body = Buffer.from(text);
-    return { method: 'POST', path, headers, body: () => body };
-  };
+    `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(version)}},"metrics":[`;
+  // One time that the receiver does not take costs the whole request ("out of bounds", Prometheus 3.10): points that bring their own
+  // go by themselves.
+  const requests = openRequests(start);
+  const timedRequests = openRequests(start);
+  const toRequest = (body: Buffer): PushRequest => ({ method: 'POST', path, headers, body: () => body });
 
   // A histogram or summary is whole when the next family begins.
   let bucketed: Family | null = null;
   const points = openBucketPoints();
-  function* takePoints(): Generator<PushRequest> {
+  const addPoint = (metric: Metric, own: readonly Label[], timestampMs: number | null, fields: string) =>
+    (timestampMs === null ? requests : timedRequests).add(metric, formatPoint(own, timestampMs, fields));
+  const addGauge = (name: string, own: readonly Label[], timestampMs: number | null, value: number) =>
+    addPoint({ name, help: '', kind: 'gauge' }, own, timestampMs, formatNumber(value));
+  function* takePoints(): Generator<Buffer> {
     if (bucketed === null) return;
     const { name, help, type } = bucketed;
-    const isHistogram = type === 'histogram';
-    const metric: Metric = { name, help, kind: isHistogram ? 'histogram' : 'summary' };
     for (const point of points.take()) {
-      const fields = isHistogram ? formatHistogram(point) : formatSummary(point);
-      for (const text of requests.add(metric, formatPoint(point.labels, point.timestampMs, fields)))
-        yield toRequest(text);
+      const { labels: own, steps, sum, count, timestampMs } = point;
+      if (type === 'histogram') {
+        yield* addPoint({ name, help, kind: 'histogram' }, own, timestampMs, formatHistogram(point));
+      } else if (sum !== null && count !== null) {
+        yield* addPoint({ name, help, kind: 'summary' }, own, timestampMs, formatSummary(steps, sum, count));
+      } else {
+        // A summary of OTLP has both: without them it would get a 0 that nobody counted.
+        for (const { bound, value } of steps) {
+          yield* addGauge(name, [...own, ['quantile', String(bound)]], timestampMs, value);
+        }
+        if (sum !== null) yield* addGauge(`${name}_sum`, own, timestampMs, sum);
+        if (count !== null) yield* addGauge(`${name}_count`, own, timestampMs, count);
+      }
     }
     bucketed = null;
   }
-
-  for await (const family of families()) {
+  function* addSamples(family: Family): Generator<Buffer> {
     const { name, help, type } = family;
     if (bucketed !== null && bucketed.name !== name) yield* takePoints();
     const isBucketed = type === 'histogram' || type === 'summary';
     if (isBucketed) bucketed = family;
     for (const sample of family.samples) {
-      if (isBucketed && points.add(family, sample)) continue;
-      const metric: Metric = isBucketed
-        ? { name: sample.name, help: '', kind: 'gauge' }
-        : { name, help, kind: type === 'counter' ? 'sum' : 'gauge' };
-      const point = formatPoint(sample.labels, sample.timestampMs, `"asDouble":${formatDouble(sample.value)}`);
-      for (const text of requests.add(metric, point)) yield toRequest(text);
+      const { labels: own, timestampMs, value } = sample;
+      if (isBucketed) {
+        if (!points.add(family, sample)) yield* addGauge(sample.name, own, timestampMs, value);
+      } else {
+        const kind = type === 'counter' ? 'sum' : 'gauge';
+        yield* addPoint({ name, help, kind }, own, timestampMs, formatNumber(value));
+      }
     }
   }
-  yield* takePoints();
-  for (const text of requests.end()) yield toRequest(text);
+
+  for await (const family of families()) for (const body of addSamples(family)) yield toRequest(body);
+  for (const body of takePoints()) yield toRequest(body);
+  for (const each of [requests, timedRequests]) for (const body of each.end()) yield toRequest(body);
 }
 
-/** Puts points together to metrics, and these to requests; both functions return the requests that have become full. */
-function openRequests(start: string, end: string) {
-  let pieces: string[] = [];
+/** Puts points together to metrics, and these to bodies of requests; both functions return those that are full. */
+function openRequests(start: string) {
+  const writer = openByteWriter('utf8');
   let pointCount = 0;
-  let length = 0;
   let open: Metric | null = null;
 
-  function write(piece: string): void {
-    pieces.push(piece);
-    length += piece.length;
-  }
   function endMetric(): void {
-    if (open !== null) write(`]${METRICS[open.kind].end}}`);
+    if (open !== null) writer.write(`]${METRICS[open.kind].end}}`);
     open = null;
   }
-  function* takeRequest(): Generator<string> {
+  function* takeBody(): Generator<Buffer> {
     if (pointCount === 0) return;
     endMetric();
-    yield `${start}${pieces.join('')}${end}`;
-    pieces = [];
+    writer.write(END);
+    yield writer.take();
     pointCount = 0;
-    length = 0;
   }
   return {
-    *add(metric: Metric, point: string): Generator<string> {
-      if (pointCount === POINT_MAX_COUNT || length + point.length > REQUEST_MAX_LENGTH) yield* takeRequest();
+    *add(metric: Metric, point: string): Generator<Buffer> {
+      if (pointCount === POINT_MAX_COUNT || writer.sizeBytes + point.length > REQUEST_MAX_BYTES) yield* takeBody();
       if (open !== null && open.name === metric.name && open.kind === metric.kind) {
-        write(`,${point}`);
+        writer.write(`,${point}`);
       } else {
         endMetric();
-        write(`${pointCount === 0 ? '' : ','}${formatHead(metric)}${point}`);
+        writer.write(`${pointCount === 0 ? start : ','}${formatHead(metric)}${point}`);
         open = metric;
       }
       pointCount++;
     },
-    end: takeRequest,
+    end: takeBody,
   };
 }
 
@@ -172,16 +183,20 @@ function formatHistogram({ steps, sum, count }: BucketPoint): string {
   ].join();
 }
 
-function formatSummary({ steps, sum, count }: BucketPoint): string {
+function formatSummary(steps: readonly BucketStep[], sum: number, count: number): string {
   const quantiles = steps.map(
     ({ bound, value }) => `{"quantile":${formatDouble(bound)},"value":${formatDouble(value)}}`,
   );
-  return `"count":${formatCount(count ?? 0)},"sum":${formatDouble(sum ?? 0)},"quantileValues":[${quantiles.join()}]`;
+  return `"count":${formatCount(count)},"sum":${formatDouble(sum)},"quantileValues":[${quantiles.join()}]`;
 }
 
 /** A whole number of 64 bits is text in JSON (protobuf.dev, "ProtoJSON Format"). */
 function formatCount(value: number): string {
   return `"${value > 0 ? Math.round(Math.min(value, Number.MAX_SAFE_INTEGER)) : 0}"`;
+}
+
+function formatNumber(value: number): string {
+  return `"asDouble":${formatDouble(value)}`;
 }
 
 function formatDouble(value: number): string {

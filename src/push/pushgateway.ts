@@ -4,11 +4,12 @@
 // replaces the whole group at once, so that no family of an earlier push stays, and nobody scrapes a part
 // (github.com/prometheus/pushgateway, "API"; 1.5.1). Its body is streamed, so its length costs no memory.
 
+import { openByteWriter } from '../wire/byte-writer.ts';
 import { openLabelExporter } from '../wire/exported-labels.ts';
 import type { Family, Label, Sample } from '../wire/samples.ts';
 import { formatUserAgent, judgeStatus, type PushKind } from './push-kind.ts';
 
-const PIECE_LENGTH = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 /** A group must have a job. */
 const DEFAULT_JOB = 'lastscrape';
 
@@ -45,22 +46,16 @@ function formatGroupLabel([name, value]: Label): string {
 
 async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonly Label[]): AsyncGenerator<Uint8Array> {
   const exportLabels = openLabelExporter(groupLabels);
-  // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
-  const announced = new Set<string>();
-  let text = '';
+  const writer = openByteWriter('utf8');
   for await (const family of families) {
-    if (!announced.has(family.name)) {
-      announced.add(family.name);
-      text += formatHead(family);
-    }
+    // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
+    if (family.isFirst) writer.write(formatHead(family));
     for (const sample of family.samples) {
-      text += formatSample(sample, exportLabels(sample.labels));
-      if (text.length < PIECE_LENGTH) continue;
-      yield Buffer.from(text);
-      text = '';
+      writer.write(formatSample(sample, exportLabels(sample.labels)));
+      if (writer.sizeBytes >= PIECE_BYTES) yield writer.take();
     }
   }
-  if (text !== '') yield Buffer.from(text);
+  if (writer.sizeBytes > 0) yield writer.take();
 }
 
 function formatHead({ name, type, help }: Family): string {

@@ -1,6 +1,7 @@
 // Prometheus remote write 1.0: every line of the exposition as a series with one sample, and what type its family is.
 // (prometheus.io, "Prometheus Remote-Write 1.0 specification"; prompb/remote.proto and types.proto of prometheus/prometheus 2.42.)
 
+import { type ByteWriter, openByteWriter } from '../wire/byte-writer.ts';
 import { openLabelExporter } from '../wire/exported-labels.ts';
 import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8 } from '../wire/protobuf.ts';
 import type { Family, FamilyType, Label, Sample } from '../wire/samples.ts';
@@ -34,8 +35,7 @@ const METADATA_TYPES: Readonly<Record<FamilyType, ByteText>> = {
   summary: '\x05',
 };
 
-/** One piece a series, with what type its family is before the first. */
-type Batch = { readonly pieces: ByteText[]; sizeBytes: number };
+type Batch = { readonly writer: ByteWriter; seriesCount: number };
 
 /** `remote-write+http://…`; the URL is the endpoint's own, `/api/v1/write` where it has no path. */
 export const remoteWrite: PushKind = {
@@ -50,37 +50,35 @@ export const remoteWrite: PushKind = {
       'User-Agent': formatUserAgent(version),
     };
     const end = (batch: Batch): PushRequest => {
-      const block = packSnappy(Buffer.from(batch.pieces.splice(0).join(''), 'latin1'));
-      batch.sizeBytes = 0;
+      const block = packSnappy(batch.writer.take());
+      batch.seriesCount = 0;
       return { method: 'POST', path, headers, body: () => block };
     };
     const exportLabels = openLabelExporter(labels);
-    const announced = new Set<string>();
-    const batch: Batch = { pieces: [], sizeBytes: 0 };
+    const batch: Batch = { writer: openByteWriter('latin1'), seriesCount: 0 };
     // One sample whose time the receiver does not take costs the whole request (2.42, storage/remote/write_handler.go): those that
     // bring their own go by themselves.
-    const timedBatch: Batch = { pieces: [], sizeBytes: 0 };
+    const timedBatch: Batch = { writer: openByteWriter('latin1'), seriesCount: 0 };
     for await (const family of families()) {
+      let metadata = family.isFirst ? encodeMetadata(family) : '';
       for (const sample of family.samples) {
-        let piece = encodeSeries(sample, [...labels, ...exportLabels(sample.labels)], nowMs);
-        if (!announced.has(family.name)) {
-          announced.add(family.name);
-          piece = encodeMetadata(family) + piece;
-        }
+        const piece = metadata + encodeSeries(sample, [...labels, ...exportLabels(sample.labels)], nowMs);
+        metadata = '';
         const own = sample.timestampMs === null ? batch : timedBatch;
         if (isFull(own, piece)) yield end(own);
-        own.pieces.push(piece);
-        own.sizeBytes += piece.length;
+        own.writer.write(piece);
+        own.seriesCount++;
       }
     }
-    for (const each of [batch, timedBatch]) if (each.sizeBytes > 0) yield end(each);
+    for (const each of [batch, timedBatch]) if (each.seriesCount > 0) yield end(each);
   },
   judge: judgeStatus,
 };
 
 /** Whether the next series belongs to the next request. */
-function isFull({ pieces, sizeBytes }: Batch, next: ByteText): boolean {
-  return pieces.length === SERIES_MAX_COUNT || (sizeBytes > 0 && sizeBytes + next.length > REQUEST_MAX_BYTES);
+function isFull({ writer, seriesCount }: Batch, next: ByteText): boolean {
+  const isTooLong = writer.sizeBytes + next.length > REQUEST_MAX_BYTES;
+  return seriesCount === SERIES_MAX_COUNT || (seriesCount > 0 && isTooLong);
 }
 
 /** Labels in the order of their names, as the receiver wants them; one without a value is none. */

@@ -23,8 +23,8 @@ export type Sample = {
 /**
  * Lines of one family that follow each other, at most FAMILY_PART_COUNT of them.
  *
- * A family may come in several parts, each with the same head: where it is long, where other lines stand in between, and
- * within the lines of one histogram as well.
+ * A family may come in several parts, each with the same name, type and help: where it is long, where other lines stand in between,
+ * and within the lines of one histogram as well.
  */
 export type Family = {
   readonly name: string;
@@ -32,6 +32,8 @@ export type Family = {
   readonly type: FamilyType;
   /** Without escapes; empty: it has none. */
   readonly help: string;
+  /** False where a part of the same family came before. */
+  readonly isFirst: boolean;
   /** At least one. */
   readonly samples: readonly Sample[];
 };
@@ -43,10 +45,12 @@ export type FamilyReader = {
   readonly end: () => readonly Family[];
 };
 
-/** The most samples of a part: some 300 KB as objects. */
-export const FAMILY_PART_COUNT = 1000;
+/** The most samples of a part: few enough that V8 still counts them as young when they are no longer needed. */
+export const FAMILY_PART_COUNT = 100;
+/** The most names that are remembered: an exposition of 30 MB may have 200,000, which would cost 40 MB. */
+const HEAD_MAX_COUNT = 10_000;
 
-type Head = { readonly name: string; type: FamilyType; help: string; isDeclared: boolean };
+type Head = { readonly name: string; type: FamilyType; help: string; isDeclared: boolean; isFirst: boolean };
 
 const TYPES: ReadonlySet<string> = new Set<FamilyType>(['counter', 'gauge', 'histogram', 'summary']);
 /** The names of a family's samples beside its own (Prometheus documentation, "Exposition formats"). */
@@ -87,7 +91,9 @@ export function openFamilyReader(): FamilyReader {
 
   function endPart(): void {
     if (head !== null && samples.length > 0) {
-      parts.push({ name: head.name, type: head.type, help: head.help, samples });
+      const { name, type, help, isFirst } = head;
+      parts.push({ name, type, help, isFirst, samples });
+      head.isFirst = false;
     }
     samples = [];
   }
@@ -96,7 +102,9 @@ export function openFamilyReader(): FamilyReader {
     const found = heads.get(text);
     if (found?.name === text) return found;
     const name = copyText(text);
-    const made: Head = { name, type: 'untyped', help: '', isDeclared: false };
+    const made: Head = { name, type: 'untyped', help: '', isDeclared: false, isFirst: true };
+    // What is forgotten is missed where a family comes back that had ended, which the format rules out.
+    if (heads.size >= HEAD_MAX_COUNT) heads.clear();
     heads.set(name, made);
     return made;
   }

@@ -349,17 +349,22 @@ describe('real receivers of pushes', { skip }, () => {
     await pushAll(pushgateway, gateway.url, body, listPushLabels('timed'));
   });
 
-  it('a time that a receiver of remote write does not take costs the others nothing', async () => {
-    const body = Buffer.from(
-      `ancient 1 1000\n${Array.from({ length: 3000 }, (_, index) => `recent{n="${index}"} 1\n`).join('')}`,
-    );
-    const results = await push(remoteWrite, old.url, body, listPushLabels('ancient'));
-    assert.deepEqual(
-      results.map(({ judgement }) => judgement),
-      ['accepted', 'accepted', 'refused'],
-    );
-    assert.match(results.at(-1)?.text ?? '', /out of bounds/);
-    assert.equal((await readPushed(old, 'ancient')).size, 3000);
+  it('a time that a receiver does not take costs the others nothing', async () => {
+    const others = Array.from({ length: 3000 }, (_, index) => `recent{n="${index}"} 1\n`).join('');
+    const body = Buffer.from(`ancient 1 1000\n${others}`);
+    for (const [kind, url, receiver] of [
+      [remoteWrite, old.url, old],
+      [otlp, new URL('/api/v1/otlp', young.url), young],
+    ] as const) {
+      const results = await push(kind, url, body, listPushLabels('ancient'));
+      assert.deepEqual(
+        results.map(({ judgement }) => judgement),
+        ['accepted', 'accepted', 'refused'],
+        kind.name,
+      );
+      assert.match(results.at(-1)?.text ?? '', /out of bounds/);
+      assert.equal((await readPushed(receiver, 'ancient')).size, 3000, kind.name);
+    }
   });
 
   it('a path that nobody listens on, and a receiver that is switched off, refuse', async () => {
