@@ -129,9 +129,10 @@ export function openFamilyReader(): FamilyReader {
   function readLine(match: RegExpExecArray): void {
     const [, name, labels, value, timestamp, onlyLabels, itsValue, itsTimestamp, keyword, announced, rest] = match;
     if (value !== undefined) {
-      addSample(name as string, labels === undefined ? NO_LABELS : readLabels(labels), readNumber(value), timestamp);
+      const read = labels === undefined ? NO_LABELS : readLabels(labels);
+      if (read !== null) addSample(name as string, read, readNumber(value), timestamp);
     } else if (itsValue !== undefined) {
-      const [first, ...others] = readLabels(onlyLabels as string);
+      const [first, ...others] = readLabels(onlyLabels as string) ?? [];
       if (first !== undefined) addSample(first[0], others, readNumber(itsValue), itsTimestamp);
     } else if (announced !== undefined) {
       const family = unquote(announced);
@@ -169,16 +170,21 @@ export function openFamilyReader(): FamilyReader {
 
 const NO_LABELS: readonly Label[] = [];
 
-/** What stands between the braces. A name without a value, which is that of the metric, comes as a label with an empty one. */
-function readLabels(text: string): readonly Label[] {
+/**
+ * What stands between the braces; null where that is not only labels. A name without a value, which is that of the metric, comes as a
+ * label with an empty one.
+ */
+function readLabels(text: string): readonly Label[] | null {
   const labels: Label[] = [];
+  let at = 0;
   LABEL.lastIndex = 0;
   for (let match = LABEL.exec(text); match !== null; match = LABEL.exec(text)) {
     const [, name, quoted, value = ''] = match;
     labels.push([name ?? unquote(quoted as string), value.includes('\\') ? removeEscapes(value) : value]);
-    if (LABEL.lastIndex === text.length) break;
+    at = LABEL.lastIndex;
+    if (at === text.length) return labels;
   }
-  return labels;
+  return text.slice(at).trim() === '' ? labels : null;
 }
 
 /** A value, or that of `le` or `quantile`, as Prometheus reads it: infinity in any case, and NaN for all that is no number. */
