@@ -3,7 +3,7 @@
 //
 // No startTimeUnixNano: an exposition does not say since when a counter counts, and the fields may be missing.
 
-import { type BucketPoint, type BucketStep, openBucketPoints } from '../wire/bucket-points.ts';
+import { type BucketStep, openBucketPoints } from '../wire/bucket-points.ts';
 import { openByteWriter } from '../wire/byte-writer.ts';
 import { openLabelExporter } from '../wire/exported-labels.ts';
 import type { Family, Label } from '../wire/samples.ts';
@@ -80,14 +80,14 @@ async function* encodeRequests({ families, labels, url, nowMs, version }: PushPa
   function* takePoints(): Generator<Buffer> {
     if (bucketed === null) return;
     const { name, help, type } = bucketed;
-    for (const point of points.take()) {
-      const { labels: own, steps, sum, count, timestampMs } = point;
-      if (type === 'histogram') {
-        yield* addPoint({ name, help, kind: 'histogram' }, own, timestampMs, formatHistogram(point));
-      } else if (sum !== null && count !== null) {
+    for (const { labels: own, steps, sum, count, timestampMs } of points.take()) {
+      const total = count ?? steps.at(-1)?.value;
+      if (type === 'histogram' && total !== undefined) {
+        yield* addPoint({ name, help, kind: 'histogram' }, own, timestampMs, formatHistogram(steps, sum, total));
+      } else if (type === 'summary' && sum !== null && count !== null) {
         yield* addPoint({ name, help, kind: 'summary' }, own, timestampMs, formatSummary(steps, sum, count));
       } else {
-        // A summary of OTLP has both: without them it would get a 0 that nobody counted.
+        // In OTLP a summary has both, and a histogram a count: without them they would get a 0 that nobody counted.
         for (const { bound, value } of steps) {
           yield* addGauge(name, [...own, ['quantile', String(bound)]], timestampMs, value);
         }
@@ -167,9 +167,8 @@ function formatAttributes(labels: readonly Label[]): string {
 }
 
 /** Buckets count what is below their bound in the text format, and what is between two bounds in OTLP. */
-function formatHistogram({ steps, sum, count }: BucketPoint): string {
+function formatHistogram(steps: readonly BucketStep[], sum: number | null, total: number): string {
   const bounds = steps.filter(({ bound }) => Number.isFinite(bound));
-  const total = count ?? steps.at(-1)?.value ?? 0;
   const counts = [
     ...bounds.map(({ value }) => value),
     steps.find(({ bound }) => bound === Number.POSITIVE_INFINITY)?.value ?? total,
