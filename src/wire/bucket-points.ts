@@ -21,13 +21,14 @@ export type BucketStep = { readonly bound: number; readonly value: number };
 export type BucketPoints = {
   /** Takes a line; false: it is no part of a point, such as a bucket without a bound. */
   readonly add: (family: Family, sample: Sample) => boolean;
-  /** The points in the order of their first lines; they are forgotten. */
-  readonly take: () => readonly BucketPoint[];
+  /** The points in the order of their first lines; each is forgotten. */
+  readonly take: () => Generator<BucketPoint>;
 };
 
+/** Numbers in arrays of their own take a fifth of what objects do. */
 type OpenPoint = {
-  labels: readonly Label[];
-  readonly steps: BucketStep[];
+  readonly bounds: number[];
+  readonly values: number[];
   sum: number | null;
   count: number | null;
   timestampMs: number | null;
@@ -35,14 +36,14 @@ type OpenPoint = {
 
 /** Opens a collection of the points of one family. */
 export function openBucketPoints(): BucketPoints {
-  let points = new Map<string, OpenPoint>();
+  /** By their labels. */
+  const points = new Map<string, OpenPoint>();
 
   function findPoint(labels: readonly Label[]): OpenPoint {
     const key = JSON.stringify(labels.toSorted(compareNames));
     const found = points.get(key);
     if (found !== undefined) return found;
-    // Labels of its own: those of the line keep the whole block of lines in memory.
-    const made: OpenPoint = { labels: JSON.parse(key), steps: [], sum: null, count: null, timestampMs: null };
+    const made: OpenPoint = { bounds: [], values: [], sum: null, count: null, timestampMs: null };
     points.set(key, made);
     return made;
   }
@@ -54,7 +55,8 @@ export function openBucketPoints(): BucketPoints {
         const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] ?? 'NaN');
         if (Number.isNaN(bound)) return false;
         const point = findPoint(labels.filter(([label]) => label !== boundName));
-        point.steps.push({ bound, value });
+        point.bounds.push(bound);
+        point.values.push(value);
         point.timestampMs = timestampMs;
         return true;
       }
@@ -65,11 +67,13 @@ export function openBucketPoints(): BucketPoints {
       point.timestampMs = timestampMs;
       return true;
     },
-    take() {
-      const taken = [...points.values()];
-      points = new Map();
-      for (const { steps } of taken) steps.sort((left, right) => left.bound - right.bound);
-      return taken;
+    *take() {
+      for (const [key, { bounds, values, sum, count, timestampMs }] of points) {
+        points.delete(key);
+        const steps = bounds.map((bound, index) => ({ bound, value: values[index] as number }));
+        steps.sort((left, right) => left.bound - right.bound);
+        yield { labels: JSON.parse(key), steps, sum, count, timestampMs };
+      }
     },
   };
 }

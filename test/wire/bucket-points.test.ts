@@ -11,8 +11,8 @@ function collect(body: string): { readonly points: readonly BucketPoint[]; reado
   for (const family of [...reader.write(Buffer.from(body)), ...reader.end()]) {
     for (const sample of family.samples) if (!open.add(family, sample)) others.push(sample.name);
   }
-  const points = open.take();
-  assert.deepEqual(open.take(), []);
+  const points = [...open.take()];
+  assert.deepEqual([...open.take()], []);
   return { points, others };
 }
 
