@@ -21,7 +21,10 @@ export type PushParts = {
   readonly labels: readonly Label[];
   /** As it was given, without its kind. */
   readonly url: URL;
-  /** The time of samples that have none of their own, in milliseconds since the epoch. */
+  /**
+   * The time of samples that have none of their own, in milliseconds since the epoch. That of the push, not of the reading: a request is
+   * refused as a whole where a scrape has stored something later of one of its series, be it only that it went stale ("out of order").
+   */
   readonly nowMs: number;
   /** Of lastscrape, in the User-Agent. */
   readonly version: string;

@@ -367,6 +367,24 @@ describe('real receivers of pushes', { skip }, () => {
     }
   });
 
+  it('a push is taken again and later, and refused where something later is stored', async () => {
+    const nowMs = Date.now();
+    const body = Buffer.from('repeated 1\nonce_more NaN\n# TYPE h histogram\nh_count 1\n');
+    for (const [kind, url] of [
+      [remoteWrite, old.url],
+      [remoteWrite, young.url],
+      [otlp, new URL('/api/v1/otlp', young.url)],
+    ] as const) {
+      const labels = listPushLabels('repeated', kind.name);
+      const pushAt = async (atMs: number) => (await push(kind, url, body, labels, atMs))[0];
+      for (const atMs of [nowMs, nowMs, nowMs + 1])
+        assert.equal((await pushAt(atMs))?.judgement, 'accepted', kind.name);
+      const late = await pushAt(nowMs - 60_000);
+      assert.equal(late?.judgement, 'refused', kind.name);
+      assert.match(late?.text ?? '', /out of order/);
+    }
+  });
+
   it('a path that nobody listens on, and a receiver that is switched off, refuse', async () => {
     const body = Buffer.from('a 1\n');
     for (const [kind, url] of [

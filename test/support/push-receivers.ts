@@ -133,10 +133,11 @@ export async function push(
   url: URL,
   body: Uint8Array,
   labels: readonly Label[],
+  nowMs = Date.now(),
 ): Promise<readonly PushResult[]> {
   const results: PushResult[] = [];
   const families = () => readFamilies(inPieces(body));
-  for await (const request of kind.encode({ families, labels, url, nowMs: Date.now(), version: '0.0.0-test' })) {
+  for await (const request of kind.encode({ families, labels, url, nowMs, version: '0.0.0-test' })) {
     const sent = request.body();
     const pieces: Uint8Array[] = [];
     if (sent instanceof Uint8Array) pieces.push(sent);
