@@ -73,7 +73,7 @@ function formatSample({ name, value }: Sample, labels: readonly Label[]): string
   return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatValue(value)}\n`;
 }
 
-/** Other names stand in quotes, which a Pushgateway reads from 1.11 on. */
+/** Other names stand in quotes, which a Pushgateway takes with --push.enable-utf8-names only (its pull request 689; 1.5.1 has no such flag). */
 const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 
 function formatName(name: string): string {

@@ -385,6 +385,52 @@ describe('real receivers of pushes', { skip }, () => {
     }
   });
 
+  it('names beyond the old rules reach every Prometheus, and a Pushgateway refuses the whole for them', async () => {
+    const body = Buffer.from('{"odd.name","label.name"="ä"} 1\nplain 1\n');
+    const odd = [formatSeries({ __name__: 'odd.name', 'label.name': 'ä' }), 1] as const;
+    const plainSeries = [formatSeries({ __name__: 'plain' }), 1] as const;
+    const labels = listPushLabels('odd');
+    for (const receiver of [old, young]) {
+      await pushAll(remoteWrite, receiver.url, body, labels);
+      assertSame(await readPushed(receiver, 'odd'), new Map([odd, plainSeries]));
+    }
+    await pushAll(otlp, new URL('/api/v1/otlp', plain.url), body, labels);
+    assertSame(await readPushed(plain, 'odd'), new Map([odd, plainSeries]));
+    const translated = formatSeries({ __name__: 'odd_name', label_name: 'ä' });
+    await pushAll(otlp, new URL('/api/v1/otlp', young.url), body, listPushLabels('odd', 'otlp'));
+    assertSame(await readPushed(young, 'odd', 'otlp'), new Map([[translated, 1], plainSeries]));
+    const [refused] = await push(pushgateway, gateway.url, body, labels);
+    assert.equal(refused?.judgement, 'refused');
+    assert.match(refused?.text ?? '', /invalid metric name/);
+  });
+
+  it('of a series that is there twice the first is kept, and a Pushgateway refuses the whole', async () => {
+    const body = Buffer.from('twice 1\ntwice 2\nother 3\n');
+    const expected = new Map([
+      [formatSeries({ __name__: 'twice' }), 1],
+      [formatSeries({ __name__: 'other' }), 3],
+    ]);
+    for (const [kind, url, receiver] of [
+      [remoteWrite, old.url, old],
+      [remoteWrite, young.url, young],
+      [otlp, new URL('/api/v1/otlp', plain.url), plain],
+    ] as const) {
+      await pushAll(kind, url, body, listPushLabels('repetition'));
+      assertSame(await readPushed(receiver, 'repetition'), expected);
+    }
+    const [refused] = await push(pushgateway, gateway.url, body, listPushLabels('repetition'));
+    assert.equal(refused?.judgement, 'refused');
+    assert.match(refused?.text ?? '', /collected before with the same name and label values/);
+  });
+
+  it('Prometheus shows no types of what was pushed, neither by remote write nor by OTLP', async () => {
+    const body = Buffer.from('# HELP typed Its help.\n# TYPE typed gauge\ntyped 1\n');
+    await pushAll(remoteWrite, young.url, body, listPushLabels('typed'));
+    await pushAll(otlp, new URL('/api/v1/otlp', young.url), body, listPushLabels('typed', 'otlp'));
+    const answer = await fetch(new URL('/api/v1/metadata', young.url));
+    assert.deepEqual(await answer.json(), { status: 'success', data: {} });
+  });
+
   it('a path that nobody listens on, and a receiver that is switched off, refuse', async () => {
     const body = Buffer.from('a 1\n');
     for (const [kind, url] of [
