@@ -14,6 +14,7 @@ if (exitCode !== null) process.exit(exitCode);
 main({
   env: process.env,
   argv: process.argv.slice(2),
+  stdin: () => process.stdin,
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),
   onSignal: (listener) => {

@@ -51,9 +51,9 @@ export function findMeantDuration(text: string): number | null {
   return sumMs > 0 && sumMs < 1 ? null : Math.round(sumMs);
 }
 
-/** The entries of a text that separates them by `;` or blanks; null where it does not, or where one of them is none. */
+/** The entries of a text that separates them by `;`, blanks, new lines, `and` or `or`; null where it does not, or where one of them is none. */
 export function splitOtherwise(text: string, isEntry: (piece: string) => boolean): readonly string[] | null {
-  for (const separator of [/;/, /\s+/, /[;\s]+/]) {
+  for (const separator of [/;/, /\n/, /\s+/, /[;\s]+/, /\s(?:and|or|&&|\|\|)\s/i]) {
     const pieces = text
       .split(separator)
       .map((piece) => piece.trim())

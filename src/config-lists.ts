@@ -23,9 +23,19 @@ export function readList<Value>(
   text: string,
   parse: (entry: string) => ParseResult<Value>,
 ): ReadResult<readonly Value[]> {
+  return readEntries(
+    text.split(',').map((each) => each.trim()),
+    parse,
+  );
+}
+
+/** Reads the entries of a list, without blanks around them; all their problems are found at once. */
+export function readEntries<Value>(
+  entries: readonly string[],
+  parse: (entry: string) => ParseResult<Value>,
+): ReadResult<readonly Value[]> {
   const values: Value[] = [];
   const problems: string[] = [];
-  const entries = text.split(',').map((each) => each.trim());
   for (const [index, entry] of entries.entries()) {
     if (entry === '') {
       problems.push(`entry ${index + 1} of ${entries.length} is empty; must be left out, with its comma`);

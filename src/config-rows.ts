@@ -3,6 +3,7 @@
 import type { Target } from './act/target.ts';
 import type { ExporterVariables } from './config-exporter.ts';
 import { type ReadResult, readList, readListOrNone, readValue } from './config-lists.ts';
+import { readThresholds } from './config-thresholds.ts';
 import {
   type Front,
   isLocustPage,
@@ -177,6 +178,14 @@ export const ROWS = [
     field: 'terminationGraceMs',
     isLimit: true,
     read: readValue(parseDuration),
+  },
+  {
+    name: 'LASTSCRAPE_FAIL_IF',
+    default: 'none',
+    meaning:
+      'a list of `METRIC[{label="value"}] OP NUMBER`, such as `locust_requests_fail_ratio > 0.01`: where one holds for the last numbers of main, or cannot be judged, the exit code is 1; OP is `>`, `>=`, `<`, `<=`, `==` or `!=`',
+    field: 'thresholds',
+    read: readThresholds,
   },
   {
     ...TERMINATION_LOG,

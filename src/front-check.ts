@@ -44,11 +44,13 @@ export async function readSource(
   version: string,
   signal: AbortSignal,
   locust?: Required<SourceParts>['locust'],
+  selectors: Required<SourceParts>['selectors'] = [],
 ): Promise<ExporterReading> {
   const { openSource } = await import('./serve/open-source.ts');
   const source = openSource({
     url,
     metricNames,
+    selectors,
     version,
     clock: CLOCK,
     log: () => {},

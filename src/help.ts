@@ -17,11 +17,13 @@ export function formatHelp({ conditions, targets }: Kinds): string {
   return [
     "lastscrape: holds a Job's pod until Prometheus has taken its last scrape, then stops the helper containers",
     '',
-    'Usage: lastscrape [--check | --version | --help]',
+    'Usage: lastscrape [--check | --version | --help | explain [--json]]',
     '  (no argument)  watch, hold, quit, exit',
     '  --check        read the environment, print the plan and what is seen of it now, exit',
     '  --version, -v  print version, commit and the version of Node, exit',
     '  --help, -h     print this, exit',
+    "  explain        read a pod's or a Job's JSON from stdin, print what keeps it and what to change, exit:",
+    '                 kubectl get pod NAME --output=json | lastscrape explain [--json]',
     '',
     'Variables, with their defaults; an empty value means "not set":',
     ...variables,
@@ -37,7 +39,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     '  LOCUST_EXPORTER_URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS, LOCUST_EXPORTER_WEB_TELEMETRY_PATH, LOCUST_METRIC_NAMESPACE.',
     'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
     '',
-    'Exit codes: 0 done, 64 usage, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',
+    'Exit codes: 0 done, 1 a threshold fails, 64 usage, 65 explain cannot read its input, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',
     '',
   ].join('\n');
 }

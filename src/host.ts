@@ -11,6 +11,8 @@ export type Host = {
   readonly env: Environment;
   /** Without the program's own name. */
   readonly argv: readonly string[];
+  /** Read by `explain` alone: nothing opens it before it is asked for. */
+  readonly stdin: () => AsyncIterable<string | Uint8Array> & { readonly isTTY?: boolean };
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   /** Calls back at each signal. */

@@ -8,10 +8,11 @@ import { findMessageProblem } from './act/termination-message.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
 import { type Front, isLocustPage } from './config-values.ts';
 import type { ConditionObservation, ExporterObservation } from './decide/model.ts';
+import { judgeNumbers, NO_NUMBERS } from './decide/verdict.ts';
 import { findListenProblem, type ListenProblem, readSource } from './front-check.ts';
 import { formatLogEntry } from './help.ts';
 import type { Condition, ExporterReading } from './observe/condition.ts';
-import { type Exporter, NOT_READ, openExporter } from './observe/exporter.ts';
+import { NOT_READ, openExporter } from './observe/exporter.ts';
 import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
 import { describeNamespace, isRunningBeside } from './procfs.ts';
@@ -24,7 +25,7 @@ export type Surroundings = {
   readonly env: Environment;
   /** It runs in a pod of Kubernetes. */
   readonly isPod: boolean;
-  readonly openExporter: (url: URL, metricNames: readonly string[], version: string) => Exporter;
+  readonly openExporter: typeof openExporter;
   readonly describeNamespace: () => Promise<string>;
   /** A lastscrape that may hold the pod runs in this very container, or can be seen beside it. */
   readonly isRunningBeside: () => Promise<boolean>;
@@ -101,6 +102,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     const texts = isWrong(name) ? [CANNOT] : await describeTarget(target, isPod);
     lines.push(...texts.map((text) => ({ name, text })));
   }
+  lines.push(...describeThresholds(config, exporter, isPod));
   const files = await describeFiles(config, surroundings, signal);
   const odd = listOddSettings({
     config,
@@ -144,18 +146,37 @@ function describeUnknown(why: string): string {
 }
 
 async function readExporter(
-  { conditions, metricsUrl, front, locust }: Config,
+  { conditions, metricsUrl, front, locust, thresholds }: Config,
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<ExporterReading> {
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
-  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal, locust);
-  const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION);
+  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal, locust, thresholds);
+  const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION, thresholds);
   try {
     return await exporter.read(signal);
   } finally {
     await exporter.close();
   }
+}
+
+/** What each entry of FAIL_IF would come to now; null: the exporter was not read. */
+function describeThresholds({ thresholds }: Config, exporter: ExporterReading | null, isPod: boolean): readonly Line[] {
+  const observation = exporter?.observation;
+  const readings = observation?.kind === 'answered' ? (observation.thresholds ?? []) : null;
+  return thresholds.map((threshold, index): Line => {
+    const { text: name } = threshold;
+    if (readings === null) {
+      const outside = { why: 'no exporter here serves it', need: 'the exporter must serve it until main ends' };
+      return { name, text: isPod ? 'not read' : describeOutside(outside) };
+    }
+    const reading = readings[index] ?? { kind: 'none' };
+    const verdict = judgeNumbers([threshold], { ...NO_NUMBERS, readings: [reading] });
+    const seen = reading.kind === 'value' ? reading.value : verdict?.kind === 'failed' ? verdict.failed[0]?.seen : '';
+    const isLater = reading.kind === 'none' || reading.kind === 'unmatched';
+    const later = isLater ? ', unless there is one by the end' : '';
+    return { name, text: `${seen} now: ${verdict?.kind === 'failed' ? `fails${later}` : 'passes'}` };
+  });
 }
 
 /** null: it was not read, so that it counts no scrape. */

@@ -46,7 +46,7 @@ export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), 
 export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
 
 /** What the command line may be, by what people write. */
-const OPTIONS: ReadonlyMap<string, '--check' | '--version' | '--help'> = new Map([
+const OPTIONS: ReadonlyMap<string, '--check' | '--version' | '--help' | 'explain'> = new Map([
   ['--check', '--check'],
   ['check', '--check'],
   ['--version', '--version'],
@@ -56,6 +56,8 @@ const OPTIONS: ReadonlyMap<string, '--check' | '--version' | '--help'> = new Map
   ['--help', '--help'],
   ['-h', '--help'],
   ['help', '--help'],
+  ['explain', 'explain'],
+  ['--explain', 'explain'],
 ]);
 
 /** Runs lastscrape; never rejects. `kinds`: the tables above, others for tests. */
@@ -63,10 +65,13 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [text = null] = argv;
   const option = text === null ? null : OPTIONS.get(text);
+  if (option === 'explain' && argv.slice(1).every((each) => each === '--json')) return explain(host, argv.length > 1);
   if (argv.length > 1 || option === undefined) {
-    host.stderr(
-      `Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be empty, --check, --version or --help\n`,
-    );
+    const must =
+      option === 'explain'
+        ? '"explain" or "explain --json", and reads stdin: "lastscrape explain < FILE"'
+        : 'empty, --check, --version, --help or explain';
+    host.stderr(`Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be ${must}\n`);
     return exitWith(EXIT.usage);
   }
   if (option === '--version') {
@@ -81,13 +86,20 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   return option === '--check' ? checkOnly(host, kinds) : watchMain(host, kinds);
 }
 
+/** `explain`: tells what keeps the pods on stdin. */
+async function explain(host: Host, isJson: boolean): Promise<Exit> {
+  const onBug = listenForBugs(host);
+  try {
+    const { runExplain } = await import('./explain/run-explain.ts');
+    return exitWith(await runExplain(host, isJson));
+  } catch (error) {
+    return { code: onBug(error), isUrgent: true };
+  }
+}
+
 /** `--check`: tells what a run would do, or what is wrong; a signal ends it. */
 async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
-  const onBug = (error: unknown) => {
-    host.stderr(`Bug in lastscrape: please report it ${REPORT_BUGS_TO}: ${describeError(error)}\n`);
-    return EXIT.bug;
-  };
-  host.onUncaught(onBug);
+  const onBug = listenForBugs(host);
   const { first } = listenForSignals(host);
   const pod = openPodSource(host.env, VERSION);
   try {
@@ -97,6 +109,16 @@ async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   } catch (error) {
     return { code: onBug(error), isUrgent: true };
   }
+}
+
+/** A bug is told on stderr. @returns what tells it, with its exit code */
+function listenForBugs(host: Host): (error: unknown) => number {
+  const onBug = (error: unknown) => {
+    host.stderr(`Bug in lastscrape: please report it ${REPORT_BUGS_TO}: ${describeError(error)}\n`);
+    return EXIT.bug;
+  };
+  host.onUncaught(onBug);
+  return onBug;
 }
 
 /** The exit code. */

@@ -131,6 +131,16 @@ export const ODD_SETTINGS = {
     conditions.some(({ isSignal }) => isSignal) && hasHold(limits) && limits.ttlMs > limits.terminationGraceMs
       ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(limits.terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): set the grace to ${formatDuration(limits.ttlMs)} and the pod's terminationGracePeriodSeconds to ${Math.ceil(limits.ttlMs / 1_000) + 5}, or the TTL to ${formatDuration(limits.terminationGraceMs)}`
       : null,
+  verdictOfSidecar: ({ config: { thresholds, conditions, placeBy } }) =>
+    thresholds.length > 0 && (placeBy !== null || conditions.some(({ isSignal }) => isSignal))
+      ? `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: what LASTSCRAPE_FAIL_IF comes to is then in the report only, and fails no Job; read "verdict" there, or run lastscrape as a regular container`
+      : null,
+  percentileOfExporter: ({ config: { thresholds, metricsUrl } }) => {
+    const entry = thresholds.find(({ name }) => /_current_response_time_percentile_(50|95)$/.test(name));
+    return entry === undefined || isLocustPage(metricsUrl)
+      ? null
+      : `LASTSCRAPE_FAIL_IF has ${entry.name}, which Locust's exporter shows as 0 with any Locust 2.x: it would never fail; take locust_requests_avg_response_time{name="Aggregated"}, or put lastscrape in the exporter's place`;
+  },
   terminationLogNone: ({ config: { terminationLog } }) =>
     terminationLog.path === 'none'
       ? 'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists'

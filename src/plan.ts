@@ -17,7 +17,7 @@ export type Findings = {
 
 /** The whole of `--check`: what a run with this configuration would do, and what was found. */
 export function formatPlan(config: Config, { isPod, lines, warnings, problems }: Findings): string {
-  const { limits, targets, conditions, metricsUrl } = config;
+  const { limits, targets, conditions, metricsUrl, thresholds } = config;
   const isSignalled = conditions.some(({ isSignal }) => isSignal);
   return [
     problems.length === 0
@@ -36,6 +36,12 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     ...(isSignalled ? [] : describeTimeouts(limits)),
     ...describeFront(config),
     `2. Hold     ${describeHold(config)}`,
+    ...(thresholds.length === 0
+      ? []
+      : [
+          '            Then judge the last numbers of main: the exit code is 1 where one of these holds, or cannot be judged:',
+          ...thresholds.map(({ text }) => `              ${text}`),
+        ]),
     ...(config.tombstonePath === null
       ? []
       : [
@@ -45,7 +51,7 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
       ? '3. Quit     nothing (LASTSCRAPE_QUIT is none).'
       : `3. Quit     ${config.isDryRun ? 'nothing, but say so (LASTSCRAPE_DRY_RUN); else ' : ''}in this order, each within ${formatDuration(config.quitTimeoutMs)}:`,
     ...targets.map(({ name, request }) => `              ${name === request ? name : `${name}: ${request}`}`),
-    `4. Report   in the log and in ${config.terminationLog.path}${config.terminationLog.isChosen ? '' : ', where that exists'}; then exit${config.isExitZero ? ' 0, always' : ''}.`,
+    `4. Report   in the log and in ${config.terminationLog.path}${config.terminationLog.isChosen ? '' : ', where that exists'}; then exit${describeExitCode(config)}.`,
     '',
     isSignalled
       ? `Hold and quitting end ${formatDuration(limits.terminationGraceMs)} after SIGTERM (LASTSCRAPE_TERMINATION_GRACE); quitting gets at least 1s.`
@@ -59,6 +65,11 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     ...warnings.map((warning) => `  warning: ${warning}`),
     '',
   ].join('\n');
+}
+
+function describeExitCode({ isExitZero, thresholds }: Config): string {
+  if (!isExitZero) return '';
+  return thresholds.length === 0 ? ' 0, always' : ' 0, or 1 by the verdict';
 }
 
 function describeEnd({ conditions, limits }: Config): string {

@@ -4,11 +4,13 @@ import type { Config } from './config.ts';
 import type { Policy } from './decide/model.ts';
 
 /** What `step` decides by. */
-export function buildPolicy({ limits, conditions, front, targets, quitTimeoutMs, isDryRun }: Config): Policy {
+export function buildPolicy(config: Config): Policy {
+  const { limits, conditions, front, thresholds, targets, quitTimeoutMs, isDryRun } = config;
   return {
     limits,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
     hasFront: front !== null,
+    ...(thresholds.length === 0 ? {} : { thresholds }),
     targets: targets.map(({ name, request, needsMs = 0, force }) => ({
       name,
       request,

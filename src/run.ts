@@ -71,6 +71,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
         nowMs: host.nowMs(),
         toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
         isFinished,
+        isGivenUp: signals.secondName !== null,
         version: VERSION,
       }),
     );
@@ -113,7 +114,8 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
     const code = findExitCode(signals.secondName, built.exitCode);
     const final = { ...built, exitCode: code };
     write(final);
-    const exitCode = config.isExitZero ? EXIT.done : code;
+    // What was asked for is no trouble of our own.
+    const exitCode = config.isExitZero && code !== EXIT.thresholdFailed ? EXIT.done : code;
     await tombstone?.close(exitCode);
     log.report(final);
     const isClosed = (await close(exporter, signals.second)) && (await close(front, signals.second));
@@ -206,7 +208,7 @@ function openConfiguredExporter(config: Config, front: Front | null): Exporter |
   const { isExporterRead, metricsUrl } = config;
   // A file is for a front, which may be one that cannot listen.
   const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
-  return isRead ? openExporter(metricsUrl, listMetricNames(config), VERSION) : null;
+  return isRead ? openExporter(metricsUrl, listMetricNames(config), VERSION, config.thresholds) : null;
 }
 
 /** The front that is configured, loaded only where there is one; null: none is. */
@@ -222,6 +224,7 @@ async function openConfiguredFront(
     url: config.metricsUrl,
     locust: config.locust,
     metricNames: listMetricNames(config),
+    selectors: config.thresholds,
     pollMs: config.limits.pollMs,
     clock: openClock(host),
     toUnixSeconds: (atMs) => Math.round(host.wallMs() - host.nowMs() + atMs) / 1000,

@@ -80,8 +80,20 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     why: 'how an entry is read comes in as a parameter',
   },
   'config-rows': {
-    parts: ['config-lists', 'config-values', 'type config-exporter', 'type observe', 'type act', 'type parse-result'],
+    parts: [
+      'config-lists',
+      'config-thresholds',
+      'config-values',
+      'type config-exporter',
+      'type observe',
+      'type act',
+      'type parse-result',
+    ],
     why: 'a row says how its own text is read; what several have in common is found in config',
+  },
+  'config-thresholds': {
+    parts: ['config-entries', 'config-lists', 'decide', 'type parse-result'],
+    why: 'an entry becomes a threshold, whatever it is judged on',
   },
   'config-exporter': {
     parts: ['config-entries', 'config-values'],
@@ -125,8 +137,8 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'redact',
       'version',
       'config-values',
+      'decide',
       'type config',
-      'type decide',
       'type plan',
     ],
     why: 'it looks at what a run would go by, and changes nothing',
@@ -170,6 +182,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     parts: ['wire', 'net', 'observe', 'decide', 'files', 'thread-call', 'clock'],
     why: 'bytes are moved here; what a scrape gets is decided in decide/',
   },
+  explain: {
+    parts: ['wire', 'act', 'decide', 'config-values', 'version', 'type host'],
+    why: 'it goes by an object that somebody else read from a cluster, and asks nobody',
+  },
   loop: { parts: ['clock', 'decide', 'type observe', 'type act'], why: 'it drives interfaces, and main says which' },
 };
 
@@ -210,6 +226,7 @@ test('decide, wire and config are pure', () => {
       'config-conflicts',
       'config-exporter',
       'config-lists',
+      'config-thresholds',
       'config-values',
       'config-entries',
       'config-advice',
@@ -228,6 +245,28 @@ test('decide, wire and config are pure', () => {
     const outside = listImports(file).filter(({ to }) => to.startsWith('node:') || to === 'undici');
     assert.deepEqual(outside, [], `${file} must not do I/O`);
   }
+});
+
+test('explain is pure but for one file, and only it is given a Host', () => {
+  const explainFiles = files.filter((file) => findPart(file) === 'explain' && file !== 'src/explain/run-explain.ts');
+  assert.ok(explainFiles.length > 10);
+  for (const file of explainFiles) {
+    // Of a Date only what reads no clock.
+    const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8')).replaceAll(
+      /\bDate\.parse\(|\bnew Date\((?!\))/g,
+      '',
+    );
+    assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);
+    const outside = listImports(file).filter(({ to }) => to.startsWith('node:') || to === 'src/host.ts');
+    assert.deepEqual(outside, [], `${file} must not do I/O`);
+  }
+});
+
+test('explain is loaded only where it is asked for', () => {
+  const before = imports.filter(
+    ({ from, to, isDynamic }) => findPart(from) !== 'explain' && findPart(to) === 'explain' && !isDynamic,
+  );
+  assert.deepEqual(before, [], 'a run without it costs what it did');
 });
 
 test('only bin names the process', () => {

@@ -19,6 +19,7 @@ function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
   const host: Host = {
     env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
     argv: [],
+    stdin: () => assert.fail('nobody reads stdin'),
     stdout: (text) => {
       out.stdout += text;
     },
@@ -72,7 +73,7 @@ test('main() takes an option by the names that people write', async () => {
     assert.equal((await main(host)).code, 64);
     assert.equal(
       out.stderr,
-      `Cannot read the command line: it is "${argv.join(' ')}"; must be empty, --check, --version or --help\n`,
+      `Cannot read the command line: it is "${argv.join(' ')}"; must be empty, --check, --version, --help or explain\n`,
     );
   }
 });

@@ -7,6 +7,7 @@ import { isQuiet } from './scrape-count.ts';
 import { findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT, type Scraper } from './scrapers.ts';
 import type { Decision, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
 import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
+import { findAlwaysZero, judgeNumbers } from './verdict.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
 export function hold(turn: Turn, series: Series, because: Reason): Decision {
@@ -43,6 +44,8 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
     });
   if (!hasHold(limits)) return end('released');
   if (policy.hasFront) return holdWithFront(turn, phase, end);
+  // Another one is in the exporter's place: one holds, and a second would keep the pod for its whole TTL.
+  if (observation.exporter.kind === 'answered' && observation.exporter.isFront === true) return end('released');
 
   const isReached = phase.count.seenCount >= findLeastWanted(limits);
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
@@ -128,6 +131,7 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
     scrapesSeen: scrapesSeenCount,
     seen: turn.evidence.text,
   });
+  logVerdict(turn);
   return beginQuitting(
     {
       facts,
@@ -146,6 +150,28 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
     turn.log,
     policy,
   );
+}
+
+/** So many entries are told of in the log, which has a bound; the report counts all. */
+const FAILED_LOGGED_COUNT = 10;
+/** So much of an entry stands in a line of the log. */
+const ENTRY_LOGGED_LENGTH = 300;
+
+function logVerdict(turn: Turn): void {
+  const { thresholds = [] } = turn.policy;
+  const { numbers } = turn.facts;
+  const verdict = judgeNumbers(thresholds, numbers);
+  if (verdict === null) return;
+  for (const { text } of findAlwaysZero(thresholds, numbers).slice(0, FAILED_LOGGED_COUNT)) {
+    log(turn, 'thresholdAlwaysZero', { entry: text.slice(0, ENTRY_LOGGED_LENGTH) });
+  }
+  if (verdict.kind === 'passed') {
+    log(turn, 'thresholdsPassed', { count: thresholds.length });
+    return;
+  }
+  for (const { entry, seen } of verdict.failed.slice(0, FAILED_LOGGED_COUNT)) {
+    log(turn, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), seen });
+  }
 }
 
 /** Scrapes since main ended; null where nothing counts them. */

@@ -48,6 +48,16 @@ export const MESSAGES = {
     level: 'warn',
     text: 'Locust answers, and not with its numbers: a login cannot be passed, and locust_up is all that is shown',
   },
+  locustError: {
+    level: 'warn',
+    text: "an error is at the place of Locust's page, so that locust_up is 0: where Locust has a --web-base-path, the URL needs it",
+  },
+  thresholdAlwaysZero: {
+    level: 'warn',
+    text: 'a metric of LASTSCRAPE_FAIL_IF was 0 whenever it was read: does anything set it?',
+  },
+  thresholdsPassed: { level: 'info', text: 'no threshold fails this run' },
+  thresholdFailed: { level: 'error', text: 'a threshold fails this run' },
   targetAsked: { level: 'debug', text: 'target asked' },
   targetSignalled: { level: 'info', text: 'target signalled' },
   targetForced: { level: 'warn', text: 'target did not go: its process is signalled' },

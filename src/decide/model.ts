@@ -42,6 +42,30 @@ export type TargetPolicy = {
   readonly canForce: boolean;
 };
 
+/** How a sample is compared with the number of an entry, which fails where that holds. */
+export const COMPARISONS = ['>=', '<=', '==', '!=', '>', '<'] as const;
+export type Comparison = (typeof COMPARISONS)[number];
+
+/** What the rules must know of an entry of LASTSCRAPE_FAIL_IF. */
+export type ThresholdPolicy = {
+  /** The entry as the user wrote it. */
+  readonly text: string;
+  /** The metric's name. */
+  readonly name: string;
+  readonly comparison: Comparison;
+  readonly limit: number;
+};
+
+/** What one exposition shows of an entry's metric. */
+export type ThresholdReading =
+  /** It has no sample of that name, or one that cannot be read: it says nothing. */
+  | { readonly kind: 'none' }
+  /** It has samples of that name, and the labels of none are those of the entry. */
+  | { readonly kind: 'unmatched' }
+  | { readonly kind: 'several' }
+  /** Exactly one: its number, which may be NaN or infinite. */
+  | { readonly kind: 'value'; readonly value: number };
+
 /** Everything that `step` decides by, from the configuration. Read-only for the whole run. */
 export type Policy = {
   readonly limits: Limits;
@@ -49,6 +73,8 @@ export type Policy = {
   readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
   /** There is a front: it serves the exporter's numbers, and counts who takes them. */
   readonly hasFront?: boolean;
+  /** What the last numbers are judged by; absent or empty: nothing is judged. */
+  readonly thresholds?: readonly ThresholdPolicy[];
   /** In the order in which they are asked. */
   readonly targets: readonly TargetPolicy[];
   /** For each target: from the first request until it must be gone. */
@@ -103,7 +129,15 @@ export type Totals = {
 export type ExporterObservation =
   /** No request was made: there was nothing to read it for, or no time. */
   | { readonly kind: 'none' }
-  | { readonly kind: 'answered'; readonly scrapes: ScrapeCounters | null; readonly totals: Totals }
+  | {
+      readonly kind: 'answered';
+      readonly scrapes: ScrapeCounters | null;
+      readonly totals: Totals;
+      /** In the order of the policy's; absent where nothing is judged. */
+      readonly thresholds?: readonly ThresholdReading[];
+      /** Another lastscrape answered, with its front: it counts and holds by itself. Default: false. */
+      readonly isFront?: boolean;
+    }
   | { readonly kind: 'refused' }
   /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
@@ -115,6 +149,8 @@ export type FrontObservation = {
   readonly answeredAtMs: number | null;
   /** Answers to scrapes that have begun, and not ended. */
   readonly inFlightCount: number;
+  /** What the newest answers show, since main was first alive; in the order of the policy's; absent where nothing is judged. */
+  readonly thresholds?: readonly ThresholdReading[];
 };
 
 /** What one turn saw of everything. */

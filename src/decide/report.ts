@@ -3,20 +3,46 @@
 
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
-import { assertNever, type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
+import {
+  assertNever,
+  type ExitCodes,
+  findLeastWanted,
+  type HoldOutcome,
+  hasHold,
+  type Outcome,
+  type Policy,
+} from './model.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
 import type { State, TargetReport } from './state.ts';
+import { type FailedThreshold, judgeNumbers, type Verdict } from './verdict.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
 export const REPORT_MAX_BYTES = 1_024;
 
 /** Exit codes, from sysexits(3) where one fits. */
-export const EXIT = { done: 0, usage: 64, targetRuns: 69, bug: 70, misconfigured: 78, interrupted: 130 } as const;
+export const EXIT = {
+  done: 0,
+  thresholdFailed: 1,
+  usage: 64,
+  unreadable: 65,
+  targetRuns: 69,
+  bug: 70,
+  misconfigured: 78,
+  interrupted: 130,
+} as const;
 
 /** The report as it is logged and written; the order of the keys is the order of reading. */
 export type Report = {
   readonly summary: string;
   readonly outcome: Outcome;
+  /** From the hold on, by the numbers so far; absent where nothing is judged, and after a second signal. */
+  readonly verdict?: Verdict['kind'];
+  /** The first entry that fails, in the order of LASTSCRAPE_FAIL_IF. */
+  readonly failed?: FailedThreshold;
+  /** The others. */
+  readonly alsoFailed?: readonly FailedThreshold[];
+  /** Those that did not fit. */
+  readonly failedOmitted?: number;
   readonly hint?: string;
   readonly problems?: readonly string[];
   /** Problems that did not fit. */
@@ -68,6 +94,8 @@ export type ReportInput = {
   readonly toTime: (atMs: number) => string;
   /** The run is over; false for the report that is rewritten on the way. */
   readonly isFinished: boolean;
+  /** A second signal ended it: nothing is judged. Default: false. */
+  readonly isGivenUp?: boolean;
   readonly version: string;
 };
 
@@ -85,9 +113,12 @@ export function buildReport(input: ReportInput): Report {
     : phase.kind === 'quitting'
       ? phase.outcome
       : 'terminated';
-  const hasFailed = targets.some((target) => target.result === 'failed');
+  const verdict = findVerdict(input);
+  const isTargetLeft = targets.some((target) => target.result === 'failed');
+  const code = verdict?.kind === 'failed' ? EXIT.thresholdFailed : isTargetLeft ? EXIT.targetRuns : EXIT.done;
   const numbers = {
     outcome,
+    ...describeVerdict(verdict),
     scrapesWanted,
     scrapesSeen,
     scrapesWhileRunning: policy.hasFront
@@ -101,15 +132,46 @@ export function buildReport(input: ReportInput): Report {
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
     targets,
     final: buildFinal(state),
-    exitCode: input.isFinished ? (hasFailed ? EXIT.targetRuns : EXIT.done) : null,
+    exitCode: input.isFinished ? code : null,
     version: input.version,
   };
+  const hold = summarizeHold({ ...numbers, scrapersCame, mainEndedAtMs }, input);
+  const judged = summarizeVerdict(verdict, policy);
   const summary = [
-    summarizeHold({ ...numbers, scrapersCame, mainEndedAtMs }, input),
+    ...(judged === null ? [hold] : [judged, `${hold.slice(0, 1).toLowerCase()}${hold.slice(1)}`]),
     ...summarizeTargets(targets, input),
   ].join('; ');
   const hint = findHint(input, outcome);
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
+}
+
+/** The verdict, from main's end on; null where there is none. */
+function findVerdict({ state: { facts, phase }, policy, isGivenUp = false }: ReportInput): Verdict | null {
+  if (isGivenUp || (phase.kind !== 'holding' && phase.kind !== 'quitting')) return null;
+  return judgeNumbers(policy.thresholds ?? [], facts.numbers);
+}
+
+/** Of a longer entry and its label the rest tells nobody more. */
+const ENTRY_MAX_LENGTH = 200;
+
+function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'failed' | 'alsoFailed'> {
+  if (verdict?.kind !== 'failed') return verdict === null ? {} : { verdict: verdict.kind };
+  const [failed, ...alsoFailed] = verdict.failed.map((each) => cutFailed(each, ENTRY_MAX_LENGTH));
+  return {
+    verdict: verdict.kind,
+    ...(failed === undefined ? {} : { failed }),
+    ...(alsoFailed.length === 0 ? {} : { alsoFailed }),
+  };
+}
+
+/** The verdict comes first: whoever sets a threshold asks for nothing else. */
+function summarizeVerdict(verdict: Verdict | null, { thresholds = [] }: Policy): string | null {
+  if (verdict === null) return null;
+  if (verdict.kind === 'passed')
+    return `Passed ${thresholds.length === 1 ? 'the threshold' : `${thresholds.length} thresholds`}`;
+  const [first] = verdict.failed as readonly [FailedThreshold, ...FailedThreshold[]];
+  const more = verdict.failed.length === 1 ? '' : `, and ${verdict.failed.length - 1} more`;
+  return `Failed by ${cut(first.entry, 100)} (${first.seen})${more}`;
 }
 
 /** How many scrapes were seen since main ended (null: not counted), how many are waited for, and how many of those came. */
@@ -156,7 +218,7 @@ export function buildBugReport(error: string, version: string): Report {
 
 /**
  * The report cut to at most `maxBytes` bytes of JSON: hints go first, then exit codes, then scrapers, the one that
- * was silent for longest first, then whole targets or problems, counted.
+ * was silent for longest first, then entries that fail beside the first, then whole targets or problems, counted.
  */
 export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   let fitted = report;
@@ -176,18 +238,31 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
     const { scrapers, scrapersOmitted = 0 } = fitted;
     fitted = { ...fitted, scrapers: scrapers.slice(1), scrapersOmitted: scrapersOmitted + 1 };
   }
+  while (!fits() && fitted.alsoFailed !== undefined && fitted.alsoFailed.length > 0) {
+    const { alsoFailed, failedOmitted = 0 } = fitted;
+    fitted = { ...fitted, alsoFailed: alsoFailed.slice(0, -1), failedOmitted: failedOmitted + 1 };
+  }
   while (!fits() && fitted.targets !== undefined && fitted.targets.length > 0) {
     fitted = { ...fitted, targets: fitted.targets.slice(0, -1), targetsOmitted: (fitted.targetsOmitted ?? 0) + 1 };
   }
   while (!fits() && fitted.problems !== undefined && fitted.problems.length > 1) {
     fitted = { ...fitted, problems: fitted.problems.slice(0, -1), problemsOmitted: (fitted.problemsOmitted ?? 0) + 1 };
   }
-  // One problem may quote a long value, and a summary a long error.
+  // One problem may quote a long value, a summary a long error, and an entry a long label.
   for (let length = maxBytes; !fits() && length > 16; length = Math.floor(length / 2)) {
-    const problems = fitted.problems?.map((problem) => cut(problem, length));
-    fitted = { ...fitted, summary: cut(fitted.summary, length), ...(problems === undefined ? {} : { problems }) };
+    const { problems, failed } = fitted;
+    fitted = {
+      ...fitted,
+      summary: cut(fitted.summary, length),
+      ...(problems === undefined ? {} : { problems: problems.map((problem) => cut(problem, length)) }),
+      ...(failed === undefined ? {} : { failed: cutFailed(failed, length) }),
+    };
   }
   return fitted;
+}
+
+function cutFailed({ entry, seen }: FailedThreshold, length: number): FailedThreshold {
+  return { entry: cut(entry, length), seen: typeof seen === 'number' ? seen : cut(seen, length) };
 }
 
 /** What may have kept the scrapes away; null where nothing is known. */
@@ -238,7 +313,9 @@ function summarizeHold(
       if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
-      return 'Main ended; no hold was asked for';
+      return hasHold(policy.limits)
+        ? 'Main ended; the exporter is another lastscrape, which holds by itself'
+        : 'Main ended; no hold was asked for';
     case 'expired':
       if (scrapesSeen === null) return `Held for ${held} after main ended, scrapes not countable`;
       return `${scrapesSeen === 0 ? 'Not scraped' : 'Not scraped often enough'} within ${ttlMs / 1000} s after main ended${scrapesSeen === 0 ? '' : `, ${ofWanted}`}`;

@@ -6,6 +6,7 @@ import type { ExitCodes, FrontObservation, HoldOutcome, Observation, Totals } fr
 import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
 import { type FrontFacts, NO_SCRAPERS, type ServedScrape } from './scrapers.ts';
 import type { Answer, ForceResult, Probe, QuitResult, TargetState } from './target.ts';
+import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
 
 /** An unbroken series of observations that each proved the same, unknown ones in between included. */
 export type Series = {
@@ -37,6 +38,7 @@ export type Facts = {
   /** What the newest observation saw, for the log; blank before the first. */
   readonly seenText: string;
   readonly totals: Totals;
+  readonly numbers: JudgedNumbers;
   /** Of each condition, the number of the newest answer that showed it done; null where answers have none. */
   readonly answerNumbers: readonly (number | null)[];
   /** Of main containers that ended for good, the newest observation that knew; none once main is alive again. */
@@ -220,6 +222,7 @@ export function initialState(startedAtMs: number): WatchState {
       isStalled: false,
       seenText: '',
       totals: { requests: null, failures: null, users: null },
+      numbers: NO_NUMBERS,
       answerNumbers: [],
       exitCodes: {},
       history: EMPTY_HISTORY,

@@ -4,12 +4,15 @@
 import type { ExporterObservation } from '../decide/model.ts';
 import { openExchange } from '../net/exchange.ts';
 import { type Exposition, openExposition } from '../wire/exposition.ts';
+import type { Selector } from '../wire/selector.ts';
 import type { ExporterReading } from './condition.ts';
 
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
 export const READ_TIMEOUT_MS = 15_000;
 /** A longer body is not read to its end. Locust exporters were seen at 0.9 MB. */
 export const BODY_MAX_BYTES = 64 * 1024 * 1024;
+
+const LINE_FEED = 0x0a;
 
 export type Exporter = {
   /** Reads the exposition once; never rejects. */
@@ -23,15 +26,22 @@ export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter 
 /** The reading of an exporter that refused. */
 export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporter refuses connections');
 
-/** Opens the exporter at `url`; `metricNames` are the conditions' metrics. Connects at the first poll. */
-export function openExporter(url: URL, metricNames: readonly string[], version: string): Exporter {
+/** Opens the exporter at `url`; `metricNames` are the conditions' metrics, `selectors` what is judged. Connects at the first poll. */
+export function openExporter(
+  url: URL,
+  metricNames: readonly string[],
+  version: string,
+  selectors: readonly Selector[] = [],
+): Exporter {
   const exchange = openExchange(url);
   const headers = makeHeaders(version);
   return {
     close: exchange.close,
     async read(signal) {
-      const exposition = openExposition(metricNames);
+      const exposition = openExposition(metricNames, selectors);
       let encoding = '';
+      let hasEnd = true;
+      let lastByte: number | undefined;
       const result = await exchange.send({
         method: 'GET',
         path: url.pathname + url.search,
@@ -40,9 +50,11 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
         signal,
         onAnswer(_, answered) {
           encoding = String(answered['content-encoding'] ?? '').trim();
+          hasEnd = 'content-length' in answered || 'transfer-encoding' in answered;
         },
         onBody(piece) {
           exposition.write(piece);
+          lastByte = piece.at(-1) ?? lastByte;
           return exposition.sizeBytes <= BODY_MAX_BYTES;
         },
       });
@@ -55,8 +67,10 @@ export function openExporter(url: URL, metricNames: readonly string[], version: 
           return makeFailedReading(result.why, result.wasSent && (result.status ?? 200) === 200);
         case 'answered': {
           if (result.status !== 200) return makeFailedReading(`HTTP ${result.status}`, false);
+          // Only the end of the connection ends it, which is also that of a program that was killed: no number that is cut is judged.
+          const isCut = !hasEnd && lastByte !== LINE_FEED;
           return isPlain(encoding)
-            ? makeReading(exposition.end())
+            ? makeReading(exposition.end(), !isCut)
             : makeFailedReading(`Content-Encoding ${encoding.slice(0, 40)}`, true);
         }
       }
@@ -69,10 +83,15 @@ export function makeHeaders(version: string): Readonly<Record<string, string>> {
   return { accept: 'text/plain;version=0.0.4', 'user-agent': `lastscrape/${version}` };
 }
 
-/** What an exposition shows that came whole. */
-export function makeReading({ metrics, hasRequests, scrapes, requests, failures, users }: Exposition): ExporterReading {
+/** What an exposition shows that came whole; `canJudge`: its last line is whole as well, for all that is known. */
+export function makeReading(
+  { metrics, selected, hasRequests, scrapes, requests, failures, users, isFront }: Exposition,
+  canJudge = true,
+): ExporterReading {
+  const totals = { requests, failures, users };
+  const judged = canJudge && selected.length > 0 ? { thresholds: selected } : {};
   return {
-    observation: { kind: 'answered', scrapes, totals: { requests, failures, users } },
+    observation: { kind: 'answered', scrapes, totals, ...(isFront ? { isFront } : {}), ...judged },
     metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
     hasRequests,
   };

@@ -6,7 +6,7 @@
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { openFamilyScan } from '../wire/families.ts';
-import { openReadableCheck } from '../wire/readable.ts';
+import { openReadableCheck, type ReadableCheck } from '../wire/readable.ts';
 import { readInTurns } from './in-turns.ts';
 
 export type Body = {
@@ -64,11 +64,13 @@ type Chunk = {
   isPacked: boolean;
 };
 
+const READABLE: ReadableCheck = { write() {}, end: () => ({ isReadable: true }) };
+
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
 
-/** Opens a body that has no bytes yet. */
-export function openBody(): OpenBody {
+/** Opens a body that has no bytes yet. `isReadable`: its source knows that it is, so that nobody has to look. */
+export function openBody({ isReadable = false } = {}): OpenBody {
   let chunks: Chunk[] = [];
   let sizeBytes = 0;
   let lastByte = 0;
@@ -76,7 +78,7 @@ export function openBody(): OpenBody {
   let end: BodyEnd | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
   let waiting: (() => void)[] = [];
-  const check = openReadableCheck();
+  const check = isReadable ? READABLE : openReadableCheck();
   const ended = Promise.withResolvers<BodyEnd>();
 
   function settle(how: BodyEnd): void {
@@ -241,8 +243,8 @@ function unpack(packed: Buffer): Buffer {
 
 let leftBytes = 0;
 
-/** Counts what is garbage now or soon, and has it collected when that is much; only the binary's flags allow it. */
-function leave(bytes: number): void {
+/** Counts buffers that are garbage now or soon, and has them collected when that is much; only the binary's flags allow it. */
+export function leave(bytes: number): void {
   leftBytes += bytes;
   if (leftBytes < LEFT_MAX_BYTES) return;
   leftBytes = 0;

@@ -10,7 +10,8 @@ import { close, fstat, open, read, readdir } from '../files.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { BODY_MAX_BYTES, makeFailedReading, makeReading, REFUSED } from '../observe/exporter.ts';
 import { prepareThreadCall } from '../thread-call.ts';
-import { openExposition } from '../wire/exposition.ts';
+import { type ExpositionReader, openExposition } from '../wire/exposition.ts';
+import type { Selector } from '../wire/selector.ts';
 import { type Body, openBody } from './body.ts';
 import { filterFamilies } from './filter-families.ts';
 import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
@@ -25,7 +26,12 @@ const PIECE_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
 /** Opens the files at `url`, of which one whose path ends in a slash is a folder; `warn` is called once at most. */
-export function openFileSource(url: URL, metricNames: readonly string[], warn: (entry: LogEntry) => void): Source {
+export function openFileSource(
+  url: URL,
+  metricNames: readonly string[],
+  warn: (entry: LogEntry) => void,
+  selectors: readonly Selector[] = [],
+): Source {
   const path = fileURLToPath(url);
   let hasWarned = false;
   const onTwice = (family: string, file: string) => {
@@ -35,7 +41,7 @@ export function openFileSource(url: URL, metricNames: readonly string[], warn: (
   let newest: AbortSignal;
   const readAll = prepareThreadCall(async () => {
     const signal = newest;
-    return { signal, answer: await readAnswer(path, metricNames, signal, onTwice) };
+    return { signal, answer: await readAnswer(path, () => openExposition(metricNames, selectors), signal, onTwice) };
   });
 
   /** `signal` is this read's own. */
@@ -76,11 +82,11 @@ export function openFileSource(url: URL, metricNames: readonly string[], warn: (
 /** Never rejects. */
 async function readAnswer(
   path: string,
-  metricNames: readonly string[],
+  open: () => ExpositionReader,
   signal: AbortSignal,
   onTwice: (family: string, file: string) => void,
 ): Promise<Answer | NoAnswer> {
-  const exposition = openExposition(metricNames);
+  const exposition = open();
   const whole = openBody();
   const sink: Sink = (piece) => {
     exposition.write(piece);

@@ -3,14 +3,15 @@
 
 import { callAfter } from '../clock.ts';
 import { chooseAnswer, chooseSnapshot, type MainView } from '../decide/answer.ts';
-import type { FrontObservation } from '../decide/model.ts';
+import type { FrontObservation, ThresholdReading } from '../decide/model.ts';
 import { isPollDue } from '../decide/pace.ts';
 import type { ServedKind, ServedScrape } from '../decide/scrapers.ts';
+import { mergeReadings } from '../decide/verdict.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ, REFUSED as REFUSED_READING } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
 import type { Body } from './body.ts';
-import { isLocustPage, openSource, type SourceParts } from './open-source.ts';
+import { findUpName, isLocustPage, openSource, type SourceParts } from './open-source.ts';
 import { openReads } from './reads.ts';
 import { serveGrowing, serveWhole } from './served-body.ts';
 import { openServer, type ScrapeAnswer, type ScrapeRequest } from './server.ts';
@@ -70,12 +71,15 @@ type Unavailable = ScrapeAnswer & { readonly kind: 'unavailable' };
 export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   const { clock, metricNames, version } = parts;
   const source = openSource(parts);
+  const isLocust = isLocustPage(parts.url);
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
   let mainEndSeconds: number | null = null;
   // The source refused after main's end: a program does not come back.
   let isGone = false;
   let answeredAtMs: number | null = null;
+  // What is judged, by every answer that was kept since main is known to have been alive; before that by the newest one.
+  let thresholds: readonly ThresholdReading[] = [];
   // The newest reading that no observation has seen yet.
   let unseen: ExporterReading | null = null;
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
@@ -90,7 +94,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   const reads = openReads<KeptAnswer>({ ...source, read: readSource }, clock);
   const opened = await openServer<FrontAnswer>(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
-    ...(isLocustPage(parts.url) ? { quitPath: '/quitquitquit' } : {}),
+    ...(isLocust ? { quitPath: '/quitquitquit' } : {}),
     clock,
     answer: answerScrape,
     snapshot: takeSnapshot,
@@ -136,15 +140,23 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     const end = await body.ended;
     if (end.kind === 'broken' || !end.isReadable) return null;
     answeredAtMs = readAt.atMs;
+    takeThresholds(reading);
     return snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
+  }
+
+  function takeThresholds({ observation }: ExporterReading): void {
+    if (observation.kind !== 'answered' || observation.thresholds === undefined) return;
+    thresholds = mergeReadings(view.wasAlive ? thresholds : [], observation.thresholds);
   }
 
   function showsEnd(reading: ExporterReading): boolean {
     const isZero = (name: string) => {
       const metric = reading.metric(name);
-      return metric.kind === 'value' && metric.value === 0;
+      // A Locust that answers late or half may have ended: what it shows no more is kept.
+      return metric.kind === 'value' ? metric.value === 0 : isLocust;
     };
-    return metricNames.length > 0 && metricNames.every(isZero);
+    const names = isLocust ? [findUpName(parts.locust)] : metricNames;
+    return names.length > 0 && names.every(isZero);
   }
 
   async function answerScrape({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
@@ -253,7 +265,8 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   }
 
   function observe(): FrontObservation {
-    return { hasSnapshot: snapshots.current() !== null, answeredAtMs, inFlightCount: server.inFlightCount };
+    const judged = thresholds.length === 0 ? {} : { thresholds };
+    return { hasSnapshot: snapshots.current() !== null, answeredAtMs, inFlightCount: server.inFlightCount, ...judged };
   }
 
   return {

@@ -4,18 +4,24 @@ import { openExchange, type Request } from '../net/exchange.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { BODY_MAX_BYTES, isPlain, makeFailedReading, makeHeaders, makeReading, REFUSED } from '../observe/exporter.ts';
 import { openExposition } from '../wire/exposition.ts';
+import type { Selector } from '../wire/selector.ts';
 import { openBody } from './body.ts';
 import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
 
 type Headers = Parameters<NonNullable<Request['onAnswer']>>[1];
 
-/** Opens the source at `url`; `metricNames` are the conditions' metrics. Connects at the first read. */
-export function openHttpSource(url: URL, metricNames: readonly string[], version: string): Source {
+/** Opens the source at `url`; `metricNames` are the conditions' metrics, `selectors` what is judged. Connects at the first read. */
+export function openHttpSource(
+  url: URL,
+  metricNames: readonly string[],
+  version: string,
+  selectors: readonly Selector[] = [],
+): Source {
   const exchange = openExchange(url);
   const headers = makeHeaders(version);
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
-    const exposition = openExposition(metricNames);
+    const exposition = openExposition(metricNames, selectors);
     const { body, push, end, breakOff } = openBody();
     let problem: string | null = null;
     let hasEnd = true;

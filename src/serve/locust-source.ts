@@ -1,18 +1,21 @@
 // Locust's web page as the source, in the place of its exporter: the page's numbers, and at the end those of its CSV, which it makes
 // anew for each request. Like the exporter it answers when Locust is gone: `up` is 0 then, and the rows are as last seen.
 
+import { crc32 } from 'node:zlib';
 import { type Clock, callAfter } from '../clock.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { type ExchangeResult, openExchange } from '../net/exchange.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, makeReading } from '../observe/exporter.ts';
 import { openExposition } from '../wire/exposition.ts';
-import { listLines } from '../wire/exposition-text.ts';
+import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
 import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
-import { type Body, openBody } from './body.ts';
+import type { Selector } from '../wire/selector.ts';
+import { type Body, leave } from './body.ts';
 import type { Beginning, Source } from './source.ts';
+import { makeWrittenBody } from './written-body.ts';
 
 export type LocustSourceParts = {
   /** Of Locust's page; a path is that of `--web-base-path`. */
@@ -22,6 +25,8 @@ export type LocustSourceParts = {
   /** A path of the front's beside /metrics; null: none. */
   readonly path: string | null;
   readonly metricNames: readonly string[];
+  /** What is judged. Default: nothing. */
+  readonly selectors?: readonly Selector[];
   readonly clock: Clock;
   readonly version: string;
   readonly log: (entry: LogEntry) => void;
@@ -46,11 +51,21 @@ const CSV_WAIT_MS = 1_000;
 /** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
 const PIECE_LENGTH = 64 * 1024;
+/** Of the buffer that bodies are read into: the next one may be a little longer. */
+const SPARE_RATIO = 1.5;
+/** The header of a family and two samples: no reading looks at more, but at the totals. */
+const READ_LINES_COUNT = 3;
 
-/** What the page was when it was last asked for. */
-type Page = { readonly isUp: boolean; readonly stats: LocustStats | null; readonly text: string };
+/** What the page was when it was last asked for, and the mark of its bytes; its rows and errors are in the memory. */
+type Page = {
+  readonly isUp: boolean;
+  readonly stats: LocustStats | null;
+  readonly mark: string;
+  /** Why it is not known whether Locust is there; null: it is known. */
+  readonly doubt: string | null;
+};
 
-const DOWN: Page = { isUp: false, stats: null, text: '' };
+const DOWN: Page = { isUp: false, stats: null, mark: '', doubt: null };
 
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
@@ -59,34 +74,41 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const base = url.pathname.replace(/\/+$/, '');
   const headers = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
   const memory = openLocustMemory(parts.namespace);
+  const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
   let page: Page = DOWN;
   let pageAtMs = Number.NEGATIVE_INFINITY;
   let comingPage: Promise<void> | null = null;
   let cancelPage = () => {};
   let comingCsv: Promise<void> | null = null;
-  let csvText = '';
+  let csvMark = '';
+  const scratch = openScratch();
   let csvChangedAtMs = 0;
   let csvDueAtMs = Number.NEGATIVE_INFINITY;
+  let isCsvHurt = false;
   let cancelCsv = () => {};
   // Somebody said that main ends now, and the page may still show that it runs: the CSV is read until then.
   let endingUntilMs = Number.NEGATIVE_INFINITY;
   let renewing: Promise<void> | null = null;
-  let hasWarned = false;
+  const warned = new Set<string>();
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One request after the other over one connection: a new one could not be made any more when Locust ends. */
-  function get(path: string): Promise<{ readonly result: ExchangeResult; readonly text: string }> {
+  /**
+   * One request after the other over one connection: a new one could not be made any more when Locust ends. The body is in the
+   * scratch then, until the next one is asked for.
+   */
+  function get(path: string): Promise<ExchangeResult> {
     const got = last.then(async () => {
       const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
       const read = async () => {
-        const body = openText();
-        const result = await exchange.send({ ...request, onBody: body.write });
-        return { result, text: result.kind === 'answered' && result.status === 200 ? body.end() : '' };
+        scratch.clear();
+        const result = await exchange.send({ ...request, onBody: scratch.write });
+        if (result.kind !== 'answered' || result.status !== 200) scratch.clear();
+        return result;
       };
       const first = await read();
       // A kept connection may end in the instant in which it is used (RFC 9112, 9.3.1).
-      return first.result.kind === 'dropped' ? read() : first;
+      return first.kind === 'dropped' ? read() : first;
     });
     last = got;
     return got;
@@ -94,32 +116,48 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   function readPage(): Promise<void> {
     cancelPage();
-    comingPage ??= get('/stats/requests').then(({ result, text }) => {
+    comingPage ??= get('/stats/requests').then((result) => {
       comingPage = null;
       pageAtMs = clock.nowMs();
       const isUp = isLocust(result);
+      const mark = makeMark(scratch.bytes());
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
-      const stats = !isUp ? null : text === page.text ? page.stats : readLocustStats(text);
-      const isNew = text !== page.text;
-      if (stats !== null && isNew) memory.takeStats(stats);
-      page = isUp ? { isUp, stats, text } : DOWN;
+      const isNew = mark !== page.mark;
+      if (!isUp) page = { ...DOWN, doubt: findDoubt(result) };
+      else if (isNew) page = takePage(scratch.bytes().toString(), mark);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
+      } else if (page.doubt !== null || (isUp && isCsvHurt)) {
+        // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
+        readPageIn(PAGE_KEPT_MS);
       }
-      if (!isUp || stats !== null || hasWarned) return;
-      hasWarned = true;
-      parts.log({ id: 'locustUnreadable', fields: { url: `${url.origin}${base}/stats/requests` } });
+      if (page.stats === null && result.kind === 'answered')
+        warnOnce(isUp ? 'locustUnreadable' : 'locustError', result);
     });
     return comingPage;
+  }
+
+  function warnOnce(id: 'locustUnreadable' | 'locustError', { status }: { readonly status: number }): void {
+    if (warned.has(id)) return;
+    warned.add(id);
+    parts.log({ id, fields: { url: `${url.origin}${base}/stats/requests`, status } });
+  }
+
+  function takePage(text: string, mark: string): Page {
+    const stats = readLocustStats(text);
+    if (stats === null) return { ...DOWN, isUp: true, mark };
+    memory.takeStats(stats);
+    return { isUp: true, stats: { ...stats, rows: [], errors: [] }, mark, doubt: null };
   }
 
   /** With `--autoquit 0` Locust ends 2.5 s after its stop: nobody's poll can be waited for. */
   function readPageIn(ms: number): void {
     if (closing.signal.aborted) return;
+    cancelPage();
     cancelPage = callAfter(clock, ms, async () => {
       await readPage();
-      if (isCsvWanted()) readCsv();
+      if (isCsvWanted() && clock.nowMs() >= csvDueAtMs) readCsv();
     });
   }
 
@@ -131,16 +169,22 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   function readCsv(): Promise<void> {
     cancelCsv();
     const beganAtMs = clock.nowMs();
-    comingCsv ??= get('/stats/requests/csv').then(({ result, text }) => {
+    comingCsv ??= get('/stats/requests/csv').then((result) => {
       comingCsv = null;
-      const nowMs = clock.nowMs();
-      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
-      if (text !== '' && text !== csvText) {
-        csvText = text;
-        csvChangedAtMs = nowMs;
-        const rows = readLocustCsv(text, memory.isShown);
+      const bytes = scratch.bytes();
+      const mark = makeMark(bytes);
+      const isNew = bytes.length > 0 && mark !== csvMark;
+      if (isNew) {
+        csvMark = mark;
+        const rows = readLocustCsv(bytes, memory.isShown);
         if (rows !== null) memory.takeCsv(rows);
       }
+      // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
+      const nowMs = clock.nowMs();
+      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
+      if (isNew) csvChangedAtMs = nowMs;
+      isCsvHurt = findDoubt(result) !== null;
+      if (isCsvHurt) readPageIn(PAGE_KEPT_MS);
       const isThere = result.kind === 'answered' && result.status === 200;
       if (!isThere || closing.signal.aborted || nowMs - csvChangedAtMs > CSV_SAME_MS) return;
       cancelCsv = callAfter(clock, csvDueAtMs - nowMs, () => {
@@ -179,25 +223,44 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     });
   }
 
-  function write(): { readonly body: Body; readonly reading: ExporterReading } {
-    const exposition = openExposition(metricNames);
-    const { body, push, end } = openBody();
-    let lines = '';
-    const flush = () => {
-      const piece = Buffer.from(lines);
-      exposition.write(piece);
-      push(piece);
-      lines = '';
-    };
-    for (const family of memory.listFamilies(page.isUp, page.stats)) {
-      for (const line of listLines(family)) {
-        lines += line;
-        if (lines.length > PIECE_LENGTH) flush();
-      }
+  /** Its samples are judged: every row counts. */
+  function isSelected({ name }: Family): boolean {
+    return parts.selectors?.some((selector) => selector.name === name) ?? false;
+  }
+
+  /** What the page is now, and of the rows what they are when somebody reads them. */
+  function answer(): { readonly body: Body; readonly reading: ExporterReading } {
+    const { isUp, stats, doubt } = page;
+    const exposition = openExposition([upName, ...metricNames], parts.selectors);
+    const families = new Set<string>();
+    for (const family of memory.listFamilies(isUp, stats)) {
+      const text = takeLines(family, isSelected(family) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
+      if (text !== '') families.add(family.name);
+      exposition.write(Buffer.from(text));
     }
-    flush();
-    end();
-    return { body, reading: makeReading(exposition.end()) };
+    // A total that was read above must not be a second sample to who judges it.
+    for (const family of memory.listTotals()) {
+      if (!isSelected(family)) exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
+    }
+    const write = (push: (piece: Uint8Array) => void) => {
+      let text = '';
+      const flush = () => {
+        push(encode(text));
+        text = '';
+      };
+      for (const family of memory.listFamilies(isUp, stats)) {
+        for (const line of listLines(family)) {
+          text += line;
+          if (text.length > PIECE_LENGTH) flush();
+        }
+      }
+      flush();
+    };
+    const reading = makeReading(exposition.end());
+    const metric = (name: string) =>
+      doubt !== null && name === upName ? ({ kind: 'unknown', why: doubt } as const) : reading.metric(name);
+    // The exporter shows 0 where Locust answers late, and so does this; but only a Locust that refuses has ended.
+    return { body: makeWrittenBody({ families, write }), reading: { ...reading, metric } };
   }
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
@@ -207,7 +270,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       begin({ kind: 'failed', why });
       return makeFailedReading(why, false);
     }
-    const { body, reading } = write();
+    const { body, reading } = answer();
     begin({ kind: 'answered', body });
     return reading;
   }
@@ -239,17 +302,67 @@ function isLocust(result: ExchangeResult): boolean {
   return result.kind === 'answered' && result.status >= 200 && result.status < 400;
 }
 
-/** The text of a body that is not too long. */
-function openText() {
-  const pieces: Uint8Array[] = [];
+/** Why nothing is known by it: it came late or not whole, and Locust may be there all the same. */
+function findDoubt(result: ExchangeResult): string | null {
+  if (result.kind === 'dropped') return 'the connection was closed';
+  return result.kind === 'failed' ? result.why : null;
+}
+
+/** The first ones. */
+function takeLines(family: Family, count: number): string {
+  let text = '';
+  let taken = 0;
+  for (const line of listLines(family)) {
+    text += line;
+    taken++;
+    if (taken === count) break;
+  }
+  return text;
+}
+
+const encoded = Buffer.allocUnsafeSlow(2 * PIECE_LENGTH);
+
+/** Overwritten by the next. */
+function encode(text: string): Uint8Array {
+  return Buffer.byteLength(text) > encoded.length ? Buffer.from(text) : encoded.subarray(0, encoded.write(text));
+}
+
+/** That of other bytes is another one, but once in four billion times; never empty. */
+function makeMark(bytes: Uint8Array): string {
+  return `${bytes.length} ${crc32(bytes)}`;
+}
+
+type Scratch = {
+  /** False: it is too long. */
+  readonly write: (piece: Uint8Array) => boolean;
+  readonly clear: () => void;
+  /** What was written since; overwritten by the next. */
+  readonly bytes: () => Buffer;
+};
+
+/** One buffer for many bodies, one after the other: V8 frees old buffers late. */
+function openScratch(): Scratch {
+  let buffer = Buffer.alloc(0);
   let sizeBytes = 0;
   return {
-    write(piece: Uint8Array): boolean {
-      sizeBytes += piece.length;
-      pieces.push(piece);
-      return sizeBytes <= BODY_MAX_BYTES;
+    write(piece) {
+      const neededBytes = sizeBytes + piece.length;
+      if (neededBytes > BODY_MAX_BYTES) return false;
+      if (neededBytes > buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(neededBytes * SPARE_RATIO));
+        leave(buffer.length);
+        larger.set(buffer.subarray(0, sizeBytes));
+        buffer = larger;
+      }
+      buffer.set(piece, sizeBytes);
+      leave(piece.length);
+      sizeBytes = neededBytes;
+      return true;
     },
-    end: () => Buffer.concat(pieces).toString(),
+    clear() {
+      sizeBytes = 0;
+    },
+    bytes: () => buffer.subarray(0, sizeBytes),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../clock.ts';
 import type { LogEntry } from '../decide/messages.ts';
+import type { Selector } from '../wire/selector.ts';
 import { openFileSource } from './file-source.ts';
 import { openHttpSource } from './http-source.ts';
 import { openLocustSource } from './locust-source.ts';
@@ -14,6 +15,8 @@ export type SourceParts = {
   readonly locust?: { readonly namespace: string; readonly path: string };
   /** The metrics of the conditions. */
   readonly metricNames: readonly string[];
+  /** What is judged. Default: nothing. */
+  readonly selectors?: readonly Selector[];
   readonly clock: Clock;
   readonly version: string;
   readonly log: (entry: LogEntry) => void;
@@ -22,15 +25,17 @@ export type SourceParts = {
 const EXPORTERS = { namespace: 'locust', path: '/metrics' };
 
 /** Opens it; nothing is read before the first call of `read`. */
-export function openSource({ url, locust = EXPORTERS, metricNames, clock, version, log }: SourceParts): Source {
-  if (url.protocol === 'file:') return openFileSource(url, metricNames, log);
-  if (!isLocustPage(url)) return openHttpSource(url, metricNames, version);
+export function openSource(parts: SourceParts): Source {
+  const { url, locust = EXPORTERS, metricNames, selectors = [], clock, version, log } = parts;
+  if (url.protocol === 'file:') return openFileSource(url, metricNames, log, selectors);
+  if (!isLocustPage(url)) return openHttpSource(url, metricNames, version, selectors);
   const { namespace, path } = locust;
   return openLocustSource({
     url: new URL(url.href.slice('locust+'.length)),
     namespace,
     path: path === '/metrics' ? null : path,
     metricNames,
+    selectors,
     clock,
     version,
     log,
@@ -40,4 +45,9 @@ export function openSource({ url, locust = EXPORTERS, metricNames, clock, versio
 /** The source is Locust's own page: lastscrape is in the place of its exporter. */
 export function isLocustPage({ protocol }: URL): boolean {
   return protocol === 'locust+http:';
+}
+
+/** The metric of a Locust's page that is 0 where Locust does not answer; its source shows it whatever the conditions are. */
+export function findUpName({ namespace }: SourceParts['locust'] = EXPORTERS): string {
+  return `${namespace}_up`;
 }

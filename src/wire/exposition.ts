@@ -3,6 +3,7 @@
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { openSampleFilter, type WantedLine } from './sample-filter.ts';
+import { openSelection, type Selector, type SelectorReading } from './selector.ts';
 
 /** A metric's one value, or why it is not known. */
 export type Reading =
@@ -13,6 +14,8 @@ export type Reading =
 export type Exposition = {
   /** One for each metric that was asked for: its one sample without labels. */
   readonly metrics: ReadonlyMap<string, Reading>;
+  /** One for each selector, in their order. */
+  readonly selected: readonly SelectorReading[];
   /** There is a `<prefix>_requests_*` sample with exactly Locust's labels, `method` and `name`: Locust was once reached. */
   readonly hasRequests: boolean;
   /** The total row (`method=""`, `name="Aggregated"`) of `<prefix>_requests_num_requests`. */
@@ -23,6 +26,8 @@ export type Exposition = {
   readonly users: number | null;
   /** promhttp's counter for code 200 and its gauge; null unless both are there. */
   readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
+  /** It is that of another lastscrape's front. */
+  readonly isFront: boolean;
   /** Wanted lines that could not be read, or were too long. */
   readonly unreadableLineCount: number;
 };
@@ -47,12 +52,13 @@ type Sample = {
 /**
  * Opens a reader for one body.
  *
- * `<prefix>` is that of the first of `metricNames` that ends in `_up` (LOCUST_METRIC_NAMESPACE changes it), else `locust`.
+ * `selectors`: the samples that are judged. `<prefix>` is that of the first of `metricNames` that ends in `_up` (LOCUST_METRIC_NAMESPACE changes it), else `locust`.
  */
-export function openExposition(metricNames: readonly string[]): ExpositionReader {
+export function openExposition(metricNames: readonly string[], selectors: readonly Selector[] = []): ExpositionReader {
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
   const samples = new Map(metricNames.map((name) => [name, [] as (Sample | null)[]]));
   let hasRequests = false;
+  let isFront = false;
   let unreadableCount = 0;
   let sizeBytes = 0;
 
@@ -84,6 +90,7 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
   const users = wantOne(`${prefix}_users`, ['']);
   const finished = wantOne('promhttp_metric_handler_requests_total', ['code="200"']);
   const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', ['']);
+  const selections = selectors.map((selector) => openSelection(selector, readSample));
   const filter = openSampleFilter([
     ...[...samples].map(([name, found]) => ({
       name,
@@ -101,7 +108,17 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
         return !hasRequests;
       },
     },
+    {
+      name: 'lastscrape_build_info',
+      isPrefix: false,
+      labels: ['{version="'],
+      onLine(line) {
+        isFront = read(line) !== null;
+        return !isFront;
+      },
+    },
     ...[requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
+    ...selections.flatMap(({ wanted }) => wanted),
   ]);
 
   return {
@@ -118,11 +135,13 @@ export function openExposition(metricNames: readonly string[]): ExpositionReader
       const inFlightCount = inFlight.found.value;
       return {
         metrics: new Map([...samples].map(([name, found]) => [name, chooseReading(found)])),
+        selected: selections.map(({ end }) => end()),
         hasRequests,
         requests: requests.found.value,
         failures: failures.found.value,
         users: users.found.value,
         scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
+        isFront,
         unreadableLineCount: unreadableCount + filter.tooLongCount,
       };
     },

@@ -3,15 +3,18 @@
 // Names, HELP, types and labels: main.go of locust_exporter 0.5.0 and 0.5.2, of which 0.4.0 and 0.4.3 do not differ in them.
 
 import { type Family, formatLabels, makeByteKey, type Sample } from './exposition-text.ts';
-import { type LocustRow, type LocustStats, type LocustWorker, ROW_FIELDS, type RowField } from './locust-stats.ts';
+import { COLUMNS_MAX_COUNT, openRows, type RowStore } from './locust-rows.ts';
+import { type LocustRow, type LocustStats, type LocustWorker, ROW_FIELDS } from './locust-stats.ts';
 
 export type LocustMemory = {
   /** Takes an answer of /stats/requests, which Locust may have kept for some seconds. */
   readonly takeStats: (stats: LocustStats) => void;
-  /** Takes the rows of /stats/requests/csv, which are of the moment when they were asked for. */
-  readonly takeCsv: (rows: readonly LocustRow[]) => void;
+  /** Takes the rows of /stats/requests/csv, which are of the moment when they were asked for; goes through them twice after a reset. */
+  readonly takeCsv: (rows: Iterable<LocustRow>) => void;
   /** A row of the CSV that is shown: the others were never on the page, which has 500 rows at most. */
   readonly isShown: (method: string, name: string) => boolean;
+  /** Of the families that count requests and failures the total row alone. */
+  readonly listTotals: () => readonly Family[];
   /** In the order of their names. `isUp`: Locust answered; `stats`: what, null where that is unknown. */
   readonly listFamilies: (isUp: boolean, stats: LocustStats | null) => readonly Family[];
 };
@@ -22,57 +25,96 @@ const PAGE_ROWS_COUNT = 500;
 const ROWS_MAX_COUNT = 10_000;
 const ERRORS_MAX_COUNT = 2_000;
 
-type Values = Readonly<Partial<Record<RowField, number>>>;
 type Entry = { readonly labels: string; readonly keys: readonly string[] };
-type KnownRow = Entry & {
-  values: Values;
-  percentiles: ReadonlyMap<string, number>;
-  /** What each of the two said last. */
-  stats: Values | null;
-  csv: Values | null;
-};
 type KnownCount = Entry & { count: number };
+
+// The columns of the rows: what the page said last of the totals, the numbers that are shown, and from FIRST_QUANTILE on the percentiles.
+const PAGE_TOTALS = [0, 1] as const;
+const FIRST_FIELD = 2;
+const FIRST_QUANTILE = FIRST_FIELD + ROW_FIELDS.length;
+const COLUMN_OF_FIELD: ReadonlyMap<string, number> = new Map(
+  ROW_FIELDS.map((field, index) => [field, FIRST_FIELD + index]),
+);
+const TOTALS = ['num_requests', 'num_failures'] as const;
+const TOTAL_LABELS = '{method="",name="Aggregated"}';
+const TOTAL_COLUMNS = TOTALS.map((field) => COLUMN_OF_FIELD.get(field) as number);
 
 /** `namespace`: what all names begin with; `locust` unless LOCUST_METRIC_NAMESPACE says otherwise. */
 export function openLocustMemory(namespace: string): LocustMemory {
-  const rows = openVector<KnownRow>(ROWS_MAX_COUNT);
+  // Marked in it: the columns that the CSV gave, where it is newer than the page.
+  const rows = openRows(ROWS_MAX_COUNT);
+  const quantiles = new Map<string, number>();
   const errors = openVector<KnownCount>(ERRORS_MAX_COUNT);
   const workers = openVector<KnownCount>(ROWS_MAX_COUNT);
 
-  function findOrAdd({ method, name }: Pick<LocustRow, 'method' | 'name'>): KnownRow {
-    return rows.findOrAdd([method, name], () => ({
-      ...makeEntry([
-        ['method', method],
-        ['name', name],
-      ]),
-      values: {},
-      percentiles: new Map(),
-      stats: null,
-      csv: null,
-    }));
-  }
   /** Locust was reset, or another run began: nothing of before counts. */
   function forget(): void {
     rows.clear();
     errors.clear();
   }
+  /** null: there are too many. */
+  function findQuantile(quantile: string): number | null {
+    const found = quantiles.get(quantile);
+    if (found !== undefined) return found;
+    const column = FIRST_QUANTILE + quantiles.size;
+    if (column >= COLUMNS_MAX_COUNT) return null;
+    quantiles.set(quantile, column);
+    return column;
+  }
+  /** The totals only grow within a run; one that is not known tells nothing. */
+  function isFall(place: number, columns: readonly number[], { values }: LocustRow): boolean {
+    return (
+      place !== -1 && TOTALS.some((field, index) => isLess(values[field], rows.get(place, columns[index] as number)))
+    );
+  }
   function takeRow(row: LocustRow): void {
-    const known = findOrAdd(row);
+    const place = rows.findOrAdd(row.method, row.name);
     // The page is kept for 2 s by Locust, and longer where it is slow: the CSV may have come from later.
-    const isOlder = known.csv !== null && isFall(known.csv, row.values);
-    known.stats = row.values;
-    known.values = isOlder ? { ...row.values, ...known.csv } : { ...known.values, ...row.values };
-    known.percentiles = isOlder
-      ? new Map([...row.percentiles, ...known.percentiles])
-      : new Map([...known.percentiles, ...row.percentiles]);
-    if (!isOlder) known.csv = null;
+    const ofCsv = rows.getMarks(place);
+    const isOlder = ofCsv !== 0 && isFall(place, TOTAL_COLUMNS, row);
+    if (!isOlder) rows.setMarks(place, 0);
+    for (const [index, field] of TOTALS.entries())
+      rows.set(place, PAGE_TOTALS[index] as number, row.values[field] ?? 0);
+    for (const [index, field] of ROW_FIELDS.entries()) {
+      const value = row.values[field];
+      const column = FIRST_FIELD + index;
+      if (value !== undefined && !(isOlder && (ofCsv & (1 << column)) !== 0)) rows.set(place, column, value);
+    }
+    for (const [quantile, value] of row.percentiles) {
+      const column = findQuantile(quantile);
+      if (column !== null && !(isOlder && rows.get(place, column) !== undefined)) rows.set(place, column, value);
+    }
+  }
+  function takeCsvRow(row: LocustRow): void {
+    const place = rows.findOrAdd(row.method, row.name);
+    let ofCsv = 0;
+    for (const [index, field] of ROW_FIELDS.entries()) {
+      const value = row.values[field];
+      if (value === undefined) continue;
+      ofCsv |= 1 << (FIRST_FIELD + index);
+      rows.set(place, FIRST_FIELD + index, value);
+    }
+    rows.setMarks(place, ofCsv);
+    for (const [quantile, value] of row.percentiles) {
+      const column = findQuantile(quantile);
+      if (column !== null) rows.set(place, column, value);
+    }
+  }
+  /** False: it is of after a reset, which was not known. */
+  function takeCsvRows(taken: Iterable<LocustRow>): boolean {
+    for (const row of taken) {
+      // It was made after all that is known, so that what is lower in it was reset.
+      if (isFall(rows.find(row.method, row.name), TOTAL_COLUMNS, row)) return false;
+      if (isShown(row.method, row.name)) takeCsvRow(row);
+    }
+    return true;
   }
 
   return {
     takeStats({ rows: taken, errors: takenErrors, workers: takenWorkers }) {
       const shown = taken.filter(({ name }) => !isHidden(name));
       // What the page shows never falls by itself.
-      if (shown.some(({ method, name, values }) => isFall(rows.find([method, name])?.stats, values))) forget();
+      if (shown.some((row) => isFall(rows.find(row.method, row.name), PAGE_TOTALS, row))) forget();
       rows.begin();
       for (const row of shown) takeRow(row);
       rows.end();
@@ -84,40 +126,52 @@ export function openLocustMemory(namespace: string): LocustMemory {
       for (const worker of takenWorkers) takeWorker(worker);
     },
     takeCsv(taken) {
-      // It was made after all that is known, so that what is lower in it was reset.
-      if (taken.some(({ method, name, values }) => isFall(rows.find([method, name])?.values, values))) forget();
-      for (const row of taken.filter(({ method, name }) => isShown(method, name))) {
-        const known = findOrAdd(row);
-        known.csv = row.values;
-        known.values = { ...known.values, ...row.values };
-        known.percentiles = new Map([...known.percentiles, ...row.percentiles]);
-      }
+      if (takeCsvRows(taken)) return;
+      forget();
+      for (const row of taken) if (isShown(row.method, row.name)) takeCsvRow(row);
     },
     isShown,
     listFamilies(isUp, stats) {
       const vectors: (readonly [string, Iterable<Sample>])[] = [
         ['errors', listCounts(errors)],
-        ...ROW_FIELDS.map((field) => [`requests_${field}`, listValues(rows, field)] as const),
-        ['requests_response_time_percentile', listPercentiles(rows)],
+        ...ROW_FIELDS.map((field, index) => [`requests_${field}`, rows.list(FIRST_FIELD + index)] as const),
+        ['requests_response_time_percentile', listPercentiles(rows, quantiles)],
         ['worker_detail', listCounts(workers)],
       ];
-      const gauges = [['up', isUp ? 1 : 0] as const, ...(isUp && stats !== null ? listGauges(stats) : [])];
+      const gauges = [
+        ['up', isUp ? 1 : 0] as const,
+        ...(isUp && stats !== null ? listGauges({ ...stats, failRatio: findFailRatio(stats) }) : []),
+      ];
       return [
         ...vectors,
         ...gauges.flatMap(([suffix, value]) => (value === null ? [] : [[suffix, [{ labels: '', value }]] as const])),
       ]
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([suffix, samples]) => ({
-          name: `${namespace}_${suffix}`,
-          help: findHelp(suffix),
-          type: 'gauge',
-          samples,
-        }));
+        .map(([suffix, samples]) => makeFamily(suffix, samples));
+    },
+    listTotals() {
+      const place = rows.find('', 'Aggregated');
+      return TOTALS.map((field, index) => {
+        const value = place === -1 ? undefined : rows.get(place, TOTAL_COLUMNS[index] as number);
+        return makeFamily(`requests_${field}`, value === undefined ? [] : [{ labels: TOTAL_LABELS, value }]);
+      });
     },
   };
 
+  /** Of the totals that are shown: where they are the CSV's, the page's own is older. */
+  function findFailRatio({ failRatio }: LocustStats): number | null {
+    const place = rows.find('', 'Aggregated');
+    if (place === -1 || rows.getMarks(place) === 0) return failRatio;
+    const [requests = 0, failures = 0] = TOTAL_COLUMNS.map((column) => rows.get(place, column));
+    if (requests === 0) return failures === 0 ? 0 : 1;
+    return failures / requests;
+  }
+  function makeFamily(suffix: string, samples: Iterable<Sample>): Family {
+    return { name: `${namespace}_${suffix}`, help: findHelp(suffix), type: 'gauge', samples };
+  }
   function isShown(method: string, name: string): boolean {
-    return !isHidden(name) && (rows.find([method, name]) !== undefined || rows.count() < PAGE_ROWS_COUNT);
+    if (method === '' && name === 'Aggregated') return true;
+    return !isHidden(name) && (rows.find(method, name) !== -1 || rows.count() < PAGE_ROWS_COUNT);
   }
   function takeError(method: string, name: string, error: string, occurrences: number): void {
     const entry = errors.findOrAdd([error, method, name], () => ({
@@ -147,12 +201,8 @@ function isHidden(name: string): boolean {
   return name === 'Total' || name === '//stats/requests';
 }
 
-const TOTALS = ['num_requests', 'num_failures'] as const;
-
-/** The totals only grow within a run; one that is not known tells nothing. */
-function isFall(before: Values | null | undefined, now: Values): boolean {
-  if (before === null || before === undefined) return false;
-  return TOTALS.some((field) => Number(now[field]) < Number(before[field]));
+function isLess(value: number | undefined, before: number | undefined): boolean {
+  return value !== undefined && before !== undefined && value < before;
 }
 
 /** The HELP of each family, by what follows the namespace; the exporter has none for the numbers of requests. */
@@ -192,18 +242,16 @@ function listGauges(stats: LocustStats): readonly (readonly [suffix: string, val
   ];
 }
 
-function* listValues(rows: VectorStore<KnownRow>, field: RowField): Generator<Sample> {
-  for (const { labels, values } of rows.list()) {
-    const value = values[field];
-    if (value !== undefined) yield { labels, value };
-  }
-}
-
-function* listPercentiles(rows: VectorStore<KnownRow>): Generator<Sample> {
-  for (const { labels, percentiles } of rows.list()) {
+/** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
+function* listPercentiles(rows: RowStore, quantiles: ReadonlyMap<string, number>): Generator<Sample> {
+  const sorted = [...quantiles].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const endings = sorted.map(([quantile]) => `,quantile="${quantile}"}`);
+  const columns = sorted.map(([, column]) => column);
+  for (const { labels, place } of rows.listPlaces()) {
     const others = labels.slice(0, -1);
-    for (const [quantile, value] of [...percentiles].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-      yield { labels: `${others},quantile="${quantile}"}`, value };
+    for (const [index, column] of columns.entries()) {
+      const value = rows.get(place, column);
+      if (value !== undefined) yield { labels: `${others}${endings[index]}`, value };
     }
   }
 }

@@ -2,6 +2,8 @@
 // again (ShouldContainerBeRestarted and ContainerShouldRestart of Kubernetes 1.36.3; fixtures/recordings/kubernetes-1.36.3).
 // Never takes "terminated" for the end: between two restarts the status says `terminated` for more than ten seconds.
 
+import { at, isObject, type Json, parseObject, toObjects, toText } from './json.ts';
+
 /** The state of one regular container. `seen` is short and fits after its name. */
 export type ContainerState =
   /** It runs, or will be started again. */
@@ -31,12 +33,14 @@ export type Pod = {
 /** The pod, or why the text is none. */
 export type PodResult = { readonly pod: Pod } | { readonly why: string };
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Reads the body of `GET /api/v1/namespaces/NAMESPACE/pods/NAME`; never throws. */
 export function readPod(text: string): PodResult {
-  const root = parse(text);
-  if (root === null) return { why: 'the answer is not JSON' };
+  const root = parseObject(text);
+  return root === null ? { why: 'the answer is not JSON' } : readPodObject(root);
+}
+
+/** The same of a body that was parsed already. */
+export function readPodObject(root: Json): PodResult {
   const containers = toObjects(at(root, 'spec')['containers']);
   if (root['kind'] !== 'Pod' || containers.length === 0) return { why: 'the answer is not a Pod' };
   const status = at(root, 'status');
@@ -59,7 +63,7 @@ export function readPod(text: string): PodResult {
 
 /** The message of a Status object, which the API server answers with errors; blank where the text is none. */
 export function readStatusMessage(text: string): string {
-  const root = parse(text);
+  const root = parseObject(text);
   return root?.['kind'] === 'Status' ? toText(root['message']) : '';
 }
 
@@ -111,31 +115,4 @@ function readRestartPolicy(container: Json, pod: Json): string {
 /** `Completed` and `Error` say no more than the exit code does. */
 function isInformative(reason: unknown): boolean {
   return typeof reason === 'string' && !['', 'Completed', 'Error'].includes(reason);
-}
-
-function parse(text: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The object under a key; an empty one where there is none. */
-function at(object: Json, key: string): Json {
-  const value = object[key];
-  return isObject(value) ? value : {};
-}
-
-function toObjects(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

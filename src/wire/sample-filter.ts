@@ -17,6 +17,10 @@ export type WantedLine = {
    * A line that is kept by this may still have other labels: blanks inside of quotes are skipped as well.
    */
   readonly labels: readonly string[];
+  /** Texts that the line must have somewhere, byte by byte. Default: none. */
+  readonly contains?: readonly string[];
+  /** Called for each such line that is longer than LINE_MAX_BYTES: its rest is not known. */
+  readonly onTooLong?: () => void;
   /** Called with the line, blanks normalised, without its end; answering false: no more of these. */
   readonly onLine: (line: string) => boolean;
 };
@@ -40,6 +44,7 @@ type Pattern = {
   /** The name behind a line feed: what is searched for. */
   readonly start: Uint8Array;
   readonly labels: readonly Uint8Array[];
+  readonly contains: readonly Buffer[];
   isEnough: boolean;
 };
 
@@ -52,6 +57,7 @@ export function openSampleFilter(wanted: readonly WantedLine[]): SampleFilter {
     name: encoder.encode(each.name),
     start: encoder.encode(`\n${each.name}`),
     labels: each.labels.map((text) => encoder.encode(text)),
+    contains: (each.contains ?? []).map((text) => Buffer.from(text)),
     isEnough: false,
   }));
   // The line that the last chunk did not end; null: nobody wants it.
@@ -60,8 +66,11 @@ export function openSampleFilter(wanted: readonly WantedLine[]): SampleFilter {
 
   function keep(line: Uint8Array, pattern: Pattern): void {
     if (pattern.isEnough || !isWanted(line, pattern)) return;
-    if (line.length > LINE_MAX_BYTES) tooLongCount++;
-    else pattern.isEnough = !pattern.wanted.onLine(normaliseBlanks(decoder.decode(line)));
+    if (line.length > LINE_MAX_BYTES) {
+      tooLongCount++;
+      pattern.wanted.onTooLong?.();
+    } else if (pattern.contains.every((text) => includes(line, text)))
+      pattern.isEnough = !pattern.wanted.onLine(normaliseBlanks(decoder.decode(line)));
   }
   /** Whether a line that begins like this may become a wanted one. */
   function mayBeWanted(start: Uint8Array): boolean {
@@ -132,6 +141,10 @@ function isWanted(line: Uint8Array, { wanted, name, labels }: Pattern): boolean 
   if (wanted.isPrefix) while (isNameByte(line[at])) at++;
   else if (isNameByte(line[at])) return false;
   return labels.length === 0 || labels.some((pattern) => startsWithoutBlanks(line, at, pattern));
+}
+
+function includes({ buffer, byteOffset, length }: Uint8Array, text: Buffer): boolean {
+  return Buffer.from(buffer, byteOffset, length).includes(text);
 }
 
 function startsWith(line: Uint8Array, start: Uint8Array): boolean {

@@ -4,12 +4,15 @@
 import { after, before, describe } from 'node:test';
 import { runAnnotationScenarios } from './annotations.cluster.ts';
 import { runContainerScenarios } from './container.cluster.ts';
+import { runExplainScenarios } from './explain.cluster.ts';
 import { applyPolicy, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
+import { runInPlaceScenarios } from './in-place.cluster.ts';
 import { runJobScenarios } from './job.cluster.ts';
 import { runJobsScenarios } from './jobs.cluster.ts';
 import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
 import { runMigrationScenarios } from './migrate.cluster.ts';
+import { runOperatorScenarios } from './operator.cluster.ts';
 import { runPodScenarios } from './pods.cluster.ts';
 import { type Fixture, setFixture } from './scenario.ts';
 
@@ -24,6 +27,7 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   after(() => opened?.[Symbol.asyncDispose]());
 
   runPodScenarios();
+  runInPlaceScenarios();
   runJobsScenarios();
   runJobsEndingScenarios();
   runGuideScenarios();
@@ -31,4 +35,6 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   runJobScenarios();
   runContainerScenarios();
   runAnnotationScenarios();
+  runOperatorScenarios();
+  runExplainScenarios();
 });

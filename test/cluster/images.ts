@@ -27,6 +27,8 @@ import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 /** The names under which the images are loaded. lastscrape has the one of deploy/. */
 export const IMAGES = {
   lastscrape: `docker.io/library/lastscrape:${VERSION}`,
+  /** lastscrape under a name by which nobody knows it. */
+  renamed: 'localhost/lastscrape-test/metrics:1',
   locust: 'localhost/lastscrape-test/locust:1',
   exporter: 'localhost/lastscrape-test/exporter:1',
   prometheus: 'localhost/lastscrape-test/prometheus:1',
@@ -45,6 +47,10 @@ export type ImageLoader = Disposable & {
   loadAll(): Promise<void>;
   /** Loads Locust's once more, under another name. */
   loadLocustAs(name: string): Promise<void>;
+  /** The same with lastscrape's. */
+  loadLastscrapeAs(name: string): Promise<void>;
+  /** Loads an image of one program of this machine. @param user `UID:GID` */
+  loadProgramAs(name: string, program: string, user: string): Promise<void>;
 };
 
 /** @param command a shell command line to which the path of an archive is added, such as `ctr -n k8s.io images import` */
@@ -61,12 +67,24 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
     packFolder(locustRoot, name, readLines(locustLines), file);
     await load(file);
   };
+  const loadLastscrapeAs = async (name: string) => {
+    const file = join(directory, 'lastscrape.tar');
+    packNamed(join(DIST, 'image'), name, file);
+    await load(file);
+  };
   return {
     loadLocustAs,
+    loadLastscrapeAs,
+    async loadProgramAs(name, program, user) {
+      const root = mkdtempSync(join(directory, 'program-'));
+      const file = `${root}.tar`;
+      packFolder(root, name, { entrypoint: addProgram(root, program), user }, file);
+      await load(file);
+    },
     async loadAll() {
       const file = (name: string) => join(directory, `${name}.tar`);
-      packNamed(join(DIST, 'image'), IMAGES.lastscrape, file('lastscrape'));
-      await load(file('lastscrape'));
+      await loadLastscrapeAs(IMAGES.lastscrape);
+      await loadLastscrapeAs(IMAGES.renamed);
 
       mkdirSync(locustRoot);
       locustLines = makeLocustRoot(locustRoot, programs.locust?.[0] ?? '');

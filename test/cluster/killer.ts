@@ -18,21 +18,26 @@ done 2>/dev/null
 ${ending}
 `;
 
-const ENDINGS: Readonly<Record<Death, string>> = {
-  SIGKILL: 'kill -KILL "$1"',
-  // A program beside it takes 58 of the 64 MiB that its container may have, and the kernel is told whom to end then; it spares the
+const ENDINGS: Readonly<Record<Death, (limitMib: number) => string>> = {
+  SIGKILL: () => 'kill -KILL "$1"',
+  // A program beside it takes all but 6 MiB of what its container may have, and the kernel is told whom to end then; it spares the
   // other one, which comes from a pod of the class Guaranteed, or ends it, too, after that. In `args` Kubernetes makes one
   // dollar of two.
-  'out of memory': `
+  'out of memory': (limitMib) => `
 group=/node-cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
 [ "$group" != /node-cgroup/memory ] || group=/node-cgroup$(sed -n 's/^0:://p' /proc/$1/cgroup)
 echo 1000 >/proc/$1/oom_score_adj
-sh -c 'echo $$$$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=58M count=1' "$group" || true
+sh -c 'echo $$$$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=${limitMib - 6}M count=1' "$group" || true
 `,
 };
 
-/** @throws when there is not exactly one such process. */
-export async function killLastscrape(namespace: Namespace, { metadata: { uid } }: Pod, death: Death): Promise<void> {
+/** `limitMib` is what its container may have. @throws when there is not exactly one such process. */
+export async function killLastscrape(
+  namespace: Namespace,
+  { metadata: { uid } }: Pod,
+  death: Death,
+  limitMib = 64,
+): Promise<void> {
   await namespace.apply({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -45,7 +50,7 @@ export async function killLastscrape(namespace: Namespace, { metadata: { uid } }
         {
           name: 'killer',
           image: IMAGES.busybox,
-          args: ['-c', SCRIPT(uid, ENDINGS[death])],
+          args: ['-c', SCRIPT(uid, ENDINGS[death](limitMib))],
           securityContext: { privileged: true, runAsUser: 0 },
           resources: { limits: { cpu: '100m', memory: '128Mi' } },
           volumeMounts: [{ name: 'node-cgroup', mountPath: '/node-cgroup' }],

@@ -15,8 +15,8 @@ export const MASTER = `${NAME}-master`;
 export const WORKER_KEPT_SECONDS = 300;
 export const EXPORTER = 'locust-metrics-exporter';
 
-/** The exporter as a regular container (operator 1.x to 2.2.3) or as a native sidecar (2.3.0 and later). */
-export type Shape = 'regular' | 'native';
+/** The exporter as a regular container (operator 2.0 to 2.2.3, and 1.1.1) or as a native sidecar (2.3.0 and later). */
+export type Shape = 'regular' | 'regular-1.1.1' | 'native';
 
 /** What a user writes into a LocustTest, and what a scenario changes of the operator's pod. */
 export type LocustTest = {
@@ -29,8 +29,14 @@ export type LocustTest = {
   readonly runSeconds?: number;
   /** Default: users who succeed at everything. */
   readonly users?: 'steady' | 'failing';
+  /** More Python at the end of the locustfile. */
+  readonly more?: string;
+  /** More arguments of the master. */
+  readonly args?: readonly string[];
   /** Default: IMAGES.locust. */
   readonly image?: string;
+  /** The value of the chart for the exporter's image; the container is the operator's in every other way. Default: IMAGES.exporter. */
+  readonly exporterImage?: string;
   /** Of the master's Job; default 0, as the operator has it. */
   readonly backoffLimit?: number;
   /** Changes the master's pod last of all. */
@@ -52,9 +58,15 @@ type PodFixture = {
   readonly spec: PodSpec;
 };
 
-/** Users without a target: what they do is told to Locust as a request, and no byte is sent. */
-const LOCUSTFILE = (isFailing: boolean) => `
+/**
+ * Users without a target: what they do is told to Locust as a request, and no byte is sent. A worker that a busy node leaves without
+ * processor for 3 s counts as lost, and its test as over, unless the master has more patience.
+ */
+export const LOCUSTFILE = (isFailing: boolean, more: string) => `
+import locust.runners
 from locust import User, constant, task
+
+locust.runners.HEARTBEAT_LIVENESS = 60
 
 class Teller(User):
     wait_time = constant(0.2)
@@ -66,11 +78,19 @@ class Teller(User):
         failed = Exception("told to fail") if ${isFailing ? 'self.count % 5 == 0' : 'False'} else None
         self.environment.events.request.fire(
             request_type="GET", name="/told", response_time=1, response_length=2, exception=failed, context={})
-`;
+${more}`;
 
 /** Creates the objects; the Service first, since the worker is told its address. */
 export async function startLocustTest(namespace: Namespace, test: LocustTest): Promise<void> {
-  const { shape, annotations = {}, labels = {}, users = 'steady', edit = (spec) => spec } = test;
+  const {
+    shape,
+    annotations = {},
+    labels = {},
+    users = 'steady',
+    more = '',
+    exporterImage,
+    edit = (spec) => spec,
+  } = test;
   const master = readPod(shape);
   const worker = readPod('worker');
   await namespace.apply(
@@ -78,7 +98,7 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: `${NAME}-files` },
-      data: { 'locustfile.py': LOCUSTFILE(users === 'failing') },
+      data: { 'locustfile.py': LOCUSTFILE(users === 'failing', more) },
     },
     {
       apiVersion: 'v1',
@@ -94,11 +114,15 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
       },
     },
   );
+  const fit = (container: Container) =>
+    container.name === EXPORTER && exporterImage !== undefined
+      ? { ...container, image: exporterImage }
+      : small(container);
   const masterHost = await namespace.readServiceAddress(MASTER);
   const spec = edit({
     ...master.spec,
-    containers: master.spec.containers.map((container) => small(buildMaster(container, test))),
-    ...(master.spec.initContainers === undefined ? {} : { initContainers: master.spec.initContainers.map(small) }),
+    containers: master.spec.containers.map((container) => fit(buildMaster(container, test))),
+    ...(master.spec.initContainers === undefined ? {} : { initContainers: master.spec.initContainers.map(fit) }),
   });
   await namespace.apply(
     buildJob(
@@ -145,14 +169,15 @@ type JobSettings = {
 };
 
 // The operator's arguments stay as they are, but for the time until autoquit and the number of workers.
-function buildMaster(container: Container, { image, autoquitSeconds = 5, runSeconds = 10 }: LocustTest): Container {
+function buildMaster(container: Container, test: LocustTest): Container {
+  const { image, args: more = [], autoquitSeconds = 5, runSeconds = 10 } = test;
   if (container.name === EXPORTER) return container;
   const args = (container.args ?? []).map((arg, index, all) => {
     if (all[index - 1] === '--autoquit') return String(autoquitSeconds);
     return arg.replace(/^--expect-workers=.*/, '--expect-workers=1');
   });
   const users = ['--host', 'http://127.0.0.1', '--users', '3', '--spawn-rate', '3', '--run-time', `${runSeconds}s`];
-  return { ...container, image: image ?? IMAGES.locust, args: [...args, ...users] };
+  return { ...container, image: image ?? IMAGES.locust, args: [...args, ...users, ...more] };
 }
 
 // By the Service's address, since a cluster of the test may have no DNS.

@@ -108,10 +108,10 @@ export async function untilContainer(
   return pod;
 }
 
-/** The termination message of lastscrape in that state of a pod, and its exit code. */
-export function readEnd(pod: Pod): { readonly report: Report; readonly exitCode: number } {
-  const terminated = findStatus(pod, 'lastscrape')?.state.terminated;
-  assert.ok(terminated?.message, 'lastscrape has a termination message');
+/** The termination message of lastscrape in that state of a pod, and its exit code; `name` is that of its container. */
+export function readEnd(pod: Pod, name = 'lastscrape'): { readonly report: Report; readonly exitCode: number } {
+  const terminated = findStatus(pod, name)?.state.terminated;
+  assert.ok(terminated?.message, `the container ${name} has a termination message`);
   return { report: JSON.parse(terminated.message), exitCode: terminated.exitCode };
 }
 
@@ -121,9 +121,15 @@ export function readReport(namespace: Namespace): ReturnType<typeof readEnd> {
 }
 
 /** Waits until lastscrape has logged that message in a pod. */
-export async function untilLogged(namespace: Namespace, pod: Pod, msg: string, withinMs: number): Promise<void> {
+export async function untilLogged(
+  namespace: Namespace,
+  pod: Pod,
+  msg: string,
+  withinMs: number,
+  name = 'lastscrape',
+): Promise<void> {
   await until(`"${msg}" in the log of lastscrape`, withinMs, async () => {
-    const log = await namespace.readLog(pod.metadata.name, 'lastscrape');
+    const log = await namespace.readLog(pod.metadata.name, name);
     return log.includes(`"msg":"${msg}"`) ? true : undefined;
   });
 }

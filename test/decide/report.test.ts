@@ -69,7 +69,7 @@ const SUMMARIES: readonly (readonly [HoldOutcome, number | null, number | null, 
   ['scraped', 100_000, 2, 'Scraped 2 times 12.0 s after main ended'],
   ['exporterGone', 100_000, null, 'The exporter was gone 12.0 s after main ended, scrapes not counted'],
   ['exporterGone', 100_000, 1, 'The exporter was gone 12.0 s after main ended, 1 of 2 wanted scrapes seen'],
-  ['released', 100_000, 0, 'Main ended; no hold was asked for'],
+  ['released', 100_000, 0, 'Main ended; the exporter is another lastscrape, which holds by itself'],
   ['expired', 22_000, 0, 'Not scraped within 90 s after main ended'],
   ['expired', 22_000, 1, 'Not scraped often enough within 90 s after main ended, 1 of 2 wanted scrapes seen'],
   ['expired', 22_000, null, 'Held for 90.0 s after main ended, scrapes not countable'],
@@ -87,6 +87,16 @@ for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
     assert.equal(report.exitCode, 0);
   });
 }
+
+test('buildReport() says that nothing was held because nobody asked for it', () => {
+  for (const limits of [
+    { ...LIMITS, scrapesWantedCount: 0 },
+    { ...LIMITS, ttlMs: 0 },
+  ]) {
+    const { summary } = reportOn(stateWith(ended('released', 100_000, 0)), [], true, 0, { limits });
+    assert.equal(summary, 'Main ended; no hold was asked for');
+  }
+});
 
 test('buildReport() says that nothing ever answered, and what to set, where no exporter was ever there', () => {
   const { summary, hint } = reportOn(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }));
@@ -185,7 +195,15 @@ test('buildReport() cuts a long name of a target in the summary, and no other', 
 });
 
 test('EXIT has the codes of sysexits(3), and 128 + SIGINT', () => {
-  assert.deepEqual(EXIT, { done: 0, usage: 64, targetRuns: 69, bug: 70, misconfigured: 78, interrupted: 130 });
+  assert.deepEqual(EXIT, {
+    done: 0,
+    thresholdFailed: 1,
+    usage: 64,
+    targetRuns: 69,
+    bug: 70,
+    misconfigured: 78,
+    interrupted: 130,
+  });
 });
 
 test('buildReport() speaks of a run that is not over', () => {
@@ -439,4 +457,129 @@ test('fitReport() drops scrapers after hints and exit codes, and before targets:
   assert.equal(fitReport(long, one).scrapers?.length, keptCount - 1, 'one byte less costs one more');
   const tight = fitReport(long, 600);
   assert.deepEqual([tight.scrapers, tight.scrapersOmitted, tight.targets?.length], [[], 12, 2]);
+});
+
+const THRESHOLDS: NonNullable<Policy['thresholds']> = [
+  { text: 'locust_requests_fail_ratio > 0.01', name: 'locust_requests_fail_ratio', comparison: '>', limit: 0.01 },
+  { text: 'b > 5', name: 'b', comparison: '>', limit: 5 },
+];
+
+/** A report with these last numbers. */
+function reportNumbers(values: readonly number[], phase: Phase, more: Partial<Policy> = {}, isFinished = true): Report {
+  const readings = values.map((value) => ({ kind: 'value', value }) as const);
+  const numbers = { readings, wereNonZero: [], isLost: false };
+  return reportOn(stateWith(phase, { numbers }), [STOPPED], isFinished, 1, { thresholds: THRESHOLDS, ...more });
+}
+
+test('buildReport() has the verdict first, in every form of it', () => {
+  const passed = reportNumbers([0.01, 5], ended('scraped', 100_000, 1));
+  assert.equal(passed.summary, 'Passed 2 thresholds; scraped once 12.0 s after main ended; locust-exporter stopped');
+  assert.deepEqual([passed.verdict, passed.failed, passed.exitCode], ['passed', undefined, 0]);
+  assert.deepEqual(Object.keys(passed).slice(0, 3), ['summary', 'outcome', 'verdict']);
+  const one = reportNumbers([0.02, 5], ended('expired', 22_000, 0));
+  assert.equal(
+    one.summary,
+    'Failed by locust_requests_fail_ratio > 0.01 (0.02); not scraped within 90 s after main ended; locust-exporter stopped',
+  );
+  assert.deepEqual(one.failed, { entry: 'locust_requests_fail_ratio > 0.01', seen: 0.02 });
+  assert.deepEqual([one.outcome, one.verdict, one.alsoFailed, one.exitCode], ['expired', 'failed', undefined, 1]);
+  const both = reportNumbers([0.02, 6], ended('scraped', 100_000, 1));
+  assert.match(both.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.02\), and 1 more; scraped once /);
+  assert.deepEqual(both.alsoFailed, [{ entry: 'b > 5', seen: 6 }]);
+  const single = reportNumbers([0], ended('released', 1, 0), { thresholds: THRESHOLDS.slice(0, 1) });
+  assert.match(single.summary, /^Passed the threshold; main ended; /);
+});
+
+test('buildReport() says that a main which was never seen cannot be judged', () => {
+  const report = reportNumbers([], ended('neverStarted', null, null));
+  assert.equal(
+    report.summary,
+    'Failed by locust_requests_fail_ratio > 0.01 (no sample of locust_requests_fail_ratio), and 1 more; main was never seen alive; locust-exporter stopped',
+  );
+  assert.deepEqual([report.outcome, report.exitCode], ['neverStarted', 1]);
+});
+
+test('buildReport() exits with 1 also where a target still runs', () => {
+  const failed: TargetReport = { target: 'x', result: 'failed', seconds: 30 };
+  const phase = ended('scraped', 100_000, 1);
+  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], isLost: false };
+  const codes = [THRESHOLDS, []].map(
+    (thresholds) => reportOn(stateWith(phase, { numbers }), [failed], true, 1, { thresholds }).exitCode,
+  );
+  assert.deepEqual(codes, [1, 69]);
+});
+
+test('buildReport() has a verdict from the hold on, and none before or after a second signal', () => {
+  const holding: Phase = {
+    kind: 'holding',
+    mainEndedAtMs: 100_000,
+    because: 'settled',
+    count: beginCount(0),
+    isExporterRestarted: false,
+    hasAnswered: true,
+    goneSinceMs: null,
+    scrapedAtMs: null,
+  };
+  const held = reportNumbers([0.02, 5], holding, {}, false);
+  assert.deepEqual(
+    [held.outcome, held.verdict, held.failed?.seen, held.exitCode],
+    ['unfinished', 'failed', 0.02, null],
+  );
+  assert.match(held.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.02\); unfinished: holding$/);
+  const running = reportNumbers([0.02, 5], { kind: 'running', done: null, others: null, goneSinceMs: null }, {}, false);
+  assert.deepEqual([running.verdict, running.summary], [undefined, 'Unfinished: running']);
+  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], isLost: false };
+  const given = buildReport({
+    state: stateWith(ended('scraped', 100_000, 1), { numbers }),
+    policy: {
+      limits: LIMITS,
+      conditions: [],
+      targets: [],
+      quitTimeoutMs: 1,
+      isDryRun: false,
+      thresholds: THRESHOLDS,
+    },
+    exporterAt: '',
+    nowMs: 120_000,
+    toTime: String,
+    isFinished: true,
+    isGivenUp: true,
+    version: '0.1.0',
+  });
+  assert.deepEqual([given.verdict, given.failed, given.exitCode], [undefined, undefined, 0]);
+});
+
+test('fitReport() keeps the verdict and the first entry that fails, whatever else it drops', () => {
+  const long = Array.from({ length: 50 }, (_, index) => ({
+    text: `metric_${index}{label="${'\u0000ü'.repeat(3_000)}"} > ${index}`,
+    name: `${'m'.repeat(3_000)}_${index}`,
+    comparison: '>' as const,
+    limit: index,
+  }));
+  const exitCodes = { load: 3 };
+  for (const readings of [[], long.map(() => ({ kind: 'value', value: 1e308 }) as const)]) {
+    const numbers = { readings, wereNonZero: [], isLost: false };
+    const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
+    const facts = { numbers, exitCodes };
+    const built = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [hinted], true, 1, { thresholds: long });
+    const report = fitReport(built);
+    assert.ok(measureSize(report) <= REPORT_MAX_BYTES, String(measureSize(report)));
+    assert.deepEqual([report.verdict, report.exitCode, report.outcome], ['failed', 1, 'scraped']);
+    assert.match(report.failed?.entry ?? '', /^metric_0\{/);
+    assert.equal((report.alsoFailed?.length ?? 0) + (report.failedOmitted ?? 0), 49);
+  }
+});
+
+test('fitReport() drops other entries that fail before targets, and counts them', () => {
+  const many = Array.from({ length: 20 }, (_, index) => ({
+    text: `some_metric_of_the_application_${index} > 0`,
+    name: `some_metric_of_the_application_${index}`,
+    comparison: '>' as const,
+    limit: 0,
+  }));
+  const report = fitReport(reportOn(stateWith(ended('scraped', 100_000, 1)), [STOPPED], true, 1, { thresholds: many }));
+  assert.ok(measureSize(report) <= REPORT_MAX_BYTES);
+  assert.deepEqual(report.targets, [STOPPED]);
+  assert.ok((report.alsoFailed?.length ?? 0) > 1);
+  assert.equal((report.alsoFailed?.length ?? 0) + (report.failedOmitted ?? 0), 19);
 });

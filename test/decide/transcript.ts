@@ -17,9 +17,11 @@ import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
+import { mergeReadings } from '../../src/decide/verdict.ts';
 import { KINDS } from '../../src/main.ts';
 import { buildPolicy } from '../../src/policy.ts';
 import { CONTEXT } from '../support/condition-context.ts';
+import { readThresholdReadings } from '../support/threshold-readings.ts';
 
 /** The transcript with every line of output made anew. */
 export function playTranscript(text: string): string {
@@ -28,8 +30,8 @@ export function playTranscript(text: string): string {
   let player: Player | null = null;
   for (const line of text.split('\n')) {
     if (line.startsWith('set ')) {
-      const [name = '', value = ''] = line.slice(4).split('=', 2) as [string, string];
-      settings[`LASTSCRAPE_${name}`] = value;
+      const equalsAt = line.indexOf('=');
+      settings[`LASTSCRAPE_${line.slice(4, equalsAt)}`] = line.slice(equalsAt + 1);
       out.push(line);
     } else if (line.startsWith('>')) {
       player ??= new Player(settings);
@@ -120,7 +122,15 @@ class Player {
   #readFront(fields: Fields, readAtMs: number | null): void {
     const isUnreadable = fields.get('snapshot') === 'no';
     if (readAtMs !== null && !isUnreadable) this.#snapshotReadAtMs = readAtMs;
+    const read = readThresholdReadings(fields.get('numbers'));
+    const isKept = readAtMs !== null && !isUnreadable && read.length > 0;
+    // As src/serve/front.ts does: before main is alive nothing is kept beside the newest.
+    const isAlive = this.#decision !== null && viewMain(this.#decision.state).wasAlive;
+    const older = isAlive ? (this.#front.thresholds ?? []) : [];
     this.#front = {
+      ...(isKept
+        ? { thresholds: mergeReadings(older, read) }
+        : this.#front.thresholds && { thresholds: this.#front.thresholds }),
       hasSnapshot: this.#front.hasSnapshot || (readAtMs !== null && !isUnreadable),
       answeredAtMs: isUnreadable ? this.#front.answeredAtMs : (readAtMs ?? this.#front.answeredAtMs),
       inFlightCount: Number(fields.get('serving') ?? 0),
@@ -217,10 +227,13 @@ function readExporter(fields: Fields): ExporterObservation {
     ? { finishedCount: Number(fields.get('count')), inFlightCount: Number(fields.get('inflight') ?? 1) }
     : null;
   const readNumber = (name: string) => (fields.has(name) ? Number(fields.get(name)) : null);
+  const thresholds = readThresholdReadings(fields.get('numbers'));
   return {
     kind: 'answered',
     scrapes,
     totals: { requests: readNumber('requests'), failures: readNumber('failures'), users: readNumber('users') },
+    ...(thresholds.length === 0 ? {} : { thresholds }),
+    ...(fields.has('lastscrape') ? { isFront: true } : {}),
   };
 }
 

@@ -1,15 +1,15 @@
 // deploy/monitoring/dashboard.json: each of its queries asked of a real Prometheus that holds recordings of two runs that are over
-// and one that is held, and the file against the types that Grafana publishes. No Grafana runs here: how it looks is not tested.
+// and one that is held, and of one with lastscrape in the exporter's place; and the file against the types that Grafana publishes. No Grafana runs here: how it looks is not tested.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { type Network, openNetwork } from '../support/network.ts';
+import type { Network } from '../support/network.ts';
 import { findPrograms, gate } from '../support/programs.ts';
-import { runPrometheus } from '../support/prometheus.ts';
+import { BEGIN_SECONDS, openRecordedRuns } from './recorded-runs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TEXT = readFileSync(join(ROOT, 'deploy/monitoring/dashboard.json'), 'utf8');
@@ -40,112 +40,95 @@ const dashboard: {
   readonly templating: { readonly list: readonly Variable[] };
 } = JSON.parse(TEXT);
 
-/** The first sample of what Prometheus holds, on a whole 15 s, an hour ago, and what `$__range` is then. */
-const BEGIN_SECONDS = Math.floor(Date.now() / 15_000) * 15 - 3_600;
 const RANGE_SECONDS = 3_600;
 
 /**
  * What each query answers, each row as its labels or its legend and its value; of a line in a graph the last value within 5 minutes from
- * the begin. `cart` was scraped at its end and held for 30 s; `old` is from a Locust whose percentiles the exporter reads.
+ * the begin. `cart` was scraped at its end and held for 30 s; `old` is from a Locust whose percentiles the exporter reads; `place` has
+ * lastscrape in the exporter's place.
  */
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'Final totals by test': {
-    requests: ['shop cart cart-master-a: 222', 'shop old old-master-b: 228'],
-    failures: ['shop cart cart-master-a: 36', 'shop old old-master-b: 45'],
-    failRatio: ['shop cart cart-master-a: 0.16216216216216217', 'shop old old-master-b: 0.19736842105263158'],
-    median: ['shop cart cart-master-a: 7', 'shop old old-master-b: 2'],
-    mean: ['shop cart cart-master-a: 10.607671680174446', 'shop old old-master-b: 1.8890843157869472'],
-    max: ['shop cart cart-master-a: 173', 'shop old old-master-b: 8'],
-    up: ['shop cart cart-master-a: 0', 'shop old old-master-b: 1'],
-    held: ['shop cart cart-master-a: 30'],
+    requests: ['shop cart cart-master-a: 222', 'shop old old-master-b: 228', 'shop place place-master-c: 520'],
+    failures: ['shop cart cart-master-a: 36', 'shop old old-master-b: 45', 'shop place place-master-c: 104'],
+    failRatio: [
+      'shop cart cart-master-a: 0.16216216216216217',
+      'shop old old-master-b: 0.19736842105263158',
+      'shop place place-master-c: 0.2',
+    ],
+    median: ['shop cart cart-master-a: 7', 'shop old old-master-b: 2', 'shop place place-master-c: 30'],
+    mean: [
+      'shop cart cart-master-a: 10.607671680174446',
+      'shop old old-master-b: 1.8890843157869472',
+      'shop place place-master-c: 30.25',
+    ],
+    p95: ['shop place place-master-c: 50'],
+    p99: ['shop place place-master-c: 50'],
+    max: ['shop cart cart-master-a: 173', 'shop old old-master-b: 8', 'shop place place-master-c: 50.25'],
+    up: ['shop cart cart-master-a: 0', 'shop old old-master-b: 1', 'shop place place-master-c: 0'],
+    held: ['shop cart cart-master-a: 30', 'shop place place-master-c: 15'],
   },
-  'Held pods': { held: ['shop/cart-master-a: 1'] },
-  'Ended, and scraped since': { ended: ['cart/cart-master-a: 1'] },
+  'Held pods': { held: ['shop/cart-master-a: 1', 'shop/place-master-c: 1'] },
+  'Ended, and scraped since': { ended: ['cart/cart-master-a: 1', 'place/place-master-c: 1'] },
   'Requests per second': {
-    rps: ['cart/cart-master-a: 26.4', 'old/old-master-b: 15.2'],
-    failures: ['cart/cart-master-a failed: 4.8', 'old/old-master-b failed: 3.2'],
+    rps: ['cart/cart-master-a: 26.4', 'old/old-master-b: 15.2', 'place/place-master-c: 75'],
+    failures: ['cart/cart-master-a failed: 4.8', 'old/old-master-b failed: 3.2', 'place/place-master-c failed: 15'],
   },
-  Users: { users: ['cart/cart-master-a: 6', 'old/old-master-b: 6'] },
+  Users: { users: ['cart/cart-master-a: 6', 'old/old-master-b: 6', 'place/place-master-c: 0'] },
   'Response times: median, mean, max': {
-    median: ['cart/cart-master-a median: 7', 'old/old-master-b median: 2'],
-    mean: ['cart/cart-master-a mean: 10.607671680174446', 'old/old-master-b mean: 1.8890843157869472'],
-    max: ['cart/cart-master-a max: 173', 'old/old-master-b max: 8'],
+    median: ['cart/cart-master-a median: 7', 'old/old-master-b median: 2', 'place/place-master-c median: 30'],
+    mean: [
+      'cart/cart-master-a mean: 10.607671680174446',
+      'old/old-master-b mean: 1.8890843157869472',
+      'place/place-master-c mean: 30.25',
+    ],
+    max: ['cart/cart-master-a max: 173', 'old/old-master-b max: 8', 'place/place-master-c max: 50.25'],
   },
-  'Response times: percentiles': { p50: ['old/old-master-b 50 %: 2'], p95: ['old/old-master-b 95 %: 2'] },
+  'Response times: percentiles': {
+    p50: ['old/old-master-b 50 %: 2', 'place/place-master-c 50 %: 30'],
+    p95: ['old/old-master-b 95 %: 2', 'place/place-master-c 95 %: 50'],
+  },
   'Final totals by request': {
     requests: [
       'shop cart cart-master-a GET /missing%20%22quoted%22: 36',
       'shop cart cart-master-a GET /ok: 186',
       'shop old old-master-b GET /locustfile.py: 183',
       'shop old old-master-b GET /missing "quoted": 45',
+      'shop place place-master-c GET /ok: 104',
+      'shop place place-master-c GET he said "hi", twice: 104',
+      'shop place place-master-c GET line\nbreak: 104',
+      'shop place place-master-c GET ünïcödé: 104',
     ],
     failures: [
       'shop cart cart-master-a GET /missing%20%22quoted%22: 36',
       'shop old old-master-b GET /missing "quoted": 45',
+      'shop place place-master-c GET line\nbreak: 104',
     ],
     median: [
       'shop cart cart-master-a GET /missing%20%22quoted%22: 6',
       'shop cart cart-master-a GET /ok: 7',
       'shop old old-master-b GET /locustfile.py: 2',
       'shop old old-master-b GET /missing "quoted": 2',
+      'shop place place-master-c GET /ok: 10.25',
+      'shop place place-master-c GET he said "hi", twice: 20.25',
+      'shop place place-master-c GET line\nbreak: 30.25',
+      'shop place place-master-c GET ünïcödé: 40.25',
+    ],
+    p95: [
+      'shop place place-master-c GET /ok: 10',
+      'shop place place-master-c GET he said "hi", twice: 20',
+      'shop place place-master-c GET line\nbreak: 30',
+      'shop place place-master-c GET ünïcödé: 40',
     ],
   },
   Errors: {
     errors: [
       "shop cart cart-master-a HTTPError('404 Client Error: Not Found for url: /missing%20%22quoted%22') GET /missing%20%22quoted%22: 36",
       String.raw`shop old old-master-b &#x27;HTTPError(\&#x27;404 Client Error: File not found for url: /missing &quot;quoted&quot;\&#x27;)&#x27; GET /missing &quot;quoted&quot;: 45`,
+      `shop place place-master-c Exception('no "luck"') GET line\nbreak: 104`,
     ],
   },
 };
-
-/** Bodies that were recorded, at seconds after the begin. */
-const BODIES = [
-  { test: 'cart', pod: 'cart-master-a', from: 0, to: 60, file: 'exporter-0.5.0-locust-2.47.0/05-running.9.txt' },
-  {
-    test: 'cart',
-    pod: 'cart-master-a',
-    from: 75,
-    to: 105,
-    file: 'exporter-0.5.0-locust-2.47.0/10-after-master-exit.1.txt',
-  },
-  { test: 'old', pod: 'old-master-b', from: 0, to: 60, file: 'exporter-0.5/05-running.3.txt' },
-];
-
-/** Of kube-state-metrics: `_` is no scrape. cart's Locust is seen to have ended from 90 s on, lastscrape from 120 s on. */
-const STATES = [
-  ['kube_pod_container_status_running', 'lastscrape', '1 _ 1 _ 1 _ 1 _ 0 _ 0'],
-  ['kube_pod_container_status_terminated', 'lastscrape', '0 _ 0 _ 0 _ 0 _ 1 _ 1'],
-  ['kube_pod_container_status_running', 'cart-master', '1 _ 1 _ 1 _ 0 _ 0 _ 0'],
-  ['kube_pod_container_status_running', 'locust-metrics-exporter', '1 _ 1 _ 1 _ 1 _ 1 _ 0'],
-  ['kube_pod_container_status_terminated', 'cart-master', '0 _ 0 _ 0 _ 1 _ 1 _ 1'],
-] as const;
-
-/** What Prometheus is to hold, as OpenMetrics: the lines of one family follow each other. */
-function writeOpenMetrics(): string {
-  const families = new Map<string, string[]>();
-  const add = (name: string, labels: string, value: string, seconds: number) => {
-    const lines = families.get(name) ?? [];
-    families.set(name, lines);
-    lines.push(`${name}{${labels}} ${value} ${BEGIN_SECONDS + seconds}`);
-  };
-  for (const { test: name, pod, from, to, file } of BODIES) {
-    const text = readFileSync(join(ROOT, 'fixtures/recordings', file), 'utf8');
-    for (const [, metric = '', labels = '', value = ''] of text.matchAll(/^(locust_\w+)(?:\{(.*)\})? (\S+)\r?$/gm)) {
-      const target = `namespace="shop",locust_test="${name}",pod="${pod}"`;
-      for (let at = from; at <= to; at += 15) add(metric, labels === '' ? target : `${target},${labels}`, value, at);
-    }
-  }
-  // Somebody else's Locust, whose series have not the monitors' labels.
-  add('locust_requests_num_requests', 'namespace="shop",pod="other",method="",name="Aggregated"', '7', 0);
-  add('locust_up', 'namespace="shop",pod="other"', '1', 0);
-  for (const [metric, container, values] of STATES) {
-    values.split(' ').forEach((value, index) => {
-      if (value === '_') return;
-      add(metric, `namespace="shop",pod="cart-master-a",container="${container}"`, value, index * 15);
-    });
-  }
-  return `${[...families.values()].flat().join('\n')}\n# EOF\n`;
-}
 
 type Row = { readonly metric: Readonly<Record<string, string>>; readonly value: string };
 
@@ -168,34 +151,27 @@ async function ask(network: Network, { expr, instant }: Target): Promise<readonl
 
 describe('the dashboard', { skip }, () => {
   test('each query finds in a real Prometheus what the recordings hold', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'lastscrape-dashboard-'));
-    try {
-      const [promtool = ''] = programs.promtool ?? [];
-      writeFileSync(join(directory, 'series.txt'), writeOpenMetrics());
-      execFileSync(promtool, ['tsdb', 'create-blocks-from', 'openmetrics', 'series.txt', 'prometheus'], {
-        cwd: directory,
-      });
-      await using network = await openNetwork(directory);
-      await using _ = await runPrometheus({ network, directory, command: programs.prometheus ?? [], config: '{}' });
-      const answers: Record<string, Record<string, readonly string[]>> = {};
-      for (const { title, targets } of dashboard.panels) {
-        answers[title] = {};
-        for (const target of targets) {
-          const rows = await ask(network, target);
-          answers[title][target.refId] = rows.map((row) => `${nameRow(target, row)}: ${row.value}`).toSorted();
-        }
+    await using runs = await openRecordedRuns(programs);
+    const answers: Record<string, Record<string, readonly string[]>> = {};
+    for (const { title, targets } of dashboard.panels) {
+      answers[title] = {};
+      for (const target of targets) {
+        const rows = await ask(runs.network, target);
+        answers[title][target.refId] = rows.map((row) => `${nameRow(target, row)}: ${row.value}`).toSorted();
       }
-      assert.deepEqual(answers, EXPECTED);
-      for (const variable of dashboard.templating.list) {
-        if (typeof variable.query === 'string') continue;
-        const [, selector = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(variable.query.query) ?? [];
-        const match = selector.replace('$namespace', '.+');
-        const path = `/api/v1/label/${label}/values?${new URLSearchParams({ 'match[]': match })}`;
-        const { body } = await network.get(network.ports.prometheus, path);
-        assert.deepEqual(JSON.parse(body).data, variable.name === 'namespace' ? ['shop'] : ['cart', 'old'], path);
-      }
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
+    }
+    assert.deepEqual(answers, EXPECTED);
+    for (const variable of dashboard.templating.list) {
+      if (typeof variable.query === 'string') continue;
+      const [, selector = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(variable.query.query) ?? [];
+      const match = selector.replace('$namespace', '.+');
+      const path = `/api/v1/label/${label}/values?${new URLSearchParams({ 'match[]': match })}`;
+      const { body } = await runs.network.get(runs.network.ports.prometheus, path);
+      assert.deepEqual(
+        JSON.parse(body).data,
+        variable.name === 'namespace' ? ['shop'] : ['cart', 'old', 'place'],
+        path,
+      );
     }
   });
 });

@@ -1,5 +1,5 @@
 // What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, for the
-// API client and TLS of `container:`, for the front, nor for what only `--check` looks at and prints, and nobody for modules of
+// API client and TLS of `container:`, for the front, nor for what only `--check` or `explain` prints, and nobody for modules of
 // Node that have a stand-in or a wrapper because of what they cost (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's
 // own coverage says which modules of it ran.
 
@@ -21,11 +21,14 @@ const BUNDLE = [
   `process.on('exit', () => console.error(${JSON.stringify(MARK)} + process.moduleLoadList)); require(process.argv[1])`,
   join(DIST, 'bundle.cjs'),
 ];
+/** The same with a pipe for stdin. */
+const PIPED = ['/bin/sh', '-c', 'echo | "$0" "$@"', ...BUNDLE];
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
 const API_CLIENT = ['lazy-source:src/observe/pod-reader.ts'];
 const CHECK = ['lazy-source:src/inspect.ts', 'lazy-source:src/plan.ts'];
 const FRONT = ['lazy-source:src/serve/front.ts'];
-const LAZY = [...API_CLIENT, ...CHECK, ...FRONT, 'asset:yaml', 'lazy:lazy-sources'];
+const EXPLAIN = ['lazy-source:src/explain/run-explain.ts'];
+const LAZY = [...API_CLIENT, ...CHECK, ...FRONT, ...EXPLAIN, 'asset:yaml', 'lazy:lazy-sources'];
 const ASSET = ['lazy:lazy-sources'];
 /** Modules of Node that nothing loads but undici or a careless import. */
 const DEAR = ['assert', 'http', 'http2', 'internal/fs/promises', 'tls'];
@@ -54,6 +57,7 @@ async function run(
   conditions: (masterPort: number, tombstone: string) => string,
   args: readonly string[] = [],
   settings: Readonly<Record<string, string>> = {},
+  command: readonly string[] = BUNDLE,
 ): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-asked-for-'));
   await using pod = await openPod();
@@ -67,7 +71,7 @@ async function run(
     NODE_V8_COVERAGE: coverage,
     ...settings,
   };
-  const watcher = startWatcher(env, args, BUNDLE);
+  const watcher = startWatcher(env, args, command);
   const running = watcher.said('main is running').then(() => {
     writeFileSync(tombstone, DIED);
     pod.locust.kill();
@@ -82,7 +86,7 @@ async function run(
     .map(({ functionName }) => functionName);
   rmSync(folder, { recursive: true });
   const loaded = (stderr.split(MARK)[1] ?? '').trim().split(',');
-  // The exporter's client is always there: what is not there next to it means something.
+  // The exporter's client is always there, and so is a pipe's: what is not there next to it means something.
   assert.ok(loaded.includes('NativeModule net'), stderr);
   return { code, report, ran, dear: DEAR.filter((name) => loaded.includes(`NativeModule ${name}`)) };
 }
@@ -121,4 +125,9 @@ test('the bundle loads the front and an HTTP server where a front is set', { ski
   const front = { LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}` };
   const { code, ran, dear } = await run((port) => `metric:locust_up,port:${port}`, [], front);
   assert.deepEqual([code, listLazy(ran), dear], [0, [...FRONT, ...ASSET], ['http']]);
+});
+
+test('the bundle loads what explains a pod for explain, and no more', { skip }, async () => {
+  const { ran, dear } = await run(() => 'port:1', ['explain'], {}, PIPED);
+  assert.deepEqual([listLazy(ran), dear], [[...EXPLAIN, ...ASSET], []]);
 });

@@ -210,3 +210,32 @@ test('NOT_READ says that it was not read', () => {
   assert.deepEqual(NOT_READ.metric('locust_up'), { kind: 'unknown', why: 'the exporter was not read' });
   assert.equal(NOT_READ.hasRequests, false);
 });
+
+/** What is judged of one answer, `a` and `b`. */
+async function readJudged(answer: Answerer): Promise<readonly unknown[] | undefined> {
+  await using peer = await openPeer(answer);
+  const selectors = ['a', 'b'].map((name) => ({ name, labels: [] }));
+  const exporter = openExporter(peer.url, [], '1.2.3', selectors);
+  const { observation } = await exporter.read(NEVER);
+  await exporter.close();
+  return observation.kind === 'answered' ? observation.thresholds : undefined;
+}
+
+test('read() reads what is judged, and nothing of a body that may be cut', async () => {
+  const [a, b] = [
+    { kind: 'value', value: 1 },
+    { kind: 'value', value: 25 },
+  ];
+  const body = 'a 1\nb 25';
+  assert.deepEqual(await readJudged((socket) => socket.write(answerWith(body))), [a, b]);
+  const chunked = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  assert.deepEqual(await readJudged((socket) => socket.write(chunked)), [a, b]);
+  const closed = (text: string) => `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${text}`;
+  assert.deepEqual(await readJudged((socket) => socket.end(closed(`${body}\n`))), [a, b]);
+  assert.equal(await readJudged((socket) => socket.end(closed(body))), undefined, '25 may have been 250');
+  assert.equal(await readJudged((socket) => socket.end(answerWith('a 1\n').replace(': 4', ': 40'))), undefined);
+  assert.deepEqual(await readJudged((socket) => socket.write(answerWith('c 1\n'))), [
+    { kind: 'none' },
+    { kind: 'none' },
+  ]);
+});

@@ -7,22 +7,25 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { openFront } from '../../src/serve/front.ts';
 import { REAL_CLOCK } from '../support/front-server.ts';
+import { until } from '../support/until.ts';
 
-const RUNNING = '{"state":"running","stats":[{"method":"","name":"Aggregated","num_requests":10}]}';
+const RUNNING = '{"state":"running","user_count":7,"stats":[{"method":"","name":"Aggregated","num_requests":10}]}';
 const CSV = 'Type,Name,Request Count\r\n,Aggregated,14\r\n';
 
-async function openPair() {
+async function openPair(metricNames = ['load_test_up']) {
   const requests: string[] = [];
+  const locustState = { isCut: false };
   const locust = createServer({ keepAliveTimeout: 0 }, ({ url = '' }, response) => {
     requests.push(url);
-    response.end(url.endsWith('/csv') ? CSV : RUNNING);
+    if (locustState.isCut) response.writeHead(200, { 'content-length': 1_000 }).end(RUNNING, () => response.destroy());
+    else response.end(url.endsWith('/csv') ? CSV : RUNNING);
   });
   await once(locust.listen(0, '127.0.0.1'), 'listening');
   const opened = await openFront({
     at: { host: '127.0.0.1', port: 0 },
     url: new URL(`locust+http://127.0.0.1:${(locust.address() as AddressInfo).port}/base`),
     locust: { namespace: 'load_test', path: '/numbers' },
-    metricNames: ['load_test_up'],
+    metricNames,
     pollMs: 1_000,
     clock: REAL_CLOCK,
     toUnixSeconds: () => 1,
@@ -37,6 +40,7 @@ async function openPair() {
   };
   return {
     requests,
+    locustState,
     front,
     close,
     ask: (path: string, method = 'GET') => fetch(`http://127.0.0.1:${front.port}${path}`, { method }),
@@ -78,4 +82,23 @@ test('/quitquitquit keeps the newest numbers and ends nothing', async () => {
   assert.deepEqual([response.status, await response.text()], [200, 'kept\n']);
   assert.equal(pair.requests.at(-1), '/base/stats/requests/csv', 'although Locust says that it runs');
   assert.equal(TOTAL.exec(await (await pair.ask('/metrics')).text())?.[1], '14');
+});
+
+test('a Locust that answers half, and then is gone, leaves its last gauges as well, whatever shows its end', async () => {
+  for (const metricNames of [['load_test_up'], []]) {
+    await using pair = await openPair(metricNames);
+    await (await pair.ask('/metrics')).text();
+    pair.front.tell({ main: 'living', wasAlive: true, endedAtMs: null });
+    const askUntilDown = () =>
+      until('locust_up 0', 5_000, async () => {
+        const text = await (await pair.ask('/metrics')).text();
+        return text.includes('load_test_up 0') ? text : undefined;
+      });
+    pair.locustState.isCut = true;
+    assert.doesNotMatch(await askUntilDown(), /^load_test_users/m);
+    await pair.close();
+    await askUntilDown();
+    pair.front.tell({ main: 'ended', wasAlive: true, endedAtMs: 0 });
+    assert.match(await (await pair.ask('/metrics')).text(), /^load_test_users 7$/m);
+  }
 });

@@ -10,6 +10,7 @@ import type { MainView } from '../../src/decide/answer.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import { type Front, openFront } from '../../src/serve/front.ts';
+import type { Selector } from '../../src/wire/selector.ts';
 import { type ManualClock, openManualClock } from '../support/manual-clock.ts';
 import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from '../support/source.ts';
 
@@ -35,6 +36,7 @@ type World = {
 
 type WorldOptions = {
   readonly metricNames?: readonly string[];
+  readonly selectors?: readonly Selector[];
   readonly body?: string;
   readonly url?: URL;
   readonly toUnixSeconds?: (atMs: number) => number;
@@ -48,6 +50,7 @@ async function openWorld(t: TestContext, options: WorldOptions = {}): Promise<Wo
     at: { host: '127.0.0.1', port: 0 },
     url: options.url ?? source.url,
     metricNames: options.metricNames ?? [],
+    selectors: options.selectors ?? [],
     pollMs: POLL_MS,
     clock,
     toUnixSeconds: options.toUnixSeconds ?? ((atMs) => 1_000_000 + atMs / 1000),
@@ -652,4 +655,80 @@ test('a source that dies within its answer: never half of it as if it were whole
   }
   await source.stop();
   assert.equal(withoutOwn((await scrape(front.port)).text), 'job_rows_total 1\n');
+});
+
+const WAITING: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+const JUDGED: readonly Selector[] = [
+  { name: 'a', labels: [] },
+  { name: 'b', labels: [] },
+];
+
+/** What is judged, in short. */
+function readNumbers({ front }: World): readonly (number | string)[] {
+  const { thresholds = [] } = front.observe();
+  return thresholds.map((reading) => (reading.kind === 'value' ? reading.value : reading.kind));
+}
+
+test('what is judged: of each entry the newest number of the answers since main was alive', async (t) => {
+  const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+  const { front, source } = world;
+  front.tell(WAITING);
+  assert.deepEqual(readNumbers(world), []);
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [1, 1]);
+  source.answer = reply('a 2\n');
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [2, 'none'], 'what was shown before main was alive is of another run');
+  front.tell(LIVING);
+  assert.deepEqual(readNumbers(world), [2, 'none'], 'the newest may be the one that shows it alive');
+  source.answer = reply('b 3\n');
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [2, 3]);
+  source.answer = reply('a NaN\nb{c="d"} 4\nb{c="e"} 5\n');
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [Number.NaN, 'several']);
+});
+
+test('what is judged: nothing of an answer that cannot be read, breaks off, or is none', async (t) => {
+  const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+  const { source } = world;
+  await takeSnapshot(world);
+  for (const answer of [
+    reply('a 2\nwhat is this\n'),
+    breakOff('a 2\nb 2\n'),
+    reply('a 2\nb 2\n', { status: 500 }),
+    reply('a 2\nb 2\n', { type: 'text/html' }),
+    ((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\na 25\nb 2')) satisfies Answer,
+  ]) {
+    source.answer = answer;
+    // An answer that breaks off is one that breaks off for the scraper as well.
+    await scrape(world.front.port).catch(() => {});
+    await scrape(world.front.port, { path: '/-/snapshot', method: 'POST' });
+    assert.deepEqual(readNumbers(world), [1, 1]);
+  }
+  await source.stop();
+  await scrape(world.front.port);
+  assert.deepEqual(readNumbers(world), [1, 1]);
+});
+
+for (const view of [LIVING, ENDED]) {
+  test(`what is judged: what a scrape got, by the time it is told of (main ${view.main})`, async (t) => {
+    const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+    const { front, source } = world;
+    await takeSnapshot(world);
+    front.tell(view);
+    source.answer = reply('a 2\n');
+    await scrape(front.port);
+    await new Promise<void>((resolve) => void front.onScrape(resolve));
+    assert.deepEqual(front.takeScrape()?.front.thresholds, [
+      { kind: 'value', value: 2 },
+      { kind: 'value', value: 1 },
+    ]);
+  });
+}
+
+test('what is judged: nothing, where nobody asked for it', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  await takeSnapshot(world);
+  assert.equal(world.front.observe().thresholds, undefined);
 });

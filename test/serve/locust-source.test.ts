@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { test } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
-import { openLocustSource } from '../../src/serve/locust-source.ts';
+import { type LocustSourceParts, openLocustSource } from '../../src/serve/locust-source.ts';
 import { openManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 
@@ -24,7 +24,7 @@ function csv(count: number): string {
 }
 
 /** A Locust that says what a test wants it to, and the source that reads it. */
-async function openLocust() {
+async function openLocust(selectors: NonNullable<LocustSourceParts['selectors']> = []) {
   const clock = openManualClock(0);
   const requests: string[] = [];
   const held: ServerResponse[] = [];
@@ -34,10 +34,13 @@ async function openLocust() {
     csv: csv(12),
     status: 200,
     holds: '',
+    cuts: '',
   };
   const server = createServer({ keepAliveTimeout: 0 }, ({ url = '' }, response) => {
     requests.push(url);
     if (url === locust.holds) held.push(response);
+    else if (url === locust.cuts)
+      response.writeHead(200, { 'content-length': 100 }).end('{"state":"runn', () => response.destroy());
     else if (url.endsWith(CSV)) response.end(locust.csv);
     else response.writeHead(locust.status, locust.status === 302 ? { Location: '/login' } : {}).end(locust.page);
   });
@@ -48,6 +51,7 @@ async function openLocust() {
     namespace: 'locust',
     path: null,
     metricNames: ['locust_up'],
+    selectors,
     clock,
     version: '1.2.3',
     log: (entry) => log.push(entry),
@@ -186,14 +190,14 @@ test('up stays 1 over the connection that is there, when nobody can connect any 
   assert.deepEqual(requests, [PAGE, PAGE, CSV]);
 });
 
-test('what answers and is no page of Locust is up, with a warning, once; an error is down', async () => {
-  for (const [status, body, up, warnings] of [
-    [200, '<html><form action="/login">', 1, 1],
-    [302, '', 1, 1],
-    [200, 'null', 1, 1],
-    [401, '', 0, 0],
-    [404, page('running', 3), 0, 0],
-    [503, 'upstream connect error', 0, 0],
+test('what answers and is no page of Locust is up, an error is down, each with a warning, once', async () => {
+  for (const [status, body, up, warning] of [
+    [200, '<html><form action="/login">', 1, 'locustUnreadable'],
+    [302, '', 1, 'locustUnreadable'],
+    [200, 'null', 1, 'locustUnreadable'],
+    [401, '', 0, 'locustError'],
+    [404, page('running', 3), 0, 'locustError'],
+    [503, 'upstream connect error', 0, 'locustError'],
   ] as const) {
     await using opened = await openLocust();
     const { read, clock, locust, log, requests } = opened;
@@ -202,7 +206,10 @@ test('what answers and is no page of Locust is up, with a warning, once; an erro
     assert.equal((await read()).up, up, `${status} ${body}`);
     clock.advance(500);
     await read();
-    assert.equal(log.length, warnings);
+    assert.deepEqual(
+      log.map(({ id }) => id),
+      [warning],
+    );
     assert.deepEqual(requests, [PAGE, PAGE], 'no CSV of it is read');
   }
 });
@@ -230,11 +237,59 @@ test('a Locust that is busy for longer than 5 s is down, and up again afterwards
   await read();
   locust.holds = PAGE;
   clock.advance(500);
-  const { up, total } = await read();
-  assert.deepEqual([up, total], [0, 10]);
+  const { text, total, reading } = await read();
+  assert.match(text, /^locust_up 0$/m);
+  assert.equal(total, 10);
+  assert.deepEqual(reading.metric('locust_up'), { kind: 'unknown', why: 'timed out' }, 'its end is not proven by that');
   locust.holds = '';
   clock.advance(500);
   assert.equal((await read()).up, 1);
+});
+
+test('after a page that was cut or late it is asked for again without anybody who reads, until Locust refuses', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust, server } = opened;
+  await read();
+  locust.cuts = PAGE;
+  clock.advance(500);
+  const cut = await read();
+  assert.match(cut.text, /^locust_up 0$/m);
+  assert.deepEqual([cut.up, cut.total], [null, 10]);
+  assert.deepEqual(requests, [PAGE, PAGE]);
+  locust.cuts = '';
+  locust.page = page('stopping', 11);
+  clock.advance(2_020);
+  await until('the page and the CSV', 5_000, async () => (requests.length === 4 ? true : undefined));
+  assert.deepEqual(requests.slice(2), [PAGE, CSV]);
+  assert.equal((await read()).total, 12);
+  server.closeAllConnections();
+  server.close();
+  clock.advance(500);
+  assert.equal((await read()).up, 0);
+  assert.equal(clock.timerCount, 0, 'who refuses is gone');
+});
+
+test('where the CSV was cut the page is read in its place, and the CSV again when it is due', async () => {
+  await using opened = await openLocust();
+  const { read, clock, requests, locust } = opened;
+  const waitForCount = (count: number) =>
+    until(`${count} requests`, 5_000, async () => (requests.length === count ? true : undefined));
+  locust.page = page('stopping', 11);
+  locust.cuts = CSV;
+  assert.equal((await read()).total, 11);
+  assert.deepEqual(requests, [PAGE, CSV]);
+  for (const total of [12, 13]) {
+    locust.page = page('stopping', total);
+    clock.advance(2_020);
+    await waitForCount(requests.length + 2);
+    assert.deepEqual(requests.slice(-2), [PAGE, CSV]);
+    assert.equal((await read()).total, total);
+  }
+  locust.cuts = '';
+  locust.csv = csv(14);
+  clock.advance(2_020);
+  await waitForCount(8);
+  assert.equal((await read()).total, 14);
 });
 
 test('expectEnd() has everything read anew, also while the page says that it runs', async () => {
@@ -258,6 +313,23 @@ test('expectEnd() has everything read anew, also while the page says that it run
   assert.deepEqual(requests.slice(before), [PAGE], 'not for ever');
 });
 
+test('the totals are read wherever the total row stands', async () => {
+  await using opened = await openLocust();
+  const { read, locust } = opened;
+  const row = (name: string, count: number) => ({ method: '', name, num_requests: count, num_failures: 1 });
+  locust.page = JSON.stringify({
+    state: 'running',
+    user_count: 3,
+    stats: [row('A', 1), row('AB', 2), row('ABC', 3), row('Aggregated', 6)],
+  });
+  const { reading } = await read();
+  assert.deepEqual(reading.observation, {
+    kind: 'answered',
+    scrapes: null,
+    totals: { requests: 6, failures: 1, users: 3 },
+  });
+});
+
 test('10,000 rows, and a page that is too long, break nothing', async () => {
   await using opened = await openLocust();
   const { read, clock, locust } = opened;
@@ -269,5 +341,25 @@ test('10,000 rows, and a page that is too long, break nothing', async () => {
   assert.deepEqual(await beginning.body.ended, { kind: 'whole', isReadable: true, why: '' });
   locust.page = `{"x":"${'x'.repeat(17 * 1024 * 1024)}"}`;
   clock.advance(500);
-  assert.equal((await read()).up, 0);
+  assert.match((await read()).text, /^locust_up 0$/m);
+});
+
+test('what is judged is found among all rows, and the total, which is read for the report as well, is one sample', async () => {
+  const name = 'locust_requests_num_requests';
+  await using pair = await openLocust([
+    { name, labels: [['name', 'Aggregated']] },
+    { name, labels: [['name', '/399']] },
+    { name, labels: [['name', '/400']] },
+    { name: 'locust_users', labels: [] },
+  ]);
+  const rows = Array.from({ length: 400 }, (_, i) => ({ method: 'GET', name: `/${i}`, num_requests: i }));
+  const { stats, ...others } = JSON.parse(page('running', 10));
+  pair.locust.page = JSON.stringify({ ...others, stats: [...rows, ...stats] });
+  const { reading } = await pair.read();
+  assert.deepEqual(reading.observation.kind === 'answered' ? reading.observation.thresholds : null, [
+    { kind: 'value', value: 10 },
+    { kind: 'value', value: 399 },
+    { kind: 'unmatched' },
+    { kind: 'value', value: 1 },
+  ]);
 });

@@ -29,6 +29,7 @@ async function quit(entry: string, env: Readonly<Record<string, string>> = {}): 
       ...env,
     },
     argv: [],
+    stdin: () => assert.fail('nobody reads stdin'),
     stdout: (text) => {
       log += text;
     },

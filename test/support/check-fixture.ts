@@ -10,6 +10,7 @@ import { KINDS } from '../../src/main.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition.ts';
 import { formatPlan } from '../../src/plan.ts';
 import { CONTEXT } from './condition-context.ts';
+import { readThresholdReadings } from './threshold-readings.ts';
 
 /** Between what goes in and what comes out. */
 const OUTPUT = '--- output\n';
@@ -90,7 +91,7 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
   };
 }
 
-/** `refused`, `failed WHY`, or `200` with `counter=`, and with the metrics that are there. */
+/** `refused`, `failed WHY`, or `200` with `counter=`, `numbers=` of FAIL_IF, and with the metrics that are there. */
 function readShown(text: string): ExporterReading {
   const [kind = '', ...words] = text.split(' ');
   const values = new Map(words.map((word) => word.split('=') as [string, string]));
@@ -108,6 +109,7 @@ function readShown(text: string): ExporterReading {
       kind: 'answered',
       scrapes: counter === undefined ? null : { finishedCount: Number(counter), inFlightCount: 1 },
       totals: { requests: null, failures: null, users: null },
+      thresholds: readThresholdReadings(values.get('numbers')),
     },
     metric: (name) => {
       const value = values.get(name);

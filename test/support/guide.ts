@@ -15,6 +15,7 @@ export type Block = {
 /** What the cluster test runs. */
 export const RUN_IN_CLUSTER = [
   'kept',
+  'exporter report',
   'image',
   'policy',
   'check',

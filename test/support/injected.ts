@@ -65,7 +65,7 @@ export function readPod(name: PodName): Pod {
   return parse(readFileSync(join(FIXTURES, 'pods', `${name}.yaml`), 'utf8'));
 }
 
-/** Pods with the exporter that stay as they are as well, by why: no master of the operator, or lastscrape under another name. */
+/** Other pods that stay as they are, by why: no master of the operator, lastscrape under another name, or in the exporter's place. */
 export function readStrangers(): Readonly<Record<string, Pod>> {
   const pod = readPod('regular');
   const { 'performance-test-pod-name': name, ...unnamed } = pod.metadata.labels ?? {};
@@ -91,7 +91,26 @@ export function readStrangers(): Readonly<Record<string, Pod>> {
       spec: { ...pod.spec, containers: [...pod.spec.containers, { imagePullPolicy: 'IfNotPresent', ...container }] },
     },
   ]);
-  return Object.fromEntries([...strangers, ...seconds]);
+  const inPlace = [
+    'registry.example:5000/tools/lastscrape:0.1.0',
+    'registry.example/tools/locust-lastscrape:1',
+    `registry.example/lastscrape-mirror@sha256:${'0'.repeat(64)}`,
+  ].flatMap((image) =>
+    (['regular', 'native'] as const).map((name) => [
+      `in the exporter's place, ${name}: ${image}`,
+      withExporterImage(readPod(name), image),
+    ]),
+  );
+  return Object.fromEntries([...strangers, ...seconds, ...inPlace]);
+}
+
+/** The pod with another image of the exporter, as the chart's value makes it. */
+export function withExporterImage({ spec, ...rest }: Pod, image: string): Pod {
+  const change = (container: Container): Container =>
+    container.name === 'locust-metrics-exporter' ? { ...container, image } : container;
+  const { containers, initContainers } = spec;
+  const init = initContainers === undefined ? {} : { initContainers: initContainers.map(change) };
+  return { ...rest, spec: { ...spec, containers: containers.map(change), ...init } };
 }
 
 /** The pod that a real API server made of it with deploy/policy.yaml applied, normalised. */

@@ -1,6 +1,6 @@
 // `npm run figures`: draws image/figures/*.svg from what is recorded beside them, and writes the figures' alternative texts and the
 // tables of the bench into the pages. The bench calls it after a whole run; after `npm run --silent demo > image/figures/demo.txt`, and after
-// `npm run --silent measure -- --front > image/figures/jobs.md`, call it.
+// `npm run --silent measure -- --front > image/figures/jobs.md` (with `--locust`: locust.md, with `--locust-cost`: locust-cost.md), call it.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,14 @@ const ROOT = join(import.meta.dirname, '../..');
 /** What is recorded now. */
 export function readRecorded(): Recorded {
   const read = (name: string) => readFileSync(join(ROOT, 'image/figures', name), 'utf8');
-  return { bench: read('bench.md'), front: read('front.md'), jobs: read('jobs.md'), demo: read('demo.txt') };
+  return {
+    bench: read('bench.md'),
+    front: read('front.md'),
+    jobs: read('jobs.md'),
+    locust: read('locust.md'),
+    locustCost: read('locust-cost.md'),
+    demo: read('demo.txt'),
+  };
 }
 
 /** The pages that may have figures, relative to the checkout. */

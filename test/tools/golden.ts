@@ -1,13 +1,15 @@
-// `npm run golden`: writes the outputs of the golden transcripts and of --check anew. Read the diff before you commit it.
+// `npm run golden`: writes the outputs of the golden transcripts, of --check and of explain anew. Read the diff before you commit it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playTranscript } from '../decide/transcript.ts';
 import { playCheck } from '../support/check-fixture.ts';
+import { playExplain } from '../support/explain-fixture.ts';
 
 /** What writes the fixtures of a folder anew. */
-const FOLDERS: Readonly<Record<string, (fixture: string) => string | Promise<string>>> = {
+const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {
   transcripts: playTranscript,
   check: playCheck,
+  explain: (_, name) => playExplain(name),
 };
 
 for (const [folderName, play] of Object.entries(FOLDERS)) {
@@ -15,7 +17,7 @@ for (const [folderName, play] of Object.entries(FOLDERS)) {
   let changedCount = 0;
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.txt'))) {
     const before = readFileSync(new URL(name, folder), 'utf8');
-    const after = await play(before);
+    const after = await play(before, name.replace('.txt', ''));
     if (after === before) continue;
     changedCount++;
     writeFileSync(new URL(name, folder), after);

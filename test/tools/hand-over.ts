@@ -1,16 +1,19 @@
-// `npm run measure -- --front` measures what is in final-numbers.ts.
 // Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long after the last
 // scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a table and asserts nothing;
-// it fails only when a run itself does. Goals: median below 1 s, 10 of 10. With `-- --front`: the tables of final-numbers.ts instead; with `-- --locust`: those of
-// measure/in-place.ts, of 20 runs or `--runs=N`.
+// it fails only when a run itself does. Goals: median below 1 s, 10 of 10.
+// With `-- --front` the tables of final-numbers.ts instead; with `-- --locust` those of measure/in-place.ts, of 20 runs or `--runs=N`;
+// with `-- --locust-csv` the last of these alone; with `-- --locust-cost` that of measure/in-place-cost.ts; with `-- --operator` that of
+// measure/operator.ts, on a cluster.
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import { type ReportFields, readLast, TOTAL } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 import { measureFinalNumbers } from './final-numbers.ts';
-import { measureInPlace } from './measure/in-place.ts';
+import { measureInPlace, measureInPlaceCsv } from './measure/in-place.ts';
+import { measureInPlaceCost } from './measure/in-place-cost.ts';
 import { findMedian } from './measure/median.ts';
+import { measureOperators } from './measure/operator.ts';
 
 type Measured = {
   readonly lastStep: 'settle' | 'scrape';
@@ -33,7 +36,10 @@ const NEEDED: readonly Needed[] = ['locust', 'prometheus'];
 const programs = findPrograms();
 
 if (process.argv.includes('--front')) await measureFinalNumbers();
+else if (process.argv.includes('--locust-cost')) await measureInPlaceCost();
+else if (process.argv.includes('--locust-csv')) await measureInPlaceCsv();
 else if (process.argv.includes('--locust')) await measureInPlace(readRunCount());
+else if (process.argv.includes('--operator')) await measureOperators();
 else await measureHandOver();
 
 /** `--runs=N`; 20 without. */

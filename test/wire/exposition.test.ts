@@ -2,14 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Exposition, openExposition } from '../../src/wire/exposition.ts';
 import { LINE_MAX_BYTES } from '../../src/wire/sample-filter.ts';
+import type { Selector } from '../../src/wire/selector.ts';
 import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 import { readReference } from './reference.ts';
 
 const CUT_MAX_BYTES = 64 * 1024;
 
 /** Reads a body that comes in these pieces. */
-function readPieces(pieces: Iterable<Uint8Array>, metricNames: readonly string[] = ['locust_up']): Exposition {
-  const exposition = openExposition(metricNames);
+function readPieces(
+  pieces: Iterable<Uint8Array>,
+  metricNames: readonly string[] = ['locust_up'],
+  selectors: readonly Selector[] = [],
+): Exposition {
+  const exposition = openExposition(metricNames, selectors);
   for (const piece of pieces) exposition.write(piece);
   return exposition.end();
 }
@@ -268,10 +273,12 @@ for (const [name, counters] of Object.entries(OTHER_PROGRAMS)) {
     assert.equal(scrapes === null ? '-' : `${scrapes.finishedCount} ${scrapes.inFlightCount}`, counters);
     assert.deepEqual(rest, {
       metrics: new Map([['locust_up', { kind: 'unknown', why: 'not in the exposition' }]]),
+      selected: [],
       hasRequests: false,
       requests: null,
       failures: null,
       users: null,
+      isFront: false,
       unreadableLineCount: 0,
     });
     assert.deepEqual(readPieces(splitBytes(body)), whole, 'in one-byte chunks');
@@ -524,6 +531,19 @@ test('openExposition() reads the total row with its labels in either order, and 
   }
 });
 
+test('openExposition() knows the page of another lastscrape', () => {
+  assert.equal(readText('locust_up 0\nlastscrape_build_info{version="0.1.0"} 1\n').isFront, true);
+  for (const text of [
+    'locust_up 0\n',
+    '# TYPE lastscrape_build_info gauge\n',
+    'lastscrape_build_info 1\n',
+    'lastscrape_build_info{version="0.1.0"} \n',
+    'locust_requests_num_requests{method="GET",name="lastscrape_build_info{version="} 1\n',
+  ]) {
+    assert.equal(readText(text).isFront, false, text);
+  }
+});
+
 test("openExposition() takes no other program's rows of requests for Locust's", () => {
   for (const row of [
     'app_requests_total{code="200"} 5',
@@ -589,15 +609,18 @@ test('openExposition() reads generated expositions as the slow reference does', 
   context.diagnostic(`LASTSCRAPE_TEST_SEED=${seed}`);
   const next = openRandom(seed);
   let valuesCount = 0;
+  const selectedCounts = { none: 0, unmatched: 0, several: 0, value: 0 };
   for (let body = 0; body < FUZZ_BODIES_COUNT; body++) {
     const bytes = generateBody(next);
-    const { unreadableLineCount, ...read } = readPieces(pieces(bytes, next), ['locust_up', 'a_up']);
-    const expected = readReference(bytes, ['locust_up', 'a_up']);
+    const { unreadableLineCount, ...read } = readPieces(pieces(bytes, next), ['locust_up', 'a_up'], SELECTORS);
+    const expected = readReference(bytes, ['locust_up', 'a_up'], SELECTORS);
     assert.deepEqual(read, expected, `seed ${seed}, body ${body}: ${JSON.stringify(bytes.toString('latin1'))}`);
     assert.ok(unreadableLineCount >= 0);
     for (const value of [read.users, read.requests, read.failures, read.scrapes]) if (value !== null) valuesCount++;
     for (const reading of read.metrics.values()) if (reading.kind === 'value') valuesCount++;
+    for (const { kind } of read.selected) selectedCounts[kind]++;
   }
+  for (const [kind, count] of Object.entries(selectedCounts)) assert.ok(count > 100, `${kind}: only ${count}`);
   assert.ok(valuesCount > FUZZ_BODIES_COUNT, `the generated bodies hold next to nothing: ${valuesCount} values`);
 });
 
@@ -612,6 +635,21 @@ function openRandom(seed: number): (below: number) => number {
   };
 }
 
+const SELECTORS: readonly Selector[] = [
+  { name: 'locust_up', labels: [] },
+  { name: 'locust_up', labels: [['a', 'b']] },
+  { name: 'locust_users', labels: [['a', '']] },
+  { name: 'a_up', labels: [['a', '"} 1\nlocust_up 0\n']] },
+  { name: 'locust_requests_num_requests', labels: [['name', 'Aggregated']] },
+  { name: 'locust_requests_num_requests', labels: [['method', '']] },
+  {
+    name: 'promhttp_metric_handler_requests_total',
+    labels: [
+      ['code', '200'],
+      ['a', 'b'],
+    ],
+  },
+];
 const PLAIN = [
   'locust_up',
   'a_up{}',

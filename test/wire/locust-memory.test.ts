@@ -210,7 +210,8 @@ function csv(totals: Readonly<Record<string, readonly [requests: number, failure
   const rows = Object.entries(totals).map(
     ([name, [requests, failures]]) => `GET,${name},${requests},${failures},7\r\n`,
   );
-  const read = readLocustCsv(`Type,Name,Request Count,Failure Count,50%\r\n${rows.join('')}`, () => true);
+  const text = `Type,Name,Request Count,Failure Count,50%\r\n${rows.join('')}`;
+  const read = readLocustCsv(Buffer.from(text), () => true);
   assert.ok(read !== null);
   return read;
 }
@@ -242,6 +243,28 @@ test('the newer of page and CSV counts: a page that Locust had kept takes no num
   assert.equal(totals(memory)['a num_requests'], '20');
 });
 
+test('the failure ratio is of the same moment as the totals: the CSV has none', () => {
+  const memory = openLocustMemory('locust');
+  const stats = readStats(
+    '{"state":"stopping","fail_ratio":0.1,"stats":[{"method":"","name":"Aggregated","num_requests":10,"num_failures":1}]}',
+  );
+  const readRatio = () => readValue(writeLines(memory, true, stats), 'locust_requests_fail_ratio');
+  const takeCsv = (requests: number, failures: number) => {
+    const text = `Type,Name,Request Count,Failure Count\r\n,Aggregated,${requests},${failures}\r\n`;
+    memory.takeCsv(readLocustCsv(Buffer.from(text), () => true) ?? []);
+  };
+  memory.takeStats(stats);
+  assert.equal(readRatio(), '0.1');
+  takeCsv(20, 5);
+  assert.equal(readRatio(), '0.25');
+  memory.takeStats(stats);
+  assert.equal(readRatio(), '0.25', 'that page is older');
+  takeCsv(0, 0);
+  assert.equal(readRatio(), '0');
+  takeCsv(0, 1);
+  assert.equal(readRatio(), '1', 'as Locust has it (stats.py)');
+});
+
 test('a number that falls on the page, or in the CSV, is a reset: what was before is gone', () => {
   for (const how of ['page', 'csv'] as const) {
     const memory = openLocustMemory('locust');
@@ -251,6 +274,17 @@ test('a number that falls on the page, or in the CSV, is a reset: what was befor
     else memory.takeCsv(csv({ a: [1, 0] }));
     assert.deepEqual(totals(memory), { 'a num_failures': '0', 'a num_requests': '1' }, how);
   }
+});
+
+test('the totals are shown also after a reset that the CSV of more rows than the page has shows first', () => {
+  const memory = openLocustMemory('locust');
+  memory.takeStats(page('stopped', { n0: [2, 0] }));
+  const rows = Array.from({ length: 600 }, (_, index) => `GET,n${index},1,0\r\n`);
+  const text = `Type,Name,Request Count,Failure Count\r\n${rows.join('')},Aggregated,600,0\r\n`;
+  memory.takeCsv(readLocustCsv(Buffer.from(text), memory.isShown) ?? []);
+  assert.equal(Object.keys(totals(memory)).length, 2 * 500);
+  const total = memory.listTotals().map(({ samples }) => [...samples].map(({ value }) => value));
+  assert.deepEqual(total, [[600], [0]]);
 });
 
 test('rows stay that are on the page no more, up to a bound; the CSV adds rows only where the page would show them', () => {
@@ -282,4 +316,17 @@ test('a worker has the one state that it is in, and rows are in the order of the
     lines.map((line) => /name="(.*)"/.exec(line)?.[1]),
     ['z', '\ufffd', '\u{1f997}'],
   );
+});
+
+test('a CSV with more percentiles than there is room for costs those only', () => {
+  const memory = openLocustMemory('locust');
+  const titles = Array.from({ length: 40 }, (_, index) => `${index + 1}%`);
+  const text = `Type,Name,Request Count,${titles}\r\nGET,a,7,${titles.map((_, index) => index)}\r\n`;
+  const rows = readLocustCsv(Buffer.from(text), () => true);
+  assert.ok(rows !== null);
+  memory.takeCsv(rows);
+  assert.deepEqual(totals(memory), { 'a num_requests': '7' });
+  const lines = writeLines(memory, false, null).filter((line) => line.includes('quantile='));
+  assert.equal(lines.length, 20);
+  assert.ok(lines.includes('locust_requests_response_time_percentile{method="GET",name="a",quantile="0.01"} 0'));
 });

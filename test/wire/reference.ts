@@ -1,13 +1,18 @@
 // The slow, obvious reader that the fuzz test holds src/wire against: splits the whole body, reads letter by letter, keeps all.
 // Written from the text format's description (prometheus.io, "Exposition formats") and from src/wire's promises; shares no code.
 import type { Exposition, Reading } from '../../src/wire/exposition.ts';
+import type { Selector, SelectorReading } from '../../src/wire/selector.ts';
 
 /** A line by its name; without a sample it is a comment, or none of the text format. */
-export type ReferenceLine = { readonly name: string; readonly sample: Sample | null };
+export type ReferenceLine = { readonly name: string; readonly sample: Sample | null; readonly text: string };
 type Sample = { readonly labels: readonly (readonly [name: string, value: string])[]; readonly value: number };
 
 /** What openExposition() must read; `<prefix>` is always `locust` here. */
-export function readReference(body: Buffer, metricNames: readonly string[]): Omit<Exposition, 'unreadableLineCount'> {
+export function readReference(
+  body: Buffer,
+  metricNames: readonly string[],
+  selectors: readonly Selector[] = [],
+): Omit<Exposition, 'unreadableLineCount'> {
   const lines: ReferenceLine[] = [];
   for (let start = 0; start < body.length; ) {
     const lineFeed = body.indexOf('\n', start);
@@ -20,6 +25,7 @@ export function readReference(body: Buffer, metricNames: readonly string[]): Omi
   const inFlightCount = firstNumber(lines, 'promhttp_metric_handler_requests_in_flight', (labels) => labels === '');
   return {
     metrics: new Map(metricNames.map((name) => [name, readOnly(lines.filter((line) => line.name === name))])),
+    selected: selectors.map((selector) => select(lines, selector)),
     hasRequests: lines.some(
       ({ name, sample }) =>
         name.startsWith('locust_requests_') &&
@@ -43,6 +49,25 @@ function readOnly(lines: readonly ReferenceLine[]): Reading {
   if (line.sample.labels.length > 0) return { kind: 'unknown', why: 'it has labels' };
   if (!Number.isFinite(line.sample.value)) return { kind: 'unknown', why: 'no finite number' };
   return { kind: 'value', value: line.sample.value };
+}
+
+function select(lines: readonly ReferenceLine[], { name, labels }: Selector): SelectorReading {
+  const named = lines.filter((line) => line.name === name);
+  const values: number[] = [];
+  for (const { sample, text } of named) {
+    if (sample === null) {
+      // What cannot be read, and may be the sample that is meant; of several it is not asked any more.
+      const isMeant = labels.every(([, value]) => text.includes(`"${value}"`) || /^$|[\\"\n]/.test(value));
+      if (isMeant) return { kind: 'none' };
+      continue;
+    }
+    const find = (label: string) => sample.labels.findLast(([each]) => each === label)?.[1] ?? '';
+    if (labels.every(([label, value]) => find(label) === value)) values.push(sample.value);
+    if (values.length === 2) return { kind: 'several' };
+  }
+  const [value] = values;
+  if (value !== undefined) return { kind: 'value', value };
+  return { kind: named.some(({ sample }) => sample !== null) ? 'unmatched' : 'none' };
 }
 
 function firstNumber(
@@ -74,7 +99,7 @@ export function readReferenceLine(line: string): ReferenceLine {
   if (line.endsWith('\r')) line = line.slice(0, -1);
   skipBlanks();
   const name = readWhile((letter) => /[a-zA-Z0-9_:]/.test(letter));
-  const unreadable: ReferenceLine = { name, sample: null };
+  const unreadable: ReferenceLine = { name, sample: null, text: line };
   const nameEnd = at;
   const labels: [string, string][] = [];
   skipBlanks();
@@ -113,7 +138,7 @@ export function readReferenceLine(line: string): ReferenceLine {
   skipBlanks();
   if (at < line.length || (timestamp !== '' && !/^-?[0-9]+$/.test(timestamp))) return unreadable;
   const number = toNumber(value);
-  return number === null ? unreadable : { name, sample: { labels, value: number } };
+  return number === null ? unreadable : { name, sample: { labels, value: number }, text: line };
 }
 
 function toNumber(text: string): number | null {

@@ -12,6 +12,10 @@ export type Recorded = {
   readonly front: string;
   /** What `npm run measure -- --front` printed. */
   readonly jobs: string;
+  /** What `npm run measure -- --locust` printed. */
+  readonly locust: string;
+  /** What `npm run measure -- --locust-cost` printed. */
+  readonly locustCost: string;
   /** What `npm run demo` printed into a pipe. */
   readonly demo: string;
 };
@@ -29,13 +33,15 @@ export function drawFigures({ bench, demo, jobs }: Recorded): Readonly<Record<st
 /** A page with the alternative texts of its figures, and the tables of the bench, as they are recorded. */
 export function fillPage(
   page: string,
-  { bench, front, jobs }: Recorded,
+  { bench, front, jobs, locust, locustCost }: Recorded,
   figures: ReturnType<typeof drawFigures>,
 ): string {
   let filled = page
     .replace(/(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- \/bench -->)/, () => bench.trim())
     .replace(/(?<=<!-- front -->\n)[\s\S]*?(?=\n<!-- \/front -->)/, () => front.trim())
-    .replace(/(?<=<!-- jobs -->\n)[\s\S]*?(?=\n<!-- \/jobs -->)/, () => jobs.trim());
+    .replace(/(?<=<!-- jobs -->\n)[\s\S]*?(?=\n<!-- \/jobs -->)/, () => jobs.trim())
+    .replace(/(?<=<!-- locust -->\n)[\s\S]*?(?=\n<!-- \/locust -->)/, () => locust.trim())
+    .replace(/(?<=<!-- locust-cost -->\n)[\s\S]*?(?=\n<!-- \/locust-cost -->)/, () => locustCost.trim());
   for (const [name, { alt }] of Object.entries(figures)) {
     filled = filled.replaceAll(
       new RegExp(`!\\[[^\\]]*\\]\\(([./]*image/figures/${name.replace('.', '\\.')})\\)`, 'g'),

@@ -9,6 +9,7 @@ import type { ExporterProgram, Programs } from '../../support/programs.ts';
 import type { Prometheus } from '../../support/prometheus.ts';
 import { readLast, TOTAL } from '../../support/proof.ts';
 import { until } from '../../support/until.ts';
+import { type Gate, openGate } from './gate.ts';
 
 /** The ways, in the order of the table. */
 export const WAYS = ['killed', 'quitAtEnd', 'keptFixed', 'lastscrape'] as const;
@@ -35,9 +36,6 @@ export type FinalNumbersPlan = {
   /** How many pods run side by side, at most two of them in their start. */
   readonly podCount: number;
 };
-
-/** Runs what it is given, so many at a time. */
-type Gate = <Result>(run: () => Promise<Result>) => Promise<Result>;
 
 export const SCRAPE_SECONDS = 5;
 export const RUN_SECONDS = 6;
@@ -136,20 +134,4 @@ async function untilTargetDown(prometheus: Prometheus): Promise<void> {
 
 function exporterUrl({ network }: Pod): string {
   return `http://127.0.0.1:${network.ports.exporter}`;
-}
-
-function openGate(count: number): Gate {
-  const waiting: (() => void)[] = [];
-  let insideCount = 0;
-  return async (run) => {
-    if (insideCount >= count) await new Promise<void>((resolve) => waiting.push(resolve));
-    else insideCount += 1;
-    try {
-      return await run();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) insideCount -= 1;
-      else next();
-    }
-  };
 }

@@ -111,7 +111,7 @@ type Client = Disposable & {
   readonly scrape: (url: string, encoding: Encoding) => Promise<number>;
 };
 
-function openClient(): Client {
+export function openClient(): Client {
   const agent = new Agent({ keepAlive: true });
   return {
     scrape: (url, encoding) =>

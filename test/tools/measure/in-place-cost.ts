@@ -1,97 +1,237 @@
-// What lastscrape costs in the place of Locust's exporter, beside the real one where there is one: memory, CPU and time of a scrape, with
-// a page of 500 names, and with the 10,000 rows that both remember when names come and go. Locust is a server that only has pages.
+// What lastscrape costs in the place of Locust's exporter, beside the real one where there is one (`npm run measure -- --locust-cost`):
+// time, CPU and memory of scrapes as Prometheus makes them, both in turns, with a page of 500 names, and with the 10,000 rows that
+// both remember when names come and go; the same within 64 MiB; and what the age of Locust's own page does to a scrape.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { findPrograms } from '../../support/programs.ts';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Child } from '../../support/child.ts';
+import { openPod, type Pod, START_MS } from '../../support/pod.ts';
+import { type ExporterProgram, findPrograms } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
+import { writeTable } from './budgets.ts';
+import { dropFromCache } from './footprint.ts';
+import { openClient } from './front.ts';
 import { findMedian } from './median.ts';
-import { readCost, readCpuSeconds } from './process-cost.ts';
-import { openRunner, type Running } from './runner.ts';
+import { openMemoryGroup } from './memory-limit.ts';
+import { readCost, readThreadSeconds } from './process-cost.ts';
+import { openRunner, type Runner } from './runner.ts';
+import { findSubject } from './subject.ts';
+
+type Measured = {
+  readonly name: string;
+  readonly scrapeMs: readonly number[];
+  readonly sizeBytes: number;
+  readonly anonymousBytes: readonly number[];
+  /** CPU time of all that it does, scraped every SCRAPE_SECONDS. */
+  readonly cpuShare: number;
+};
+type Started = { readonly name: string; readonly pid: number; readonly url: string };
 
 const PAGE_ROWS_COUNT = 500;
-const SCRAPE_COUNT = 20;
+const ROW_COUNTS = [PAGE_ROWS_COUNT, 10_000];
+const TURN_COUNT = 30;
 /** Longer than an answer is used again. */
 const PAUSE_MS = 600;
+const SCRAPE_SECONDS = 15;
+const WINDOW_SECONDS = 30;
+/** lastscrape reads the CSV for 30 s after it was told that Locust ends. */
+const CSV_TURN_COUNT = 8;
+const CSV_PAUSE_MS = 3_000;
+const LIMIT_MEBIBYTES = 64;
+/** Locust keeps its page for 2 s. */
+const PAGE_KEPT_MS = 2_100;
+const PAGE_TURN_COUNT = 12;
+const LOCUSTFILE = join(import.meta.dirname, 'many-names.py');
 
-/** Prints the table. */
+/** Prints the tables. */
 export async function measureInPlaceCost(): Promise<void> {
-  const programs = findPrograms();
-  const real = programs.exporters.find(({ isReal }) => isReal);
-  console.log(
-    '\n| rows | program | scrape, median (ms) | longest (ms) | body (MB) | resident (MB) | anonymous (MB) | CPU of a scrape (ms) |',
-  );
-  console.log('|---:|---|---:|---:|---:|---:|---:|---:|');
-  for (const rowCount of [PAGE_ROWS_COUNT, 10_000]) {
-    if (real !== undefined) console.log(await measure(real.name, real.command, rowCount));
-    console.log(await measure('lastscrape', programs.watcher, rowCount));
+  using group = openMemoryGroup();
+  await using runner = openRunner();
+  const subject = findSubject();
+  const real = findPrograms().exporters.find(({ isReal }) => isReal);
+  const command = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
+  if (subject.binary !== undefined) dropFromCache(command[0] as string);
+  group?.setLimit(LIMIT_MEBIBYTES * 2 ** 20);
+  const rows: string[][] = [];
+  for (const rowCount of ROW_COUNTS) {
+    using locust = await openPages(rowCount);
+    // The first one to read the binary pays for its pages: they are within the limit.
+    const limited =
+      group === undefined
+        ? []
+        : [await start(runner, `the same in ${LIMIT_MEBIBYTES} MiB`, group.wrap(command), locust.url)];
+    const own = await start(runner, 'lastscrape', command, locust.url);
+    const exporter = real === undefined ? [] : [await start(runner, 'the exporter', real.command, locust.url)];
+    const all = [...exporter, own, ...limited];
+    say(`${rowCount} rows: every page once`);
+    using client = openClient();
+    for (let page = 0; page < (rowCount / PAGE_ROWS_COUNT) * all.length + 1; page++) {
+      await delay(PAUSE_MS);
+      for (const { url } of all) await client.scrape(url, 'gzip');
+    }
+    say(`${rowCount} rows: scrapes`);
+    for (const one of await measureTurns(all, TURN_COUNT, PAUSE_MS, watchCpu))
+      rows.push([String(rowCount), ...describe(one)]);
+    say(`${rowCount} rows: the CSV`);
+    const readers = [own, ...limited];
+    for (const { url } of readers) await fetch(new URL('/quitquitquit', url), { method: 'POST' });
+    for (const one of await measureTurns(readers, CSV_TURN_COUNT, CSV_PAUSE_MS)) {
+      rows.push([String(rowCount), ...describe({ ...one, name: `${one.name}, the CSV as well` })]);
+    }
+    for (const { pid } of all) process.kill(pid, 'SIGKILL');
+    await delay(PAUSE_MS);
   }
+  console.log(
+    writeTable(
+      [
+        'rows',
+        'program',
+        'scrape: median (ms)',
+        'longest (ms)',
+        'body (MB)',
+        'anonymous memory: median (MB)',
+        'most (MB)',
+        'CPU (% of a core)',
+      ],
+      rows,
+    ),
+  );
+  console.log(
+    `\nScrapes with gzip over a kept connection, all programs in turns, ${TURN_COUNT} of each; Locust is a server that only has pages, which are ready. ` +
+      `The CPU is that of all that a program does within ${WINDOW_SECONDS} s, scraped every ${SCRAPE_SECONDS} s, lastscrape's own polls and reads of the page among it; with the CSV it is that of the ${(CSV_TURN_COUNT * CSV_PAUSE_MS) / 1000} s ` +
+      `after \`/quitquitquit\`, scraped every ${CSV_PAUSE_MS / 1000} s. Linux ${process.arch}, ${subject.name} of lastscrape.\n`,
+  );
+  if (real !== undefined) await measurePages(real);
 }
 
-async function measure(name: string, command: readonly string[], rowCount: number): Promise<string> {
-  await using runner = openRunner();
-  using locust = await openPages(rowCount);
+function describe({ name, scrapeMs, sizeBytes, anonymousBytes, cpuShare }: Measured): string[] {
+  const mega = (bytes: number) => (bytes / 1e6).toFixed(1);
+  return [
+    ...[name, findMedian(scrapeMs).toFixed(1), Math.max(...scrapeMs).toFixed(0), mega(sizeBytes)],
+    ...[mega(findMedian(anonymousBytes)), mega(Math.max(...anonymousBytes)), (cpuShare * 100).toFixed(1)],
+  ];
+}
+
+async function start(runner: Runner, name: string, command: readonly string[], locustUrl: string): Promise<Started> {
   const port = await findPort();
-  const running = runner.start(command, {
-    LOCUST_EXPORTER_URI: locust.url,
+  const { pid, child } = runner.start(command, {
+    LOCUST_EXPORTER_URI: locustUrl,
     LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: `127.0.0.1:${port}`,
     LASTSCRAPE_TERMINATION_LOG: 'termination-log',
   });
-  running.child.stdout?.resume();
+  child.stdout?.resume();
   const url = `http://127.0.0.1:${port}/metrics`;
-  await until(`${name} answers`, 20_000, async () => ((await scrape(url)) === null ? undefined : true));
-  // Every page once, so that all rows are known.
-  for (let page = 0; page < rowCount / PAGE_ROWS_COUNT + 1; page++) await scrapeLater(url);
-  // Awaited here: the programs end with this function.
-  return await measureScrapes(name, running, url, rowCount);
+  using client = openClient();
+  await until(`${name} answers`, 60_000, () =>
+    client.scrape(url, 'gzip').then(
+      () => true,
+      () => undefined,
+    ),
+  );
+  return { name, pid, url };
 }
 
-async function measureScrapes(name: string, { pid }: Running, url: string, rowCount: number): Promise<string> {
-  const times: number[] = [];
-  let bodyBytes = 0;
-  let cpuSeconds = 0;
-  for (let count = 0; count < SCRAPE_COUNT; count++) {
-    const before = readCpuSeconds(pid);
-    const { tookMs, sizeBytes } = await scrapeLater(url);
-    cpuSeconds += readCpuSeconds(pid) - before;
-    times.push(tookMs);
-    bodyBytes = sizeBytes;
+/** Each so often, one after the other. `watchApart`: the CPU is that of other scrapes, as seldom as Prometheus makes them. */
+async function measureTurns(
+  all: readonly Started[],
+  count: number,
+  pauseMs: number,
+  watchApart?: typeof watchCpu,
+): Promise<readonly Measured[]> {
+  using client = openClient();
+  const taken = all.map((one) => ({ one, scrapeMs: [] as number[], anonymousBytes: [] as number[] }));
+  const watch = openCpuWatch(all);
+  for (let turn = 0; turn < count; turn++) {
+    await delay(pauseMs);
+    for (const { one, scrapeMs, anonymousBytes } of taken) {
+      scrapeMs.push((await client.scrape(one.url, 'gzip')) * 1000);
+      anonymousBytes.push(readCost(one.pid).anonymousBytes);
+    }
   }
-  times.sort((left, right) => left - right);
-  const { residentBytes, anonymousBytes } = readCost(pid);
-  const mega = (bytes: number) => (bytes / 1e6).toFixed(1);
-  const cells = [
-    ...[rowCount, name, findMedian(times).toFixed(1), (times.at(-1) ?? 0).toFixed(1), mega(bodyBytes)],
-    ...[mega(residentBytes), mega(anonymousBytes), ((cpuSeconds / SCRAPE_COUNT) * 1_000).toFixed(0)],
-  ];
-  return `| ${cells.join(' | ')} |`;
+  const shares = watchApart === undefined ? watch() : await watchApart(all);
+  return Promise.all(
+    taken.map(async ({ one, scrapeMs, anonymousBytes }, index) => ({
+      ...{ name: one.name, scrapeMs, anonymousBytes, cpuShare: shares[index] as number },
+      sizeBytes: (await (await fetch(one.url)).arrayBuffer()).byteLength,
+    })),
+  );
 }
 
-async function scrapeLater(url: string): Promise<{ readonly tookMs: number; readonly sizeBytes: number }> {
-  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  const scraped = await scrape(url);
-  if (scraped === null) throw new Error(`Cannot scrape ${url}`);
-  return scraped;
-}
-
-/** As Prometheus does it; null: nobody is there. */
-async function scrape(url: string): Promise<{ readonly tookMs: number; readonly sizeBytes: number } | null> {
-  const beganMs = performance.now();
-  try {
-    const response = await fetch(url, { headers: { 'X-Prometheus-Scrape-Timeout-Seconds': '10' } });
-    const body = await response.arrayBuffer();
-    return response.ok ? { tookMs: performance.now() - beganMs, sizeBytes: body.byteLength } : null;
-  } catch {
-    return null;
+async function watchCpu(all: readonly Started[]): Promise<readonly number[]> {
+  using client = openClient();
+  const watch = openCpuWatch(all);
+  for (let seconds = 0; seconds < WINDOW_SECONDS; seconds += SCRAPE_SECONDS) {
+    for (const { url } of all) await client.scrape(url, 'gzip');
+    await delay(SCRAPE_SECONDS * 1000);
   }
+  return watch();
 }
 
-/** A Locust that runs: page by page 500 other names, until `rowCount` were shown. */
+function openCpuWatch(all: readonly Started[]): () => readonly number[] {
+  const beganAtMs = performance.now();
+  const before = all.map(({ pid }) => readThreadSeconds(pid));
+  return () => {
+    const seconds = (performance.now() - beganAtMs) / 1000;
+    return all.map(({ pid }, index) => (readThreadSeconds(pid) - (before[index] as number)) / seconds);
+  };
+}
+
+/** A scrape with a real Locust of 500 names: where nobody has read its page for 2 s it makes it anew for whoever asks. */
+async function measurePages(exporter: ExporterProgram): Promise<void> {
+  const subject = findSubject();
+  await using pod = await openPod({ ...findPrograms(), watcher: subject.command }, exporter);
+  const master = pod.startMaster({
+    locustfile: LOCUSTFILE,
+    runTime: '1h',
+    extraArgs: ['--users', '20', '--spawn-rate', '20'],
+  });
+  pod.startWorker(LOCUSTFILE);
+  await master.waitForLine(/All users spawned|Spawning is complete/, START_MS);
+  const rows: string[][] = [];
+  for (const [name, begin] of [
+    ['the exporter', () => pod.startExporter()],
+    ['lastscrape', () => pod.startInPlace()],
+  ] as const) {
+    say(`Locust's page: ${name}`);
+    rows.push([name, ...(await timePages(pod, begin)).map((ms) => ms.toFixed(1))]);
+  }
+  console.log(
+    writeTable(['program', 'a scrape every 2.1 s (ms)', 'a scrape just after a reader of the page (ms)'], rows),
+  );
+  console.log(
+    `\nMedians of ${PAGE_TURN_COUNT}, a real Locust of 500 names at 200 requests a second. The exporter asks when it is scraped, and Locust makes the page for it; lastscrape has asked by itself.`,
+  );
+}
+
+async function timePages(pod: Pod, begin: () => Child): Promise<readonly number[]> {
+  const { exporter: port, web } = pod.network.ports;
+  await using child = begin();
+  await pod.waitForPort(port);
+  const [alone, after]: [number[], number[]] = [[], []];
+  for (let turn = 0; turn < PAGE_TURN_COUNT && child.exit === undefined; turn++) {
+    for (const [times, isRead] of [
+      [alone, false],
+      [after, true],
+    ] as const) {
+      await delay(PAGE_KEPT_MS);
+      if (isRead) await pod.network.get(web, '/stats/requests');
+      const beganAtMs = performance.now();
+      await pod.network.get(port, '/metrics');
+      times.push(performance.now() - beganAtMs);
+    }
+  }
+  return [findMedian(alone), findMedian(after)];
+}
+
+/** A Locust that runs: page by page 500 other names, until `rowCount` were shown; its CSV has them all. */
 async function openPages(rowCount: number): Promise<Disposable & { readonly url: string }> {
   const pages = Array.from({ length: rowCount / PAGE_ROWS_COUNT }, (_, page) => writePage(page * PAGE_ROWS_COUNT));
+  const csv = writeCsv(rowCount);
   let count = 0;
-  const server = createServer((_, response) => {
-    response.setHeader('Content-Type', 'application/json');
-    response.end(pages[count++ % pages.length]);
+  const server = createServer(({ url = '' }, response) => {
+    if (url.endsWith('/csv')) response.end(csv);
+    else response.setHeader('Content-Type', 'application/json').end(pages[count++ % pages.length]);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -105,16 +245,37 @@ async function openPages(rowCount: number): Promise<Disposable & { readonly url:
 
 function writePage(from: number): Buffer {
   const row = (name: string, method: string) => ({
-    ...{ method, name, num_requests: 123_456, num_failures: 12, avg_response_time: 21.762812291626688 },
+    ...{
+      method,
+      name,
+      safe_name: name,
+      num_requests: 123_456,
+      num_failures: 12,
+      avg_response_time: 21.762812291626688,
+    },
     ...{ current_fail_per_sec: 0.1, min_response_time: 2, max_response_time: 880, current_rps: 5.333333333333333 },
-    ...{ median_response_time: 9, avg_content_length: 1234.5678901234567 },
+    ...{ median_response_time: 9, avg_content_length: 1234.5678901234567, total_rps: 5.5, total_fail_per_sec: 0.12 },
     ...{ 'response_time_percentile_0.95': 95, 'response_time_percentile_0.99': 410 },
   });
-  const rows = Array.from({ length: PAGE_ROWS_COUNT }, (_, index) => row(`/api/v1/customers/${from + index}`, 'GET'));
+  const rows = Array.from({ length: PAGE_ROWS_COUNT }, (_, index) => row(writeName(from + index), 'GET'));
   const stats = [...rows, row('Aggregated', '')];
   return Buffer.from(
     JSON.stringify({ stats, errors: [], workers: [], state: 'running', user_count: 5, fail_ratio: 0 }),
   );
+}
+
+function writeCsv(rowCount: number): Buffer {
+  const numbers =
+    '123456,12,9,21.762812291626688,2,880,1234.5678901234567,5.333333333333333,0.1,9,10,11,12,13,95,100,410,500,600,880';
+  const head =
+    'Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,Max Response Time,' +
+    'Average Content Size,Requests/s,Failures/s,50%,66%,75%,80%,90%,95%,98%,99%,99.9%,99.99%,100%';
+  const rows = Array.from({ length: rowCount }, (_, index) => `GET,${writeName(index)},${numbers}`);
+  return Buffer.from([head, ...rows, `,Aggregated,${numbers}`, ''].join('\r\n'));
+}
+
+function writeName(index: number): string {
+  return `/api/v1/customers/${index}`;
 }
 
 async function findPort(): Promise<number> {
@@ -123,4 +284,8 @@ async function findPort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+function say(part: string): void {
+  process.stderr.write(`in place: ${part}\n`);
 }

@@ -1,0 +1,93 @@
+// The verdict: whether the last numbers of the metrics that LASTSCRAPE_FAIL_IF names fail the job. Pure.
+// What cannot be judged fails: a threshold that nobody can check must not pass.
+
+import type { Comparison, ThresholdPolicy, ThresholdReading } from './model.ts';
+
+/** What is remembered of the numbers that are judged. */
+export type JudgedNumbers = {
+  /** Of each entry, the newest since main was first alive that says something; fewer than there are entries: none yet. */
+  readonly readings: readonly ThresholdReading[];
+  /** Of each entry: it was a number other than 0 at some time. */
+  readonly wereNonZero: readonly boolean[];
+  /** Since main's end the exporter went away or was restarted: what it shows now is not of this run. */
+  readonly isLost: boolean;
+};
+
+export const NO_NUMBERS: JudgedNumbers = { readings: [], wereNonZero: [], isLost: false };
+
+/** Why an entry fails: the number that was seen, or in words why there is none. */
+export type FailedThreshold = { readonly entry: string; readonly seen: number | string };
+
+export type Verdict =
+  | { readonly kind: 'passed' }
+  /** In the order of the entries; at least one. */
+  | { readonly kind: 'failed'; readonly failed: readonly FailedThreshold[] };
+
+/** Of each entry the newer reading, unless it says nothing. */
+export function mergeReadings(
+  older: readonly ThresholdReading[],
+  newer: readonly ThresholdReading[],
+): readonly ThresholdReading[] {
+  return newer.map((reading, index) => (reading.kind === 'none' ? (older[index] ?? reading) : reading));
+}
+
+/** The numbers after newer readings; none of them: they stay as they are. */
+export function takeReadings(numbers: JudgedNumbers, newer: readonly ThresholdReading[]): JudgedNumbers {
+  if (newer.length === 0) return numbers;
+  const readings = mergeReadings(numbers.readings, newer);
+  const isNonZero = (reading: ThresholdReading) => reading.kind === 'value' && reading.value !== 0;
+  const wereNonZero = readings.map((reading, index) => numbers.wereNonZero[index] === true || isNonZero(reading));
+  return { ...numbers, readings, wereNonZero };
+}
+
+/** Judges every entry on the numbers that are remembered; null where there is none to judge. */
+export function judgeNumbers(thresholds: readonly ThresholdPolicy[], numbers: JudgedNumbers): Verdict | null {
+  if (thresholds.length === 0) return null;
+  const failed = thresholds.flatMap((threshold, index): readonly FailedThreshold[] => {
+    const seen = findFailure(threshold, numbers.readings[index] ?? { kind: 'none' });
+    return seen === null ? [] : [{ entry: threshold.text, seen }];
+  });
+  return failed.length === 0 ? { kind: 'passed' } : { kind: 'failed', failed };
+}
+
+/** What makes the entry fail; null: it passes. */
+function findFailure({ name, comparison, limit }: ThresholdPolicy, reading: ThresholdReading): number | string | null {
+  switch (reading.kind) {
+    case 'none':
+      return `no sample of ${name}`;
+    case 'unmatched':
+      return 'no sample with these labels';
+    case 'several':
+      return 'several samples match';
+    case 'value': {
+      const { value } = reading;
+      if (Number.isNaN(value)) return 'NaN';
+      if (!COMPARE[comparison](value, limit)) return null;
+      // JSON has no infinite numbers.
+      return Number.isFinite(value) ? value : value > 0 ? '+Inf' : '-Inf';
+    }
+  }
+}
+
+const COMPARE: Readonly<Record<Comparison, (value: number, limit: number) => boolean>> = {
+  '>': (value, limit) => value > limit,
+  '>=': (value, limit) => value >= limit,
+  '<': (value, limit) => value < limit,
+  '<=': (value, limit) => value <= limit,
+  '==': (value, limit) => value === limit,
+  '!=': (value, limit) => value !== limit,
+};
+
+/** What counts failures is 0 in every good run. */
+const MAY_STAY_ZERO = /fail|error|exception|drop|lost|miss|reject|timeout|unhandled/i;
+
+/** Entries whose metric was 0 whenever it was seen, although it is not one of failures: it may be one that nobody sets. */
+export function findAlwaysZero(
+  thresholds: readonly ThresholdPolicy[],
+  { readings, wereNonZero }: JudgedNumbers,
+): readonly ThresholdPolicy[] {
+  return thresholds.filter(({ name }, index) => {
+    const reading = readings[index];
+    return reading?.kind === 'value' && reading.value === 0 && wereNonZero[index] !== true && !MAY_STAY_ZERO.test(name);
+  });
+}

@@ -1,0 +1,125 @@
+// Explanations → the text for a person, and the JSON for a program. Pure.
+
+import type { Command, Explanation, Finding } from './finding.ts';
+import { formatAge, formatTime } from './words.ts';
+
+const WIDTH = 100;
+const LABEL_WIDTH = 9;
+/** Of other pods that the same keeps. */
+const NAMES_MAX = 20;
+
+/** What was explained, at which moment (epoch). */
+export type Explained = {
+  readonly explanations: readonly Explanation[];
+  /** Kinds of a list that are neither pod nor Job. */
+  readonly others: readonly string[];
+  readonly nowMs: number;
+};
+
+/** The text for a person: what is kept first, then what has ended, one line each. */
+export function formatExplained({ explanations, others, nowMs }: Explained): string {
+  const kept = explanations.filter(({ state }) => state !== 'ended');
+  const ended = explanations.filter(({ state }) => state === 'ended');
+  const blocks = [
+    ...group(kept).map((each) => formatKept(each, nowMs)),
+    ...(ended.length === 0 ? [] : [ended.map(formatEnded).join('')]),
+    ...(others.length === 0
+      ? []
+      : [`Not explained: ${others.length} of another kind (${[...new Set(others)].join(', ')}).\n`]),
+  ];
+  return blocks.join('\n');
+}
+
+/** The JSON for a program; docs/explain.md has its fields. */
+export function formatJson({ explanations, others, nowMs }: Explained, version: string): string {
+  const objects = explanations.map(({ kind, namespace, name, state, summary, more, findings }) => ({
+    kind,
+    namespace,
+    name,
+    state,
+    summary,
+    ...(more === '' ? {} : { more }),
+    findings: findings.map((finding) => ({
+      reason: finding.reason,
+      container: finding.container,
+      stuck: finding.isStuck,
+      summary: finding.summary,
+      since: finding.sinceMs === null ? null : formatTime(finding.sinceMs),
+      seconds: finding.sinceMs === null ? null : Math.max(0, Math.floor((nowMs - finding.sinceMs) / 1_000)),
+      sinceWhat: finding.sinceWhat,
+      why: finding.why,
+      change: finding.change,
+      first: finding.first,
+      see: finding.see,
+      now: finding.now,
+    })),
+  }));
+  return `${JSON.stringify({ version, at: formatTime(nowMs), objects, notExplained: others }, null, 2)}\n`;
+}
+
+/** Objects that are kept by the same: the pods of one Job, told once. */
+type Group = { readonly first: Explanation; readonly more: readonly Explanation[] };
+
+function group(explanations: readonly Explanation[]): readonly Group[] {
+  const groups = new Map<string, Explanation[]>();
+  for (const explanation of explanations) {
+    const key = JSON.stringify([
+      explanation.kind,
+      explanation.namespace,
+      explanation.findings.map(({ reason, container, change }) => [reason, container, change]),
+    ]);
+    const members = groups.get(key) ?? [];
+    groups.set(key, [...members, explanation]);
+  }
+  return [...groups.values()].flatMap(([first, ...more]) => (first === undefined ? [] : [{ first, more }]));
+}
+
+function formatKept({ first, more }: Group, nowMs: number): string {
+  const blocks = first.findings.map((finding, index) => formatFinding(finding, first.findings[index - 1], nowMs));
+  const names = more.slice(0, NAMES_MAX).map(({ name }) => name);
+  const alike = `${names.join(', ')}${more.length > NAMES_MAX ? ` and ${more.length - NAMES_MAX} more` : ''}`;
+  return [...blocks, ...(more.length === 0 ? [] : [`${label('Also', `the same keeps ${alike}`)}\n`])].join('\n');
+}
+
+function formatFinding(finding: Finding, before: Finding | undefined, nowMs: number): string {
+  const { summary, sinceMs, sinceWhat, why, change, first, see, now } = finding;
+  const since = sinceMs === null ? '' : `${formatTime(sinceMs)}, ${formatAge(nowMs - sinceMs)} ago: ${sinceWhat}`;
+  const parts = [
+    `${summary}.`,
+    since === '' || (before?.sinceMs === sinceMs && before.sinceWhat === sinceWhat) ? '' : label('Since', since),
+    why === before?.why ? '' : label('Why', why),
+    label('Change', change.what),
+    change.lines === null ? '' : `\n${change.lines.trimEnd()}\n`,
+    first === null ? '' : formatCommand('First', first),
+    see === null ? '' : formatCommand('See', see),
+    now === null ? '' : formatCommand('Now', now),
+  ];
+  return `${parts.filter(Boolean).join('\n').replace(/\n$/, '')}\n`;
+}
+
+/** Not wrapped: it is to be copied. */
+function formatCommand(name: string, { what, line }: Command): string {
+  return `${label(name, `${what}:`)}\n${' '.repeat(LABEL_WIDTH)}${line}`;
+}
+
+function formatEnded({ summary, more }: Explanation): string {
+  return `${summary}.\n${more === '' ? '' : `${wrap(more, '', '')}\n`}`;
+}
+
+function label(name: string, text: string): string {
+  return wrap(text, name.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
+}
+
+/** Breaks a text between words, but not within quotes: those are commands, to be copied. */
+function wrap(text: string, first: string, rest: string): string {
+  const lines: string[] = [];
+  let line = first;
+  for (const word of text.match(/"[^"]*"\S*|\S+/g) ?? []) {
+    if (line.length + word.length > WIDTH && line.trim() !== '' && line !== first) {
+      lines.push(line.trimEnd());
+      line = rest;
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.trimEnd()].join('\n');
+}

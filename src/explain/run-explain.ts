@@ -1,0 +1,55 @@
+// `lastscrape explain`: reads stdin, prints what keeps the pods and Jobs in it, gives the exit code. The only file here that is not pure.
+
+import { EXIT } from '../decide/report.ts';
+import type { Host } from '../host.ts';
+import { VERSION } from '../version.ts';
+import { explainObject } from './explain.ts';
+import { formatExplained, formatJson } from './format.ts';
+import { INPUT_MAX_BYTES, readInput, USAGE } from './input.ts';
+
+/** Explains what stdin has. @returns the exit code: 0, or that of usage (a terminal) or of input that cannot be read */
+export async function runExplain(host: Host, isJson: boolean): Promise<number> {
+  const stdin = host.stdin();
+  if (stdin.isTTY === true) {
+    host.stderr(`Cannot explain what stdin has: it is a terminal; must be a pod's JSON: "${USAGE}"\n`);
+    return EXIT.usage;
+  }
+  let text: string | null;
+  try {
+    text = await readText(stdin);
+  } catch (error) {
+    const { code = String(error) } = error as { code?: string };
+    host.stderr(`Cannot explain what stdin has: it cannot be read (${code}); must be a pod's JSON: "${USAGE}"\n`);
+    return EXIT.unreadable;
+  }
+  if (text === null) {
+    host.stderr(
+      `Cannot explain what stdin has: it is longer than ${INPUT_MAX_BYTES / 1024 / 1024} MiB; must be fewer objects: name one pod, or add --selector\n`,
+    );
+    return EXIT.unreadable;
+  }
+  const input = readInput(text);
+  if ('problem' in input) {
+    host.stderr(`${input.problem}\n`);
+    return EXIT.unreadable;
+  }
+  const nowMs = host.wallMs();
+  const explanations = input.objects.flatMap((object) => explainObject(object, nowMs) ?? []);
+  const explained = { explanations, others: input.others, nowMs };
+  host.stdout(isJson ? formatJson(explained, VERSION) : formatExplained(explained));
+  return EXIT.done;
+}
+
+/** The whole of it; null: too long. PowerShell pipes UTF-16. */
+async function readText(stdin: AsyncIterable<string | Uint8Array>): Promise<string | null> {
+  const pieces: Uint8Array[] = [];
+  let byteCount = 0;
+  for await (const piece of stdin) {
+    const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : piece;
+    byteCount += bytes.length;
+    if (byteCount > INPUT_MAX_BYTES) return null;
+    pieces.push(bytes);
+  }
+  const all = Buffer.concat(pieces);
+  return all[0] === 0xff && all[1] === 0xfe ? all.toString('utf16le') : all.toString('utf8');
+}

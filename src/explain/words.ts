@@ -1,0 +1,59 @@
+// Words for a person: times, names, lists, and texts of others that may hold anything. Pure: the clock is a parameter.
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
+
+/** `12 minutes`, `3 hours 5 minutes`: the two largest units. */
+export function formatAge(ms: number): string {
+  let leftMs = Math.max(0, ms);
+  const parts: string[] = [];
+  for (const [unit, unitMs] of UNITS) {
+    const count = Math.floor(leftMs / unitMs);
+    leftMs -= count * unitMs;
+    if (count > 0) parts.push(`${count} ${unit}${count === 1 ? '' : 's'}`);
+    else if (parts.length > 0) break;
+    // Seconds beside minutes say nothing.
+    if (parts.length === 2 || unit === 'minute') {
+      if (parts.length > 0) break;
+    }
+  }
+  return parts.length === 0 ? 'less than a second' : parts.join(' ');
+}
+
+/** RFC 3339, UTC, whole seconds. */
+export function formatTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Epoch of an RFC 3339 time; null where it is none. */
+export function readTime(value: unknown): number | null {
+  const atMs = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(atMs) ? null : atMs;
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function joinNames(names: readonly string[]): string {
+  return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+/** A text of somebody else on one line, cut: it may hold what moves a terminal's cursor. */
+export function quoteText(text: string, maxLength = 240): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
+  return plain.length <= maxLength ? plain : `${plain.slice(0, maxLength - 1)}…`;
+}
+
+/** A text as one scalar of YAML: plain where it is surely a string, else in quotes. */
+export function quoteYaml(text: string): string {
+  const isPlain = /^[A-Za-z/][\w./-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}
+
+/** A word for a shell. */
+export function quoteShell(text: string): string {
+  return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,443 @@
+// lastscrape in the place of Locust's exporter on a real Kubernetes: the operator's pods with another image of the exporter, as one value
+// of its chart makes them, and nothing else changed. Most are in namespaces that opted out of the policy.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { until } from '../support/until.ts';
+import type { Container, Namespace, Pod } from './cluster.ts';
+import { openGuideShell } from './guide-shell.ts';
+import { IMAGES } from './images.ts';
+import { killLastscrape } from './killer.ts';
+import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
+import { INTERVAL_ANNOTATION } from './prometheus.ts';
+import {
+  END_MS,
+  findStatus,
+  getFixture,
+  masterPod,
+  type Report,
+  readEnd,
+  readLocustTotal,
+  readStoredTotal,
+  runScenario,
+  runScenarioIn,
+  START_MS,
+  untilContainer,
+  untilLogged,
+} from './scenario.ts';
+
+const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
+/** A short test, with the chart's one value. */
+const SHORT = { runSeconds: 8, autoquitSeconds: 2, exporterImage: IMAGES.lastscrape } as const;
+/** The operator's limits of the exporter. */
+const LIMIT_MIB = 128;
+/** The kubelet's grace. */
+const GRACE_SECONDS = 30;
+
+/** What people have in their locustfiles so that the pod completes: the exporter is told to go when the test has stopped. */
+const QUITS = `
+import urllib.request
+from locust import events
+from locust.runners import MasterRunner
+
+@events.test_stop.add_listener
+def quit_exporter(environment, **_):
+    if isinstance(environment.runner, MasterRunner):
+        request = urllib.request.Request("http://localhost:9646/quitquitquit", method="POST")
+        try:
+            print("quitquitquit:", urllib.request.urlopen(request, timeout=20).status)
+        except OSError as error:
+            print("quitquitquit:", repr(error))
+`;
+
+/** The master takes more memory than it may have, in the middle of the run. */
+const GROWS = `
+import gevent
+from locust import events
+from locust.runners import MasterRunner
+
+@events.test_start.add_listener
+def grow(environment, **_):
+    if isinstance(environment.runner, MasterRunner):
+        gevent.spawn_later(6, lambda: b"x" * (1 << 30))
+`;
+
+/** Registers the scenarios; five of all run side by side. */
+export function runInPlaceScenarios(): void {
+  for (const shape of ['regular-1.1.1', 'regular', 'native'] as const) {
+    runScenario(
+      `in place, ${shape}: with the image alone the Job completes, and the final numbers are stored`,
+      { ...SHORT, ...OPTED_OUT, shape },
+      async (namespace) => {
+        await untilLogged(
+          namespace,
+          await untilContainer(namespace, EXPORTER, 'running', START_MS),
+          RUNS,
+          START_MS,
+          EXPORTER,
+        );
+        const { name } = masterPod(namespace).metadata;
+        const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
+        await assert.rejects(getFixture().cluster.read(quit), /: 403 /, 'nobody in the network can end it');
+        await proveInPlace(namespace, 'Complete');
+        using shell = await openGuideShell(getFixture().cluster, namespace);
+        assert.equal(JSON.parse(await shell.run('exporter report')).outcome, 'scraped', "the guide's command");
+        const median = 'locust_requests_response_time_percentile{method="",name="Aggregated",quantile="0.5"}';
+        assert.equal((await getFixture().prometheus.readSamples(median, namespace.name)).at(-1)?.value, 1);
+      },
+    );
+  }
+
+  for (const shape of ['regular', 'native'] as const) {
+    runScenario(
+      `in place, ${shape}: a test that fails is a Failed Job with its numbers stored`,
+      { ...SHORT, ...OPTED_OUT, shape, users: 'failing' },
+      async (namespace) => {
+        await proveInPlace(namespace, 'Failed');
+        assert.equal(findStatus(masterPod(namespace), MASTER)?.state.terminated?.exitCode, 1);
+      },
+    );
+
+    runScenario(
+      `in place, ${shape}: deleted in mid-run it keeps what Locust showed last, within the grace`,
+      { ...SHORT, ...OPTED_OUT, shape, runSeconds: 120 },
+      async (namespace) => {
+        await untilStoredSome(namespace);
+        const { name } = masterPod(namespace).metadata;
+        await getFixture().cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
+        const { pod } = await namespace.untilPod(
+          'the pod gone',
+          120_000,
+          (each, { type }) => type === 'DELETED' && each.metadata.name === name,
+        );
+        const { report, exitCode } = readEnd(pod, EXPORTER);
+        // The kubelet ends by SIGKILL what outlives the grace: 137.
+        assert.equal(exitCode, 0);
+        assert.equal(report.outcome, 'scraped', report.summary);
+        assert.ok(report.heldSeconds < GRACE_SECONDS, `held for ${report.heldSeconds} s`);
+        await proveStored(namespace, report.final.requests);
+      },
+    );
+
+    runScenario(
+      `in place, ${shape}: the policy sees that it is there already`,
+      { ...SHORT, shape },
+      async (namespace) => {
+        await proveInPlace(namespace, 'Complete');
+      },
+    );
+
+    runScenario(
+      `in place, ${shape}: under a name that the policy does not know both are there, and neither is in the other's way`,
+      { ...SHORT, shape, exporterImage: IMAGES.renamed },
+      async (namespace) => {
+        await proveBoth(namespace, GRACE_SECONDS);
+      },
+    );
+
+    runScenario(
+      `in place, ${shape}: the same behind a front, where nobody scrapes it, ends by its limits`,
+      {
+        ...SHORT,
+        shape,
+        exporterImage: IMAGES.renamed,
+        annotations: { 'lastscrape.dev/front': 'true' },
+      },
+      async (namespace) => {
+        await proveBoth(namespace, 100);
+      },
+    );
+
+    runScenario(
+      `in place, ${shape}: a locustfile that quits the exporter at its end needs no change`,
+      { ...SHORT, ...OPTED_OUT, shape, more: QUITS },
+      async (namespace) => {
+        await proveInPlace(namespace, 'Complete');
+        const log = await namespace.readLog(masterPod(namespace).metadata.name, MASTER);
+        assert.match(log, /^quitquitquit: 200$/m);
+      },
+    );
+  }
+
+  runScenario(
+    'without lastscrape a locustfile that quits the exporter at its end loses the final numbers',
+    // The default of Prometheus: no scrape comes by luck between the last number and the quit.
+    {
+      ...SHORT,
+      ...OPTED_OUT,
+      shape: 'regular',
+      exporterImage: IMAGES.exporter,
+      more: QUITS,
+      annotations: { [INTERVAL_ANNOTATION]: '60s' },
+    },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      assert.notEqual(await readStoredTotal(namespace), await readLocustTotal(namespace));
+    },
+  );
+
+  runScenario(
+    'in place, regular: a bad locustfile is a Failed Job when the time to start is over',
+    {
+      ...SHORT,
+      ...OPTED_OUT,
+      shape: 'regular',
+      more: 'this is no Python',
+      // As an image with a line "ENV" for it would have it: the chart sets no variables of the exporter.
+      edit: (spec) => withVariable(spec, { name: 'LASTSCRAPE_START_TIMEOUT', value: '15s' }),
+    },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
+      const { report, exitCode } = readEnd(masterPod(namespace), EXPORTER);
+      assert.equal(report.outcome, 'neverStarted', report.summary);
+      assert.equal(exitCode, 0);
+    },
+  );
+
+  runScenario(
+    'in place, native: a bad locustfile is a Failed Job at once',
+    { ...SHORT, ...OPTED_OUT, shape: 'native', more: 'this is no Python' },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
+      const pod = masterPod(namespace);
+      const [endedAt = 0, goneAt = 0] = [MASTER, EXPORTER].map((name) =>
+        Date.parse(findStatus(pod, name)?.state.terminated?.finishedAt ?? ''),
+      );
+      assert.ok(goneAt - endedAt < 15_000, `gone ${goneAt - endedAt} ms after Locust`);
+    },
+  );
+
+  runScenario(
+    'in place, regular: killed (out of memory) it is not started again, Locust runs to its end, and the Job fails',
+    { ...SHORT, ...OPTED_OUT, shape: 'regular', runSeconds: 15 },
+    async (namespace) => {
+      await untilStoredSome(namespace);
+      await killLastscrape(namespace, masterPod(namespace), 'out of memory', LIMIT_MIB);
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
+      const pod = masterPod(namespace);
+      assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 0);
+      assert.equal(findStatus(pod, EXPORTER)?.state.terminated?.reason, 'OOMKilled');
+    },
+  );
+
+  runScenario(
+    'in place, native: killed (out of memory) it comes back, and the final numbers are stored',
+    { ...SHORT, ...OPTED_OUT, shape: 'native', runSeconds: 15 },
+    async (namespace) => {
+      await untilStoredSome(namespace);
+      await killLastscrape(namespace, masterPod(namespace), 'out of memory', LIMIT_MIB);
+      await proveInPlace(namespace, 'Complete');
+      const status = findStatus(masterPod(namespace), EXPORTER);
+      assert.equal(status?.restartCount, 1);
+      assert.equal(status.lastState?.terminated?.reason, 'OOMKilled');
+    },
+  );
+
+  runScenario(
+    'in place, regular: of a Locust that is out of memory what it showed last is stored, and the Job fails',
+    {
+      ...SHORT,
+      ...OPTED_OUT,
+      shape: 'regular',
+      runSeconds: 120,
+      more: GROWS,
+      edit: (spec) => withMaster(spec, { resources: { limits: { memory: '320Mi' } } }),
+    },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
+      const pod = masterPod(namespace);
+      assert.equal(findStatus(pod, MASTER)?.state.terminated?.reason, 'OOMKilled');
+      const { report, exitCode } = readEnd(pod, EXPORTER);
+      assert.equal(report.outcome, 'scraped', report.summary);
+      assert.equal(exitCode, 0);
+      await proveStored(namespace, report.final.requests);
+    },
+  );
+
+  runScenario(
+    'in place, regular: an image that comes after Locust has started is early enough',
+    {
+      ...SHORT,
+      ...OPTED_OUT,
+      shape: 'regular',
+      exporterImage: LATE,
+      edit: (spec) => withImage(spec, EXPORTER, lateName()),
+    },
+    async (namespace) => {
+      // A pod that is not Ready is in no Service: the workers do not reach it, and so the test begins when all is there.
+      await untilContainer(namespace, MASTER, 'running', START_MS);
+      assert.ok(findStatus(masterPod(namespace), EXPORTER)?.state.waiting, 'its image is not there yet');
+      await getFixture().images.loadLastscrapeAs(lateName());
+      await proveInPlace(namespace, 'Complete');
+    },
+  );
+
+  runScenario(
+    'in place, native: Locust whose image comes late is waited for',
+    {
+      ...SHORT,
+      ...OPTED_OUT,
+      shape: 'native',
+      image: LATE,
+      edit: (spec) => withImage(spec, MASTER, lateName('locust')),
+    },
+    async (namespace) => {
+      const running = await untilContainer(namespace, EXPORTER, 'running', START_MS);
+      assert.ok(findStatus(running, MASTER)?.state.waiting, 'Locust is not there yet');
+      // More than the grace after the start: it is not what is waited for.
+      const startedAt = Date.parse(findStatus(running, EXPORTER)?.state.running?.startedAt ?? '');
+      await until('half a minute without main', 120_000, async () =>
+        Date.now() - startedAt > 30_000 ? true : undefined,
+      );
+      await getFixture().images.loadLocustAs(lateName('locust'));
+      await proveInPlace(namespace, 'Complete');
+    },
+  );
+
+  runScenario(
+    'in place, regular: with --headless there is no page, and the pod completes all the same',
+    { ...SHORT, ...OPTED_OUT, shape: 'regular', args: ['--headless'] },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      const { report, exitCode } = readEnd(masterPod(namespace), EXPORTER);
+      assert.equal(report.outcome, 'scraped', report.summary);
+      assert.equal(exitCode, 0);
+      const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
+      assert.deepEqual(new Set(ups.map(({ value }) => value)), new Set([0]));
+      assert.equal(await readStoredTotal(namespace), undefined);
+    },
+  );
+
+  runScenarioIn('in place: no policy touches it, nor a pod in OpenTelemetry mode', {}, async (namespace) => {
+    for (const [name, edit] of Object.entries(UNTOUCHED)) {
+      const pod = edit(parse(readFileSync(join(import.meta.dirname, '../../fixtures/pods', `${name}.yaml`), 'utf8')));
+      const { spec }: Pod = JSON.parse(
+        await getFixture().cluster.kubectl(
+          ['create', '--namespace', namespace.name, '--dry-run=server', '--output=json', '--filename=-'],
+          JSON.stringify(pod),
+        ),
+      );
+      const containers = [...spec.containers, ...(spec.initContainers ?? [])].map((each) => [each.name, each.env]);
+      const own = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((each) => [each.name, each.env]);
+      assert.deepEqual(containers, own, name);
+    }
+  });
+}
+
+const RUNS = 'main is running';
+
+const LATE = 'localhost/lastscrape-test/late:1';
+
+/** An image that no other run has loaded. */
+function lateName(what = 'lastscrape'): string {
+  return `localhost/lastscrape-test/late-${what}:${getFixture().cluster.run}`;
+}
+
+type OwnPod = { readonly metadata: { readonly labels: object }; readonly spec: Pod['spec'] };
+
+const UNTOUCHED: Readonly<Record<string, (pod: OwnPod) => OwnPod>> = {
+  otel: (pod) => pod,
+  // With the label of the other policy as well.
+  regular: ({ metadata, spec, ...rest }) => ({
+    ...rest,
+    metadata: { ...metadata, labels: { ...metadata.labels, 'lastscrape.dev/inject': 'true' } },
+    spec: withImage(spec, EXPORTER, 'registry.example.com:5000/tools/locust-lastscrape:1'),
+  }),
+  native: ({ spec, ...rest }) => ({
+    ...rest,
+    spec: withImage(spec, EXPORTER, 'registry.example.com/lastscrape:0.1.0'),
+  }),
+};
+
+/** Checks a pod of the operator's that has nothing but another image, and ended as it should. */
+async function proveInPlace(namespace: Namespace, condition: 'Complete' | 'Failed'): Promise<void> {
+  assert.equal(await namespace.untilJobEnded(MASTER, END_MS), condition);
+  const pod = masterPod(namespace);
+  const { containers, initContainers = [] } = pod.spec;
+  const native = initContainers.map(({ name }) => name);
+  assert.deepEqual([...containers.map(({ name }) => name), ...native], [MASTER, EXPORTER]);
+  const own = [...containers, ...initContainers].at(-1);
+  assert.deepEqual(
+    own?.env?.map(({ name }) => name),
+    ['LOCUST_EXPORTER_URI', 'LOCUST_EXPORTER_WEB_LISTEN_ADDRESS'],
+  );
+  assert.deepEqual(readLimits(own), { cpu: '250m', memory: `${LIMIT_MIB}Mi` });
+  const report = await proveFinal(namespace, pod);
+  assert.ok(report.heldSeconds < GRACE_SECONDS, `held for ${report.heldSeconds} s`);
+}
+
+/** Checks that what Locust printed is stored, that lastscrape ended well after Locust, and that the end was seen. */
+async function proveFinal(namespace: Namespace, pod: Pod): Promise<Report> {
+  const { report, exitCode } = readEnd(pod, EXPORTER);
+  assert.equal(report.outcome, 'scraped', report.summary);
+  assert.equal(exitCode, 0);
+  const total = await readLocustTotal(namespace);
+  assert.equal(report.final.requests, total);
+  await proveStored(namespace, total);
+  const endedAt = findStatus(pod, MASTER)?.state.terminated?.finishedAt ?? 'never';
+  assert.ok((findStatus(pod, EXPORTER)?.state.terminated?.finishedAt ?? '') >= endedAt, 'held');
+  return report;
+}
+
+/** Checks a pod with lastscrape in the exporter's place and, since nobody knew it, with the policy's as well. */
+async function proveBoth(namespace: Namespace, withinSeconds: number): Promise<void> {
+  assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+  const pod = masterPod(namespace);
+  assert.equal(pod.spec.containers.at(-1)?.name, 'lastscrape');
+  assert.equal(readEnd(pod).exitCode, 0);
+  await proveStored(namespace, await readLocustTotal(namespace));
+  const endedAt = Date.parse(findStatus(pod, MASTER)?.state.terminated?.finishedAt ?? '');
+  const goneAt = Math.max(
+    ...[EXPORTER, 'lastscrape'].map((name) => Date.parse(findStatus(pod, name)?.state.terminated?.finishedAt ?? '')),
+  );
+  assert.ok(goneAt - endedAt < withinSeconds * 1_000, `gone ${goneAt - endedAt} ms after Locust`);
+}
+
+async function proveStored(namespace: Namespace, total: number): Promise<void> {
+  assert.ok(total > 0, 'a run without requests proves nothing');
+  await until(`the total ${total} in Prometheus`, 30_000, async () => {
+    const stored = await readStoredTotal(namespace);
+    if (stored === total) return true;
+    throw new Error(`it holds ${stored}`);
+  });
+  const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
+  assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
+}
+
+/** Waits until the test runs and Prometheus has seen it. */
+async function untilStoredSome(namespace: Namespace): Promise<void> {
+  await untilContainer(namespace, EXPORTER, 'running', START_MS);
+  await until(
+    'a total in Prometheus',
+    START_MS,
+    async () => ((await readStoredTotal(namespace)) ?? 0) > 0 || undefined,
+  );
+}
+
+function readLimits(container: Container | undefined): object {
+  const resources = container?.['resources'] as { readonly limits?: Readonly<Record<string, string>> } | undefined;
+  return { cpu: resources?.limits?.['cpu'], memory: resources?.limits?.['memory'] };
+}
+
+function withMaster(spec: PodSpec, change: object): PodSpec {
+  return edit(spec, (each) => (each.name === MASTER ? { ...each, ...change } : each));
+}
+
+function withImage<Spec extends PodSpec | Pod['spec']>(spec: Spec, name: string, image: string): Spec {
+  return edit(spec, (each) => (each.name === name ? { ...each, image } : each));
+}
+
+function withVariable(spec: PodSpec, variable: { readonly name: string; readonly value: string }): PodSpec {
+  return edit(spec, (each) => (each.name === EXPORTER ? { ...each, env: [...(each.env ?? []), variable] } : each));
+}
+
+function edit<Spec extends PodSpec | Pod['spec']>(spec: Spec, change: (container: Container) => Container): Spec {
+  const { containers, initContainers } = spec;
+  return {
+    ...spec,
+    containers: containers.map(change),
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(change) }),
+  };
+}

@@ -1,0 +1,163 @@
+// One LocustTest of a real operator, from its making to its end: what became of it, and what of its total Prometheus stored.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../support/until.ts';
+import type { Namespace, Pod } from './cluster.ts';
+import { IMAGES } from './images.ts';
+import { EXPORTER, LOCUSTFILE, MASTER, NAME } from './locust-test.ts';
+import { INTERVAL_ANNOTATION } from './prometheus.ts';
+import {
+  END_MS,
+  type Fixture,
+  findStatus,
+  masterPod,
+  type Report,
+  readLocustTotal,
+  readStoredTotal,
+  START_MS,
+} from './scenario.ts';
+
+/** How lastscrape comes into the pod: the chart's one value, the policy beside the exporter, both at once, or not at all. */
+export type Route = 'image' | 'policy' | 'both' | 'neither';
+
+/** What the chart is told to run as the exporter. */
+export const EXPORTER_IMAGES: Readonly<Record<Route, string>> = {
+  image: IMAGES.lastscrape,
+  both: IMAGES.lastscrape,
+  policy: IMAGES.exporter,
+  neither: IMAGES.exporter,
+};
+
+/** What became of one LocustTest. */
+export type OperatorResult = {
+  readonly operator: string;
+  readonly route: Route;
+  readonly intervalSeconds: number;
+  /** Of the LocustTest; `Running` where it was so a minute after Locust had ended, and nothing was held. */
+  readonly phase: string;
+  /** Its conditions, each as `Type=Status Reason`. */
+  readonly conditions: readonly string[];
+  /** Locust's own total, and the newest that Prometheus has. */
+  readonly printed: number;
+  readonly stored: number | undefined;
+  /** From the end of Locust to that of the LocustTest; null where it did not end. */
+  readonly completedAfterSeconds: number | null;
+  /** Of lastscrape, where there was one. */
+  readonly summary: string | null;
+  readonly containers: readonly string[];
+};
+
+const RUN_SECONDS = 20;
+const AUTOQUIT_SECONDS = 2;
+/** A LocustTest that has not ended so long after Locust does not end. */
+const PATIENCE_MS = { image: 150_000, policy: 150_000, both: 150_000, neither: 60_000 } as const;
+const RESOURCES = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '1', memory: '1Gi' } };
+
+/** Makes one in a namespace of its own, waits for its end, and takes it away. */
+export async function runOperatorTest(
+  { cluster }: Fixture,
+  operator: string,
+  route: Route,
+  intervalSeconds: number,
+  index: number,
+): Promise<OperatorResult> {
+  // Whether the policy is applied or not.
+  const labels = { 'lastscrape.dev/inject': route === 'policy' || route === 'both' ? 'true' : 'false' };
+  const slug = `${operator.replaceAll('.', '-')}-${route}-${intervalSeconds}-${index}`;
+  const namespace = await cluster.openNamespace(slug, labels);
+  try {
+    await apply(namespace, intervalSeconds);
+    const isMaster = (pod: Pod) => pod.metadata.labels?.['performance-test-pod-name'] === MASTER;
+    const ended = await namespace.untilPod(
+      `the end of Locust in ${namespace.name}`,
+      START_MS + END_MS,
+      (pod) => isMaster(pod) && findStatus(pod, MASTER)?.state.terminated !== undefined,
+    );
+    const read = async (): Promise<LocustTestObject> =>
+      JSON.parse(await cluster.read(`/apis/locust.io/v2/namespaces/${namespace.name}/locusttests/${NAME}`));
+    await until('the end of the LocustTest', PATIENCE_MS[route], async () =>
+      /^(Succeeded|Failed)$/.test((await read()).status.phase) ? true : undefined,
+    ).catch(() => undefined);
+    const printed = await readLocustTotal(namespace);
+    const stored = await readLastStored(namespace, printed);
+    const { phase, conditions, completionTime } = (await read()).status;
+    const pod = masterPod(namespace);
+    const endedAt = findStatus(ended.pod, MASTER)?.state.terminated?.finishedAt ?? '';
+    return {
+      ...{ operator, route, intervalSeconds, phase, printed, stored },
+      conditions: conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`),
+      completedAfterSeconds:
+        completionTime === undefined ? null : (Date.parse(completionTime) - Date.parse(endedAt)) / 1000,
+      summary: readSummary(pod),
+      containers: [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name),
+    };
+  } finally {
+    await cluster.kubectl([
+      'delete',
+      'locusttests.locust.io',
+      NAME,
+      '--namespace',
+      namespace.name,
+      '--ignore-not-found',
+    ]);
+    await cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+  }
+}
+
+type LocustTestObject = {
+  readonly status: {
+    readonly phase: string;
+    readonly completionTime?: string;
+    readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  };
+};
+
+async function apply(namespace: Namespace, intervalSeconds: number): Promise<void> {
+  const locustfile = '--locustfile /lotest/src/locustfile.py';
+  const users = `--host http://127.0.0.1 --users 3 --spawn-rate 3 --run-time ${RUN_SECONDS}s`;
+  await namespace.apply(
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: `${NAME}-files` },
+      data: { 'locustfile.py': LOCUSTFILE(false, '') },
+    },
+    {
+      apiVersion: 'locust.io/v2',
+      kind: 'LocustTest',
+      metadata: { name: NAME },
+      spec: {
+        image: IMAGES.locust,
+        master: {
+          command: `${locustfile} ${users}`,
+          autoquit: { enabled: true, timeout: AUTOQUIT_SECONDS },
+          annotations: { [INTERVAL_ANNOTATION]: `${intervalSeconds}s` },
+          resources: RESOURCES,
+        },
+        worker: { command: locustfile, replicas: 1, resources: RESOURCES },
+        testFiles: { configMapRef: `${NAME}-files` },
+      },
+    },
+  );
+}
+
+// A sample is there within a second of its scrape.
+async function readLastStored(namespace: Namespace, printed: number): Promise<number | undefined> {
+  const read = () => readStoredTotal(namespace).catch(() => undefined);
+  const endAtMs = performance.now() + 3_000;
+  for (;;) {
+    const stored = await read();
+    if (stored === printed || performance.now() > endAtMs) return stored;
+    await delay(500);
+  }
+}
+
+function readSummary(pod: Pod): string | null {
+  for (const name of ['lastscrape', EXPORTER]) {
+    const message = findStatus(pod, name)?.state.terminated?.message;
+    if (message === undefined) continue;
+    const report: Report = JSON.parse(message);
+    return report.summary;
+  }
+  return null;
+}

@@ -1,0 +1,73 @@
+// The real Locust operator: LocustTests that it runs itself, with lastscrape as the image of the exporter, by the policy, by both,
+// and without. Runs where LASTSCRAPE_TEST_OPERATORS names operators that were built.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { IMAGES } from './images.ts';
+import { EXPORTER, MASTER } from './locust-test.ts';
+import { IMAGE_VALUE, installOperator, listOperators, NOT_RUN, type OperatorBuild, renderChart } from './operator.ts';
+import { EXPORTER_IMAGES, type OperatorResult, type Route, runOperatorTest } from './operator-test.ts';
+import { getFixture } from './scenario.ts';
+
+const INTERVALS = [5, 15] as const;
+/** The routes that one installation of an operator serves: its exporter's image is the same. */
+const INSTALLATIONS: readonly (readonly Route[])[] = [
+  ['image', 'both'],
+  ['policy', 'neither'],
+];
+
+/** Registers the scenarios. The operators are installed one after the other: there is one kind LocustTest. */
+export function runOperatorScenarios(): void {
+  const builds = listOperators();
+  if (builds.length === 0) {
+    process.stderr.write(NOT_RUN);
+    return;
+  }
+  describe('the real operator', { concurrency: 1 }, () => {
+    for (const build of builds) {
+      it(`${build.version}: the one value of the chart changes one variable of the operator`, async () => {
+        await proveOneValue(build);
+      });
+      for (const routes of INSTALLATIONS) {
+        it(`${build.version}: ${routes.join(', ')}`, async () => {
+          const fixture = getFixture();
+          const [first] = routes;
+          assert.ok(first);
+          await using operator = await installOperator(fixture, build, EXPORTER_IMAGES[first]);
+          const results = await Promise.all(
+            routes.flatMap((route) =>
+              INTERVALS.map((seconds) => runOperatorTest(fixture, operator.version, route, seconds, 1)),
+            ),
+          );
+          for (const result of results) proveResult(result);
+        });
+      }
+    }
+  });
+}
+
+async function proveOneValue(build: OperatorBuild): Promise<void> {
+  const before = await renderChart(build, []);
+  const after = await renderChart(build, [`${IMAGE_VALUE}=${IMAGES.lastscrape}`]);
+  const changed = after.flatMap((line, index) => (line === before[index] ? [] : [`${after[index - 1]}\n${line}`]));
+  assert.equal(after.length, before.length);
+  assert.equal(changed.length, 1, changed.join('\n'));
+  assert.match(changed[0] ?? '', /^ *- name: METRICS_EXPORTER_IMAGE\n *value: "docker\.io\/library\/lastscrape:/);
+}
+
+function proveResult(result: OperatorResult): void {
+  const { operator, route, intervalSeconds, phase, printed, stored, summary } = result;
+  const what = `${operator}, ${route}, ${intervalSeconds} s: ${JSON.stringify(result)}`;
+  const isNative = operator !== '2.2.3';
+  const own = isNative ? [EXPORTER, MASTER] : [MASTER, EXPORTER];
+  assert.deepEqual(result.containers, route === 'policy' ? [...own, 'lastscrape'] : own, what);
+  if (route === 'neither') {
+    // What is stored is a matter of luck; that the pod does not end with a regular exporter is not.
+    assert.equal(phase, isNative ? 'Succeeded' : 'Running', what);
+    return;
+  }
+  assert.equal(phase, 'Succeeded', what);
+  assert.equal(stored, printed, what);
+  // The report of a native sidecar comes while main's end is long past; it has one too.
+  assert.match(summary ?? '', /^Scraped /, what);
+}

@@ -1,0 +1,97 @@
+// The real Locust operator (locust-k8s-operator 2.x), installed by its own Helm chart. No package registry has it: a test names folders
+// of its sources in which it was built. Nothing of it is in this repository.
+
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findOnPath, readTestVariable } from '../support/programs.ts';
+import type { Fixture } from './scenario.ts';
+
+/** An operator that was built: its version, and the folder of its sources, with `bin/manager` as its Makefile names it. */
+export type OperatorBuild = { readonly version: string; readonly folder: string };
+
+/** Names the folders: `2.2.3=/path,2.3.0=/path`. */
+const VARIABLE = 'LASTSCRAPE_TEST_OPERATORS';
+const CHART = 'charts/locust-k8s-operator';
+const PROGRAM = 'bin/manager';
+/** The chart's `nameOverride` and `fullnameOverride` in both versions. */
+const RELEASE = 'locust-operator';
+
+/** The value of the chart that is the image of the exporter (2.2.3 and 2.3.0: values.yaml, and "locust.metricsExporterImage" in _helpers.tpl). */
+export const IMAGE_VALUE = 'locustPods.metricsExporter.image';
+
+/**
+ * The operators to test with; empty where the variable is not set.
+ *
+ * @throws when something of it is not there
+ */
+export function listOperators(): readonly OperatorBuild[] {
+  const builds = (readTestVariable(VARIABLE) ?? '')
+    .split(',')
+    .filter((entry) => entry.trim() !== '')
+    .map((entry) => {
+      const [version = '', folder = ''] = entry.trim().split('=');
+      for (const path of [CHART, PROGRAM]) {
+        if (existsSync(join(folder, path))) continue;
+        throw new Error(
+          `Cannot use ${VARIABLE}: "${entry}" has no ${path}; must be VERSION=FOLDER of the operator's sources after "make build"`,
+        );
+      }
+      return { version, folder };
+    });
+  if (builds.length > 0 && findOnPath('helm') === undefined) {
+    throw new Error(`Cannot use ${VARIABLE}: helm is missing; run "go install helm.sh/helm/v4/cmd/helm@v4.3.1"`);
+  }
+  return builds;
+}
+
+/** One line that says that nothing ran with a real operator, and how it would. */
+export const NOT_RUN = `NOT RUN: the real Locust operator, since ${VARIABLE} names none; set it to VERSION=FOLDER of its sources after "make build"\n`;
+
+/** An operator that works; disposing of it removes its LocustTests while it can, and then all of it. */
+export type Operator = AsyncDisposable & { readonly version: string };
+
+/**
+ * Installs an operator with its chart's own values, but for the operator's own image, which no registry has here, and the image of
+ * the exporter. One at a time.
+ */
+export async function installOperator(
+  { cluster, images }: Fixture,
+  build: OperatorBuild,
+  exporterImage: string,
+): Promise<Operator> {
+  const own = { repository: 'localhost/lastscrape-test/operator', tag: build.version };
+  await images.loadProgramAs(`${own.repository}:${own.tag}`, join(build.folder, PROGRAM), '65532:65532');
+  const namespace = await cluster.openNamespace(
+    `operator-${build.version.replaceAll('.', '-')}-${Date.now() % 100_000}`,
+  );
+  const within = ['--namespace', namespace.name];
+  const values = [`image.repository=${own.repository}`, `image.tag=${own.tag}`, `${IMAGE_VALUE}=${exporterImage}`];
+  const uninstall = async () => {
+    // Each has a finalizer that only the operator takes away.
+    await cluster.kubectl(['delete', 'locusttests.locust.io', '--all', '--all-namespaces', '--timeout=120s']);
+    await helm(['uninstall', RELEASE, ...within, '--wait', '--ignore-not-found']);
+    await cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+  };
+  try {
+    // What a run left behind that was killed is of another release.
+    await helm([
+      ...['upgrade', '--install', RELEASE, join(build.folder, CHART), ...within, '--set', values.join(',')],
+      ...['--take-ownership', '--wait', '--timeout', '120s'],
+    ]);
+  } catch (error) {
+    throw new Error(`Cannot install the operator ${build.version}; ${await namespace.describe()}`, { cause: error });
+  }
+  return { version: build.version, [Symbol.asyncDispose]: uninstall };
+}
+
+/** What the chart renders, with values set. */
+export async function renderChart(build: OperatorBuild, values: readonly string[]): Promise<readonly string[]> {
+  const set = values.flatMap((value) => ['--set', value]);
+  return (await helm(['template', RELEASE, join(build.folder, CHART), ...set])).split('\n');
+}
+
+async function helm(args: readonly string[]): Promise<string> {
+  return (await promisify(execFile)('helm', args, { maxBuffer: 2 ** 26 })).stdout;
+}

@@ -1,0 +1,87 @@
+// deploy/monitoring/queries.md: each of its queries asked of a real Prometheus, of a run with the exporter and of one with
+// lastscrape in its place.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { findPrograms, gate } from '../support/programs.ts';
+import { BEGIN_SECONDS, openRecordedRuns } from './recorded-runs.ts';
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../deploy/monitoring/queries.md'), 'utf8');
+const programs = findPrograms();
+const skip = gate(programs, 'test/deploy/queries.test.ts', ['prometheus', 'promtool']);
+
+/** Each query by what it asks for. */
+const QUERIES = new Map(
+  [...PAGE.matchAll(/^<!-- query: (.+) -->\n```promql\n([\s\S]*?)```$/gm)].map(([, what = '', text = '']) => [
+    what,
+    text,
+  ]),
+);
+
+/** When it is asked, in seconds after the first sample: both run, and `cart` has been idle since; or both are over. */
+const RUNNING_SECONDS = 45;
+const OVER_SECONDS = 1_800;
+
+/** What each query answers, to six digits; the run `cart` has the exporter, `place` lastscrape. */
+const EXPECTED: Readonly<Record<string, Readonly<Record<'cart' | 'place', readonly string[]>>>> = {
+  'requests per second': { cart: ['Aggregated 0'], place: ['Aggregated 2.66667'] },
+  "requests per second, by Locust's own count of its last 10 s": { cart: ['Aggregated 0'], place: ['Aggregated 75'] },
+  'requests per second by request': {
+    cart: ['GET /missing%20%22quoted%22 0', 'GET /ok 0'],
+    place: ['GET /ok 0.533333', 'GET he said "hi", twice 0.533333', 'GET line\nbreak 0.533333', 'GET ünïcödé 0.533333'],
+  },
+  'failures per second': { cart: ['Aggregated 0'], place: ['Aggregated 0.533333'] },
+  'failures in percent of the requests of the last minute': { cart: ['Aggregated NaN'], place: ['Aggregated 20'] },
+  'failures in percent since the start': { cart: ['18.8406'], place: ['20'] },
+  'mean response time since the start, in ms': { cart: ['Aggregated 6.56513'], place: ['Aggregated 30.25'] },
+  'longest response time since the start, in ms': { cart: ['Aggregated 18'], place: ['Aggregated 50.25'] },
+  '95th percentile of the last 10 s, in ms': { cart: [], place: ['50'] },
+  users: { cart: ['6'], place: ['0'] },
+  'errors by kind': {
+    cart: ["HTTPError('404 Client Error: Not Found for url: /missing%20%22quoted%22') GET /missing%20%22quoted%22 13"],
+    place: [`Exception('no "luck"') GET line\nbreak 104`],
+  },
+  'requests of a run': { cart: ['222'], place: ['520'] },
+  'failures of a run': { cart: ['36'], place: ['104'] },
+  "percentiles of a run, in ms: lastscrape in the exporter's place": {
+    cart: [],
+    place: ['0.5 30', '0.95 50', '0.99 50'],
+  },
+  "95th percentile of each request of a run, in ms: lastscrape in the exporter's place": {
+    cart: [],
+    place: ['GET /ok 10', 'GET he said "hi", twice 20', 'GET line\nbreak 30', 'GET ünïcödé 40'],
+  },
+};
+
+describe('the queries', { skip }, () => {
+  test('each finds what the recordings hold', async () => {
+    assert.equal(QUERIES.size, PAGE.match(/```promql/g)?.length, 'a query without its marker');
+    await using runs = await openRecordedRuns(programs);
+    const { network } = runs;
+    const over = PAGE.indexOf('## When it is over');
+    const answers: Record<string, Record<string, string[]>> = {};
+    for (const [what, text] of QUERIES) {
+      const isOver = PAGE.indexOf(`<!-- query: ${what} -->`) > over;
+      answers[what] = {};
+      for (const run of ['cart', 'place']) {
+        const time = String(BEGIN_SECONDS + (isOver ? OVER_SECONDS : RUNNING_SECONDS));
+        const query = text.replaceAll('checkout-load', run);
+        const path = `/api/v1/query?${new URLSearchParams({ query, time })}`;
+        const { status, body } = await network.get(network.ports.prometheus, path);
+        assert.equal(status, 200, `${query}: ${body}`);
+        const { data }: { data: { result: { metric: Record<string, string>; value: [number, string] }[] } } =
+          JSON.parse(body);
+        answers[what][run] = data.result
+          .map(({ metric: { method, name, quantile, error }, value }) =>
+            [error, method, name, quantile, String(Number(Number(value[1]).toPrecision(6)))]
+              .filter((part) => part !== undefined && part !== '')
+              .join(' '),
+          )
+          .toSorted();
+      }
+    }
+    assert.deepEqual(answers, EXPECTED);
+  });
+});

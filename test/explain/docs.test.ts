@@ -1,0 +1,33 @@
+// docs/explain.md says what the code does: the reasons, the sample, the fields of the JSON, the exit codes.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { JOB_ROWS, POD_REASONS } from '../../src/explain/reasons.ts';
+import { playExplain, readExplainFixture, runExplain } from '../support/explain-fixture.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/explain.md'), 'utf8');
+
+test('docs/explain.md has every reason', () => {
+  const [, table = ''] = /<!-- reasons[^>]*-->\n([\s\S]*?)<!-- \/reasons -->/.exec(page) ?? [];
+  const rows = [...Object.values(POD_REASONS).flat(), ...JOB_ROWS];
+  const unknown = { id: 'unknown', meaning: 'none of these: the JSON does not tell' };
+  const wanted = [...rows, unknown].map(({ id, meaning }) => `| \`${id}\` | ${meaning} |`);
+  assert.deepEqual(table.trim().split('\n').slice(2), wanted);
+  assert.equal(new Set(wanted).size, wanted.length);
+});
+
+test('docs/explain.md shows what is printed', async () => {
+  const [, sample] = /<!-- of fixtures\/explain\/exporter.txt[^>]*-->\n```text\n([\s\S]*?)```/.exec(page) ?? [];
+  assert.equal(sample, await playExplain('exporter'));
+});
+
+test('docs/explain.md has every field of the JSON', async () => {
+  const { stdout } = await runExplain(readExplainFixture('exporter'), { argv: ['explain', '--json'] });
+  const printed = JSON.parse(stdout);
+  const [object] = printed.objects;
+  const [finding] = object.findings;
+  const names = [printed, object, finding, finding.change].flatMap((each) => Object.keys(each));
+  for (const name of names) assert.match(page, new RegExp(`[\`.]${name}\\b`), name);
+});

@@ -1,0 +1,111 @@
+// `lastscrape explain` on pods and Jobs of a real cluster (fixtures/explain): what is found, what a person reads, and that the lines to paste
+// are what they say.
+
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { EXPLAIN_STATES, playExplain, readExplainFixture, readMoment, runExplain } from '../support/explain-fixture.ts';
+import { putInto, putIntoPod } from '../support/put-in.ts';
+
+const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
+/** For one pod. */
+const LINES_MAX = 24;
+
+type Printed = {
+  readonly at: string;
+  readonly objects: readonly {
+    readonly kind: string;
+    readonly state: string;
+    readonly summary: string;
+    readonly findings: readonly {
+      readonly reason: string;
+      readonly container: string | null;
+      readonly stuck: boolean | null;
+      readonly since: string | null;
+      readonly change: { readonly what: string; readonly in: string; readonly lines: string | null };
+    }[];
+  }[];
+};
+
+async function explain(name: string): Promise<Printed> {
+  const state = EXPLAIN_STATES.find((each) => each.name === name);
+  assert.ok(state);
+  const { code, stdout } = await runExplain(readExplainFixture(name), {
+    nowMs: readMoment(state),
+    argv: ['explain', '--json'],
+  });
+  assert.equal(code, 0);
+  return JSON.parse(stdout);
+}
+
+test('every state has a fixture, and every fixture a state', () => {
+  const files = globSync('*.json', { cwd: FOLDER }).map((file) => basename(file, '.json'));
+  assert.deepEqual(files.toSorted(), EXPLAIN_STATES.map(({ name }) => name).toSorted());
+});
+
+for (const { name, reasons, of } of EXPLAIN_STATES) {
+  test(`explain finds of the pod or Job "${name}" what keeps it`, async () => {
+    const { objects } = await explain(name);
+    assert.equal(objects.length, 1);
+    const [object] = objects;
+    assert.equal(object?.kind, of);
+    assert.deepEqual(
+      object?.findings.map(({ reason, container }) => [reason, container].filter(Boolean).join(' ')),
+      reasons,
+    );
+    assert.equal(object?.state === 'ended', reasons.length === 0);
+  });
+
+  test(`explain prints of "${name}" what the golden file has, short, the container and the reason first`, async () => {
+    const text = await playExplain(name);
+    assert.equal(text, readFileSync(join(FOLDER, `${name}.txt`), 'utf8'), 'else "npm run golden"');
+    const lines = text.trimEnd().split('\n');
+    assert.ok(lines.length <= LINES_MAX, `${lines.length} lines`);
+    const { objects } = await explain(name);
+    const [first] = objects[0]?.findings ?? [];
+    assert.equal(lines[0], `${objects[0]?.summary}.`);
+    if (first?.container) assert.ok(lines[0]?.startsWith(`${first.container} keeps `), lines[0]);
+  });
+
+  test(`explain prints of "${name}" lines that fit into its manifest and change it`, async () => {
+    const object = JSON.parse(readExplainFixture(name));
+    const { objects } = await explain(name);
+    for (const { change } of objects[0]?.findings ?? []) {
+      if (change.lines === null) continue;
+      if (change.in === 'newObject') {
+        const made = parse(change.lines);
+        assert.ok(made.apiVersion && made.kind && made.metadata.name, change.lines);
+        continue;
+      }
+      const put = change.in === 'podTemplate' ? putIntoPod(object, change.lines) : putInto(object, change.lines);
+      const without = change.in === 'podTemplate' ? putIntoPod(object, '{}') : putInto(object, '{}');
+      // The image or the command that fails is shown as it is: only its user knows the right one.
+      if (/cannot be (?:pulled|started)/.test(change.lines)) assert.deepEqual(put, without);
+      else if (change.in !== 'object') assert.notDeepEqual(put, without);
+      const names = [put['spec']].flatMap((spec) => Object.values(spec as object)).flat();
+      assert.ok(names.length > 0);
+    }
+  });
+}
+
+test('explain puts what is moved to initContainers there whole, and nowhere else', async () => {
+  const object = JSON.parse(readExplainFixture('exporter'));
+  const [finding] = (await explain('exporter')).objects[0]?.findings ?? [];
+  const { spec } = putIntoPod(object, finding?.change.lines ?? '') as {
+    spec: { containers: { name: string }[]; initContainers: { name: string; image: string; restartPolicy: string }[] };
+  };
+  assert.deepEqual(
+    spec.containers.map(({ name }) => name),
+    ['main'],
+  );
+  assert.deepEqual(
+    spec.initContainers.map(({ name, restartPolicy }) => [name, restartPolicy]),
+    [
+      ['node-exporter', 'Always'],
+      ['lastscrape', 'Always'],
+    ],
+  );
+  assert.equal(spec.initContainers[0]?.image, object.spec.containers[1].image);
+});

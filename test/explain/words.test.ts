@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import {
+  formatAge,
+  formatTime,
+  joinNames,
+  quoteShell,
+  quoteText,
+  quoteYaml,
+  readTime,
+} from '../../src/explain/words.ts';
+
+test('formatAge() tells the two largest units', () => {
+  for (const [ms, text] of [
+    [-5, 'less than a second'],
+    [0, 'less than a second'],
+    [1_000, '1 second'],
+    [59_999, '59 seconds'],
+    [60_000, '1 minute'],
+    [119_000, '1 minute'],
+    [720_000, '12 minutes'],
+    [3_600_000, '1 hour'],
+    [3_659_000, '1 hour'],
+    [11_100_000, '3 hours 5 minutes'],
+    [86_400_000, '1 day'],
+    [86_460_000, '1 day'],
+    [180_000_000, '2 days 2 hours'],
+  ] as const) {
+    assert.equal(formatAge(ms), text, `${ms}`);
+  }
+});
+
+test('readTime() and formatTime() are RFC 3339, and what is none is null', () => {
+  assert.equal(formatTime(readTime('2026-11-22T06:51:07Z') ?? 0), '2026-11-22T06:51:07Z');
+  assert.equal(readTime('2026-11-22T07:51:07.123+01:00'), Date.UTC(2026, 10, 22, 6, 51, 7, 123));
+  for (const value of [undefined, null, 5, '', 'soon']) assert.equal(readTime(value), null);
+});
+
+test('joinNames() makes a list', () => {
+  assert.deepEqual(
+    [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => joinNames(names)),
+    ['', 'a', 'a and b', 'a, b and c'],
+  );
+});
+
+test('quoteText() leaves one line that no terminal obeys, cut', () => {
+  assert.equal(quoteText(' a\u001b[31m\nb\u202ec\u0085 '), 'a [31m b c');
+  assert.equal(quoteText('x'.repeat(10), 5), 'xxxx…');
+});
+
+test('quoteYaml() gives a scalar that is read as the same string, by YAML 1.1 as well', () => {
+  for (const text of [
+    'main',
+    'a-b.c',
+    '/bin/sh',
+    '1k',
+    '1e3',
+    'on',
+    'No',
+    'null',
+    'y',
+    '',
+    'a: b',
+    '#x',
+    '--flag',
+    '~',
+    '"',
+    "it's",
+    '-c',
+  ]) {
+    for (const version of ['1.1', '1.2'] as const) {
+      assert.equal(parse(`key: ${quoteYaml(text)}`, { version }).key, text);
+      assert.deepEqual(parse(`key: [${quoteYaml(text)}, b]`, { version }).key, [text, 'b']);
+    }
+  }
+});
+
+test('quoteShell() gives one word', () => {
+  assert.deepEqual(['pod-1', 'a b', "it's", '$(x)', ''].map(quoteShell), [
+    'pod-1',
+    "'a b'",
+    "'it'\\''s'",
+    "'$(x)'",
+    "''",
+  ]);
+});

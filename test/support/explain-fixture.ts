@@ -1,0 +1,111 @@
+// The fixtures of `lastscrape explain`: taken from a cluster without what only that cluster knows, and explained at a moment of their own.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Host } from '../../src/host.ts';
+import { main } from '../../src/main.ts';
+import { type ExplainState, listExplainStates } from './explain-states.ts';
+
+const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
+
+/** The text of fixtures/explain/NAME.json. */
+export function readExplainFixture(name: string): string {
+  return readFileSync(join(FOLDER, `${name}.json`), 'utf8');
+}
+
+/** The states; the images only matter to a cluster. */
+export const EXPLAIN_STATES: readonly ExplainState[] = listExplainStates({
+  lastscrape: 'lastscrape',
+  exporter: 'exporter',
+  busybox: 'busybox',
+  mesh: 'mesh',
+});
+
+/** When a fixture is explained: so long after the newest moment in it that its state is what its name says. */
+export function readMoment({ name, afterSeconds = 60 }: Pick<ExplainState, 'name' | 'afterSeconds'>): number {
+  const moments = readExplainFixture(name).match(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g) ?? [];
+  return Math.max(...moments.map((moment) => Date.parse(moment))) + afterSeconds * 1_000;
+}
+
+/** What a run of `explain` comes to. */
+export type ExplainRun = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs `lastscrape explain` on a text, or on pieces of bytes. */
+export async function runExplain(
+  input: string | readonly (string | Uint8Array)[],
+  { nowMs = 0, argv = ['explain'], isTTY = false }: { nowMs?: number; argv?: readonly string[]; isTTY?: boolean } = {},
+): Promise<ExplainRun> {
+  let stdout = '';
+  let stderr = '';
+  const pieces = typeof input === 'string' ? [input] : input;
+  async function* read() {
+    yield* pieces;
+  }
+  const unused = () => {
+    throw new Error('Bug: explain needs neither signals nor clocks');
+  };
+  const host: Host = {
+    env: {},
+    argv,
+    stdin: () => Object.assign(read(), { isTTY }),
+    stdout: (text) => {
+      stdout += text;
+    },
+    stderr: (text) => {
+      stderr += text;
+    },
+    onSignal: unused,
+    onUncaught: () => {},
+    pid: 1,
+    kill: unused,
+    nodeVersion: '24.0.0',
+    nowMs: unused,
+    wallMs: () => nowMs,
+  };
+  const { code } = await main(host);
+  return { code, stdout, stderr };
+}
+
+/** The text for a person of one fixture, at its moment. */
+export async function playExplain(name: string): Promise<string> {
+  const state = EXPLAIN_STATES.find((each) => each.name === name);
+  if (state === undefined) throw new Error(`Cannot explain ${name}: it is no state of explain-states.ts`);
+  return (await runExplain(readExplainFixture(name), { nowMs: readMoment(state) })).stdout;
+}
+
+/** What the API server or the kubelet adds to every pod, and nobody asks for. */
+const NOISE = new Set([
+  'managedFields',
+  'resourceVersion',
+  'uid',
+  'generation',
+  'observedGeneration',
+  'containerID',
+  'imageID',
+  'hostIP',
+  'hostIPs',
+  'podIP',
+  'podIPs',
+  'allocatedResources',
+  'selfLink',
+  'controller-uid',
+  'batch.kubernetes.io/controller-uid',
+]);
+
+/** An object without the noise, and without the token that each pod mounts; `names` are replaced wherever they stand. */
+export function stripNoise(value: unknown, names: Readonly<Record<string, string>>): unknown {
+  if (typeof value === 'string') {
+    return Object.entries(names).reduce((text, [name, other]) => text.replaceAll(name, other), value);
+  }
+  if (Array.isArray(value)) {
+    return value
+      .filter((each) => !String((each as { name?: unknown } | null)?.name).startsWith('kube-api-access-'))
+      .map((each) => stripNoise(each, names));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !NOISE.has(key))
+      .map(([key, each]) => [key, stripNoise(each, names)]),
+  );
+}
