@@ -38,6 +38,10 @@ export function readReference(
     failures: firstNumber(lines, 'locust_requests_num_failures', isTotal),
     users: firstNumber(lines, 'locust_users', (labels) => labels === ''),
     scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
+    isFront: lines.some(
+      ({ name, sample }) =>
+        name === 'lastscrape_build_info' && sample?.labels.map(([label]) => label).join() === 'version',
+    ),
   };
 }
 
