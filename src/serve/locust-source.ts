@@ -11,7 +11,7 @@ import { openExposition } from '../wire/exposition.ts';
 import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
 import { openLocustMemory } from '../wire/locust-memory.ts';
-import { isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
+import { cutErrors, isRunningState, type LocustStats, readLocustStats } from '../wire/locust-stats.ts';
 import type { Selector } from '../wire/selector.ts';
 import { type Body, leave } from './body.ts';
 import type { Beginning, Source } from './source.ts';
@@ -124,7 +124,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
       const isNew = mark !== page.mark;
       if (!isUp) page = { ...DOWN, doubt: findDoubt(result) };
-      else if (isNew) page = takePage(scratch.bytes().toString(), mark);
+      else if (isNew) page = takePage(cutErrors(scratch.bytes()).toString(), mark);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
         readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);

@@ -174,7 +174,10 @@ export function openLocustMemory(namespace: string): LocustMemory {
     return !isHidden(name) && (rows.find(method, name) !== -1 || rows.count() < PAGE_ROWS_COUNT);
   }
   function takeError(method: string, name: string, error: string, occurrences: number): void {
-    const entry = errors.findOrAdd([error, method, name], () => ({
+    const key = [error, method, name];
+    // Two long texts are one where they are cut.
+    const isAgain = errors.isFound(key);
+    const entry = errors.findOrAdd(key, () => ({
       ...makeEntry([
         ['error', error],
         ['method', method],
@@ -182,7 +185,7 @@ export function openLocustMemory(namespace: string): LocustMemory {
       ]),
       count: 0,
     }));
-    entry.count = occurrences;
+    entry.count = isAgain ? entry.count + occurrences : occurrences;
   }
   function takeWorker({ id, state, userCount }: LocustWorker): void {
     const entry = workers.findOrAdd([id, state], () => ({
@@ -261,7 +264,8 @@ function* listCounts(counts: VectorStore<KnownCount>): Generator<Sample> {
 }
 
 type VectorStore<SomeEntry extends Entry> = {
-  readonly find: (key: readonly string[]) => SomeEntry | undefined;
+  /** Since `begin`. */
+  readonly isFound: (key: readonly string[]) => boolean;
   readonly findOrAdd: (key: readonly string[], make: () => SomeEntry) => SomeEntry;
   /** Between these two all that is newest is found or added; then what is too many and was not among it goes. */
   readonly begin: () => void;
@@ -278,7 +282,7 @@ function openVector<SomeEntry extends Entry>(maxCount: number): VectorStore<Some
   let sorted: readonly SomeEntry[] | null = null;
   const join = (key: readonly string[]) => JSON.stringify(key);
   return {
-    find: (key) => entries.get(join(key)),
+    isFound: (key) => touched.has(join(key)),
     findOrAdd(key, make) {
       const joined = join(key);
       touched.add(joined);

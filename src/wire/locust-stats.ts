@@ -64,7 +64,7 @@ export function readLocustStats(text: string): LocustStats | null {
     errors: readList(top['errors']).map((error) => ({
       method: readText(error['method']),
       name: readText(error['name']),
-      error: readText(error['error']),
+      error: cutText(readText(error['error']), ERROR_MAX_LENGTH),
       occurrences: readNumber(error['occurrences']),
     })),
     workers: readList(top['workers']).map((worker) => ({
@@ -77,6 +77,60 @@ export function readLocustStats(text: string): LocustStats | null {
     currentPercentile50: readCurrent(top, '0.5', ['1', '50']),
     currentPercentile95: readCurrent(top, '0.95', ['2', '95']),
   };
+}
+
+/** 500 errors with a page of HTML each took 64 MiB and more; and beyond 2,048 letters others than Prometheus refuse a label (Mimir). */
+const ERROR_MAX_LENGTH = 1_024;
+/** Each letter is six bytes of JSON at most, so that what is left of a text is enough for its part that is shown. */
+const ERROR_MAX_BYTES = 6 * ERROR_MAX_LENGTH;
+const ERROR_KEY = '"error":';
+const [BLANK, QUOTE, BACKSLASH, LETTER_U] = [0x20, 0x22, 0x5c, 0x75];
+
+/** Takes out of an answer what is not shown of long texts of errors; overwrites it, for as a text it would be too large. */
+export function cutErrors(bytes: Buffer): Buffer {
+  let keptBytes = 0;
+  let from = 0;
+  // The key within a text has backslashes before its quotes.
+  for (let at = bytes.indexOf(ERROR_KEY); at !== -1; at = bytes.indexOf(ERROR_KEY, at)) {
+    at += ERROR_KEY.length;
+    while (bytes[at] === BLANK) at++;
+    if (bytes[at] !== QUOTE) continue;
+    const end = findTextEnd(bytes, at + 1);
+    if (end === -1) break;
+    if (end - at - 1 > ERROR_MAX_BYTES) {
+      const cutAt = findLetterStart(bytes, at + 1 + ERROR_MAX_BYTES);
+      bytes.copyWithin(keptBytes, from, cutAt);
+      keptBytes += cutAt - from;
+      from = end;
+    }
+    at = end + 1;
+  }
+  bytes.copyWithin(keptBytes, from);
+  return bytes.subarray(0, keptBytes + bytes.length - from);
+}
+
+function findTextEnd(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(QUOTE, from); at !== -1; at = bytes.indexOf(QUOTE, at + 1)) {
+    if (!isEscaped(bytes, at)) return at;
+  }
+  return -1;
+}
+
+function isEscaped(bytes: Buffer, at: number): boolean {
+  let count = 0;
+  while (bytes[at - 1 - count] === BACKSLASH) count++;
+  return count % 2 === 1;
+}
+
+/** The start of the letter, or of the escape, that this byte is in. */
+function findLetterStart(bytes: Buffer, at: number): number {
+  for (let start = at - 5; start < at; start++) {
+    if (bytes[start] !== BACKSLASH || isEscaped(bytes, start)) continue;
+    if (start + (bytes[start + 1] === LETTER_U ? 6 : 2) > at) return start;
+  }
+  let start = at;
+  while (((bytes[start] as number) & 0xc0) === 0x80) start--;
+  return start;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -138,6 +192,11 @@ const TEXT_MAX_LENGTH = 65_536;
 
 function readText(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, TEXT_MAX_LENGTH).toWellFormed() : '';
+}
+
+/** A copy, for a part of a text keeps the whole of it in memory. */
+function cutText(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : Buffer.from(text.slice(0, maxLength)).toString().toWellFormed();
 }
 
 /** What is missing, or is no number, is 0, as in the exporter. */

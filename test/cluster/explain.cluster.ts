@@ -41,7 +41,7 @@ const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | '
   { state: 'unschedulable-node-selector', proof: 'change' },
   { state: 'gated', proof: 'now' },
   { state: 'finalizer', proof: 'now' },
-  { state: 'terminating', proof: 'now' },
+  { state: 'terminating', proof: 'nothing' },
   { state: 'succeeded', proof: 'nothing' },
   { state: 'lastscrape-holds', proof: 'nothing' },
   { state: 'lastscrape-waits-for-sigterm', proof: 'change' },

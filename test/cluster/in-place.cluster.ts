@@ -138,19 +138,6 @@ export function runInPlaceScenarios(): void {
     );
 
     runScenario(
-      `in place, ${shape}: the same behind a front, where nobody scrapes it, ends by its limits`,
-      {
-        ...SHORT,
-        shape,
-        exporterImage: IMAGES.renamed,
-        annotations: { 'lastscrape.dev/front': 'true' },
-      },
-      async (namespace) => {
-        await proveBoth(namespace, 100);
-      },
-    );
-
-    runScenario(
       `in place, ${shape}: a locustfile that quits the exporter at its end needs no change`,
       { ...SHORT, ...OPTED_OUT, shape, more: QUITS },
       async (namespace) => {
@@ -160,6 +147,15 @@ export function runInPlaceScenarios(): void {
       },
     );
   }
+
+  // As a regular container it stays for its TTL, 90 s.
+  runScenario(
+    "in place, native: both are there, the policy's one is a front, and the one that nobody scrapes ends with its grace",
+    { ...SHORT, shape: 'native', exporterImage: IMAGES.renamed, annotations: { 'lastscrape.dev/front': 'true' } },
+    async (namespace) => {
+      await proveBoth(namespace, 2 * GRACE_SECONDS);
+    },
+  );
 
   runScenario(
     'without lastscrape a locustfile that quits the exporter at its end loses the final numbers',

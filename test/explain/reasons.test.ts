@@ -271,6 +271,15 @@ test('a native sidecar that outlives the grace of its pod is not told of as if a
   assert.match(holds.summary, /should have been killed at about/);
 });
 
+test("lastscrape as a native sidecar holds until the pod's grace is over, whatever its own limits are", () => {
+  const object = JSON.parse(readExplainFixture('lastscrape-holds-as-a-native-sidecar'));
+  const main = object.status.containerStatuses.find(({ name }: { name: string }) => name === 'main');
+  const graceOverMs = Date.parse(main.state.terminated.finishedAt) + 120_000;
+  const reasonsAt = (nowMs: number) => explainObject(object, nowMs)?.findings.map(({ reason }) => reason);
+  assert.deepEqual(reasonsAt(graceOverMs), ['lastscrapeHolds']);
+  assert.deepEqual(reasonsAt(graceOverMs + 1), ['nativeEnds']);
+});
+
 test('a pod whose grace is over is a matter of its node', () => {
   const { reasons, state, see, now } = tell(explain('terminating', () => {}, 120));
   assert.deepEqual([reasons, state], [['nodeSilent main'], 'stuck']);
@@ -349,6 +358,18 @@ test('what a container lacks is made: a key, a Secret, a user', () => {
   const root = says('container has runAsNonRoot and image will run as root');
   assert.deepEqual(root.spec.containers, [{ name: 'main', securityContext: { runAsUser: 65532 } }]);
   assert.equal(says('something new'), null);
+});
+
+test('a container between two restarts has not ended', () => {
+  const edit: Edit = ({ status }) => {
+    const [main] = status.containerStatuses;
+    main.state = { terminated: { exitCode: 3, reason: 'Error', finishedAt: '2026-11-22T06:52:21Z' } };
+    main.lastState = {};
+    main.restartCount = 0;
+  };
+  const { reasons, summary } = tell(explain('back-off', edit));
+  assert.deepEqual(reasons, ['backOff main']);
+  assert.match(summary, /: it ends with 3, and is started again$/);
 });
 
 test('memory is doubled whatever its unit', () => {

@@ -169,7 +169,9 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     {
       name: 'back-off',
       // Restarts in place count; at the limit the Job deletes the pod.
-      manifest: withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), { backoffLimit: 20 }),
+      manifest: withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), {
+        backoffLimit: 20,
+      }),
       of: 'Pod',
       isReached: isWaiting('main', 'CrashLoopBackOff'),
       reasons: ['backOff main'],

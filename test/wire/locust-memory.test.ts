@@ -287,6 +287,22 @@ test('the totals are shown also after a reset that the CSV of more rows than the
   assert.deepEqual(total, [[600], [0]]);
 });
 
+test('long texts of errors are cut, and those that are one by that are counted together, on each page anew', () => {
+  const memory = openLocustMemory('locust');
+  const errors = ['A', 'B'].map((end, index) => ({
+    method: '',
+    name: '',
+    error: 'e'.repeat(1_024) + end,
+    occurrences: 3 + index,
+  }));
+  const stats = readStats(JSON.stringify({ state: 'running', stats: [], errors }));
+  for (let count = 0; count < 2; count++) {
+    memory.takeStats(stats);
+    const lines = writeLines(memory, false, null).filter((line) => line.startsWith('locust_errors{'));
+    assert.deepEqual(lines, [`locust_errors{error="${'e'.repeat(1_024)}",method="",name=""} 7`]);
+  }
+});
+
 test('rows stay that are on the page no more, up to a bound; the CSV adds rows only where the page would show them', () => {
   const many = (from: number, count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`n${from + index}`, [1, 0] as const]));

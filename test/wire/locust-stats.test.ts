@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isRunningState, readLocustStats } from '../../src/wire/locust-stats.ts';
+import { cutErrors, isRunningState, readLocustStats } from '../../src/wire/locust-stats.ts';
 import { readRecordedText } from '../support/recording.ts';
 
 const RECORDED = readRecordedText('exporter-0.5.0-locust-2.47.0/13-odd-names.stats-requests.json');
@@ -76,8 +76,10 @@ test('readLocustStats() finds the percentiles under the name of each version', (
 });
 
 test('readLocustStats() cuts a text that would make a line too long, and mends a lone surrogate', () => {
-  const stats = readLocustStats(`{"errors":[{"error":"${'x'.repeat(2_000_000)}","name":"\\ud800"}]}`);
-  assert.equal(stats?.errors[0]?.error.length, 65_536);
+  const long = 'x'.repeat(2_000_000);
+  const stats = readLocustStats(`{"stats":[{"name":"${long}"}],"errors":[{"error":"${long}","name":"\\ud800"}]}`);
+  assert.equal(stats?.rows[0]?.name.length, 65_536);
+  assert.equal(stats?.errors[0]?.error.length, 1_024);
   assert.equal(stats?.errors[0]?.name, '\ufffd');
 });
 
@@ -94,3 +96,43 @@ test('isRunningState() is that of the states in which requests are made', () => 
   const states = ['ready', 'hatching', 'spawning', 'running', 'cleanup', 'stopping', 'stopped', 'missing', null];
   assert.deepEqual(states.filter(isRunningState), ['hatching', 'spawning', 'running']);
 });
+
+test('cutErrors() leaves of a long text of an error at least what is shown of it, and all else as it is', () => {
+  const letters = ['a', '"', '\\', '\n', 'ü', '€', '\u{1f600}', '\u0001', '\\"', '"error":"', '","'];
+  for (const letter of letters) {
+    for (const lead of [0, 1, 2, 3, 4, 5, 6]) {
+      for (const blank of ['', ' ']) {
+        const long = 'x'.repeat(lead) + letter.repeat(9_000);
+        const page = {
+          stats: [{ method: '', name: 'Aggregated', num_requests: 2 }],
+          errors: [
+            { method: 'GET', name: 'a', error: long, occurrences: 3 },
+            { method: 'GET', name: 'b', error: 'short', occurrences: 4 },
+            { method: 'GET', name: long, error: 7, occurrences: 5 },
+          ],
+          state: 'running',
+        };
+        const written = JSON.stringify(page).replaceAll('"error":', `"error":${blank}`);
+        const whole = readLocustStats(written);
+        for (const text of [written, written.replaceAll(/[^ -~]/gu, escapeJson)]) {
+          const cut = cutErrors(Buffer.from(text));
+          assert.ok(cut.length < Buffer.byteLength(text) - 1_000);
+          assert.deepEqual(readLocustStats(cut.toString()), whole, JSON.stringify([letter, lead]));
+        }
+      }
+    }
+  }
+  assert.deepEqual(whole(RECORDED), RECORDED);
+  for (const text of ['', '"error":', '"error":"', `"error":"${'x'.repeat(9_000)}`]) assert.equal(whole(text), text);
+});
+
+function whole(text: string): string {
+  return cutErrors(Buffer.from(text)).toString();
+}
+
+function escapeJson(letter: string): string {
+  return Array.from(
+    { length: letter.length },
+    (_, index) => `\\u${letter.charCodeAt(index).toString(16).padStart(4, '0')}`,
+  ).join('');
+}

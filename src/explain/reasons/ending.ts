@@ -1,6 +1,6 @@
 // A pod that is being deleted, or whose native sidecars are being ended. Pure.
 
-import type { Command, Found, Reason } from '../finding.ts';
+import type { Found, Reason } from '../finding.ts';
 import { describeTemplate, kubectl, podChange, toLines } from '../lines.ts';
 import type { ContainerFacts, PodFacts } from '../pod.ts';
 import { formatAge, formatTime, joinNames, quoteShell, quoteText } from '../words.ts';
@@ -60,7 +60,6 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
             `Have the program end at SIGTERM (in a shell: exec). ${describeTemplate(pod)}, for a shorter grace:`,
             graceLines(seconds),
           ),
-          now: killNow(pod),
         },
       ];
     },
@@ -170,11 +169,4 @@ function findRunning({ containers }: PodFacts): readonly ContainerFacts[] {
 
 function isLate({ deletedByMs }: PodFacts, nowMs: number): boolean {
   return deletedByMs !== null && nowMs > deletedByMs + LATE_MS;
-}
-
-function killNow({ namespace, name }: PodFacts): Command {
-  return {
-    what: 'to kill it at once',
-    line: kubectl(namespace, `delete pod ${quoteShell(name)} --grace-period=1`),
-  };
 }
