@@ -3,7 +3,8 @@
 import type { Exposition, Reading } from '../../src/wire/exposition.ts';
 import type { Selector, SelectorReading } from '../../src/wire/selector.ts';
 
-type Line = { readonly name: string; readonly sample: Sample | null; readonly text: string };
+/** A line by its name; without a sample it is a comment, or none of the text format. */
+export type ReferenceLine = { readonly name: string; readonly sample: Sample | null; readonly text: string };
 type Sample = { readonly labels: readonly (readonly [name: string, value: string])[]; readonly value: number };
 
 /** What openExposition() must read; `<prefix>` is always `locust` here. */
@@ -12,11 +13,11 @@ export function readReference(
   metricNames: readonly string[],
   selectors: readonly Selector[] = [],
 ): Omit<Exposition, 'unreadableLineCount'> {
-  const lines: Line[] = [];
+  const lines: ReferenceLine[] = [];
   for (let start = 0; start < body.length; ) {
     const lineFeed = body.indexOf('\n', start);
     const end = lineFeed === -1 ? body.length : lineFeed;
-    lines.push(readLine(body.toString('utf8', start, end)));
+    lines.push(readReferenceLine(body.toString('utf8', start, end)));
     start = end + 1;
   }
   const isTotal = (labels: string) => labels === 'method=,name=Aggregated' || labels === 'name=Aggregated,method=';
@@ -44,7 +45,7 @@ export function readReference(
   };
 }
 
-function readOnly(lines: readonly Line[]): Reading {
+function readOnly(lines: readonly ReferenceLine[]): Reading {
   const [line] = lines;
   if (line === undefined) return { kind: 'unknown', why: 'not in the exposition' };
   if (lines.length > 1) return { kind: 'unknown', why: 'there more than once' };
@@ -54,7 +55,7 @@ function readOnly(lines: readonly Line[]): Reading {
   return { kind: 'value', value: line.sample.value };
 }
 
-function select(lines: readonly Line[], { name, labels }: Selector): SelectorReading {
+function select(lines: readonly ReferenceLine[], { name, labels }: Selector): SelectorReading {
   const named = lines.filter((line) => line.name === name);
   const values: number[] = [];
   for (const { sample, text } of named) {
@@ -73,7 +74,11 @@ function select(lines: readonly Line[], { name, labels }: Selector): SelectorRea
   return { kind: named.some(({ sample }) => sample !== null) ? 'unmatched' : 'none' };
 }
 
-function firstNumber(lines: readonly Line[], name: string, isWanted: (labels: string) => boolean): number | null {
+function firstNumber(
+  lines: readonly ReferenceLine[],
+  name: string,
+  isWanted: (labels: string) => boolean,
+): number | null {
   for (const line of lines) {
     if (line.name !== name || line.sample === null) continue;
     const { labels, value } = line.sample;
@@ -83,7 +88,8 @@ function firstNumber(lines: readonly Line[], name: string, isWanted: (labels: st
   return null;
 }
 
-function readLine(line: string): Line {
+/** One line, without its line feed. */
+export function readReferenceLine(line: string): ReferenceLine {
   let at = 0;
   const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t';
   const skipBlanks = () => {
@@ -97,7 +103,7 @@ function readLine(line: string): Line {
   if (line.endsWith('\r')) line = line.slice(0, -1);
   skipBlanks();
   const name = readWhile((letter) => /[a-zA-Z0-9_:]/.test(letter));
-  const unreadable: Line = { name, sample: null, text: line };
+  const unreadable: ReferenceLine = { name, sample: null, text: line };
   const nameEnd = at;
   const labels: [string, string][] = [];
   skipBlanks();

@@ -1,0 +1,42 @@
+// Encodes a body as a push would, and reads what comes out of it.
+import { readFamilies } from '../../src/push/families.ts';
+import type { PushKind, PushParts } from '../../src/push/push-kind.ts';
+import type { Label } from '../../src/wire/samples.ts';
+
+export type Encoded = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+};
+
+export const NOW_MS = 1_700_000_000_000;
+
+/** The requests of a body; each body is made twice, and must be the same. */
+export async function encode(
+  kind: PushKind,
+  body: string,
+  { url = 'http://127.0.0.1', labels = [] }: { readonly url?: string; readonly labels?: readonly Label[] } = {},
+): Promise<readonly Encoded[]> {
+  const parts: PushParts = {
+    families: () => readFamilies(ReadableStream.from([Buffer.from(body)])),
+    labels,
+    url: new URL(url),
+    nowMs: NOW_MS,
+    version: '1.2.3',
+  };
+  const encoded: Encoded[] = [];
+  for await (const { method, path, headers, body: makeBody } of kind.encode(parts)) {
+    const [first, second] = [await readBody(makeBody()), await readBody(makeBody())];
+    if (!first.equals(second)) throw new Error('Bug: a request made twice is not the same');
+    encoded.push({ method, path, headers, body: first });
+  }
+  return encoded;
+}
+
+async function readBody(body: AsyncIterable<Uint8Array> | Uint8Array): Promise<Buffer> {
+  if (body instanceof Uint8Array) return Buffer.from(body);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces);
+}

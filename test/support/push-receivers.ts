@@ -1,0 +1,230 @@
+// The real receivers of pushes, and what they have in the end; and the source that a real Prometheus scrapes beside them, so that
+// what was pushed is compared with what the same program makes of the same exposition by a scrape.
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { readFamilies } from '../../src/push/families.ts';
+import type { PushKind } from '../../src/push/push-kind.ts';
+import type { Label } from '../../src/wire/samples.ts';
+import { readReferenceLine } from '../wire/reference.ts';
+import { type Child, startChild } from './child.ts';
+import { type FrontProgram, frontProgram } from './front-programs.ts';
+import { baseEnv } from './network.ts';
+import { closedPort } from './peer.ts';
+import { until } from './until.ts';
+import { readWriteRequest, type WriteRequest } from './write-request.ts';
+
+/** A body by the name that becomes its `job`. */
+export type Exposition = { readonly job: string; readonly body: Buffer };
+
+/** The value of each series by its name and labels, without those that only a target has. */
+export type SeriesValues = ReadonlyMap<string, number>;
+
+/** 60 s: each is ready within 1 s on an idle machine. */
+const START_MS = 60_000;
+
+/** Serves expositions, each at a path that is its job, and takes what a Prometheus writes to it. */
+export type Source = AsyncDisposable & {
+  readonly port: number;
+  /** Each with the program that wrote it. */
+  readonly written: readonly { readonly from: string; readonly request: WriteRequest }[];
+};
+
+export async function serveExpositions(expositions: readonly Exposition[]): Promise<Source> {
+  const written: { from: string; request: WriteRequest }[] = [];
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') {
+      const pieces: Buffer[] = [];
+      for await (const piece of request) pieces.push(piece);
+      written.push({ from: request.url?.slice(1) ?? '', request: readWriteRequest(Buffer.concat(pieces)) });
+      response.writeHead(204).end();
+      return;
+    }
+    const found = expositions.find(({ job }) => request.url === `/${job}`);
+    response.writeHead(found === undefined ? 404 : 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
+    response.end(found?.body);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    written,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await once(server.close(), 'close');
+    },
+  };
+}
+
+export type Receiver = AsyncDisposable & { readonly port: number; readonly url: URL; readonly child: Child };
+
+export async function startPushgateway(directory: string): Promise<Receiver> {
+  return startReceiver(directory, 'pushgateway', [], /msg="starting pushgateway"|listen_address|Listening on/);
+}
+
+/** A Prometheus that takes pushes and scrapes every exposition of `source` as the instance `scraped`; it writes what it scrapes back to it. */
+export async function startPrometheusReceiver(
+  directory: string,
+  program: 'prometheus' | 'prometheus3',
+  source: Source,
+  expositions: readonly Exposition[],
+  settings = '',
+  folder: string = program,
+): Promise<Receiver> {
+  const jobs = expositions.map(
+    ({ job }) => `  - job_name: ${job}
+    scrape_interval: 1s
+    metrics_path: /${job}
+    static_configs:
+      - targets: ["127.0.0.1:${source.port}"]
+        labels: { instance: scraped }
+`,
+  );
+  const config = join(directory, `${folder}.yml`);
+  const writeBack = `remote_write:
+  - url: http://127.0.0.1:${source.port}/${folder}
+    metadata_config: { send_interval: 1s }
+`;
+  writeFileSync(config, `${settings}${writeBack}scrape_configs:\n${jobs.join('')}`);
+  const receives = program === 'prometheus3' ? ['--web.enable-otlp-receiver'] : [];
+  return startReceiver(
+    directory,
+    program,
+    [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(directory, folder)}`,
+      '--web.enable-remote-write-receiver',
+      ...receives,
+    ],
+    /Server is ready to receive web requests/,
+  );
+}
+
+async function startReceiver(
+  directory: string,
+  program: FrontProgram,
+  args: readonly string[],
+  ready: RegExp,
+): Promise<Receiver> {
+  const port = await closedPort();
+  const child = startChild({
+    name: program,
+    command: [frontProgram(program), `--web.listen-address=127.0.0.1:${port}`, ...args],
+    env: baseEnv(directory),
+    cwd: directory,
+  });
+  try {
+    await child.waitForLine(ready, START_MS);
+    const url = new URL(`http://127.0.0.1:${port}`);
+    await until(`${program} answering`, START_MS, async () => (await fetch(new URL('/-/ready', url))).ok || undefined);
+    return { port, url, child, [Symbol.asyncDispose]: () => child[Symbol.asyncDispose]() };
+  } catch (error) {
+    await child[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+export type PushResult = { readonly judgement: string; readonly status: number; readonly text: string };
+
+/** Pushes a body, request by request. */
+export async function push(
+  kind: PushKind,
+  url: URL,
+  body: Uint8Array,
+  labels: readonly Label[],
+  nowMs = Date.now(),
+): Promise<readonly PushResult[]> {
+  const results: PushResult[] = [];
+  const families = () => readFamilies(inPieces(body));
+  for await (const request of kind.encode({ families, labels, url, nowMs, version: '0.0.0-test' })) {
+    const sent = request.body();
+    const pieces: Uint8Array[] = [];
+    if (sent instanceof Uint8Array) pieces.push(sent);
+    else for await (const piece of sent) pieces.push(piece);
+    const { method, headers } = request;
+    const answer = await fetch(new URL(request.path, url), { method, headers, body: Buffer.concat(pieces) });
+    const text = await answer.text();
+    results.push({ judgement: kind.judge(answer.status, text), status: answer.status, text });
+  }
+  return results;
+}
+
+/** Of sizes that cut lines anywhere. */
+async function* inPieces(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < body.length; at += 4099) yield body.subarray(at, at + 4099);
+}
+
+/** What an instant query shows of these series now. */
+export async function readSeriesValues(receiver: Receiver, selector: string): Promise<SeriesValues> {
+  const query = new URL('/api/v1/query', receiver.url);
+  query.searchParams.set('query', selector);
+  const answer = (await (await fetch(query)).json()) as {
+    readonly data: {
+      readonly result: readonly { readonly metric: Record<string, string>; readonly value: [number, string] }[];
+    };
+  };
+  return new Map(answer.data.result.map(({ metric, value }) => [formatSeries(metric), readValue(value[1])]));
+}
+
+/** A name for a series that does not depend on the order of its labels, nor on labels without a value. */
+export function formatSeries(labels: Readonly<Record<string, string>>): string {
+  const { job: _job, instance: _instance, ...others } = labels;
+  const set = Object.entries(others).filter(([, value]) => value !== '');
+  return JSON.stringify(set.sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** The labels that `formatSeries` made a name of. */
+export function parseSeries(series: string): Record<string, string> {
+  return Object.fromEntries(JSON.parse(series));
+}
+
+/** What a Pushgateway shows of a group, and the type of each family in it. */
+export async function readGroup(
+  gateway: Receiver,
+  job: string,
+): Promise<{ readonly values: SeriesValues; readonly types: ReadonlyMap<string, string> }> {
+  const text = await (await fetch(new URL('/metrics', gateway.url))).text();
+  const values = new Map<string, number>();
+  const types = new Map<string, string>();
+  let type: readonly [name: string, type: string] = ['', ''];
+  for (const line of text.split('\n')) {
+    const [, name, announced] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    if (name !== undefined && announced !== undefined) type = [name, announced];
+    const { name: sampleName, sample } = readReferenceLine(line);
+    const labels = Object.fromEntries(sample?.labels ?? []);
+    if (sample === null || labels['job'] !== job) continue;
+    values.set(formatSeries({ ...labels, __name__: sampleName }), sample.value + 0);
+    types.set(...type);
+  }
+  return { values, types };
+}
+
+/** Without the sign of a zero. */
+function readValue(text: string): number {
+  return Number(text.replace('Inf', 'Infinity')) + 0;
+}
+
+/** Removes a group of a Pushgateway, by the path that it was pushed to. */
+export async function deleteGroup(gateway: Receiver, path: string): Promise<void> {
+  const { ok, status } = await fetch(new URL(path, gateway.url), { method: 'DELETE' });
+  if (!ok) throw new Error(`Cannot delete ${path}: the Pushgateway answered ${status}`);
+}
+
+/** The raw samples of the only series that a selector matches, of the last hour. */
+export async function readSamples(
+  receiver: Receiver,
+  selector: string,
+): Promise<readonly { readonly atMs: number; readonly value: number }[]> {
+  const query = new URL('/api/v1/query', receiver.url);
+  query.searchParams.set('query', `${selector}[1h]`);
+  const answer = (await (await fetch(query)).json()) as {
+    readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] };
+  };
+  if (answer.data.result.length > 1) throw new Error(`Cannot read ${selector}: it is more than one series`);
+  const [series] = answer.data.result;
+  return (series?.values ?? []).map(([atSeconds, value]) => ({
+    atMs: Math.round(atSeconds * 1000),
+    value: readValue(value),
+  }));
+}
