@@ -1,7 +1,7 @@
 // What is remembered of the numbers that are judged: whose they are, and when they count. Pure; `verdict.ts` judges them.
 
 import type { Evidence } from './evidence.ts';
-import type { Observation, ThresholdReading } from './model.ts';
+import type { Observation } from './model.ts';
 import { hasRestarted } from './scrape-count.ts';
 import type { Facts, Phase } from './state.ts';
 import { type JudgedNumbers, takeReadings } from './verdict.ts';
@@ -21,18 +21,15 @@ export function advanceNumbers(
   evidence: Pick<Evidence, 'isAlive' | 'isDone' | 'areOthersDone' | 'isRefused'>,
 ): JudgedNumbers {
   const { exporter, front } = observation;
-  if (front !== undefined) return takeServedNumbers(facts, front.thresholds);
+  // It keeps the newest readings by itself.
+  if (front !== undefined)
+    return isKnownAlive(facts) ? takeReadings(facts.numbers, front.thresholds ?? []) : facts.numbers;
   const isEndSeen = evidence.isDone || evidence.areOthersDone || wasEndSeen(phase);
   const isGone = hasRestarted(before.history, observation) || (evidence.isRefused && before.hasAnswered);
   const isLost = !evidence.isAlive && (facts.numbers.isLost || (isEndSeen && isGone));
   const numbers = { ...facts.numbers, isLost };
   if (isLost || exporter.kind !== 'answered' || !isKnownAlive(facts)) return numbers;
   return takeReadings(numbers, exporter.thresholds ?? []);
-}
-
-/** The numbers after what the front has served; it keeps the newest readings by itself. */
-export function takeServedNumbers(facts: Facts, readings: readonly ThresholdReading[] = []): JudgedNumbers {
-  return isKnownAlive(facts) ? takeReadings(facts.numbers, readings) : facts.numbers;
 }
 
 function wasEndSeen(phase: Phase): boolean {

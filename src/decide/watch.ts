@@ -6,22 +6,12 @@ import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } 
 import { advanceFacts } from './facts.ts';
 import { hold, holdOn, quit, watch } from './hold.ts';
 import type { LogEntry } from './messages.ts';
-import { type FrontObservation, findLeastWanted, hasHold, type Observation, type Policy } from './model.ts';
-import { advanceNumbers, takeServedNumbers } from './numbers.ts';
+import { findLeastWanted, hasHold, type Observation, type Policy } from './model.ts';
+import { advanceNumbers } from './numbers.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
 import { addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
-import type {
-  Decision,
-  Facts,
-  Holding,
-  Running,
-  Series,
-  Waiting,
-  WatchDecision,
-  WatchEvent,
-  WatchState,
-} from './state.ts';
+import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
 import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
 
 /** An unreadable metric is done without after this long, while every other condition is proven. */
@@ -94,9 +84,8 @@ function beginHoldBySignal(atMs: number): Holding {
 export function decideScraped(
   { facts, phase }: WatchState,
   { scrape, front: seen, planned }: Extract<WatchEvent, { readonly kind: 'scraped' }>,
-  policy: Policy,
+  { limits }: Policy,
 ): WatchDecision {
-  const { limits } = policy;
   const { front, newcomer } = addScrape({ ...facts.front, seen }, scrape);
   const entries: LogEntry[] = [];
   if (newcomer !== null && newcomer.id <= SCRAPERS_LOGGED_COUNT) {
@@ -107,7 +96,7 @@ export function decideScraped(
     judgeTurnout(front, { endedAtMs: phase.mainEndedAtMs, nowMs: scrape.atMs, limits }).isReached;
   return {
     kind: 'watching',
-    state: { facts: { ...facts, front, ...takeNumbers(facts, seen, policy) }, phase },
+    state: { facts: { ...facts, front }, phase },
     log: entries,
     next: isReached ? { kind: 'observe', atMs: scrape.atMs, readByMs: scrape.atMs } : planned,
   };
@@ -115,11 +104,6 @@ export function decideScraped(
 
 function hasThresholds({ thresholds = [] }: Policy): boolean {
   return thresholds.length > 0;
-}
-
-/** What was scraped is judged, also where no observation comes after it. */
-function takeNumbers(facts: Facts, { thresholds }: FrontObservation, policy: Policy): Partial<Facts> {
-  return hasThresholds(policy) ? { numbers: takeServedNumbers(facts, thresholds) } : {};
 }
 
 function decideWaiting(turn: Turn, phase: Waiting): Decision {

@@ -1,7 +1,10 @@
 // What `lastscrape explain` comes to: for each object its findings, each with one change. Types, and nothing else.
 
-/** Where lines belong: into the pod template (or the manifest of a pod of its own), into the Job, into the object itself, or into a new one. */
-export type ChangeIn = 'podTemplate' | 'job' | 'object' | 'newObject';
+/**
+ * Where lines belong: into the pod template (or the manifest of a pod of its own), into the Job, into the object itself, into a new
+ * one, or into the values of the chart of Locust's operator.
+ */
+export type ChangeIn = 'podTemplate' | 'job' | 'object' | 'newObject' | 'chartValues';
 
 /** The one thing to change. */
 export type Change = {

@@ -66,6 +66,8 @@ export function runScenario(
 export type Report = {
   readonly summary: string;
   readonly outcome: string;
+  readonly verdict?: 'passed' | 'failed';
+  readonly failed?: { readonly entry: string; readonly seen: number | string };
   readonly problems?: readonly string[];
   readonly heldSeconds: number;
   readonly scrapesWanted: number;

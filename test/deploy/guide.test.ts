@@ -30,7 +30,8 @@ test('every command of the guide is run by a test, or says why it is not', () =>
   assert.equal(marked.filter(({ language }) => language === 'sh').length, commands.length, 'a block has no marker');
   const run = marked.filter(({ marker }) => marker === 'run').map(({ name }) => name);
   assert.deepEqual(run.toSorted(), [...RUN_IN_CLUSTER, ...RUN_HERE].toSorted());
-  const cluster = ['annotations.cluster.ts', 'guide.cluster.ts', 'fixture.ts', 'in-place.cluster.ts', 'jobs.cluster.ts']
+  const files = ['annotations', 'guide', 'in-place', 'jobs', 'verdict'].map((name) => `${name}.cluster.ts`);
+  const cluster = [...files, 'fixture.ts']
     .map((file) => readFileSync(join(ROOT, 'test/cluster', file), 'utf8'))
     .join('\n');
   for (const name of RUN_IN_CLUSTER) {

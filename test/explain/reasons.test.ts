@@ -9,6 +9,7 @@ import { explainObject } from '../../src/explain/explain.ts';
 import type { Explanation } from '../../src/explain/finding.ts';
 import { PROGRAMS } from '../../src/explain/programs.ts';
 import { DEFAULTS } from '../../src/explain/settings.ts';
+import { VERSION } from '../../src/version.ts';
 import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from '../support/explain-fixture.ts';
 import { putIntoPod } from '../support/put-in.ts';
 
@@ -139,13 +140,13 @@ test('an exporter is read where the annotations of Prometheus say', () => {
   assert.equal(lines.spec.initContainers[1].env[1].value, 'http://localhost:9999/stats/prometheus');
 });
 
-test("the exporter of a LocustTest's pod is left to the policy, since a LocustTest takes no container", () => {
+test("in a LocustTest's pod lastscrape takes the exporter's place, by the chart: a LocustTest takes no container", () => {
   const edit: Edit = ({ metadata }) => {
     metadata.labels['managed-by'] = 'locust-k8s-operator';
   };
   const { what, lines } = tell(explain('exporter-of-locust', edit));
-  assert.match(what, /^A LocustTest takes no more containers: the policy deploy\/policy.yaml /);
-  assert.equal(lines.spec.containers[0].name, 'lastscrape');
+  assert.match(what, /^In the values of the operator's chart /);
+  assert.deepEqual(lines, { locustPods: { metricsExporter: { image: `registry.example.com/lastscrape:${VERSION}` } } });
 });
 
 test('a helper that somebody injects is not to be moved: an annotation, or lastscrape with the right to see the pod', () => {

@@ -38,6 +38,7 @@ export const RUN_IN_CLUSTER = [
   'example',
   'by hand',
   'check in the pod',
+  'verdict',
   'podmonitor',
   'servicemonitor',
   'networkpolicy',

@@ -51,7 +51,7 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
 /** Makes the exporter's, with the Node that runs the test. @returns lines of a Containerfile */
 export function makeExporterRoot(root: string): readonly string[] {
   copyStandIn(root, ['exporter-main', 'exporter', 'exposition', 'go-runtime']);
-  copySources(root, ['exposition-text', 'locust-memory', 'locust-stats']);
+  copySources(root, ['exposition-text', 'locust-memory', 'locust-rows', 'locust-stats']);
   // As the real image: from scratch, user 1000.
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
 }

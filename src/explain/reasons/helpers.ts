@@ -13,6 +13,7 @@ import {
   logsCommand,
   nativeLines,
   podChange,
+  toLines,
 } from '../lines.ts';
 import type { ContainerFacts, PodFacts } from '../pod.ts';
 import { findFlag, type ProgramKind } from '../programs.ts';
@@ -93,14 +94,17 @@ export function roleCommand({ namespace, spec }: PodFacts): Command {
   return { what: "let the pod's service account get pods", line: `${role} && ${kubectl(namespace, binding)}` };
 }
 
-/** Locust's exporter, beside a Locust: lastscrape needs no variable there. */
+/** Locust's exporter: lastscrape in its place where the operator makes the pod, else beside it, where it needs no variable. */
 function holdLocust(pod: PodFacts): Change {
-  const isOperators = pod.labels['managed-by'] === 'locust-k8s-operator';
-  const does = 'It waits for the last scrape, then stops the exporter and itself';
+  if (pod.labels['managed-by'] === 'locust-k8s-operator') {
+    return {
+      what: "In the values of the operator's chart (1.x: config.loadGenerationPods), put lastscrape in the exporter's place: from the next test on it keeps the pod until it was scraped, and ends:",
+      in: 'chartValues',
+      lines: toLines(['locustPods:', '  metricsExporter:', `    image: ${IMAGE}   # where you pushed it`]),
+    };
+  }
   return podChange(
-    isOperators
-      ? `A LocustTest takes no more containers: the policy deploy/policy.yaml of lastscrape adds this one to every master. ${does}:`
-      : `${describeTemplate(pod)}, add this container. ${does}:`,
+    `${describeTemplate(pod)}, add this container. It waits for the last scrape, then stops the exporter and itself:`,
     lastscrapeLines([]),
   );
 }

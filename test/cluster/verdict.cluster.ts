@@ -1,0 +1,138 @@
+// A LocustTest gated by thresholds on a real Kubernetes: by an annotation beside the exporter in both pod shapes, and by a variable in
+// its place, with Locust's real percentiles; and what a pipeline that waits for it reads.
+
+import assert from 'node:assert/strict';
+import type { Container, Namespace } from './cluster.ts';
+import { openGuideShell } from './guide-shell.ts';
+import { IMAGES } from './images.ts';
+import { EXPORTER, type LocustTest, MASTER, type PodSpec } from './locust-test.ts';
+import {
+  END_MS,
+  findStatus,
+  getFixture,
+  masterPod,
+  proveGoodEnd,
+  type Report,
+  readEnd,
+  readLocustTotal,
+  readStoredTotal,
+  runScenario,
+} from './scenario.ts';
+
+/** With what the users of the test do: 1 ms each, and of the failing ones every fifth. */
+const RATIO = 'locust_requests_fail_ratio > 0.01';
+const AVERAGE = 'locust_requests_avg_response_time{name="Aggregated"} > 500';
+const TOO_FEW = 'locust_requests_num_requests{name="Aggregated",method=""} < 3';
+const SLOW = 'locust_requests_avg_response_time{name="/told"} >= 0.5';
+const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
+const SHORT = { runSeconds: 8, autoquitSeconds: 2 } as const;
+/** Locust's own verdict, its exit code, is switched off: what fails here fails by a threshold. */
+const TOLERANT = { args: ['--exit-code-on-error', '0'] } as const;
+
+const failIf = (...entries: readonly string[]) => ({ annotations: { 'lastscrape.dev/fail-if': entries.join(', ') } });
+
+/** Registers the scenarios. */
+export function runVerdictScenarios(): void {
+  for (const shape of ['regular', 'native'] as const) {
+    runScenario(
+      `verdict, ${shape}: a test within its thresholds is a Complete Job`,
+      { ...SHORT, shape, ...failIf(RATIO, AVERAGE, TOO_FEW) },
+      async (namespace) => {
+        const printed = runPipeline(namespace);
+        const report = await proveGoodEnd(namespace);
+        assert.equal(report.verdict, 'passed');
+        assert.match(report.summary, /^Passed 3 thresholds; scraped /);
+        assert.deepEqual(JSON.parse(await printed).verdict, 'passed');
+      },
+    );
+
+    runScenario(
+      `verdict, ${shape}: a test fails its Job by the failure ratio, which vanishes with Locust`,
+      { ...SHORT, ...TOLERANT, shape, users: 'failing', ...failIf(AVERAGE, RATIO) },
+      async (namespace) => {
+        const printed = assert.rejects(runPipeline(namespace), /it ended with 1\n\{"summary":"Failed by /);
+        const { failed } = await proveFailed(namespace);
+        assert.equal(failed?.entry, RATIO);
+        assert.ok(Number(failed.seen) > 0.1 && Number(failed.seen) < 0.3, String(failed.seen));
+        await printed;
+      },
+    );
+
+    runScenario(
+      `verdict, ${shape}: a test fails its Job by a response time`,
+      { ...SHORT, shape, ...failIf(RATIO, SLOW) },
+      async (namespace) => {
+        assert.deepEqual((await proveFailed(namespace)).failed, { entry: SLOW, seen: 1 });
+      },
+    );
+  }
+
+  const percentile = (quantile: string, limit: number) =>
+    `locust_requests_response_time_percentile{name="Aggregated",quantile="${quantile}"} > ${limit}`;
+  for (const [shape, end, exitCode] of [
+    ['regular', 'Failed', 1],
+    ['native', 'Complete', 1],
+  ] as const) {
+    runScenario(
+      `verdict, in place, ${shape}: judged by Locust's own percentiles, the Job is ${end}`,
+      inPlace(shape, `${percentile('0.5', 500)}, ${percentile('0.95', 0.5)}`),
+      async (namespace) => {
+        // The exit code of a native sidecar counts for nothing: whoever waits must read the report.
+        assert.equal(await namespace.untilJobEnded(MASTER, END_MS), end);
+        const { report, exitCode: code } = readEnd(masterPod(namespace), EXPORTER);
+        assert.deepEqual(report.failed, { entry: percentile('0.95', 0.5), seen: 1 });
+        assert.deepEqual([report.outcome, report.verdict, code, report.exitCode], ['scraped', 'failed', exitCode, 1]);
+      },
+    );
+  }
+
+  runScenario(
+    'verdict, in place: a test within its thresholds is a Complete Job',
+    inPlace('regular', `${percentile('0.99', 500)}, ${RATIO}`),
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      const { report, exitCode } = readEnd(masterPod(namespace), EXPORTER);
+      assert.deepEqual([report.verdict, report.exitCode, exitCode], ['passed', 0, 0]);
+    },
+  );
+}
+
+/** What a pipeline does, as the guide has it: waits for the Job, prints the report, ends with 0 or 1. */
+async function runPipeline(namespace: Namespace): Promise<string> {
+  using shell = await openGuideShell(getFixture().cluster, namespace);
+  return await shell.run('verdict');
+}
+
+/** Checks a test that went well for Locust and fails by a threshold: scraped as any other, and the Job is Failed. */
+async function proveFailed(namespace: Namespace): Promise<Report> {
+  assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
+  const pod = masterPod(namespace);
+  assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 0, 'Locust is content');
+  const { report, exitCode } = readEnd(pod);
+  assert.deepEqual([report.outcome, report.verdict, report.exitCode, exitCode], ['scraped', 'failed', 1, 1]);
+  assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
+  assert.equal(await readStoredTotal(namespace), await readLocustTotal(namespace));
+  return report;
+}
+
+/** lastscrape in the exporter's place; an image with a line "ENV" for its thresholds would do the same. */
+function inPlace(shape: 'regular' | 'native', entries: string): LocustTest & typeof OPTED_OUT {
+  return {
+    ...SHORT,
+    ...OPTED_OUT,
+    shape,
+    exporterImage: IMAGES.lastscrape,
+    edit: (spec) => withVariable(spec, 'LASTSCRAPE_FAIL_IF', entries),
+  };
+}
+
+function withVariable(spec: PodSpec, name: string, value: string): PodSpec {
+  const change = (container: Container): Container =>
+    container.name === EXPORTER ? { ...container, env: [...(container.env ?? []), { name, value }] } : container;
+  const { containers, initContainers } = spec;
+  return {
+    ...spec,
+    containers: containers.map(change),
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(change) }),
+  };
+}

@@ -1,0 +1,50 @@
+// docs/verdict.md says of thresholds what the program does: each of the page can be read, and judges what Locust shows.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { judgeNumbers, NO_NUMBERS } from '../src/decide/verdict.ts';
+import { openExposition } from '../src/wire/exposition.ts';
+import { readValid } from './support/read-config.ts';
+import { readRecordedBody } from './support/recording.ts';
+
+const PAGE = readFileSync(join(import.meta.dirname, '../docs/verdict.md'), 'utf8');
+const [, TABLE = ''] = /<!-- thresholds[^>]*-->\n([\s\S]*?)<!-- \/thresholds -->/.exec(PAGE) ?? [];
+const ENTRIES = TABLE.trim()
+  .split('\n')
+  .slice(2)
+  .map((row) => /`(locust_[^`]*)`/.exec(row)?.[1] ?? '');
+
+/** In the exporter's place: as src/wire/locust-memory.ts names it. */
+const PERCENTILES =
+  'locust_requests_response_time_percentile{method="",name="Aggregated",quantile="0.95"} 499\n' +
+  'locust_requests_response_time_percentile{method="POST",name="/pay",quantile="0.99"} 900\n';
+
+test('the page has six thresholds, and each can be read and judged on what Locust shows', () => {
+  assert.equal(ENTRIES.length, 6);
+  const { thresholds } = readValid({ LASTSCRAPE_FAIL_IF: ENTRIES.join(',') });
+  assert.equal(thresholds.length, 6);
+  const exposition = openExposition([], thresholds);
+  exposition.write(readRecordedBody('exporter-0.5.2-locust-2.47.0/07-stopped.4.txt'));
+  exposition.write(Buffer.from(PERCENTILES));
+  const verdict = judgeNumbers(thresholds, { ...NO_NUMBERS, readings: exposition.end().selected });
+  // Of 207 requests 38 failed, and /pay is made up here.
+  assert.deepEqual(
+    verdict?.kind === 'failed' && verdict.failed.map(({ seen }) => seen),
+    [0.18357487922705315, 900, 207],
+  );
+});
+
+test('every entry that the pages show can be read', () => {
+  const pages = ['README.md', 'docs/verdict.md'].map((path) =>
+    readFileSync(join(import.meta.dirname, '..', path), 'utf8'),
+  );
+  const lists = pages.flatMap((page) =>
+    [...page.matchAll(/FAIL_IF='([^']*)'|fail-if: (.*)|fails the Job when main's last numbers say so: `([^`]*)`/g)].map(
+      ([, one, two, three]) => one ?? two ?? three ?? '',
+    ),
+  );
+  assert.equal(lists.length, 3);
+  for (const list of lists) assert.equal(readValid({ LASTSCRAPE_FAIL_IF: list }).thresholds.length, 2, list);
+});
