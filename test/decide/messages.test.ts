@@ -9,7 +9,14 @@ function listAt(level: string): string[] {
 }
 
 test('MESSAGES: a poll and one request are seen with debug only, and every step of a run with info', () => {
-  assert.deepEqual(listAt('debug'), ['polled', 'targetAsked', 'targetNotForced', 'debugFull']);
+  assert.deepEqual(listAt('debug'), [
+    'polled',
+    'pushRetried',
+    'webhookRetried',
+    'targetAsked',
+    'targetNotForced',
+    'debugFull',
+  ]);
   assert.deepEqual(listAt('info'), [
     ...['watching', 'mainRunning', 'mainRunningAgain', 'mainWasAlive', 'mainHadEnded', 'mainEnded', 'mainRanTooLong'],
     ...[
@@ -18,6 +25,10 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
       'scraperFound',
       'scraperGivenUp',
       'inExportersPlace',
+      'thresholdsPassed',
+      'pushing',
+      'pushAccepted',
+      'webhookAccepted',
       'targetSignalled',
       'targetStopped',
       'targetAlreadyGone',
@@ -27,8 +38,8 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
   ]);
 });
 
-test('MESSAGES: an error is a target that still runs, or a bug', () => {
-  assert.deepEqual(listAt('error'), ['targetFailed', 'bug']);
+test('MESSAGES: an error is a threshold that fails, a target that still runs, or a bug', () => {
+  assert.deepEqual(listAt('error'), ['thresholdFailed', 'targetFailed', 'bug']);
 });
 
 test('MESSAGES: every text is its own, and one that a log is searched for stays as it is', () => {
