@@ -98,15 +98,22 @@ test('scraped: nothing is pushed', async () => {
 test('a front pushes what it last served, when its source is gone with main', async () => {
   await using pod = await openPod();
   await using gateway = await openHttp();
-  const { report } = await runToTheEnd(
-    pod,
-    {
-      LASTSCRAPE_DONE_WHEN: `port:${pod.locust.masterPort}`,
-      LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}`,
-      LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
-    },
-    () => pod.exporter.close(),
-  );
+  const port = await findFreePort();
+  const watcher = startWatcher({
+    ...pod.env,
+    LASTSCRAPE_TTL: '1s',
+    LASTSCRAPE_DONE_WHEN: `port:${pod.locust.masterPort}`,
+    LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+  });
+  await watcher.said('main is running');
+  await until('the users through the front', 30_000, async () => {
+    const body = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    return /^locust_users\S* \d+$/m.test(body) || undefined;
+  });
+  await pod.exporter.close();
+  pod.locust.kill();
+  const { report } = await watcher.ended;
   assert.deepEqual([report?.['outcome'], readPush(report).result], ['expired', 'accepted']);
   assert.match(gateway.seen[0]?.body ?? '', /^locust_users\S* \d+$/m);
 });

@@ -613,7 +613,7 @@ test('buildReport() calls targets pending in a report that is sent before they a
     isFinished: true,
     version: '0.1.0',
     policy: {
-      limits: LIMITS,
+      limits: { ...LIMITS, scrapesWantedCount: 0 },
       conditions: [],
       targets: ['locust-exporter', 'istio'].map((name) => ({ name, request: '', needsMs: 0, canForce: false })),
       quitTimeoutMs: 30_000,
