@@ -45,7 +45,46 @@ const RULES: readonly Rule[] = [
       'it is that of main, which LASTSCRAPE_DONE_WHEN waits for; must be a file of its own, such as "/graveyard/lastscrape"';
     return { name: 'LASTSCRAPE_TOMBSTONE', problem };
   },
+  function findPushWhenWithoutPush({ push, pushWhen }) {
+    return push === null && pushWhen?.isChosen ? needPush('LASTSCRAPE_PUSH_WHEN') : null;
+  },
+  function findLabelsWithoutPush({ push, pushLabels }) {
+    return push === null && pushLabels !== undefined && pushLabels.length > 0
+      ? needPush('LASTSCRAPE_PUSH_LABELS')
+      : null;
+  },
+  function findLabelTwice({ pushLabels = [] }) {
+    const names = pushLabels.map(([name]) => name);
+    const twice = names.find((name, index) => names.indexOf(name) < index);
+    if (twice === undefined) return null;
+    return { name: 'LASTSCRAPE_PUSH_LABELS', problem: `it has ${quote(twice)} twice; must have each name once` };
+  },
+  function findPushHeadersWithoutPush({ push, pushHeadersFile }) {
+    return push === null && pushHeadersFile ? needPush('LASTSCRAPE_PUSH_HEADERS_FILE') : null;
+  },
+  function findPushForNoScrape({ push, pushWhen, limits }) {
+    if (!push || pushWhen?.when !== 'expired' || limits.scrapesWantedCount !== 0) return null;
+    const problem =
+      'with LASTSCRAPE_SCRAPES=0 no scrape is wanted that could be missed, so nothing would be pushed; set LASTSCRAPE_PUSH_WHEN=always, or LASTSCRAPE_SCRAPES';
+    return { name: 'LASTSCRAPE_PUSH', problem };
+  },
+  function findHeadersWithoutWebhook({ webhook, webhookHeadersFile }) {
+    if (webhook !== null || !webhookHeadersFile) return null;
+    return { name: 'LASTSCRAPE_WEBHOOK_HEADERS_FILE', problem: 'LASTSCRAPE_WEBHOOK is not set; set it, or unset this' };
+  },
+  function findCaWithoutTls({ push, webhook, caFile }) {
+    const urls = [push?.url, webhook];
+    if (!caFile || push === undefined || webhook === undefined || urls.some((url) => url?.protocol === 'https:')) {
+      return null;
+    }
+    const problem = 'neither LASTSCRAPE_PUSH nor LASTSCRAPE_WEBHOOK has https; use https: there, or unset this';
+    return { name: 'LASTSCRAPE_CA_FILE', problem };
+  },
 ];
+
+function needPush(name: Conflict['name']): Conflict {
+  return { name, problem: 'LASTSCRAPE_PUSH is not set; set it, or unset this' };
+}
 
 /** Every conflict, in the order of the rules. */
 export function listConflicts(settings: ReadSettings): readonly Conflict[] {

@@ -7,11 +7,14 @@ import type { ParseResult } from './parse-result.ts';
 /** The value, or every problem of the text: each completes "Cannot read NAME: ". */
 export type ReadResult<Value> = { readonly value: Value } | { readonly problems: readonly string[] };
 
-/** How a variable of one value is read. */
-export function readValue<Value>(parse: (text: string) => ParseResult<Value>): (text: string) => ReadResult<Value> {
+/** How a variable of one value is read. `hide`: what of a wrong one may be printed, where that is less than usual. */
+export function readValue<Value>(
+  parse: (text: string) => ParseResult<Value>,
+  hide: (text: string) => string = (text) => text,
+): (text: string) => ReadResult<Value> {
   return (text) => {
     const parsed = parse(text);
-    return 'value' in parsed ? parsed : { problems: [`it is ${quote(text)}; must be ${parsed.problem}`] };
+    return 'value' in parsed ? parsed : { problems: [`it is ${quote(hide(text))}; must be ${parsed.problem}`] };
   };
 }
 

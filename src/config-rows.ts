@@ -9,14 +9,20 @@ import {
   isLocustPage,
   parseBoolean,
   parseDuration,
+  parseFilePath,
   parseFront,
   parseLogLevel,
   parseMetricsUrl,
+  parsePush,
+  parsePushLabel,
+  parsePushWhen,
   parseScrapes,
   parseTombstonePath,
+  parseWebhook,
 } from './config-values.ts';
 import type { Condition } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
+import { redactPathEntry } from './redact.ts';
 
 /** A variable, as `--help` and the README show it. */
 export type Variable = {
@@ -199,6 +205,60 @@ export const ROWS = [
     meaning: 'a file in the graveyard of kubexit that says when the hold ended; `none` writes none',
     field: 'tombstonePath',
     read: readValue(parseTombstonePath),
+  },
+  {
+    name: 'LASTSCRAPE_PUSH',
+    default: 'none',
+    meaning:
+      'where the last numbers go when nobody came for them: `pushgateway+http://…`, `remote-write+http://…` or `otlp+http://…`, each with `https` as well; `none` pushes nothing',
+    field: 'push',
+    read: readValue(parsePush),
+  },
+  {
+    name: 'LASTSCRAPE_PUSH_WHEN',
+    default: 'expired',
+    meaning: '`expired`: where the wanted scrapes did not come; `always`',
+    field: 'pushWhen',
+    read: (text: string, { isSet }: ReadContext) => {
+      const result = readValue(parsePushWhen)(text);
+      return 'value' in result ? { value: { when: result.value, isChosen: isSet } } : result;
+    },
+  },
+  {
+    name: 'LASTSCRAPE_PUSH_LABELS',
+    default: 'none',
+    meaning:
+      'labels of what is pushed, `NAME=VALUE,…`; `namespace`, `pod` and `job` are there by themselves where they are known',
+    field: 'pushLabels',
+    read: (text: string) => readListOrNone(text, parsePushLabel),
+  },
+  {
+    name: 'LASTSCRAPE_PUSH_HEADERS_FILE',
+    default: 'none',
+    meaning: 'a file with headers for the push, such as `Authorization`: a line `Name: value` each',
+    field: 'pushHeadersFile',
+    read: readValue((text) => parseFilePath(text, '/etc/push/headers')),
+  },
+  {
+    name: 'LASTSCRAPE_WEBHOOK',
+    default: 'none',
+    meaning: 'a URL that gets the report by POST, as JSON; `none` tells nobody',
+    field: 'webhook',
+    read: readValue(parseWebhook, redactPathEntry),
+  },
+  {
+    name: 'LASTSCRAPE_WEBHOOK_HEADERS_FILE',
+    default: 'none',
+    meaning: 'a file with headers for the webhook: a line `Name: value` each',
+    field: 'webhookHeadersFile',
+    read: readValue((text) => parseFilePath(text, '/etc/webhook/headers')),
+  },
+  {
+    name: 'LASTSCRAPE_CA_FILE',
+    default: 'none',
+    meaning: 'a PEM file of authorities to trust beside the usual ones, for push and webhook',
+    field: 'caFile',
+    read: readValue((text) => parseFilePath(text, '/etc/authorities/ca.crt')),
   },
   {
     name: 'LASTSCRAPE_EXIT_ZERO',

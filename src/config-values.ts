@@ -168,6 +168,74 @@ export function parseTombstonePath(text: string): ParseResult<string | null> {
   return { value: text };
 }
 
+/** An absolute path of a file that is read, such as `example`; null for `none`. */
+export function parseFilePath(text: string, example: string): ParseResult<string | null> {
+  if (text === 'none') return { value: null };
+  if (!/^\/.*[^/]$/.test(text)) return { problem: `"none" or an absolute path such as "${example}"` };
+  return { value: text };
+}
+
+/** What receives the last exposition. */
+export const RECEIVERS = ['pushgateway', 'remote-write', 'otlp'] as const;
+
+/** Where the last exposition goes, and in which form. */
+export type PushAddress = { readonly to: (typeof RECEIVERS)[number]; readonly url: URL };
+
+/** `KIND+URL`; null for `none`. */
+export function parsePush(text: string): ParseResult<PushAddress | null> {
+  if (text === 'none') return { value: null };
+  const [, name, rest = text] = /^([a-z-]+)\+(.*)$/is.exec(text) ?? [];
+  const to = RECEIVERS.find((each) => each === name);
+  const url = readWebUrl(rest);
+  if (to !== undefined && typeof url !== 'string') return { value: { to, url } };
+  const kinds = '"pushgateway+", "remote-write+" or "otlp+" and an http: or https: URL';
+  if (to === undefined) return { problem: `${kinds}, such as "pushgateway+http://pushgateway:9091", or "none"` };
+  return {
+    problem: `${kinds}${url === 'credentials' ? describeCredentials('PUSH') : `, such as "${to}+${RECEIVER_EXAMPLES[to]}"`}`,
+  };
+}
+
+const RECEIVER_EXAMPLES: Readonly<Record<PushAddress['to'], string>> = {
+  pushgateway: 'http://pushgateway:9091',
+  'remote-write': 'http://prometheus:9090/api/v1/write',
+  otlp: 'http://prometheus:9090/api/v1/otlp/v1/metrics',
+};
+
+/** Who is told by POST; null for `none`. */
+export function parseWebhook(text: string): ParseResult<URL | null> {
+  if (text === 'none') return { value: null };
+  const url = readWebUrl(text);
+  if (typeof url !== 'string') return { value: url };
+  const must = 'an http: or https: URL';
+  return { problem: url === 'credentials' ? `${must}${describeCredentials('WEBHOOK')}` : `${must}, or "none"` };
+}
+
+/** A URL of the web without user and password, or what it is instead. */
+function readWebUrl(text: string): URL | 'credentials' | 'none' {
+  const url = /^https?:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
+  if (url === null || url.port === '0') return 'none';
+  return url.username === '' && url.password === '' ? url : 'credentials';
+}
+
+function describeCredentials(variable: 'PUSH' | 'WEBHOOK'): string {
+  return ` without user and password; put a line such as "Authorization: Bearer …" into the file of LASTSCRAPE_${variable}_HEADERS_FILE`;
+}
+
+/** When the last exposition is pushed: where the wanted scrapes did not come, or always. */
+export function parsePushWhen(text: string): ParseResult<'expired' | 'always'> {
+  if (text === 'expired' || text === 'always') return { value: text };
+  return { problem: '"expired" or "always"' };
+}
+
+/** One label, `name=value`. Names that begin with two underscores are Prometheus's own (its data model). */
+export function parsePushLabel(text: string): ParseResult<readonly [name: string, value: string]> {
+  const [, name = '', value = ''] = /^([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(.+)$/s.exec(text) ?? [];
+  if (name === '' || name.startsWith('__')) {
+    return { problem: 'NAME=VALUE such as "job=checkout", its name of letters, digits and "_", and not "__" at first' };
+  }
+  return { value: [name, value] };
+}
+
 /** `true` or `false`, and nothing that means the same. */
 export function parseBoolean(text: string): ParseResult<boolean> {
   if (text !== 'true' && text !== 'false') return { problem: '"true" or "false"' };

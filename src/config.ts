@@ -14,7 +14,7 @@ import type { ConditionContext, ConditionKind, KindVariable } from './observe/co
 
 /** A valid configuration. */
 export type Config = Settings & {
-  /** There is a metric to read, a number to judge, a scrape to wait for, or a front to serve what was read. */
+  /** There is a metric to read, a number to judge, a scrape to wait for, or a front or a push that wants what was read. */
   readonly isExporterRead: boolean;
   /** What Locust's exporter is told, where it is in its place. */
   readonly locust: { readonly namespace: string; readonly path: string };
@@ -120,7 +120,12 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
   return {
     config: {
       ...valid,
-      isExporterRead: hasMetric || hasHold(valid.limits) || valid.front !== null || valid.thresholds.length > 0,
+      isExporterRead:
+        hasMetric ||
+        hasHold(valid.limits) ||
+        valid.front !== null ||
+        valid.push !== null ||
+        valid.thresholds.length > 0,
       locust: { namespace: exporter.namespace, path: exporter.path },
       placeBy: isLocust && exporter.metricsUrl !== null ? EXPORTER_URI : null,
     },

@@ -35,7 +35,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     ...kinds([...targets, { usage: 'none', meaning: 'stops nothing' }]),
     '  A name with a port of its own takes another one as NAME:PORT, and one of its service as NAME:PORT:SERVICE_PORT.',
     '',
-    "Also read: POD_NAME and POD_NAMESPACE (container:), DAPR_API_TOKEN (dapr); in the place of Locust's exporter",
+    "Also read: POD_NAME and POD_NAMESPACE (container:, push, webhook), DAPR_API_TOKEN (dapr); in the place of Locust's exporter",
     '  LOCUST_EXPORTER_URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS, LOCUST_EXPORTER_WEB_TELEMETRY_PATH, LOCUST_METRIC_NAMESPACE.',
     'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
     '',

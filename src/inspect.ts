@@ -17,6 +17,7 @@ import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
 import { describeNamespace, isRunningBeside } from './procfs.ts';
 import { redactHref } from './redact.ts';
+import type { Listener } from './send/check.ts';
 import { findOthers, formatEntryProblem, listEntryProblems, listWarnings } from './startup-checks.ts';
 import { VERSION } from './version.ts';
 
@@ -38,6 +39,11 @@ export type Surroundings = {
   readonly findListenProblem: (front: Front) => Promise<ListenProblem | null>;
   /** Reads what a front would serve. */
   readonly readSource: typeof readSource;
+  /** Those who are told; tries to connect where they can be reached from here. */
+  readonly findListeners: (
+    config: Config,
+    options: { readonly isTried: boolean; readonly signal: AbortSignal },
+  ) => Promise<readonly Listener[]>;
 };
 
 /** The marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files in most. */
@@ -57,6 +63,14 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     findTombstoneProblem,
     findListenProblem,
     readSource,
+    async findListeners(config, options) {
+      if (config.push === null && config.webhook === null) return [];
+      const [{ findListeners }, { findIdentitySources }] = await Promise.all([
+        import('./send/check.ts'),
+        import('./send/identity.ts'),
+      ]);
+      return findListeners(config, findIdentitySources(env), VERSION, options);
+    },
   };
 }
 
@@ -103,6 +117,9 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     lines.push(...texts.map((text) => ({ name, text })));
   }
   lines.push(...describeThresholds(config, exporter, isPod));
+  for (const { name, problems: found } of await surroundings.findListeners(config, { isTried: isPod, signal })) {
+    lines.push({ name, text: describeListener(found, isPod) });
+  }
   const files = await describeFiles(config, surroundings, signal);
   const odd = listOddSettings({
     config,
@@ -138,6 +155,14 @@ function describeFront(problem: ListenProblem | null, isPod: boolean): string {
   return problem.isTaken
     ? 'taken, by a lastscrape that runs here or by another program: which one cannot be told'
     : CANNOT;
+}
+
+function describeListener(problems: readonly string[], isPod: boolean): string {
+  if (!isPod) {
+    const need = 'the pod must reach it, and the files for it must be mounted';
+    return describeOutside({ why: "this is not the pod's network", need });
+  }
+  return problems.length === 0 ? 'can be reached; nothing was sent' : `would not arrive now: ${problems.join('; ')}`;
 }
 
 /** It says of itself what is unknown, for a log. */

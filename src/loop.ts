@@ -9,11 +9,14 @@ import type { ServedScrape } from './decide/scrapers.ts';
 import type {
   Decision,
   ObserveEffect,
+  PushResult,
   QuitDecision,
   QuitEffect,
   QuitEvent,
   State,
+  TellEffect,
   WatchDecision,
+  WebhookResult,
 } from './decide/state.ts';
 import { begin, step } from './decide/step.ts';
 import type { OngoingObservation } from './observe/observation.ts';
@@ -47,11 +50,19 @@ export type LoopParts = {
   readonly observe: (effect: ObserveEffect) => OngoingObservation;
   /** What stands in front of the exporter; null: nothing does. */
   readonly front: LoopFront | null;
+  /** Told what is known of main, where something else than a front wants it. */
+  readonly onView?: (view: MainView) => void;
   /** In the order of the policy's. */
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
-  /** Called once, when the hold is over and before anything is asked to quit. */
+  /** Called once, when the hold is over and before anything is pushed. Default: nothing is to be done. */
+  readonly afterHold?: () => Promise<void>;
+  /** Called once, after the push and before anything is asked to quit. */
   readonly beforeQuit: () => Promise<void>;
+  /** Pushes the last exposition, until the signal. Only where the policy has a push. */
+  readonly push?: (signal: AbortSignal) => Promise<PushResult>;
+  /** Sends the report of this state, until the signal. Only where the policy has a webhook. */
+  readonly tell?: (state: State, signal: AbortSignal) => Promise<WebhookResult>;
   /** Called at each change of phase and after each target. */
   readonly progress: (state: State) => void;
 };
@@ -64,24 +75,37 @@ export async function runLoop(parts: LoopParts): Promise<State> {
   const { policy, clock, signals } = parts;
   let decision: Decision = begin(clock.nowMs(), policy);
   parts.progress(decision.state);
-  parts.front?.tell(viewMain(decision.state));
+  showView(parts, decision.state);
+  let isQuitBegun = false;
   while (!signals.second.aborted) {
     const before: Decision = decision;
+    if (before.kind === 'quitting' && before.next.kind !== 'push' && !isQuitBegun) {
+      isQuitBegun = true;
+      await parts.beforeQuit();
+    }
     if (before.kind === 'watching') decision = await watch(parts, before);
     else if (before.next.kind === 'done') break;
     else decision = await quit(parts, before, before.next);
     // What the log says is in the message already, should the process be killed in between.
     if (hasProgressed(before.state, decision.state)) parts.progress(decision.state);
     decision.log.forEach(parts.log);
-    parts.front?.tell(viewMain(decision.state));
-    if (before.kind === 'watching' && decision.kind === 'quitting') await parts.beforeQuit();
+    showView(parts, decision.state);
+    if (before.kind === 'watching' && decision.kind === 'quitting') await parts.afterHold?.();
   }
   return decision.state;
 }
 
+/** Tells those who go by what is known of main. */
+function showView({ front, onView }: LoopParts, state: State): void {
+  const view = viewMain(state);
+  front?.tell(view);
+  onView?.(view);
+}
+
 function hasProgressed({ phase: before }: State, { phase }: State): boolean {
   if (phase.kind !== before.kind) return true;
-  return phase.kind === 'quitting' && before.kind === 'quitting' && phase.reports.length > before.reports.length;
+  if (phase.kind !== 'quitting' || before.kind !== 'quitting') return false;
+  return phase.reports.length > before.reports.length || phase.push !== before.push;
 }
 
 /** Waits and observes; a signal, and a scrape through the front, are told at once. */
@@ -105,7 +129,7 @@ async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decisio
       told.log.forEach(parts.log);
       if (told.kind !== 'watching') return;
       now = told.state;
-      front?.tell(viewMain(now));
+      showView(parts, now);
       ongoing.limit(told.next);
     }),
     onAbort(signals.second, ongoing.stop),
@@ -123,13 +147,18 @@ async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decisio
 
 /** Performs one effect of quitting. */
 async function quit(parts: LoopParts, decision: QuitDecision, effect: Exclude<QuitEffect, { kind: 'done' }>) {
-  const event = await perform(parts, effect);
+  const event = await perform(parts, decision.state, effect);
   if (parts.signals.second.aborted) return { ...decision, log: [] };
   return step(decision.state, event, parts.policy);
 }
 
-async function perform(parts: LoopParts, effect: Exclude<QuitEffect, { kind: 'done' }>): Promise<QuitEvent> {
+async function perform(
+  parts: LoopParts,
+  state: State,
+  effect: Exclude<QuitEffect, { kind: 'done' }>,
+): Promise<QuitEvent> {
   const { signals } = parts;
+  if (effect.kind === 'push' || effect.kind === 'tell') return tellOthers(parts, state, effect);
   const target = parts.targets[effect.index] as Target;
   switch (effect.kind) {
     case 'ask': {
@@ -166,6 +195,38 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
   const answer = await target.ask(timeoutMs, asking.signal);
   for (const cancel of cancels) cancel();
   return answer;
+}
+
+async function tellOthers(parts: LoopParts, state: State, effect: TellEffect): Promise<QuitEvent> {
+  if (effect.kind === 'push') {
+    const result = await withinLimits(parts, effect, present(parts.push));
+    return { kind: 'pushed', ...readTimes(parts), result };
+  }
+  const tell = present(parts.tell);
+  const result = await withinLimits(parts, effect, (signal) => tell(state, signal));
+  return { kind: 'told', ...readTimes(parts), result };
+}
+
+/** Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. */
+async function withinLimits<Value>(
+  { clock, signals }: LoopParts,
+  { untilMs, graceMs }: TellEffect,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const limit = new AbortController();
+  const end = () => limit.abort('no time is left');
+  const cancels = [onAbort(signals.second, () => limit.abort('interrupted'))];
+  const endAt = (atMs: number) => cancels.push(callAfter(clock, atMs - clock.nowMs(), end));
+  endAt(untilMs);
+  cancels.push(onAbort(signals.first, () => endAt((signals.terminatedAtMs ?? clock.nowMs()) + graceMs)));
+  const value = await work(limit.signal);
+  for (const cancel of cancels) cancel();
+  return value;
+}
+
+function present<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('Bug: nothing can be told');
+  return value;
 }
 
 /** Waits until `atMs`, or for a scrape where there is a front; a signal that came before with none to follow does not shorten it. */

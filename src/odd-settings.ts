@@ -3,6 +3,7 @@
 import type { Config } from './config.ts';
 import { formatDuration, isFrontAt, isLocustPage } from './config-values.ts';
 import { type ExporterObservation, hasHold } from './decide/model.ts';
+import { RESERVE_MS } from './decide/tell.ts';
 import { redactHref } from './redact.ts';
 
 /** What a rule goes by. */
@@ -127,6 +128,19 @@ export const ODD_SETTINGS = {
     !conditions.some(({ metricName }) => metricName !== null)
       ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes in that time before it exits is lost, unless it asks the front for a snapshot; a page of main's own is cheap, with 250ms for example`
       : null,
+  graceTooShortToTell: ({ config: { limits, push, webhook } }) =>
+    (push !== null || webhook !== null) && limits.terminationGraceMs <= RESERVE_MS
+      ? `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and ${push === null ? 'LASTSCRAPE_WEBHOOK' : 'LASTSCRAPE_PUSH'} keeps up to ${formatDuration(RESERVE_MS)} of it: after SIGTERM nothing would be held, and little or nothing told`
+      : null,
+  credentialsWithoutTls: ({ config: { push, pushHeadersFile, webhook, webhookHeadersFile } }) => {
+    const open = [
+      ...(push?.url.protocol === 'http:' && pushHeadersFile !== null ? ['LASTSCRAPE_PUSH'] : []),
+      ...(webhook?.protocol === 'http:' && webhookHeadersFile !== null ? ['LASTSCRAPE_WEBHOOK'] : []),
+    ];
+    return open.length === 0
+      ? null
+      : `${open.join(' and ')} would send the headers of its file without TLS: if they are credentials, use https:`;
+  },
   ttlAboveGrace: ({ config: { limits, conditions } }) =>
     conditions.some(({ isSignal }) => isSignal) && hasHold(limits) && limits.ttlMs > limits.terminationGraceMs
       ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(limits.terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): set the grace to ${formatDuration(limits.ttlMs)} and the pod's terminationGracePeriodSeconds to ${Math.ceil(limits.ttlMs / 1_000) + 5}, or the TTL to ${formatDuration(limits.terminationGraceMs)}`

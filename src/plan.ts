@@ -3,7 +3,8 @@
 import type { Config } from './config.ts';
 import { formatDuration, isFrontAt, isLocustPage } from './config-values.ts';
 import { hasHold } from './decide/model.ts';
-import { redactHref } from './redact.ts';
+import { PUSH_MAX_MS, RESERVE_MS } from './decide/tell.ts';
+import { redactHref, redactPath } from './redact.ts';
 
 /** What `--check` found out. */
 export type Findings = {
@@ -42,6 +43,7 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
           '            Then judge the last numbers of main: the exit code is 1 where one of these holds, or cannot be judged:',
           ...thresholds.map(({ text }) => `              ${text}`),
         ]),
+    ...describePush(config),
     ...(config.tombstonePath === null
       ? []
       : [
@@ -51,11 +53,13 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
       ? '3. Quit     nothing (LASTSCRAPE_QUIT is none).'
       : `3. Quit     ${config.isDryRun ? 'nothing, but say so (LASTSCRAPE_DRY_RUN); else ' : ''}in this order, each within ${formatDuration(config.quitTimeoutMs)}:`,
     ...targets.map(({ name, request }) => `              ${name === request ? name : `${name}: ${request}`}`),
+    ...describeWebhook(config),
     `4. Report   in the log and in ${config.terminationLog.path}${config.terminationLog.isChosen ? '' : ', where that exists'}; then exit${describeExitCode(config)}.`,
     '',
     isSignalled
       ? `Hold and quitting end ${formatDuration(limits.terminationGraceMs)} after SIGTERM (LASTSCRAPE_TERMINATION_GRACE); quitting gets at least 1s.`
       : `After SIGTERM all of this has ${formatDuration(limits.terminationGraceMs)}; quitting gets at least 1s.`,
+    ...(isAnybodyTold(config) ? [`The hold ends ${formatDuration(RESERVE_MS)} before that, for what is told.`] : []),
     '',
     isPod
       ? 'This is what the pod shows now:'
@@ -112,11 +116,36 @@ function describeFront({ front, metricsUrl, locust }: Config): readonly string[]
   ];
 }
 
-function describeHold({ front, limits, conditions }: Config): string {
+function isAnybodyTold({ push, webhook }: Config): boolean {
+  return push !== null || webhook !== null;
+}
+
+function describePush({ push, pushWhen, pushHeadersFile }: Config): readonly string[] {
+  if (push === null) return [];
+  const when = pushWhen.when === 'always' ? 'Then' : 'Then, unless they came,';
+  const headers = pushHeadersFile === null ? '' : `, with the headers of ${pushHeadersFile}`;
+  return [
+    `   Push     ${when} send the last numbers to ${push.to}+${redactHref(push.url)}`,
+    `            (LASTSCRAPE_PUSH), for ${formatDuration(PUSH_MAX_MS)} at most${headers}.`,
+  ];
+}
+
+function describeWebhook({ webhook, webhookHeadersFile, targets }: Config): readonly string[] {
+  if (webhook === null) return [];
+  const mesh = targets.find(({ isMesh }) => isMesh === true);
+  const headers = webhookHeadersFile === null ? '' : `, with the headers of ${webhookHeadersFile}`;
+  return [
+    `   Tell     ${mesh === undefined ? 'After that' : `Before ${mesh.name}`} POST the report to ${redactPath(webhook)}`,
+    `            (LASTSCRAPE_WEBHOOK), in 3 tries of 5s${headers}.`,
+  ];
+}
+
+function describeHold({ front, limits, conditions, ...others }: Config): string {
   if (!hasHold(limits)) return 'not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).';
   const { scrapesWantedCount, ttlMs, terminationGraceMs } = limits;
-  const isByGrace = conditions.some(({ isSignal }) => isSignal) && terminationGraceMs < ttlMs;
-  const atMost = `for ${formatDuration(isByGrace ? terminationGraceMs : ttlMs)} at most`;
+  const graceMs = Math.max(0, terminationGraceMs - (others.push === null && others.webhook === null ? 0 : RESERVE_MS));
+  const isByGrace = conditions.some(({ isSignal }) => isSignal) && graceMs < ttlMs;
+  const atMost = `for ${formatDuration(isByGrace ? graceMs : ttlMs)} at most`;
   if (scrapesWantedCount === 'auto') {
     return `until every scraper that lives has scraped the front since main ended, one at least, ${atMost}.`;
   }

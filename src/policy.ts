@@ -2,19 +2,23 @@
 
 import type { Config } from './config.ts';
 import type { Policy } from './decide/model.ts';
+import { RESERVE_MS } from './decide/tell.ts';
 
 /** What `step` decides by. */
 export function buildPolicy(config: Config): Policy {
-  const { limits, conditions, front, thresholds, targets, quitTimeoutMs, isDryRun } = config;
+  const { limits, conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook } = config;
   return {
-    limits,
+    limits: push === null && webhook === null ? limits : { ...limits, reserveMs: RESERVE_MS },
+    ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
+    hasWebhook: webhook !== null,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
     hasFront: front !== null,
     ...(thresholds.length === 0 ? {} : { thresholds }),
-    targets: targets.map(({ name, request, needsMs = 0, force }) => ({
+    targets: targets.map(({ name, request, needsMs = 0, force, isMesh = false }) => ({
       name,
       request,
       needsMs,
+      isMesh,
       canForce: force !== undefined,
     })),
     quitTimeoutMs,

@@ -18,6 +18,19 @@ export function redactHref({ protocol, host, pathname, search, username, passwor
   return `${protocol}//${user}${host}${pathname}${search === '' ? '' : '?***'}`;
 }
 
+/** Of a URL whose path may be the secret, as those of chat tools are: where it leads to, and no more. */
+export function redactPath({ protocol, host, pathname, search }: URL): string {
+  return `${protocol}//${host}${pathname === '/' && search === '' ? '' : '/***'}`;
+}
+
+/** The same for what may be no URL: all behind a host is hidden, and whatever has no scheme. */
+export function redactPathEntry(text: string): string {
+  const [, head = '', host = '', rest = ''] = /^([A-Za-z][A-Za-z0-9+.-]*:\/\/)([^/?#@]*)(.*)$/s.exec(text) ?? [];
+  if (head === '') return text.length <= 8 ? text : '***';
+  if (rest.startsWith('@') || /^[^?#]*@/.test(rest)) return `${head}***`;
+  return `${head}${host}${rest === '' || rest === '/' ? rest : '/***'}`;
+}
+
 /**
  * The text with `***` for every URL's user, password and query; hides too much rather than too little where it is malformed: a raw
  * comma in a password cuts an entry of a list there, and leaves `//user:pass` or `word@host`.

@@ -23,7 +23,9 @@ import { type LoopParts, runLoop } from './loop.ts';
 import { type Exporter, openExporter } from './observe/exporter.ts';
 import { beginObservation } from './observe/observation.ts';
 import { buildPolicy } from './policy.ts';
-import { redactHref, redactUrl } from './redact.ts';
+import { redactHref, redactPath, redactUrl } from './redact.ts';
+import type { Keeper } from './send/keep.ts';
+import type { Telling } from './send/telling.ts';
 import type { Front, OpenedFront } from './serve/front.ts';
 import type { ReceivedSignals } from './signals.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
@@ -62,7 +64,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
         });
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
-  const report = (state: State, isFinished: boolean) =>
+  const report = (state: State, isFinished: boolean, isLeftPending = false) =>
     fitReport(
       buildReport({
         state,
@@ -71,6 +73,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
         nowMs: host.nowMs(),
         toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
         isFinished,
+        isLeftPending,
         isGivenUp: signals.secondName !== null,
         version: VERSION,
       }),
@@ -90,21 +93,32 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   if (front !== null) signals.first.addEventListener('abort', front.expectEnd);
   listWarnings(config).forEach(log.write);
   try {
+    const told = await openConfiguredTelling(host, config, front, log.write);
     await tombstone?.checkFolder();
     (await waitUnless(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
-    const exporter = openConfiguredExporter(config, front);
-    const state = await watch(host, config, { exporter, front }, signals, {
+    const exporter = openConfiguredExporter(config, front, told?.keeper ?? null);
+    const newest = front?.newest ?? told?.keeper?.newest ?? (async () => null);
+    const state = await watch(host, config, { exporter, front, keeper: told?.keeper ?? null }, signals, {
       log: log.write,
-      async beforeQuit() {
+      async afterHold() {
         await close(front, signals.second);
+      },
+      async beforeQuit() {
         await tombstone?.declareDead();
         if (config.tombstonePath !== null && config.isDryRun) {
           const fields = { path: config.tombstonePath };
           log.write({ id: 'tombstoneSkipped', fields });
         }
       },
+      ...(told === null
+        ? {}
+        : {
+            push: async (limit) => told.telling.push(await newest(), limit),
+            tell: (now, limit) => told.telling.tell(report(now, true, true), limit),
+          }),
       progress: (now) => write(report(now, false)),
     });
+    await close(told?.telling ?? null, signals.second);
     if (signals.terminatedAtMs === null) {
       // A pod that is being stopped ends its proxies by itself.
       const found = findForgottenMesh(config.targets, PRESETS);
@@ -171,8 +185,10 @@ export async function outlastMain(host: Host, config: Config, signals: ReceivedS
   // A startupProbe asks it, and main starts when it is answered.
   const opened = await openConfiguredFront(host, config, () => {});
   const front = opened?.kind === 'open' ? opened.front : null;
-  const exporter = openConfiguredExporter(config, front);
-  const state = await watch(host, config, { exporter, front }, signals, {
+  const exporter = openConfiguredExporter(config, front, null);
+  // Nobody is told of a run that holds and stops nothing.
+  const quiet: Config = { ...config, push: null, webhook: null };
+  const state = await watch(host, quiet, { exporter, front, keeper: null }, signals, {
     log: () => {},
     beforeQuit: async () => {},
     progress: () => {},
@@ -203,12 +219,34 @@ export async function close(
   );
 }
 
+/** Those who are told, loaded only where there are any, and what keeps the last exposition for them where no front does. */
+async function openConfiguredTelling(
+  host: Host,
+  config: Config,
+  front: Front | null,
+  log: (entry: LogEntry) => void,
+): Promise<{ readonly telling: Telling; readonly keeper: Keeper | null } | null> {
+  const { push, webhook } = config;
+  if (push === null && webhook === null) return null;
+  const [{ openTelling }, { findIdentitySources }] = await Promise.all([
+    import('./send/telling.ts'),
+    import('./send/identity.ts'),
+  ]);
+  const { env, wallMs } = host;
+  const telling = openTelling({ config, identity: findIdentitySources(env), version: VERSION, wallMs, log });
+  if (push === null || front !== null) return { telling, keeper: null };
+  const { openKeeper } = await import('./send/keep.ts');
+  const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
+  return { telling, keeper: openKeeper(listMetricNames(config), findMoment) };
+}
+
 /** The exporter that is read where no front reads it. */
-function openConfiguredExporter(config: Config, front: Front | null): Exporter | null {
+function openConfiguredExporter(config: Config, front: Front | null, keeper: Keeper | null): Exporter | null {
   const { isExporterRead, metricsUrl } = config;
   // A file is for a front, which may be one that cannot listen.
   const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
-  return isRead ? openExporter(metricsUrl, listMetricNames(config), VERSION, config.thresholds) : null;
+  if (!isRead) return null;
+  return openExporter(metricsUrl, listMetricNames(config), VERSION, config.thresholds, keeper?.openTap);
 }
 
 /** The front that is configured, loaded only where there is one; null: none is. */
@@ -241,9 +279,13 @@ function listMetricNames({ conditions }: Config): readonly string[] {
 function watch(
   host: Host,
   config: Config,
-  { exporter, front }: { readonly exporter: Exporter | null; readonly front: Front | null },
+  {
+    exporter,
+    front,
+    keeper,
+  }: { readonly exporter: Exporter | null; readonly front: Front | null; readonly keeper: Keeper | null },
   signals: ReceivedSignals,
-  callbacks: Pick<LoopParts, 'log' | 'beforeQuit' | 'progress'>,
+  callbacks: Pick<LoopParts, 'log' | 'afterHold' | 'beforeQuit' | 'push' | 'tell' | 'progress'>,
 ): ReturnType<typeof runLoop> {
   const clock = openClock(host);
   const sources = {
@@ -257,6 +299,7 @@ function watch(
     signals,
     observe: (effect) => beginObservation(sources, clock, effect),
     front,
+    ...(keeper === null ? {} : { onView: keeper.tell }),
     targets: config.targets,
     ...callbacks,
   });
@@ -285,7 +328,8 @@ function writeReport({ path, isChosen }: TerminationLog, report: Report): string
   return writeTerminationMessage(path, isChosen, JSON.stringify(report));
 }
 
-function planFields({ conditions, targets, limits, front, isDryRun }: Config): Readonly<Record<string, unknown>> {
+function planFields(config: Config): Readonly<Record<string, unknown>> {
+  const { conditions, targets, limits, front, isDryRun, push, webhook } = config;
   return {
     version: VERSION,
     doneWhen: conditions.map(({ text }) => text).join(','),
@@ -293,6 +337,8 @@ function planFields({ conditions, targets, limits, front, isDryRun }: Config): R
     scrapes: limits.scrapesWantedCount,
     ttlSeconds: limits.ttlMs / 1000,
     quit: targets.length === 0 ? 'none' : targets.map(({ name }) => name).join(','),
+    ...(push === null ? {} : { push: `${push.to}+${redactHref(push.url)}` }),
+    ...(webhook === null ? {} : { webhook: redactPath(webhook) }),
     ...(isDryRun ? { dryRun: true } : {}),
   };
 }

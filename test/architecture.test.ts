@@ -84,6 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'config-lists',
       'config-thresholds',
       'config-values',
+      'redact',
       'type config-exporter',
       'type observe',
       'type act',
@@ -135,6 +136,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'odd-settings',
       'procfs',
       'redact',
+      'send',
       'version',
       'config-values',
       'decide',
@@ -166,6 +168,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'observe',
       'policy',
       'redact',
+      'send',
       'serve',
       'wait-unless',
       'version',
@@ -176,11 +179,27 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
     ],
     why: 'one run is made of parts; which kinds there are, and how they are asked for, is up to main',
   },
-  policy: { parts: ['type config', 'type decide'], why: 'the configuration as the rules want it' },
+  policy: { parts: ['decide', 'type config'], why: 'the configuration as the rules want it' },
   clock: { parts: [], why: 'a leaf: time as a parameter' },
   serve: {
     parts: ['wire', 'net', 'observe', 'decide', 'files', 'thread-call', 'clock'],
     why: 'bytes are moved here; what a scrape gets is decided in decide/',
+  },
+  push: { parts: ['wire'], why: 'what a receiver wants, whoever sends it' },
+  send: {
+    parts: [
+      'decide',
+      'files',
+      'net',
+      'push',
+      'redact',
+      'serve',
+      'thread-call',
+      'type config',
+      'type observe',
+      'type wire',
+    ],
+    why: 'who is told, and when, is decided in decide/; what a receiver wants is known in push/',
   },
   explain: {
     parts: ['wire', 'act', 'decide', 'config-values', 'version', 'type host'],
@@ -284,12 +303,13 @@ test('packages: undici in net, the parser in wire, YAML where it is looked at, n
   assert.deepEqual([...new Set(used)].toSorted(), ['net undici', 'observe yaml', 'wire parse-prometheus-text-format']);
 });
 
-test('the front is loaded only where it is switched on, and nothing else has a server or zlib', () => {
+test('the front, and what tells others, is loaded only where it is switched on, and nothing else has a server or zlib', () => {
+  const late = ['serve', 'send', 'push'];
   const before = imports.filter(
     ({ from, to, isType, isDynamic }) =>
-      findPart(from) !== 'serve' && to.startsWith('src/serve/') && !isType && !isDynamic,
+      !late.includes(findPart(from)) && late.includes(findPart(to)) && !isType && !isDynamic,
   );
-  assert.deepEqual(before, [], 'without a front, memory and start are what they were');
+  assert.deepEqual(before, [], 'without them, memory and start are what they were');
   const served = imports.filter(
     ({ from, to }) => ['node:http', 'node:zlib'].includes(to) && findPart(from) !== 'serve',
   );

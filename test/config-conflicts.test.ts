@@ -66,6 +66,29 @@ const TABLE: readonly (readonly [settings: string, problem: string | null])[] = 
   ['DONE_WHEN=sigterm; RUN_TIMEOUT=0', null],
   ['DONE_WHEN=sigterm', null],
   ['DONE_WHEN=port:80; RUN_TIMEOUT=1h', null],
+  ...['PUSH_WHEN=always', 'PUSH_WHEN=expired', 'PUSH_LABELS=a=b', 'PUSH_HEADERS_FILE=/a'].map(
+    (setting) =>
+      [setting, `LASTSCRAPE_${setting.replace(/=.*/, '')}: LASTSCRAPE_PUSH is not set; set it, or unset this`] as const,
+  ),
+  ['PUSH=otlp+http://a; PUSH_WHEN=always; PUSH_LABELS=a=b,b=c; PUSH_HEADERS_FILE=/a', null],
+  ['PUSH=otlp+http://a; PUSH_LABELS=a=b,c=d,a=e', 'LASTSCRAPE_PUSH_LABELS: it has "a" twice; must have each name once'],
+  [
+    'PUSH=otlp+http://a; SCRAPES=0',
+    'LASTSCRAPE_PUSH: with LASTSCRAPE_SCRAPES=0 no scrape is wanted that could be missed, so nothing would be pushed; set LASTSCRAPE_PUSH_WHEN=always, or LASTSCRAPE_SCRAPES',
+  ],
+  ['PUSH=otlp+http://a; PUSH_WHEN=always; SCRAPES=0', null],
+  ['PUSH=otlp+http://a; TTL=0', null],
+  ['WEBHOOK_HEADERS_FILE=/a', 'LASTSCRAPE_WEBHOOK_HEADERS_FILE: LASTSCRAPE_WEBHOOK is not set; set it, or unset this'],
+  ['WEBHOOK_HEADERS_FILE=/a; WEBHOOK=http://a', null],
+  ...['CA_FILE=/a', 'CA_FILE=/a; PUSH=otlp+http://a; WEBHOOK=http://a'].map(
+    (settings) =>
+      [
+        settings,
+        'LASTSCRAPE_CA_FILE: neither LASTSCRAPE_PUSH nor LASTSCRAPE_WEBHOOK has https; use https: there, or unset this',
+      ] as const,
+  ),
+  ['CA_FILE=/a; PUSH=otlp+https://a', null],
+  ['CA_FILE=/a; WEBHOOK=https://a', null],
 ];
 for (const [settings, problem] of TABLE) {
   test(`readConfig() finds ${problem === null ? 'nothing' : 'a conflict'} in "${settings}"`, () => {

@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseFront, parseMetricsUrl, parseScrapes } from '../src/config-values.ts';
+import {
+  parseFront,
+  parseMetricsUrl,
+  parsePush,
+  parsePushLabel,
+  parseScrapes,
+  parseWebhook,
+} from '../src/config-values.ts';
 
 /** A text, the host, the port. */
 const FRONTS: readonly (readonly [text: string, host: string | null, port: number])[] = [
@@ -103,4 +110,61 @@ test('parseScrapes() knows auto, and names it where there is a front', () => {
   assert.deepEqual(parseScrapes('auto', false), { value: 'auto' });
   assert.deepEqual(parseScrapes('Auto', true), { problem: 'a whole number from 0 to 1000, or "auto"' });
   assert.deepEqual(parseScrapes('Auto', false), { problem: 'a whole number from 0 to 1000' });
+});
+
+const URLS: readonly (readonly [text: string, to: string, href: string])[] = [
+  ['pushgateway+http://pushgateway:9091', 'pushgateway', 'http://pushgateway:9091/'],
+  ['remote-write+https://prometheus/api/v1/write?a=b', 'remote-write', 'https://prometheus/api/v1/write?a=b'],
+  ['otlp+HTTP://[::1]:4318/v1/metrics', 'otlp', 'http://[::1]:4318/v1/metrics'],
+];
+for (const [text, to, href] of URLS) {
+  test(`parsePush() reads ${text}`, () => assert.deepEqual(parsePush(text), { value: { to, url: new URL(href) } }));
+  test(`parseWebhook() reads ${href}`, () => assert.deepEqual(parseWebhook(href), { value: new URL(href) }));
+}
+
+test('parsePush() and parseWebhook() read none', () => {
+  assert.deepEqual([parsePush('none'), parseWebhook('none')], [{ value: null }, { value: null }]);
+});
+
+for (const text of [
+  '',
+  'http://a',
+  'pushgateway',
+  'pushgateway+',
+  'prometheus+http://a',
+  'otlp+ftp://a',
+  'otlp+a:80',
+  'otlp+http:///a',
+]) {
+  test(`parsePush() does not read "${text}"`, () => {
+    const parsed = parsePush(text);
+    assert.match(
+      'problem' in parsed ? parsed.problem : '',
+      /^"pushgateway\+", "remote-write\+" or "otlp\+" and an http: or https: URL, such as "/,
+    );
+  });
+}
+
+for (const text of ['', 'a', 'a:80', 'ftp://a', 'http://', 'http:///a', 'http://a:0', 'http://a:99999', 'file:///a']) {
+  test(`parseWebhook() does not read "${text}"`, () => {
+    assert.deepEqual(parseWebhook(text), { problem: 'an http: or https: URL, or "none"' });
+  });
+}
+
+test('credentials in a URL are refused, with the file that they belong in', () => {
+  const push = parsePush('otlp+http://me:s3cret@a/');
+  assert.match('problem' in push ? push.problem : '', /without user and password; .* LASTSCRAPE_PUSH_HEADERS_FILE$/);
+  const webhook = parseWebhook('https://token@a/');
+  assert.match(
+    'problem' in webhook ? webhook.problem : '',
+    /without user and password; .* LASTSCRAPE_WEBHOOK_HEADERS_FILE$/,
+  );
+});
+
+test('parsePushLabel() reads a name and a value, and nothing else', () => {
+  assert.deepEqual(parsePushLabel('job=a'), { value: ['job', 'a'] });
+  assert.deepEqual(parsePushLabel('_a1 = b=c d'), { value: ['_a1', 'b=c d'] });
+  for (const text of ['', 'a', 'a=', '=b', '1a=b', 'a-b=c', '__name__=x', 'a:b=c']) {
+    assert.ok('problem' in parsePushLabel(text), text);
+  }
 });

@@ -33,6 +33,8 @@ type Script = {
   readonly targets?: readonly Target[];
   readonly isDryRun?: boolean;
   readonly front?: LoopFront;
+  readonly push?: LoopParts['push'];
+  readonly tell?: LoopParts['tell'];
 };
 
 function world(script: Script) {
@@ -59,6 +61,8 @@ function world(script: Script) {
       quitTimeoutMs: 30_000,
       isDryRun: script.isDryRun ?? false,
       hasFront: script.front !== undefined,
+      ...(script.push === undefined ? {} : { push: { to: 'otlp', when: 'always' } }),
+      hasWebhook: script.tell !== undefined,
     },
     clock,
     signals: {
@@ -72,9 +76,14 @@ function world(script: Script) {
     observe: (effect) => beginObservation(sources, clock, effect),
     targets,
     log: (entry) => log.push(entry),
+    afterHold: async () => {
+      progress.push('afterHold');
+    },
     beforeQuit: async () => {
       progress.push('beforeQuit');
     },
+    ...(script.push === undefined ? {} : { push: script.push }),
+    ...(script.tell === undefined ? {} : { tell: script.tell }),
     progress: (state) => progress.push(state.phase.kind),
   };
   return {
@@ -132,7 +141,7 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
   });
   const state = await run();
   const targets = readReports(state);
-  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'beforeQuit', 'quitting']);
+  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'afterHold', 'beforeQuit', 'quitting']);
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
   assert.equal(targets[0]?.result, 'stopped');
   assert.equal(clock.timerCount, 0);
@@ -619,4 +628,79 @@ test('an observation that is due is not kept waiting, however many scrape', asyn
     lateMs.every((ms) => ms <= 100),
     String(lateMs),
   );
+});
+
+/** Ends when its signal comes; `endedAtMs` says when and why. */
+function hang(clock: VirtualClock, endedAtMs: [number, string][]) {
+  return (signal: AbortSignal) =>
+    new Promise<never>((resolve) => {
+      const end = () => {
+        endedAtMs.push([clock.nowMs(), String(signal.reason)]);
+        resolve({ kind: 'failed', why: String(signal.reason), tries: 1 } as never);
+      };
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end);
+    });
+}
+
+test('runLoop() pushes between the hold and what comes before quitting, and tells the webhook the state by then', async () => {
+  const told: string[] = [];
+  const scene = world({
+    conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    limits: { scrapesWantedCount: 0 },
+    targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+    push: async () => {
+      told.push(`push after ${scene.progress.at(-1)}`);
+      return { kind: 'accepted', requestsCount: 2 };
+    },
+    tell: async (state) => {
+      told.push(`tell of ${readReports(state).map(({ result }) => result)}`);
+      return { kind: 'accepted', status: 200, tries: 1 };
+    },
+  });
+  const state = await scene.run();
+  assert.deepEqual(told, ['push after afterHold', 'tell of stopped']);
+  const phases = scene.progress.slice(scene.progress.indexOf('quitting'));
+  assert.deepEqual(phases, ['quitting', 'afterHold', 'quitting', 'beforeQuit', 'quitting']);
+  assert.deepEqual(state.phase.kind === 'quitting' && state.phase.push, { to: 'otlp', result: 'accepted', seconds: 0 });
+  assert.equal(scene.clock.timerCount, 0);
+});
+
+test('runLoop() gives up a push and a webhook that hang, each at its limit', async () => {
+  const ends: [number, string][] = [];
+  const scene = world({
+    conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    limits: { scrapesWantedCount: 0 },
+    push: (signal) => hang(scene.clock, ends)(signal),
+    tell: (_, signal) => hang(scene.clock, ends)(signal),
+  });
+  const state = await scene.run();
+  const sinceMs = state.phase.kind === 'quitting' ? state.phase.sinceMs : 0;
+  assert.deepEqual(ends, [
+    [sinceMs + 30_000, 'no time is left'],
+    [sinceMs + 50_000, 'no time is left'],
+  ]);
+  assert.equal(scene.clock.timerCount, 0);
+});
+
+test('runLoop() gives a push that hangs what is left of the grace from the first signal on, and nothing from the second', async () => {
+  for (const [secondMs, expected] of [
+    [null, [12_000, 'no time is left']],
+    [500, [8_500, 'interrupted']],
+  ] as const) {
+    const ends: [number, string][] = [];
+    const scene = world({
+      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      limits: { scrapesWantedCount: 0, terminationGraceMs: 5_000 },
+      targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+      push: (signal) => hang(scene.clock, ends)(signal),
+    });
+    scene.clock.after(8_000, scene.signal);
+    if (secondMs !== null) scene.clock.after(8_000 + secondMs, scene.signal);
+    const state = await scene.run();
+    assert.deepEqual(ends, [expected]);
+    assert.equal(readReports(state).length, secondMs === null ? 1 : 0);
+    assert.equal(scene.progress.includes('beforeQuit'), secondMs === null);
+    assert.equal(scene.clock.timerCount, 0);
+  }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { redactEntry, redactHref, redactUrl } from '../src/redact.ts';
+import { redactEntry, redactHref, redactPath, redactPathEntry, redactUrl } from '../src/redact.ts';
 
 const TABLE: readonly (readonly [text: string, redacted: string])[] = [
   ['', ''],
@@ -50,4 +50,20 @@ for (const [text, redacted] of ENTRIES) {
 test('redactHref() prints a URL without user, password and query', () => {
   assert.equal(redactHref(new URL('http://u:p@[::1]:9/a,b?match=a,SECRET#x')), 'http://***@[::1]:9/a,b?***');
   assert.equal(redactHref(new URL('http://localhost/metrics')), 'http://localhost/metrics');
+});
+
+test('redactPath() and redactPathEntry() show where a URL leads to, and no more', () => {
+  assert.equal(redactPath(new URL('https://me:pw@a.test:8443/services/T0/s3cret?b=c')), 'https://a.test:8443/***');
+  assert.equal(redactPath(new URL('https://a.test')), 'https://a.test');
+  const texts: readonly (readonly [string, string])[] = [
+    ['https://a.test/services/s3cret', 'https://a.test/***'],
+    ['htps://a.test?s3cret', 'htps://a.test/***'],
+    ['https://a.test#s3cret', 'https://a.test/***'],
+    ['https://a.test/', 'https://a.test/'],
+    ['https://me:s3cret@a.test/x', 'https://***'],
+    ['https://me:s3/cret@a.test/x', 'https://***'],
+    ['hooks.a.test/services/s3cret', '***'],
+    ['slack', 'slack'],
+  ];
+  for (const [text, shown] of texts) assert.equal(redactPathEntry(text), shown);
 });

@@ -18,7 +18,14 @@ export type Limits = {
   readonly terminationGraceMs: number;
   /** From the start of one observation to the start of the next while main runs. */
   readonly pollMs: number;
+  /** How long before the end of the grace the watch and the hold end, for what must be told elsewhere. Default: 0. */
+  readonly reserveMs?: number;
 };
+
+/** When the watch and the hold must end after a signal: quitting, and telling, come after it. */
+export function findWatchEnd(terminatedAtMs: number, { terminationGraceMs, reserveMs = 0 }: Limits): number {
+  return terminatedAtMs + Math.max(0, terminationGraceMs - reserveMs);
+}
 
 /** Whether the pod is held at all once main has ended. */
 export function hasHold({ scrapesWantedCount, ttlMs }: Limits): boolean {
@@ -40,6 +47,8 @@ export type TargetPolicy = {
   readonly needsMs: number;
   /** There may be a way to end it without its consent. */
   readonly canForce: boolean;
+  /** It is a mesh's proxy, which carries what is told elsewhere. Default: false. */
+  readonly isMesh?: boolean;
 };
 
 /** How a sample is compared with the number of an entry, which fails where that holds. */
@@ -73,6 +82,10 @@ export type Policy = {
   readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
   /** There is a front: it serves the exporter's numbers, and counts who takes them. */
   readonly hasFront?: boolean;
+  /** Where the last exposition is pushed to, and when; absent: nowhere. */
+  readonly push?: { readonly to: string; readonly when: 'expired' | 'always' };
+  /** Somebody wants the report before the end. Default: false. */
+  readonly hasWebhook?: boolean;
   /** What the last numbers are judged by; absent or empty: nothing is judged. */
   readonly thresholds?: readonly ThresholdPolicy[];
   /** In the order in which they are asked. */

@@ -1,6 +1,6 @@
 // When to observe again, and until when that may take: the pace, and the limits that are near. Pure.
 
-import { hasHold, type Limits, type Policy } from './model.ts';
+import { findWatchEnd, hasHold, type Limits, type Policy } from './model.ts';
 import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from './state.ts';
 
 /** From the start of one observation to the start of the next once "done" was seen; POLL where that is shorter. */
@@ -116,7 +116,7 @@ function findStartEnd({ facts, phase }: WatchState, { startTimeoutMs }: Limits):
 /** The nearest hard limit that may decide by the next observation; null where there is none. `atMs`: what was read last. */
 function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Limits): number | null {
   const ends: number[] = [];
-  if (facts.terminatedAtMs !== null) ends.push(facts.terminatedAtMs + limits.terminationGraceMs);
+  if (facts.terminatedAtMs !== null) ends.push(findWatchEnd(facts.terminatedAtMs, limits));
   if (phase.kind === 'running') {
     const runEndMs = findRunEnd(facts, phase, limits);
     if (runEndMs !== null) ends.push(runEndMs);

@@ -13,41 +13,87 @@ import {
   type TargetState,
   type TargetTime,
 } from './target.ts';
+import { findTellIndex, isPushDue, KEPT_MS, makePushEffect, makeTellEffect, reportPush } from './tell.ts';
 
 /** Quitting gets at least this long after a signal, whatever the grace. */
 export const QUIT_MIN_MS = 1_000;
 
-/** Begins to quit: the first target is asked. */
+/** Begins to quit: what must be pushed is pushed, and the first target is asked. */
 export function beginQuitting(state: QuitState, log: readonly LogEntry[], policy: Policy): QuitDecision {
-  return beginNextTarget(state, state.phase.sinceMs, log, policy);
+  const { facts, phase } = state;
+  if (policy.push === undefined) return beginNextTarget(state, phase.sinceMs, log, policy);
+  const { to } = policy.push;
+  if (isPushDue(phase, policy)) {
+    const entry: LogEntry = { id: 'pushing', fields: { to, outcome: phase.outcome } };
+    return { kind: 'quitting', state, log: [...log, entry], next: makePushEffect(phase, policy) };
+  }
+  const told: QuitState = { facts, phase: { ...phase, push: { to, result: 'notNeeded' } } };
+  return beginNextTarget(told, phase.sinceMs, log, policy);
 }
 
-/** Decides what an event means for the target that is being asked. */
+/** Decides what an event means for the target that is being asked, or what comes after something was told elsewhere. */
 export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Policy): QuitDecision {
   const told = tellSignal(state, event, policy);
+  if (event.kind === 'pushed' || event.kind === 'told') return continueAfterTelling(told, event, policy);
   const { target } = told.phase;
   if (target === null) throw new Error('Bug: no target is being asked');
   return moveTarget(told, target, event, event.atMs, logEvent(event, readPolicy(told, policy)), policy);
 }
 
+/** Targets have their whole time from now on. */
+function continueAfterTelling(
+  { facts, phase }: QuitState,
+  event: Extract<QuitEvent, { readonly kind: 'pushed' | 'told' }>,
+  policy: Policy,
+): QuitDecision {
+  const { atMs, result } = event;
+  const after: QuitState['phase'] = { ...phase, quitSinceMs: atMs };
+  if (event.kind === 'told') {
+    const { kind, ...fields } = event.result;
+    const entry: LogEntry = { id: kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields };
+    return beginNextTarget({ facts, phase: { ...after, isTold: true } }, atMs, [entry], policy);
+  }
+  const push = reportPush(policy.push?.to ?? '', event.result, atMs - phase.sinceMs);
+  const { to, seconds } = push;
+  const { kind, ...fields } = result;
+  const entry: LogEntry = {
+    id: kind === 'accepted' ? 'pushAccepted' : 'pushFailed',
+    fields: { to, seconds, ...fields },
+  };
+  return beginNextTarget({ facts, phase: { ...after, push } }, atMs, [entry], policy);
+}
+
 /** The state with the first signal in it, where that came meanwhile: less time is left. */
 function tellSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy: Policy): QuitState {
   const { facts, phase } = state;
-  if (facts.terminatedAtMs !== null || terminatedAtMs === null || phase.target === null) return state;
+  if (facts.terminatedAtMs !== null || terminatedAtMs === null) return state;
   const told: QuitState = { facts: { ...facts, terminatedAtMs }, phase };
+  if (phase.target === null) return told;
   const target = shortenTarget(phase.target, readTime(told, atMs, policy));
   return { facts: told.facts, phase: { ...phase, target } };
 }
 
-/** When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one. */
-export function findQuitDeadline(sinceMs: number, terminatedAtMs: number | null, limits: Limits): number | null {
+/**
+ * When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one. `keptMs`: of the
+ * grace, for what comes after it.
+ */
+export function findQuitDeadline(
+  sinceMs: number,
+  terminatedAtMs: number | null,
+  limits: Limits,
+  keptMs = 0,
+): number | null {
   if (terminatedAtMs === null) return null;
   const beginsMs = Math.max(sinceMs, terminatedAtMs);
-  return Math.max(terminatedAtMs + limits.terminationGraceMs, beginsMs + QUIT_MIN_MS);
+  return Math.max(terminatedAtMs + limits.terminationGraceMs - keptMs, beginsMs + QUIT_MIN_MS);
 }
 
 function beginNextTarget(state: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): QuitDecision {
   const { facts, phase } = state;
+  if (policy.hasWebhook === true && phase.isTold !== true && phase.reports.length === findTellIndex(policy)) {
+    const quiet: QuitState = { facts, phase: { ...phase, target: null } };
+    return { kind: 'quitting', state: quiet, log, next: makeTellEffect(nowMs, phase, policy) };
+  }
   const next = policy.targets[phase.reports.length];
   if (next === undefined) {
     return { kind: 'quitting', state: { facts, phase: { ...phase, target: null } }, log, next: { kind: 'done' } };
@@ -97,8 +143,10 @@ function buildTargetReport(
   return { target: name, result, seconds, ...(result === 'failed' ? { hint } : {}) };
 }
 
+type TargetQuitEvent = Exclude<QuitEvent, { readonly kind: 'pushed' | 'told' }>;
+
 /** What is worth a line of an event: what a signal leaves behind is seen outside of this run, as an exit code. */
-function logEvent(event: QuitEvent, { name }: TargetPolicy): readonly LogEntry[] {
+function logEvent(event: TargetQuitEvent, { name }: TargetPolicy): readonly LogEntry[] {
   if (event.kind === 'probed') return [];
   if (event.kind === 'asked') {
     const { answer, leaves } = event;
@@ -123,10 +171,17 @@ function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
 }
 
 function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): TargetTime {
+  const isTellLeft = policy.hasWebhook === true && phase.isTold !== true;
+  const leftCount = policy.targets.length - phase.reports.length;
   return {
     nowMs,
     quitTimeoutMs: policy.quitTimeoutMs,
-    quitByMs: findQuitDeadline(phase.sinceMs, facts.terminatedAtMs, policy.limits),
-    leftCount: policy.targets.length - phase.reports.length,
+    quitByMs: findQuitDeadline(
+      phase.quitSinceMs ?? phase.sinceMs,
+      facts.terminatedAtMs,
+      policy.limits,
+      isTellLeft ? KEPT_MS : 0,
+    ),
+    leftCount,
   };
 }

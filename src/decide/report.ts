@@ -13,7 +13,7 @@ import {
   type Policy,
 } from './model.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
-import type { State, TargetReport } from './state.ts';
+import type { PushReport, State, TargetReport } from './state.ts';
 import { type FailedThreshold, judgeNumbers, type Verdict } from './verdict.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
@@ -67,7 +67,10 @@ export type Report = {
   }[];
   /** Scrapers that did not fit. */
   readonly scrapersOmitted?: number;
-  readonly targets?: readonly TargetReport[];
+  /** With LASTSCRAPE_PUSH, once it is over. */
+  readonly push?: PushReport;
+  /** `pending`: in a report that is sent before it is asked. */
+  readonly targets?: readonly (TargetReport | PendingTarget)[];
   /** Targets that did not fit. */
   readonly targetsOmitted?: number;
   readonly final?: {
@@ -80,6 +83,9 @@ export type Report = {
   readonly exitCode: number | null;
   readonly version: string;
 };
+
+/** A target that is asked after the report. */
+export type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
 
 type RunOutcome = HoldOutcome | 'unfinished';
 
@@ -94,6 +100,8 @@ export type ReportInput = {
   readonly toTime: (atMs: number) => string;
   /** The run is over; false for the report that is rewritten on the way. */
   readonly isFinished: boolean;
+  /** Targets that are not through are `pending`: it is sent before they are asked. Default: false. */
+  readonly isLeftPending?: boolean;
   /** A second signal ended it: nothing is judged. Default: false. */
   readonly isGivenUp?: boolean;
   readonly version: string;
@@ -103,7 +111,8 @@ export type ReportInput = {
 export function buildReport(input: ReportInput): Report {
   const { state, policy, nowMs } = input;
   const { facts, phase } = state;
-  const targets = phase.kind === 'quitting' ? phase.reports : [];
+  const targets = listTargets(input);
+  const push = findPush(input);
   const mainEndedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
   const { seen: scrapesSeen, wanted: scrapesWanted, came: scrapersCame } = countScrapes(input);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
@@ -130,6 +139,7 @@ export function buildReport(input: ReportInput): Report {
     mainEndedAt: mainEndedAtMs === null ? null : input.toTime(mainEndedAtMs),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
+    ...(push === null ? {} : { push }),
     targets,
     final: buildFinal(state),
     exitCode: input.isFinished ? code : null,
@@ -139,10 +149,30 @@ export function buildReport(input: ReportInput): Report {
   const judged = summarizeVerdict(verdict, policy);
   const summary = [
     ...(judged === null ? [hold] : [judged, `${hold.slice(0, 1).toLowerCase()}${hold.slice(1)}`]),
+    ...summarizePush(push, input),
     ...summarizeTargets(targets, input),
   ].join('; ');
   const hint = findHint(input, outcome);
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
+}
+
+function listTargets({ state: { phase }, policy, isLeftPending = false }: ReportInput): NonNullable<Report['targets']> {
+  const reports = phase.kind === 'quitting' ? phase.reports : [];
+  if (!isLeftPending) return reports;
+  const left = policy.targets.slice(reports.length);
+  return [...reports, ...left.map(({ name }): PendingTarget => ({ target: name, result: 'pending' }))];
+}
+
+/** What became of the push; null: there is none, or nothing is known yet. */
+function findPush({ state: { phase }, policy, isFinished }: ReportInput): PushReport | null {
+  if (policy.push === undefined) return null;
+  if (phase.kind === 'quitting' && phase.push !== undefined) return phase.push;
+  return isFinished ? { to: policy.push.to, result: 'failed', why: 'interrupted' } : null;
+}
+
+function summarizePush(push: PushReport | null, { isFinished }: ReportInput): readonly string[] {
+  if (push === null || push.result === 'notNeeded' || !isFinished) return [];
+  return [push.result === 'accepted' ? `last numbers pushed (${push.to})` : `last numbers not pushed (${push.to})`];
 }
 
 /** The verdict, from main's end on; null where there is none. */
@@ -217,8 +247,8 @@ export function buildBugReport(error: string, version: string): Report {
 }
 
 /**
- * The report cut to at most `maxBytes` bytes of JSON: hints go first, then exit codes, then scrapers, the one that
- * was silent for longest first, then entries that fail beside the first, then whole targets or problems, counted.
+ * The report cut to at most `maxBytes` bytes of JSON: hints, and why a push failed, go first, then exit codes, then scrapers, the
+ * one that was silent for longest first, then entries that fail beside the first, then whole targets or problems, counted.
  */
 export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   let fitted = report;
@@ -228,6 +258,10 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
     fitted = rest;
     if (rest.targets !== undefined) {
       fitted = { ...rest, targets: rest.targets.map(({ hint: _hint, ...target }) => target) };
+    }
+    if (fitted.push !== undefined) {
+      const { why: _why, ...push } = fitted.push;
+      fitted = { ...fitted, push };
     }
   }
   if (!fits()) {
@@ -349,9 +383,10 @@ const RESULT_WORDS = {
   alreadyGone: 'was already gone',
   failed: 'still runs',
   skipped: 'left alone (dry run)',
-} as const satisfies Record<TargetReport['result'], string>;
+  pending: 'asked next',
+} as const satisfies Record<NonNullable<Report['targets']>[number]['result'], string>;
 
-function summarizeTargets(targets: readonly TargetReport[], { policy, isFinished }: ReportInput): string[] {
+function summarizeTargets(targets: NonNullable<Report['targets']>, { policy, isFinished }: ReportInput): string[] {
   if (!isFinished) return [];
   const words =
     targets.length <= 2

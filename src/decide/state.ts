@@ -117,9 +117,37 @@ export type TargetReport = {
   readonly hint?: string;
 };
 
+/** How a push went, as the one who did it tells. */
+export type PushResult =
+  | { readonly kind: 'accepted'; readonly requestsCount: number }
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** How a webhook went. */
+export type WebhookResult =
+  | { readonly kind: 'accepted'; readonly status: number; readonly tries: number }
+  | { readonly kind: 'failed'; readonly why: string; readonly tries: number };
+
+/** What became of the push; `notNeeded`: the scrapes came. */
+export type PushReport = {
+  /** The kind of the receiver. */
+  readonly to: string;
+  readonly result: 'accepted' | 'failed' | 'notNeeded';
+  /** Retries included; absent where nothing was sent. */
+  readonly seconds?: number;
+  /** In the receiver's own words where it had any. */
+  readonly why?: string;
+};
+
 export type Quitting = {
   readonly kind: 'quitting';
+  /** When the hold, or the watch, was over. */
   readonly sinceMs: number;
+  /** When quitting began anew, after something was told elsewhere. Default: `sinceMs`. */
+  readonly quitSinceMs?: number;
+  /** Absent: there is none, or it is not over yet. */
+  readonly push?: PushReport;
+  /** The webhook is over. Default: false. */
+  readonly isTold?: boolean;
   readonly outcome: HoldOutcome;
   readonly because: Reason;
   readonly mainEndedAtMs: number | null;
@@ -156,7 +184,7 @@ export type WatchEvent =
       readonly front: FrontObservation;
       readonly planned: ObserveEffect;
     };
-/** What can happen to the target that is being asked. */
+/** What can happen to the target that is being asked, or to what is told elsewhere. */
 export type QuitEvent = {
   /** When it had happened. */
   readonly atMs: number;
@@ -171,6 +199,8 @@ export type QuitEvent = {
     }
   | { readonly kind: 'probed'; readonly probe: Probe }
   | { readonly kind: 'forced'; readonly result: ForceResult; readonly leaves: LogEntry['fields'] }
+  | { readonly kind: 'pushed'; readonly result: PushResult }
+  | { readonly kind: 'told'; readonly result: WebhookResult }
 );
 
 /**
@@ -179,8 +209,17 @@ export type QuitEvent = {
  */
 export type ObserveEffect = { readonly kind: 'observe'; readonly atMs: number; readonly readByMs: number | null };
 
+/** Tell somebody else: the last exposition (`push`), or the report (`tell`). */
+export type TellEffect = ({ readonly kind: 'push' } | { readonly kind: 'tell' }) & {
+  /** When it is given up. */
+  readonly untilMs: number;
+  /** After a signal, whenever that comes, it is given up so much later if that is sooner. */
+  readonly graceMs: number;
+};
+
 /** What to do with the target `index`, counted from 0. */
 export type QuitEffect =
+  | TellEffect
   /** Send one request, and give it up after `timeoutMs`. */
   | { readonly kind: 'ask'; readonly index: number; readonly timeoutMs: number }
   /** Wait until `atMs`, then probe whether it still listens, for `timeoutMs` at most. */

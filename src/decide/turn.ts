@@ -2,7 +2,7 @@
 
 import type { Evidence } from './evidence.ts';
 import type { LogEntry, MessageId } from './messages.ts';
-import type { Observation, Policy } from './model.ts';
+import { findWatchEnd, type Observation, type Policy } from './model.ts';
 import type { Facts } from './state.ts';
 
 /** A refused exporter is gone after this long, while every other condition is proven: a container restart takes less. */
@@ -26,7 +26,7 @@ export function isOver({ observation, evidence }: Turn, limitMs: number): boolea
 
 export function isGraceOver(turn: Turn): boolean {
   const { terminatedAtMs } = turn.facts;
-  return terminatedAtMs !== null && isOver(turn, terminatedAtMs + turn.policy.limits.terminationGraceMs);
+  return terminatedAtMs !== null && isOver(turn, findWatchEnd(terminatedAtMs, turn.policy.limits));
 }
 
 export function isGone(sinceMs: number | null, turn: Turn): boolean {

@@ -6,7 +6,7 @@ import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } 
 import { advanceFacts } from './facts.ts';
 import { hold, holdOn, quit, watch } from './hold.ts';
 import type { LogEntry } from './messages.ts';
-import { findLeastWanted, hasHold, type Observation, type Policy } from './model.ts';
+import { findLeastWanted, findWatchEnd, hasHold, type Observation, type Policy } from './model.ts';
 import { advanceNumbers } from './numbers.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
@@ -286,7 +286,7 @@ function warnOfSlowScrapers(turn: Turn): void {
   const { limits, conditions } = turn.policy;
   if (!hasHold(limits)) return;
   const isBySignal = conditions.some(({ isSignal }) => isSignal === true);
-  const holdMs = isBySignal ? Math.min(limits.ttlMs, limits.terminationGraceMs) : limits.ttlMs;
+  const holdMs = isBySignal ? Math.min(limits.ttlMs, findWatchEnd(0, limits)) : limits.ttlMs;
   for (const scraper of turn.facts.front.scrapers) {
     const intervalMs = findInterval(scraper);
     if (intervalMs === null || intervalMs <= holdMs || scraper.id > SCRAPERS_LOGGED_COUNT) continue;

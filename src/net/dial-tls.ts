@@ -8,7 +8,7 @@ import type { Dial } from './exchange.ts';
 
 export type TlsOptions = {
   /** The trusted authorities as PEM, asked for at each connection. @throws where they cannot be read. */
-  readonly readCa: () => string;
+  readonly readCa: () => string | string[];
   /** Told why a server was not trusted: Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`. The result is `unknown`. */
   readonly onDistrust: (code: string) => void;
 };

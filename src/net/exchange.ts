@@ -11,6 +11,8 @@ export type Request = {
   /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** What is sent; streamed as the server takes it. Default: none. */
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
   /** From the start to the last byte. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -123,7 +125,13 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
       return;
     }
     client.dispatch(
-      { method: request.method as 'GET', path: request.path, headers: request.headers, idempotent: false },
+      {
+        method: request.method as 'GET',
+        path: request.path,
+        headers: request.headers,
+        body: (request.body ?? null) as Uint8Array | null,
+        idempotent: false,
+      },
       {
         onRequestStart(controller) {
           wasSent = true;

@@ -20,18 +20,31 @@ export type Exporter = {
   readonly close: () => Promise<void>;
 };
 
+/** What takes an answer beside the filter, as it comes. */
+export type Tap = {
+  readonly write: (piece: Uint8Array) => void;
+  /** It has come whole. */
+  readonly end: (reading: ExporterReading) => void;
+  /** It stays a part, or is none. */
+  readonly breakOff: () => void;
+};
+
 /** The reading of a poll that did not ask the exporter. */
 export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter was not read');
 
 /** The reading of an exporter that refused. */
 export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporter refuses connections');
 
-/** Opens the exporter at `url`; `metricNames` are the conditions' metrics, `selectors` what is judged. Connects at the first poll. */
+/**
+ * Opens the exporter at `url`; `metricNames` are the conditions' metrics, `selectors` what is judged. Connects at the first poll.
+ * `openTap`: for each read; default: nobody wants the answer itself.
+ */
 export function openExporter(
   url: URL,
   metricNames: readonly string[],
   version: string,
   selectors: readonly Selector[] = [],
+  openTap?: () => Tap,
 ): Exporter {
   const exchange = openExchange(url);
   const headers = makeHeaders(version);
@@ -39,6 +52,7 @@ export function openExporter(
     close: exchange.close,
     async read(signal) {
       const exposition = openExposition(metricNames, selectors);
+      const tap = openTap?.();
       let encoding = '';
       let hasEnd = true;
       let lastByte: number | undefined;
@@ -54,10 +68,20 @@ export function openExporter(
         },
         onBody(piece) {
           exposition.write(piece);
+          tap?.write(piece);
           lastByte = piece.at(-1) ?? lastByte;
           return exposition.sizeBytes <= BODY_MAX_BYTES;
         },
       });
+      if (result.kind === 'answered' && result.status === 200 && isPlain(encoding)) {
+        // Only the end of the connection ends it, which is also that of a program that was killed: no number that is cut is judged.
+        const isCut = !hasEnd && lastByte !== LINE_FEED;
+        const reading = makeReading(exposition.end(), !isCut);
+        if (isCut) tap?.breakOff();
+        else tap?.end(reading);
+        return reading;
+      }
+      tap?.breakOff();
       switch (result.kind) {
         case 'refused':
           return REFUSED;
@@ -65,14 +89,9 @@ export function openExporter(
           return makeFailedReading('the connection was closed', true);
         case 'failed':
           return makeFailedReading(result.why, result.wasSent && (result.status ?? 200) === 200);
-        case 'answered': {
+        case 'answered':
           if (result.status !== 200) return makeFailedReading(`HTTP ${result.status}`, false);
-          // Only the end of the connection ends it, which is also that of a program that was killed: no number that is cut is judged.
-          const isCut = !hasEnd && lastByte !== LINE_FEED;
-          return isPlain(encoding)
-            ? makeReading(exposition.end(), !isCut)
-            : makeFailedReading(`Content-Encoding ${encoding.slice(0, 40)}`, true);
-        }
+          return makeFailedReading(`Content-Encoding ${encoding.slice(0, 40)}`, true);
       }
     },
   };

@@ -39,6 +39,8 @@ export type Front = {
   readonly onScrape: (callback: () => void) => () => void;
   /** What scrapes are answered by from now on. */
   readonly tell: (view: MainView) => void;
+  /** The last that was shown as a whole, also once it is closed; null: nothing was. */
+  readonly newest: () => Promise<Snapshot | null>;
   /** Main is about to end: what is read next is the newest there is. */
   readonly expectEnd: () => void;
   /** Ends every connection. */
@@ -302,6 +304,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
         view = now;
         if (now.main !== 'ended') isGone = false;
       },
+      newest: () => snapshots.newest(),
       expectEnd: () => source.expectEnd?.(),
       async close() {
         cancelLatePoll();

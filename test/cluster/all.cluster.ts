@@ -15,6 +15,7 @@ import { runMigrationScenarios } from './migrate.cluster.ts';
 import { runOperatorScenarios } from './operator.cluster.ts';
 import { runPodScenarios } from './pods.cluster.ts';
 import { type Fixture, setFixture } from './scenario.ts';
+import { runTellingScenarios } from './telling.cluster.ts';
 import { runVerdictScenarios } from './verdict.cluster.ts';
 
 let opened: (Fixture & AsyncDisposable) | undefined;
@@ -38,5 +39,6 @@ describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
   runAnnotationScenarios();
   runOperatorScenarios();
   runExplainScenarios();
+  runTellingScenarios();
   runVerdictScenarios();
 });

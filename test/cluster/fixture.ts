@@ -10,7 +10,7 @@ import { findOnPath, findPrograms, listMissing, readTestVariable } from '../supp
 import { until } from '../support/until.ts';
 import { openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
-import { listMissingTargets, openImageLoader } from './images.ts';
+import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 import type { Fixture } from './scenario.ts';
@@ -32,7 +32,7 @@ export function requireCluster(): { readonly loadCommand: string } {
     process.stderr.write(HOW_TO);
     process.exit(1);
   }
-  const programs = ['kubectl', 'busybox', 'tar', 'ldd'].filter((name) => findOnPath(name) === undefined);
+  const programs = ['kubectl', 'busybox', 'tar', 'ldd', PUSHGATEWAY].filter((name) => findOnPath(name) === undefined);
   const missing = [
     ...programs.map((name) => `${name} on the PATH`),
     ...listMissing(findPrograms(), ['locust']),

@@ -24,6 +24,9 @@ import { type ImageConfig, packFolder, packNamed } from './archive.ts';
 import { runShell } from './cluster.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 
+/** As Debian's package names it. */
+export const PUSHGATEWAY = 'prometheus-pushgateway';
+
 /** The names under which the images are loaded. lastscrape has the one of deploy/. */
 export const IMAGES = {
   lastscrape: `docker.io/library/lastscrape:${VERSION}`,
@@ -32,6 +35,7 @@ export const IMAGES = {
   locust: 'localhost/lastscrape-test/locust:1',
   exporter: 'localhost/lastscrape-test/exporter:1',
   prometheus: 'localhost/lastscrape-test/prometheus:1',
+  pushgateway: 'localhost/lastscrape-test/pushgateway:1',
   busybox: 'localhost/lastscrape-test/busybox:1',
   report: 'localhost/lastscrape-test/report:1',
   kubexit: 'localhost/lastscrape-test/kubexit:1',
@@ -122,6 +126,10 @@ const MADE: readonly Made[] = [
   {
     name: 'prometheus',
     make: (root) => ({ entrypoint: addProgram(root, CLUSTER_PROMETHEUS_PATH), user: '65534:65534' }),
+  },
+  {
+    name: 'pushgateway',
+    make: (root) => ({ entrypoint: addProgram(root, findOnPath(PUSHGATEWAY) ?? ''), user: '65534:65534' }),
   },
   {
     name: 'busybox',

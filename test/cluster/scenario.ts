@@ -75,6 +75,7 @@ export type Report = {
   readonly scrapesSeen: number;
   readonly mainExitCodes?: Readonly<Record<string, number>>;
   readonly targets: readonly { readonly target: string; readonly result: string; readonly hint?: string }[];
+  readonly push?: { readonly to: string; readonly result: string; readonly why?: string };
   readonly final: { readonly requests: number };
   readonly exitCode: number;
 };

@@ -9,7 +9,14 @@ function listAt(level: string): string[] {
 }
 
 test('MESSAGES: a poll and one request are seen with debug only, and every step of a run with info', () => {
-  assert.deepEqual(listAt('debug'), ['polled', 'targetAsked', 'targetNotForced', 'debugFull']);
+  assert.deepEqual(listAt('debug'), [
+    'polled',
+    'pushRetried',
+    'webhookRetried',
+    'targetAsked',
+    'targetNotForced',
+    'debugFull',
+  ]);
   assert.deepEqual(listAt('info'), [
     ...['watching', 'mainRunning', 'mainRunningAgain', 'mainWasAlive', 'mainHadEnded', 'mainEnded', 'mainRanTooLong'],
     ...[
@@ -19,6 +26,9 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
       'scraperGivenUp',
       'inExportersPlace',
       'thresholdsPassed',
+      'pushing',
+      'pushAccepted',
+      'webhookAccepted',
       'targetSignalled',
       'targetStopped',
       'targetAlreadyGone',

@@ -13,7 +13,7 @@ import {
 } from '../../src/decide/report.ts';
 import { beginCount } from '../../src/decide/scrape-count.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
-import { initialState, type Phase, type State, type TargetReport } from '../../src/decide/state.ts';
+import { initialState, type Phase, type PushReport, type State, type TargetReport } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from '../support/limits.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
@@ -583,4 +583,81 @@ test('fitReport() drops other entries that fail before targets, and counts them'
   assert.deepEqual(report.targets, [STOPPED]);
   assert.ok((report.alsoFailed?.length ?? 0) > 1);
   assert.equal((report.alsoFailed?.length ?? 0) + (report.failedOmitted ?? 0), 19);
+});
+
+const PUSH: Partial<Policy> = { push: { to: 'remote-write', when: 'expired' } };
+
+test('buildReport() has the push once it is over, and in the summary where something was sent', () => {
+  const report = (push: PushReport | undefined, isFinished = true) => {
+    const phase = { ...ended('expired', 22_000, 0), ...(push === undefined ? {} : { push }) } as Phase;
+    const { push: told, summary } = reportOn(stateWith(phase), [], isFinished, 0, PUSH);
+    return [told, summary];
+  };
+  const held = 'Not scraped within 90 s after main ended';
+  const accepted: PushReport = { to: 'remote-write', result: 'accepted', seconds: 0.2 };
+  assert.deepEqual(report(accepted), [accepted, `${held}; last numbers pushed (remote-write)`]);
+  const failed: PushReport = { to: 'remote-write', result: 'failed', seconds: 30, why: 'HTTP 400: out of order' };
+  assert.deepEqual(report(failed), [failed, `${held}; last numbers not pushed (remote-write)`]);
+  const notNeeded: PushReport = { to: 'remote-write', result: 'notNeeded' };
+  assert.deepEqual(report(notNeeded), [notNeeded, held]);
+  const interrupted: PushReport = { to: 'remote-write', result: 'failed', why: 'interrupted' };
+  assert.deepEqual(report(undefined), [interrupted, `${held}; last numbers not pushed (remote-write)`]);
+  assert.deepEqual(report(undefined, false), [undefined, 'Unfinished: quitting']);
+});
+
+test('buildReport() calls targets pending in a report that is sent before they are asked', () => {
+  const { policy, ...input } = {
+    state: stateWith({ ...ended('released', 100_000, null), reports: [STOPPED] } as Phase),
+    exporterAt: 'localhost:9646',
+    nowMs: 120_000,
+    toTime: String,
+    isFinished: true,
+    version: '0.1.0',
+    policy: {
+      limits: { ...LIMITS, scrapesWantedCount: 0 },
+      conditions: [],
+      targets: ['locust-exporter', 'istio'].map((name) => ({ name, request: '', needsMs: 0, canForce: false })),
+      quitTimeoutMs: 30_000,
+      isDryRun: false,
+    },
+  };
+  const sent = buildReport({ ...input, policy, isLeftPending: true });
+  assert.deepEqual(sent.targets, [STOPPED, { target: 'istio', result: 'pending' }]);
+  assert.equal(sent.summary, 'Main ended; no hold was asked for; locust-exporter stopped; istio asked next');
+  assert.equal(sent.exitCode, 0);
+  assert.deepEqual(buildReport({ ...input, policy }).targets, [STOPPED]);
+});
+
+test('fitReport() keeps the verdict and what became of the push with everything on', () => {
+  const long = (length: number) => 'ä"\\'.repeat(length / 3);
+  const report: Report = {
+    summary: `Failed by ${long(300)}; not scraped within 90 s; last numbers not pushed (remote-write); ${long(120)} still runs`,
+    outcome: 'expired',
+    hint: long(100),
+    scrapesWanted: 3,
+    scrapesSeen: 2,
+    scrapesWhileRunning: 1_000,
+    ranSeconds: 100_000.5,
+    heldSeconds: 90,
+    mainEndedAt: '2026-11-21T09:30:00.123Z',
+    verdict: 'failed',
+    failed: { entry: long(120), seen: 0.123456789 },
+    alsoFailed: Array.from({ length: 20 }, () => ({ entry: long(120), seen: 1 })),
+    mainExitCodes: { main: 1, other: 2 },
+    scrapers: Array.from({ length: 64 }, () => ({
+      scraper: long(100),
+      intervalSeconds: 15,
+      last: '2026-11-21T09:30:00.123Z',
+    })),
+    push: { to: 'remote-write', result: 'failed', seconds: 30, why: long(160) },
+    targets: Array.from({ length: 8 }, () => ({ target: long(60), result: 'failed', seconds: 30, hint: long(80) })),
+    final: { requests: 1e9, failures: 1e9, failRatio: 0.12345, users: 1e6 },
+    exitCode: 1,
+    version: '0.1.0',
+  };
+  const fitted = fitReport(report);
+  assert.ok(Buffer.byteLength(JSON.stringify(fitted)) <= REPORT_MAX_BYTES);
+  assert.deepEqual([fitted.verdict, fitted.exitCode], ['failed', 1]);
+  assert.deepEqual(fitted.push, { to: 'remote-write', result: 'failed', seconds: 30 });
+  assert.notEqual(fitted.failed, undefined);
 });

@@ -14,7 +14,7 @@ import type {
 } from '../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../src/decide/report.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
-import type { Decision, QuitEvent, QuitState } from '../../src/decide/state.ts';
+import type { Decision, PushResult, QuitEvent, QuitState, WebhookResult } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
 import { mergeReadings } from '../../src/decide/verdict.ts';
@@ -153,6 +153,9 @@ class Player {
       }
       case 'ask':
         return `ask ${this.#nameTarget(state)}, for ${inSeconds(next.timeoutMs)} at most`;
+      case 'push':
+      case 'tell':
+        return `${next.kind === 'push' ? 'push' : 'tell the webhook'}, until ${inSeconds(next.untilMs)}, after a signal for ${inSeconds(next.graceMs)} at most`;
       case 'probe':
         return `probe at ${inSeconds(next.atMs)}, for ${inSeconds(next.timeoutMs)} at most`;
       case 'force':
@@ -203,6 +206,18 @@ function readScrape(
 function readQuitEvent(times: Pick<QuitEvent, 'atMs' | 'terminatedAtMs'>, fields: Fields): QuitEvent {
   const answer = fields.get('answer');
   const forced = fields.get('forced');
+  const pushed = fields.get('pushed');
+  if (pushed !== undefined) {
+    const result: PushResult =
+      pushed === 'yes' ? { kind: 'accepted', requestsCount: 1 } : { kind: 'failed', why: 'HTTP 503: too busy' };
+    return { kind: 'pushed', ...times, result };
+  }
+  const told = fields.get('told');
+  if (told !== undefined) {
+    const result: WebhookResult =
+      told === 'yes' ? { kind: 'accepted', status: 200, tries: 1 } : { kind: 'failed', why: 'HTTP 503', tries: 3 };
+    return { kind: 'told', ...times, result };
+  }
   if (forced !== undefined) {
     const result: ForceResult =
       forced === 'yes'

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { findFreePort } from '../stand-in/locust.ts';
 import { DIST, gateDist } from '../support/dist.ts';
+import { openHttp } from '../support/receiver.ts';
 import { type Ended, openPod, startWatcher } from '../support/watcher.ts';
 
 const skip = gateDist('test/image/asked-for.test.ts');
@@ -27,8 +28,10 @@ const PIPED = ['/bin/sh', '-c', 'echo | "$0" "$@"', ...BUNDLE];
 const API_CLIENT = ['lazy-source:src/observe/pod-reader.ts'];
 const CHECK = ['lazy-source:src/inspect.ts', 'lazy-source:src/plan.ts'];
 const FRONT = ['lazy-source:src/serve/front.ts'];
+const TELLING = ['lazy-source:src/send/telling.ts', 'lazy-source:src/send/identity.ts'];
+const KEEPING = ['lazy-source:src/send/keep.ts'];
 const EXPLAIN = ['lazy-source:src/explain/run-explain.ts'];
-const LAZY = [...API_CLIENT, ...CHECK, ...FRONT, ...EXPLAIN, 'asset:yaml', 'lazy:lazy-sources'];
+const LAZY = [...API_CLIENT, ...CHECK, ...FRONT, ...TELLING, ...KEEPING, ...EXPLAIN, 'asset:yaml', 'lazy:lazy-sources'];
 const ASSET = ['lazy:lazy-sources'];
 /** Modules of Node that nothing loads but undici or a careless import. */
 const DEAR = ['assert', 'http', 'http2', 'internal/fs/promises', 'tls'];
@@ -125,6 +128,24 @@ test('the bundle loads the front and an HTTP server where a front is set', { ski
   const front = { LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}` };
   const { code, ran, dear } = await run((port) => `metric:locust_up,port:${port}`, [], front);
   assert.deepEqual([code, listLazy(ran), dear], [0, [...FRONT, ...ASSET], ['http']]);
+});
+
+test('the bundle loads what tells others where somebody is told, and what keeps the last numbers for a push alone', {
+  skip,
+}, async () => {
+  const conditions = (port: number) => `metric:locust_up,port:${port}`;
+  const nowhere = `localhost:${await findFreePort()}`;
+  const told = await run(conditions, [], { LASTSCRAPE_WEBHOOK: `http://${nowhere}/` });
+  assert.deepEqual([told.code, listLazy(told.ran), told.dear], [0, [...TELLING, ...ASSET], []]);
+  await using gateway = await openHttp();
+  const pushed = await run(conditions, [], {
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+    LASTSCRAPE_PUSH_WHEN: 'always',
+  });
+  assert.equal(gateway.seen.length, 1);
+  assert.deepEqual([pushed.code, listLazy(pushed.ran), pushed.dear], [0, [...TELLING, ...KEEPING, ...ASSET], []]);
+  const checked = await run(conditions, ['--check'], { LASTSCRAPE_WEBHOOK: `http://${nowhere}/` });
+  assert.deepEqual([checked.code, listLazy(checked.ran), checked.dear], [0, [...CHECK, ...ASSET], []]);
 });
 
 test('the bundle loads what explains a pod for explain, and no more', { skip }, async () => {

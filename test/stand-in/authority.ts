@@ -11,8 +11,8 @@ export type Certificate = { readonly cert: string; readonly key: string };
 export type Authority = {
   /** Its own certificate, as PEM: what a client trusts. */
   readonly ca: string;
-  /** Signs a certificate for names (`DNS:example.test`) and addresses (`IP:127.0.0.1`). */
-  readonly sign: (names: readonly string[]) => Certificate;
+  /** Signs a certificate for names (`DNS:example.test`) and addresses (`IP:127.0.0.1`); valid for a day, or expired a day ago. */
+  readonly sign: (names: readonly string[], validity?: 'valid' | 'expired') => Certificate;
 };
 
 /** Makes an authority; valid for a day. */
@@ -22,7 +22,7 @@ export function makeAuthority(): Authority {
     const [cert, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')];
     openssl(['req', '-x509', ...NEW_KEY, '-keyout', key, '-out', cert, '-days', '1', '-subj', '/CN=stand-in']);
     const [ca, caKey] = [readFileSync(cert, 'utf8'), readFileSync(key, 'utf8')];
-    return { ca, sign: (names) => sign(ca, caKey, names) };
+    return { ca, sign: (names, validity = 'valid') => sign(ca, caKey, names, validity) };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -47,7 +47,10 @@ export function gateOpenssl(file: string): string | false {
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
-function sign(ca: string, caKey: string, names: readonly string[]): Certificate {
+/** A negative number of days is the past. */
+const DAYS = { valid: '1', expired: '-1' } as const;
+
+function sign(ca: string, caKey: string, names: readonly string[], validity: keyof typeof DAYS): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-ca-'));
   const path = (name: string) => join(folder, name);
   try {
@@ -56,7 +59,7 @@ function sign(ca: string, caKey: string, names: readonly string[]): Certificate 
     writeFileSync(path('names'), `subjectAltName=${names.join(',')}\n`);
     openssl(['req', ...NEW_KEY, '-keyout', path('key'), '-out', path('request'), '-subj', '/CN=kube-apiserver']);
     const by = ['-CA', path('ca.crt'), '-CAkey', path('ca.key'), '-CAcreateserial', '-extfile', path('names')];
-    openssl(['x509', '-req', '-in', path('request'), ...by, '-days', '1', '-out', path('cert')]);
+    openssl(['x509', '-req', '-in', path('request'), ...by, '-days', DAYS[validity], '-out', path('cert')]);
     return { cert: readFileSync(path('cert'), 'utf8'), key: readFileSync(path('key'), 'utf8') };
   } finally {
     rmSync(folder, { recursive: true });

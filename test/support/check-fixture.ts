@@ -87,6 +87,11 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
       const problem = take(`front ${text}`)[0];
       return problem === undefined ? null : { isTaken: problem === 'taken', problem };
     },
+    findListeners: async (config, { isTried }) => {
+      assert.equal(isTried, isPod, 'elsewhere the network is another one');
+      const names = [...(config.push === null ? [] : ['push']), ...(config.webhook === null ? [] : ['webhook'])];
+      return names.map((name) => ({ name, problems: isTried ? take(name) : [] }));
+    },
     readSource: async () => readShown(take('exporter')[0] ?? 'refused'),
   };
 }

@@ -1,0 +1,61 @@
+// The headers that a file names, a line `Name: value` each: credentials, which are nowhere else. Never tells a value.
+
+/** By their names as they are written. */
+export type Headers = Readonly<Record<string, string>>;
+
+/** A longer file is none. */
+export const HEADERS_FILE_MAX_BYTES = 64 * 1024;
+
+/** What the request itself needs, or what says how it is sent. */
+const OWN_HEADERS: readonly string[] = [
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** Reads the text of a headers file; blank lines, and those that begin with `#`, are left out. `why` names a line, never its value. */
+export function parseHeaders(text: string): { readonly headers: Headers } | { readonly why: string } {
+  const headers: Record<string, string> = {};
+  const seen = new Set<string>();
+  for (const [index, raw] of text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const at = `line ${index + 1}`;
+    const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/s.exec(line) ?? [];
+    if (name === '') return { why: `${at} is no header; must be "Name: value"` };
+    if (!/^[\t\x20-\x7e\x80-\xff]+$/.test(value)) {
+      return { why: `${at} has no value, or one that a header cannot have` };
+    }
+    const lower = name.toLowerCase();
+    if (OWN_HEADERS.includes(lower)) return { why: `${at} is ${lower}, which lastscrape sets itself` };
+    if (seen.has(lower)) return { why: `${at} is ${lower}, which an earlier line has` };
+    seen.add(lower);
+    headers[name] = value;
+  }
+  return { headers };
+}
+
+/** What of headers must never be shown: the values, the words of them, and what Basic credentials are made of. */
+export function listSecrets(headers: Headers): readonly string[] {
+  const values = Object.values(headers);
+  const words = values.flatMap((value) => value.split(/\s+/)).filter((word) => word.length >= SECRET_MIN_LENGTH);
+  const basic = words
+    .map((word) => Buffer.from(word, 'base64').toString())
+    .filter((text) => /^[\x20-\x7e]+$/.test(text));
+  const passwords = basic.map((text) => text.slice(text.indexOf(':') + 1));
+  return [...values, ...words, ...basic, ...passwords].filter((secret) => secret.length >= SECRET_MIN_LENGTH);
+}
+
+/** A shorter text is no secret, and may be a part of any word. */
+const SECRET_MIN_LENGTH = 4;

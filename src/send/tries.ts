@@ -1,0 +1,68 @@
+// One request, sent again while that may help and there is time.
+
+import type { Delivery, DeliveryRequest, DeliveryResult } from './deliver.ts';
+
+/** What an answer means: taken, not taken this time, or never to be taken. */
+export type Judgement = 'accepted' | 'retry' | 'refused';
+
+/** How a request is tried. */
+export type Tries = {
+  /** `body` and headers anew for each try. */
+  readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal'>;
+  readonly judge: (status: number, text: string) => Judgement;
+  readonly timeoutMs: number;
+  /** Between a try and the next; the last one again and again, unless `maxCount` is reached before. */
+  readonly pausesMs: readonly number[];
+  readonly maxCount: number;
+  /** Gives everything up; its reason is a string. */
+  readonly signal: AbortSignal;
+  /** A try failed, and there is another one. */
+  readonly onRetry: (why: string) => void;
+};
+
+export type TriesResult =
+  | { readonly kind: 'accepted'; readonly status: number; readonly tries: number }
+  /** `why`: of the newest try that was not given up. */
+  | { readonly kind: 'failed'; readonly why: string; readonly tries: number; readonly isRefused: boolean };
+
+/** Sends it until it is taken or refused, or until the signal; never rejects. */
+export async function sendInTries(delivery: Delivery, tries: Tries): Promise<TriesResult> {
+  const { makeRequest, judge, timeoutMs, pausesMs, maxCount, signal } = tries;
+  let why = 'no time was left';
+  for (let count = 1; ; count++) {
+    if (signal.aborted) return { kind: 'failed', why, tries: count - 1, isRefused: false };
+    const result = await delivery.send({ ...makeRequest(), timeoutMs, signal });
+    const judgement = result.kind === 'answered' ? judge(result.status, result.text) : 'retry';
+    if (result.kind === 'answered' && judgement === 'accepted') {
+      return { kind: 'accepted', status: result.status, tries: count };
+    }
+    // What was given up for lack of time says less than what came before.
+    if (!signal.aborted || count === 1) why = describe(result);
+    const isRefused = judgement === 'refused';
+    if (isRefused || count === maxCount || signal.aborted) return { kind: 'failed', why, tries: count, isRefused };
+    tries.onRetry(why);
+    await pause(pausesMs[Math.min(count, pausesMs.length) - 1] ?? 0, signal);
+  }
+}
+
+/** The answer in its own words. */
+function describe(result: DeliveryResult): string {
+  if (result.kind === 'failed') return result.why;
+  const { status, text } = result;
+  if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;
+  return text === '' ? `HTTP ${status}` : `HTTP ${status}: ${text}`;
+}
+
+/** Ends early at the signal. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}

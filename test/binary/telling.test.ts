@@ -1,0 +1,256 @@
+// The program as a process, with a push and a webhook: what arrives, in which order, and what becomes of receivers that fail.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { findFreePort } from '../stand-in/locust.ts';
+import { openPeer } from '../support/peer.ts';
+import { gateNamespaces } from '../support/pid-namespace.ts';
+import { openHttp, openHttps } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import { COMMAND, openPod, type Pod, startWatcher, type Watcher } from '../support/watcher.ts';
+
+const skip = gateOpenssl('test/binary/telling.test.ts');
+const folder = mkdtempSync(join(tmpdir(), 'lastscrape-telling-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Runs until main was seen, and ends main. */
+async function runToTheEnd(
+  pod: Pod,
+  env: Readonly<Record<string, string>>,
+  whileHeld: (watcher: Watcher) => Promise<void> = async () => {},
+) {
+  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_TTL: '1s', ...env });
+  await watcher.said('main is running');
+  pod.locust.kill();
+  await whileHeld(watcher);
+  return watcher.ended;
+}
+
+type Push = { readonly to: string; readonly result: string; readonly why?: string };
+
+function readPush(report: Readonly<Record<string, unknown>> | undefined): Push {
+  return report?.['push'] as Push;
+}
+
+test('nobody scrapes: the last numbers are pushed, then the exporter quits, then the webhook is told', async () => {
+  await using pod = await openPod();
+  const order: string[] = [];
+  await using gateway = await openHttp((response) => {
+    order.push(`push, exporter ${pod.exporter.isOpen ? 'open' : 'gone'}`);
+    response.end();
+  });
+  await using hook = await openHttp((response) => {
+    order.push(`webhook, exporter ${pod.exporter.isOpen ? 'open' : 'gone'}`);
+    response.end();
+  });
+  const { code, report, log } = await runToTheEnd(pod, {
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+    LASTSCRAPE_PUSH_LABELS: 'job=checkout',
+    LASTSCRAPE_WEBHOOK: `http://localhost:${hook.port}/hook`,
+  });
+  assert.deepEqual(order, ['push, exporter open', 'webhook, exporter gone']);
+  assert.equal(code, 0);
+  assert.equal(report?.['outcome'], 'expired');
+  const [{ method, url, body } = assert.fail('nothing was pushed')] = gateway.seen;
+  assert.deepEqual([method, url], ['PUT', '/metrics/job/checkout']);
+  assert.match(body, /^locust_up\S* 0$/m);
+  assert.match(body, /^locust_users\S* \d+$/m, 'what vanished with Locust is there as it last was');
+  const told = JSON.parse(hook.seen[0]?.body ?? '');
+  const push = readPush(report);
+  assert.deepEqual([push.to, push.result], ['pushgateway', 'accepted']);
+  assert.deepEqual([told.outcome, told.push, told.targets], ['expired', push, report?.['targets']]);
+  assert.match(
+    told.text,
+    /^Not scraped within 1 s after main ended; last numbers pushed \(pushgateway\); locust-exporter stopped$/,
+  );
+  assert.deepEqual(pod.message()['push'], push);
+  assert.deepEqual(
+    log.map(({ msg }) => msg),
+    [
+      ...['watching', 'main is running', 'main ended', 'quitting', 'pushing the last numbers'],
+      ...['the last numbers were pushed', 'target stopped', 'the webhook took the report', 'report'],
+    ],
+  );
+});
+
+test('scraped: nothing is pushed', async () => {
+  await using pod = await openPod();
+  await using gateway = await openHttp();
+  const { report } = await runToTheEnd(
+    pod,
+    { LASTSCRAPE_TTL: '60s', LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}` },
+    async () => {
+      while (pod.exporter.isOpen)
+        await fetch(`${pod.exporter.url}/metrics`).then(
+          (answer) => answer.text(),
+          () => {},
+        );
+    },
+  );
+  assert.deepEqual([report?.['outcome'], report?.['push']], ['scraped', { to: 'pushgateway', result: 'notNeeded' }]);
+  assert.equal(gateway.seen.length, 0);
+});
+
+test('a front pushes what it last served, when its source is gone with main', async () => {
+  await using pod = await openPod();
+  await using gateway = await openHttp();
+  const port = await findFreePort();
+  const watcher = startWatcher({
+    ...pod.env,
+    LASTSCRAPE_TTL: '1s',
+    LASTSCRAPE_DONE_WHEN: `port:${pod.locust.masterPort}`,
+    LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+  });
+  await watcher.said('main is running');
+  await until('the users through the front', 30_000, async () => {
+    const body = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    return /^locust_users\S* \d+$/m.test(body) || undefined;
+  });
+  await pod.exporter.close();
+  pod.locust.kill();
+  const { report } = await watcher.ended;
+  assert.deepEqual([report?.['outcome'], readPush(report).result], ['expired', 'accepted']);
+  assert.match(gateway.seen[0]?.body ?? '', /^locust_users\S* \d+$/m);
+});
+
+test('secrets are nowhere but in the requests, whatever the receivers do with them', async () => {
+  await using pod = await openPod();
+  const headersFile = join(folder, 'headers');
+  writeFileSync(headersFile, 'Authorization: Bearer s3cretToken\n');
+  const echo = (response: import('node:http').ServerResponse, seen: { headers: object; url: string }) =>
+    response.writeHead(403).end(`no: ${JSON.stringify(seen.headers)} ${seen.url}`);
+  await using gateway = await openHttp(echo);
+  await using hook = await openHttp(echo);
+  const { code, stdout, stderr, report } = await runToTheEnd(pod, {
+    LASTSCRAPE_LOG_LEVEL: 'debug',
+    LASTSCRAPE_PUSH: `otlp+http://localhost:${gateway.port}/v1/metrics?key=s3cretKey`,
+    LASTSCRAPE_PUSH_HEADERS_FILE: headersFile,
+    LASTSCRAPE_WEBHOOK: `http://localhost:${hook.port}/services/s3cretPath`,
+    LASTSCRAPE_WEBHOOK_HEADERS_FILE: headersFile,
+  });
+  assert.equal(code, 0, 'never an exit code');
+  assert.equal(gateway.seen[0]?.headers.authorization, 'Bearer s3cretToken');
+  assert.equal(hook.seen[0]?.headers.authorization, 'Bearer s3cretToken');
+  assert.match(JSON.stringify(report?.['push']), /"result":"failed".*HTTP 403: no: /);
+  assert.match(stdout, /the webhook did not take the report/);
+  for (const text of [stdout, stderr, JSON.stringify(pod.message())]) assert.doesNotMatch(text, /s3cret/);
+});
+
+test('TLS: a webhook whose authority is given, in the program itself', { skip }, async () => {
+  await using pod = await openPod();
+  const authority = makeAuthority();
+  const caFile = join(folder, 'ca.pem');
+  writeFileSync(caFile, authority.ca);
+  await using hook = await openHttps(authority.sign(['DNS:localhost']));
+  const env = {
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_QUIT: 'none',
+    LASTSCRAPE_WEBHOOK: `https://localhost:${hook.port}/`,
+  };
+  const { log } = await runToTheEnd(pod, { ...env, LASTSCRAPE_CA_FILE: caFile });
+  assert.ok(log.some(({ msg }) => msg === 'the webhook took the report'));
+  assert.equal(JSON.parse(hook.seen[0]?.body ?? '').outcome, 'released');
+});
+
+test('a signal in the middle of a push that hangs: what is left of the grace counts, and the exporter still quits', async () => {
+  await using pod = await openPod();
+  await using silent = await openPeer(() => {});
+  const { code, report } = await runToTheEnd(
+    pod,
+    { LASTSCRAPE_TERMINATION_GRACE: '2s', LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}` },
+    async ({ child }) => {
+      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
+      child.kill('SIGTERM');
+    },
+  );
+  assert.equal(code, 0);
+  const push = readPush(report);
+  assert.equal(push.result, 'failed');
+  assert.match(push.why ?? '', /^localhost:\d+ did not answer in the time that was left$/);
+  assert.equal(pod.exporter.isOpen, false);
+});
+
+test('a second signal in the middle of a push ends it at once', async () => {
+  await using pod = await openPod();
+  await using silent = await openPeer(() => {});
+  const { code, report, log } = await runToTheEnd(
+    pod,
+    {
+      LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}`,
+      LASTSCRAPE_WEBHOOK: `http://localhost:${silent.port}/`,
+    },
+    async ({ child }) => {
+      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
+      child.kill('SIGINT');
+      child.kill('SIGTERM');
+    },
+  );
+  // Of signals that come together either is heard first.
+  assert.ok(code === 0 || code === 130, String(code));
+  assert.deepEqual(report?.['push'], { to: 'pushgateway', result: 'failed', why: 'interrupted' });
+  assert.ok(!log.some(({ msg }) => String(msg).startsWith('the webhook')), 'nobody is told any more');
+});
+
+test('killed in the middle of a push and started again: it is pushed again', async () => {
+  await using pod = await openPod();
+  await using silent = await openPeer(() => {});
+  const { code } = await runToTheEnd(
+    pod,
+    { LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}` },
+    async ({ child }) => {
+      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
+      assert.equal(pod.message()['summary'], 'Unfinished: quitting');
+      child.kill('SIGKILL');
+    },
+  );
+  assert.equal(code, null);
+  await using gateway = await openHttp();
+  const again = await startWatcher({
+    ...pod.env,
+    LASTSCRAPE_TTL: '1s',
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+  }).ended;
+  assert.equal(readPush(again.report).result, 'accepted');
+  assert.equal(gateway.seen.length, 1);
+});
+
+test('a name service that never answers: the webhook is given up within the grace, and the process ends', {
+  skip: gateNamespaces('test/binary/telling.test.ts'),
+}, async () => {
+  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:5 attempts:5\n');
+  writeFileSync(join(folder, 'nsswitch.conf'), 'hosts: dns\n');
+  const service = `require('dgram').createSocket('udp4').bind(53, '127.0.0.1', () => console.log('bound'))`;
+  const script = [
+    'ip link set lo up',
+    ...['resolv.conf', 'nsswitch.conf'].map((file) => `mount --bind '${folder}/${file}' /etc/${file}`),
+    `mkfifo '${folder}/bound'`,
+    `'${process.execPath}' -e "${service}" > '${folder}/bound' & service=$!`,
+    `read bound < '${folder}/bound'`,
+    '"$@" & program=$!',
+    "trap 'kill -TERM $program' TERM",
+    'wait $program || wait $program; code=$?',
+    'kill $service; exit $code',
+  ].join('\n');
+  const command = ['unshare', '-n', '-m', 'sh', '-c', script, 'sh', ...COMMAND];
+  const watcher = startWatcher(
+    {
+      PATH: process.env['PATH'] ?? '',
+      LASTSCRAPE_DONE_WHEN: 'sigterm',
+      LASTSCRAPE_SCRAPES: '0',
+      LASTSCRAPE_TERMINATION_GRACE: '3s',
+      LASTSCRAPE_WEBHOOK: 'http://slow.example/hook',
+    },
+    [],
+    command,
+  );
+  await watcher.said('watching');
+  watcher.child.kill('SIGTERM');
+  const { code, log } = await watcher.ended;
+  const failed = log.find(({ msg }) => msg === 'the webhook did not take the report');
+  assert.deepEqual([code, failed?.['why']], [0, 'slow.example:80 did not answer in the time that was left']);
+});

@@ -1,0 +1,84 @@
+// When the last exposition is pushed, and where the webhook comes; the rest is in the transcripts.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
+import { findWatchEnd } from '../../src/decide/model.ts';
+import type { Quitting } from '../../src/decide/state.ts';
+import { findTellIndex, isPushDue, makePushEffect, makeTellEffect, reportPush } from '../../src/decide/tell.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
+
+const POLICY: Policy = {
+  limits: DEFAULT_LIMITS,
+  conditions: [],
+  targets: [],
+  quitTimeoutMs: 30_000,
+  isDryRun: false,
+};
+const target = (name: string, isMesh = false) => ({ name, request: name, needsMs: 0, canForce: false, isMesh });
+
+function quitting(outcome: HoldOutcome, scrapesSeenCount: number | null): Quitting {
+  const rest = { mainEndedAtMs: 0, hasAnswered: true, reports: [], target: null } as const;
+  return { kind: 'quitting', sinceMs: 10_000, outcome, because: 'settled', scrapesSeenCount, ...rest };
+}
+
+/** Outcome, scrapes wanted and seen, whether it is due with `expired`, and with `always`. */
+const DUE: readonly (readonly [HoldOutcome, Limits['scrapesWantedCount'], number | null, boolean, boolean])[] = [
+  ['scraped', 1, 1, false, true],
+  ['expired', 1, 0, true, true],
+  ['expired', 2, 1, true, true],
+  ['expired', 1, null, true, true],
+  ['terminated', 1, 0, true, true],
+  ['terminated', 1, null, true, true],
+  ['exporterGone', 1, null, true, true],
+  ['released', 1, null, true, true],
+  ['released', 0, null, false, true],
+  ['timedOut', 1, 0, true, true],
+  ['timedOut', 1, 1, false, true],
+  ['timedOut', 2, 1, true, true],
+  ['timedOut', 'auto', 1, true, true],
+  ['timedOut', 1, null, true, true],
+  ['neverStarted', 1, null, false, false],
+];
+for (const [outcome, scrapesWantedCount, seen, expired, always] of DUE) {
+  test(`isPushDue() is ${expired} by default, and ${always} with always: ${outcome}, ${seen} of ${scrapesWantedCount}`, () => {
+    const limits = { ...DEFAULT_LIMITS, scrapesWantedCount };
+    const isDue = (when: 'expired' | 'always') =>
+      isPushDue(quitting(outcome, seen), { ...POLICY, limits, push: { to: 'otlp', when } });
+    assert.deepEqual([isDue('expired'), isDue('always')], [expired, always]);
+    assert.equal(isPushDue(quitting(outcome, seen), { ...POLICY, limits }), false);
+  });
+}
+
+test('findTellIndex() is before the first proxy of a mesh, else behind all targets', () => {
+  assert.equal(findTellIndex({ ...POLICY, targets: [] }), 0);
+  assert.equal(findTellIndex({ ...POLICY, targets: [target('a'), target('b')] }), 2);
+  assert.equal(findTellIndex({ ...POLICY, targets: [target('a'), target('istio', true), target('envoy', true)] }), 1);
+});
+
+test('after a signal a push keeps a second for targets and one for a webhook; a webhook one for targets', () => {
+  const limits = { ...DEFAULT_LIMITS, terminationGraceMs: 25_000 };
+  const graces = (policy: Partial<Policy>) => {
+    const all = { ...POLICY, limits, ...policy };
+    const phase = quitting('expired', 0);
+    return [makePushEffect(phase, all).graceMs, makeTellEffect(11_000, phase, all).graceMs];
+  };
+  assert.deepEqual(graces({}), [25_000, 25_000]);
+  assert.deepEqual(graces({ targets: [target('a')] }), [24_000, 24_000]);
+  assert.deepEqual(graces({ hasWebhook: true }), [24_000, 25_000]);
+  assert.deepEqual(graces({ targets: [target('a')], hasWebhook: true }), [23_000, 24_000]);
+  assert.deepEqual(graces({ targets: [target('a')], limits: { ...limits, terminationGraceMs: 0 } }), [0, 0]);
+});
+
+test('findWatchEnd() leaves the reserve of the grace, and never less than nothing', () => {
+  assert.equal(findWatchEnd(1_000, { ...DEFAULT_LIMITS, terminationGraceMs: 25_000 }), 26_000);
+  assert.equal(findWatchEnd(1_000, { ...DEFAULT_LIMITS, terminationGraceMs: 25_000, reserveMs: 5_000 }), 21_000);
+  assert.equal(findWatchEnd(1_000, { ...DEFAULT_LIMITS, terminationGraceMs: 2_000, reserveMs: 5_000 }), 1_000);
+});
+
+test('reportPush() cuts a long reason', () => {
+  const failed = reportPush('otlp', { kind: 'failed', why: 'x'.repeat(500) }, 1_249);
+  assert.deepEqual(failed, { to: 'otlp', result: 'failed', seconds: 1.2, why: `${'x'.repeat(159)}…` });
+  const accepted = reportPush('otlp', { kind: 'accepted', requestsCount: 3 }, 90);
+  assert.deepEqual(accepted, { to: 'otlp', result: 'accepted', seconds: 0.1 });
+});

@@ -1,0 +1,120 @@
+// Pushes with an encoder of the test's to a real server: the order, what is sent again, what ends it, and what is told.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { judgeStatus, type PushKind } from '../../src/push/push-kind.ts';
+import { openDelivery } from '../../src/send/deliver.ts';
+import { type PushParts, sendPush } from '../../src/send/push.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
+import { openHttp } from '../support/receiver.ts';
+
+/** One request for each family. */
+const FAMILY_BY_FAMILY: PushKind = {
+  name: 'pushgateway',
+  findPath: (url) => url.pathname,
+  async *encode({ families, labels }) {
+    for await (const { name, samples } of families()) {
+      const body = Buffer.from(JSON.stringify([labels, samples.map(({ value }) => value)]));
+      yield { method: 'POST', path: `/${name}`, headers: { 'content-type': 'text/plain' }, body: () => body };
+    }
+  },
+  judge: judgeStatus,
+};
+const NEVER = new AbortController().signal;
+
+async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 2\nc 3\n') {
+  const url = new URL(`http://127.0.0.1:${port}/`);
+  const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0.1.0', isPathSecret: false });
+  const retries: string[] = [];
+  const result = await sendPush({
+    kind: FAMILY_BY_FAMILY,
+    delivery,
+    url,
+    labels: [['job', 'checkout']],
+    async *read() {
+      yield Buffer.from(text);
+    },
+    nowMs: 0,
+    version: '0.1.0',
+    signal: NEVER,
+    onRetry: (why) => retries.push(why),
+    pausesMs: [1],
+    ...more,
+  });
+  await delivery.close();
+  return { result, retries };
+}
+
+test('sendPush() sends every request once and in order', async () => {
+  await using server = await openHttp();
+  const { result } = await push(server.port);
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 3 });
+  assert.deepEqual(
+    server.seen.map(({ url, body }) => [url, body]),
+    [
+      ['/a', '[[["job","checkout"]],[1]]'],
+      ['/b', '[[["job","checkout"]],[2]]'],
+      ['/c', '[[["job","checkout"]],[3]]'],
+    ],
+  );
+});
+
+test('sendPush() sends again what the receiver had trouble with, and only that', async () => {
+  await using server = await openHttp((response, _, count) => {
+    response.writeHead(count === 1 || count === 2 ? 503 : 200).end('busy');
+  });
+  const { result, retries } = await push(server.port);
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 3 });
+  assert.deepEqual(
+    server.seen.map(({ url }) => url),
+    ['/a', '/b', '/b', '/b', '/c'],
+  );
+  assert.deepEqual(retries, ['HTTP 503: busy', 'HTTP 503: busy']);
+});
+
+test("sendPush() goes on after a refusal, and tells it in the receiver's own words", async () => {
+  await using server = await openHttp((response, { url }) => {
+    response.writeHead(url === '/a' ? 200 : 400).end(`out of order: ${url}`);
+  });
+  const { result } = await push(server.port);
+  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: out of order: /b (but 1 of its parts arrived)' });
+  assert.deepEqual(
+    server.seen.map(({ url }) => url),
+    ['/a', '/b', '/c'],
+  );
+});
+
+test('sendPush() tries for ever until its signal comes: 503, nobody there, no answer', async () => {
+  for (const open of [
+    () => openHttp((response) => response.writeHead(503).end('busy')),
+    async () => ({ port: await closedPort(), async [Symbol.asyncDispose]() {} }),
+  ]) {
+    await using server = await open();
+    const limit = new AbortController();
+    let count = 0;
+    const onRetry = () => {
+      if (++count === 12) limit.abort('no time is left');
+    };
+    const { result } = await push(server.port, { signal: limit.signal, onRetry });
+    assert.match(result.kind === 'failed' ? result.why : '', /^HTTP 503: busy$|refuses connections$/);
+    assert.equal(count, 12);
+  }
+  await using silent = await openPeer(() => setTimeout(() => limit.abort('no time is left'), 20));
+  const limit = new AbortController();
+  const { result } = await push(silent.port, { signal: limit.signal });
+  assert.match(result.kind === 'failed' ? result.why : '', /did not answer in the time that was left$/);
+});
+
+test('sendPush() tells of nothing to send, and of what cannot be read or encoded', async () => {
+  await using server = await openHttp();
+  assert.deepEqual((await push(server.port, {}, '# nothing\n')).result, {
+    kind: 'failed',
+    why: 'there was no sample in it',
+  });
+  async function* breakOff() {
+    yield Buffer.from('a 1\nb 2\n');
+    throw new Error('it broke off');
+  }
+  const { result } = await push(server.port, { read: breakOff });
+  assert.match(result.kind === 'failed' ? result.why : '', /^it cannot be encoded: it broke off/);
+});
