@@ -9,7 +9,7 @@ import { getFixture, runScenarioIn } from './scenario.ts';
 
 const KNOWN =
   'metrics-url, front, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
-  'termination-grace, fail-if, tombstone, dry-run, log-level';
+  'termination-grace, fail-if, tombstone, push, push-when, push-labels, webhook, dry-run, log-level';
 
 type Annotations = Readonly<Record<string, string>>;
 
