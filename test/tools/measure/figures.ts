@@ -36,12 +36,11 @@ export function fillPage(
   { bench, front, jobs, locust, locustCost }: Recorded,
   figures: ReturnType<typeof drawFigures>,
 ): string {
-  let filled = page
-    .replace(/(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- \/bench -->)/, () => bench.trim())
-    .replace(/(?<=<!-- front -->\n)[\s\S]*?(?=\n<!-- \/front -->)/, () => front.trim())
-    .replace(/(?<=<!-- jobs -->\n)[\s\S]*?(?=\n<!-- \/jobs -->)/, () => jobs.trim())
-    .replace(/(?<=<!-- locust -->\n)[\s\S]*?(?=\n<!-- \/locust -->)/, () => locust.trim())
-    .replace(/(?<=<!-- locust-cost -->\n)[\s\S]*?(?=\n<!-- \/locust-cost -->)/, () => locustCost.trim());
+  let filled = page;
+  for (const [marker, text] of Object.entries({ bench, front, jobs, locust, 'locust-cost': locustCost })) {
+    const region = new RegExp(`(?<=<!-- ${marker} -->\n)[\\s\\S]*?(?=<!-- /${marker} -->)`);
+    filled = filled.replace(region, () => `${text.trim()}\n`);
+  }
   for (const [name, { alt }] of Object.entries(figures)) {
     filled = filled.replaceAll(
       new RegExp(`!\\[[^\\]]*\\]\\(([./]*image/figures/${name.replace('.', '\\.')})\\)`, 'g'),
