@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { type BlockName, readBlock } from '../support/guide.ts';
 import { findOnPath, readTestVariable } from '../support/programs.ts';
 import type { Fixture } from './scenario.ts';
 
@@ -20,6 +21,9 @@ const RELEASE = 'locust-operator';
 
 /** The value of the chart that is the image of the exporter (2.2.3 and 2.3.0: values.yaml, and "locust.metricsExporterImage" in _helpers.tpl). */
 export const IMAGE_VALUE = 'locustPods.metricsExporter.image';
+/** How the guide calls them. */
+const GUIDE_CHART = 'locust-k8s-operator/locust-k8s-operator';
+const GUIDE_IMAGE = 'HOST/lastscrape:0.1.0';
 
 /**
  * The operators to test with; empty where the variable is not set.
@@ -50,40 +54,57 @@ export function listOperators(): readonly OperatorBuild[] {
 export const NOT_RUN = `NOT RUN: the real Locust operator, since ${VARIABLE} names none; set it to VERSION=FOLDER of its sources after "make build"\n`;
 
 /** An operator that works; disposing of it removes its LocustTests while it can, and then all of it. */
-export type Operator = AsyncDisposable & { readonly version: string };
+export type Operator = AsyncDisposable & {
+  readonly version: string;
+  /** Sets the chart's one value by the command of deploy/README.md, and waits for the operator that has it. */
+  setExporterImage(image: string): Promise<void>;
+};
 
-/**
- * Installs an operator with its chart's own values, but for the operator's own image, which no registry has here, and the image of
- * the exporter. One at a time.
- */
-export async function installOperator(
-  { cluster, images }: Fixture,
-  build: OperatorBuild,
-  exporterImage: string,
-): Promise<Operator> {
-  const own = { repository: 'localhost/lastscrape-test/operator', tag: build.version };
-  await images.loadProgramAs(`${own.repository}:${own.tag}`, join(build.folder, PROGRAM), '65532:65532');
-  const namespace = await cluster.openNamespace(
-    `operator-${build.version.replaceAll('.', '-')}-${Date.now() % 100_000}`,
-  );
+/** Installs an operator with its chart's own values, but for the operator's own image, which no registry has here. One at a time. */
+export async function installOperator({ cluster, images }: Fixture, build: OperatorBuild): Promise<Operator> {
+  const { version, folder } = build;
+  const own = { repository: 'localhost/lastscrape-test/operator', tag: version };
+  await images.loadProgramAs(`${own.repository}:${own.tag}`, join(folder, PROGRAM), '65532:65532');
+  const namespace = await cluster.openNamespace(`operator-${version.replaceAll('.', '-')}`);
+  const chart = join(folder, CHART);
   const within = ['--namespace', namespace.name];
-  const values = [`image.repository=${own.repository}`, `image.tag=${own.tag}`, `${IMAGE_VALUE}=${exporterImage}`];
-  const uninstall = async () => {
-    // Each has a finalizer that only the operator takes away.
-    await cluster.kubectl(['delete', 'locusttests.locust.io', '--all', '--all-namespaces', '--timeout=120s']);
-    await helm(['uninstall', RELEASE, ...within, '--wait', '--ignore-not-found']);
-    await cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+  // What a run left behind that was killed is of another release.
+  await helm([
+    ...['install', RELEASE, chart, ...within, '--take-ownership'],
+    ...['--set', `image.repository=${own.repository},image.tag=${own.tag}`],
+  ]);
+  return {
+    version,
+    async setExporterImage(image) {
+      const [program = '', ...args] = readCommand('exporter image');
+      if (program !== 'helm') throw new Error(`Cannot run "${program}" of deploy/README.md: it must be helm`);
+      const words: Readonly<Record<string, string>> = {
+        RELEASE,
+        NAMESPACE: namespace.name,
+        VERSION: version,
+        [GUIDE_CHART]: chart,
+      };
+      const typed = args.map((word) => words[word] ?? word.replace(GUIDE_IMAGE, image));
+      try {
+        await helm([...typed, '--wait', '--timeout', '120s']);
+      } catch (error) {
+        throw new Error(`Cannot give the operator ${version} its value; ${await namespace.describe()}`, {
+          cause: error,
+        });
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      // Each has a finalizer that only the operator takes away.
+      await cluster.kubectl(['delete', 'locusttests.locust.io', '--all', '--all-namespaces', '--timeout=120s']);
+      await helm(['uninstall', RELEASE, ...within, '--wait']);
+      await cluster.kubectl(['delete', 'namespace', namespace.name, '--wait=false', '--ignore-not-found']);
+    },
   };
-  try {
-    // What a run left behind that was killed is of another release.
-    await helm([
-      ...['upgrade', '--install', RELEASE, join(build.folder, CHART), ...within, '--set', values.join(',')],
-      ...['--take-ownership', '--wait', '--timeout', '120s'],
-    ]);
-  } catch (error) {
-    throw new Error(`Cannot install the operator ${build.version}; ${await namespace.describe()}`, { cause: error });
-  }
-  return { version: build.version, [Symbol.asyncDispose]: uninstall };
+}
+
+/** The words of a command of the guide, which must be one without quotes. */
+function readCommand(name: BlockName): readonly string[] {
+  return readBlock('run', name).replaceAll('\\\n', ' ').trim().split(/\s+/);
 }
 
 /** What the chart renders, with values set. */

@@ -6,7 +6,15 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { type BlockName, RUN_HERE, RUN_IN_CLUSTER, readBlock, readBlocks, readGuide } from '../support/guide.ts';
+import {
+  type BlockName,
+  RUN_HERE,
+  RUN_IN_CLUSTER,
+  RUN_WITH_OPERATOR,
+  readBlock,
+  readBlocks,
+  readGuide,
+} from '../support/guide.ts';
 import { findLastscrape, readGolden } from '../support/injected.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
@@ -29,7 +37,7 @@ test('every command of the guide is run by a test, or says why it is not', () =>
   const commands = readGuide().match(/^```sh$/gm) ?? [];
   assert.equal(marked.filter(({ language }) => language === 'sh').length, commands.length, 'a block has no marker');
   const run = marked.filter(({ marker }) => marker === 'run').map(({ name }) => name);
-  assert.deepEqual(run.toSorted(), [...RUN_IN_CLUSTER, ...RUN_HERE].toSorted());
+  assert.deepEqual(run.toSorted(), [...RUN_IN_CLUSTER, ...RUN_HERE, ...RUN_WITH_OPERATOR].toSorted());
   const files = ['annotations', 'guide', 'in-place', 'jobs', 'verdict'].map((name) => `${name}.cluster.ts`);
   const cluster = [...files, 'fixture.ts']
     .map((file) => readFileSync(join(ROOT, 'test/cluster', file), 'utf8'))
@@ -41,6 +49,8 @@ test('every command of the guide is run by a test, or says why it is not', () =>
       name,
     );
   }
+  const operator = readFileSync(join(ROOT, 'test/cluster/operator.ts'), 'utf8');
+  for (const name of RUN_WITH_OPERATOR) assert.match(operator, new RegExp(`readCommand\\('${name}'\\)`), name);
 });
 
 test('for an older API server the policy is the same, but for the API version', () => {

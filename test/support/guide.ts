@@ -53,7 +53,13 @@ export const RUN_IN_CLUSTER = [
 /** What test/deploy/guide.test.ts runs. */
 export const RUN_HERE = ['v1beta1', 'v1beta1 without rules', 'rules'] as const;
 
-export type BlockName = (typeof RUN_IN_CLUSTER)[number] | (typeof RUN_HERE)[number];
+/** What the cluster test runs where it has a real operator. */
+export const RUN_WITH_OPERATOR = ['exporter image'] as const;
+
+export type BlockName =
+  | (typeof RUN_IN_CLUSTER)[number]
+  | (typeof RUN_HERE)[number]
+  | (typeof RUN_WITH_OPERATOR)[number];
 
 /** The guide without the `> ` of its box. */
 export function readGuide(): string {

@@ -1,7 +1,7 @@
 // Measures LocustTests of the real operators on a cluster (`npm run measure -- --operator`): how many Succeeded, and of how many
 // Prometheus holds Locust's own total, for each operator and interval, with the image alone, with the policy, and with neither.
 // It asserts nothing. `--runs=N` of each (10), `--at-once=N` (6); `--operators=`, `--routes=` take a part of the table, and
-// `--results=FILE` adds it to what is in the file already: the table is of all of that.
+// `--results=FILE` adds it to what is in the file already: the table is of all of that, with `--runs=0` without a cluster.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { applyPolicy, openFixture } from '../../cluster/fixture.ts';
 import { installOperator, listOperators, NOT_RUN } from '../../cluster/operator.ts';
@@ -21,6 +21,7 @@ export async function measureOperators(): Promise<void> {
     (readOption('operators') ?? version).split(',').includes(version),
   );
   const file = readOption('results');
+  if (runCount === 0 && file !== undefined) return printTable(readResults(file));
   if (builds.length === 0) return void process.stderr.write(NOT_RUN);
 
   const results: OperatorResult[] = [];
@@ -28,8 +29,9 @@ export async function measureOperators(): Promise<void> {
   setFixture(fixture);
   if (routes.includes('policy')) await applyPolicy(fixture);
   for (const build of builds) {
+    await using operator = await installOperator(fixture, build);
     for (const image of new Set(routes.map((route) => EXPORTER_IMAGES[route]))) {
-      await using operator = await installOperator(fixture, build, image);
+      await operator.setExporterImage(image);
       const tests = routes
         .filter((route) => EXPORTER_IMAGES[route] === image)
         .flatMap((route) =>
@@ -70,18 +72,17 @@ function printTable(results: readonly OperatorResult[]): void {
   console.log(
     '\n| operator | interval | in the pod | LocustTest | final total stored | ended after Locust (s) | missing requests |',
   );
-  console.log('|---|---:|---|---|---:|---|---|');
+  console.log('|---|---:|---|---|---:|---:|---:|');
   const cells = Map.groupBy(results, ({ operator, intervalSeconds, route }) =>
     [operator, `${intervalSeconds} s`, NAMES[route]].join(' | '),
   );
   for (const [cell, all] of [...cells].sort(([left], [right]) => left.localeCompare(right, 'en', { numeric: true }))) {
     const phases = [...Map.groupBy(all, ({ phase }) => phase)].map(([phase, { length }]) => `${phase} ${length}`);
     const lost = all.filter(({ stored, printed }) => stored !== printed);
-    const missing = lost.map(({ stored = 0, printed }) => `${printed - stored} of ${printed}`);
+    const missing = lost.map(({ stored = 0, printed }) => printed - stored);
     const after = all.flatMap(({ completedAfterSeconds }) => completedAfterSeconds ?? []);
-    const span = after.length === 0 ? '' : `${Math.min(...after)} to ${Math.max(...after)}`;
     console.log(
-      `| ${cell} | ${phases.join(', ')} | ${all.length - lost.length} of ${all.length} | ${span} | ${missing.join(', ')} |`,
+      `| ${cell} | ${phases.join(', ')} | ${all.length - lost.length} of ${all.length} | ${describeSpan(after)} | ${describeSpan(missing)} |`,
     );
   }
   console.log('\nConditions of the LocustTests:');
@@ -91,9 +92,13 @@ function printTable(results: readonly OperatorResult[]): void {
   for (const [status, { length }] of byStatus) console.log(`- ${length} × ${status}`);
 }
 
+function describeSpan(numbers: readonly number[]): string {
+  return numbers.length === 0 ? '' : `${Math.min(...numbers)} to ${Math.max(...numbers)}`;
+}
+
 const NAMES: Readonly<Record<Route, string>> = {
-  image: 'the image alone',
-  policy: 'exporter and policy',
-  both: 'image and policy',
-  neither: 'exporter',
+  image: 'lastscrape in its place',
+  policy: 'the exporter and the policy',
+  both: 'lastscrape in its place, and the policy',
+  neither: 'the exporter',
 };
