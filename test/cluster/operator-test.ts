@@ -42,8 +42,9 @@ export type OperatorResult = {
   readonly stored: number | undefined;
   /** From the end of Locust to that of the LocustTest; null where it did not end. */
   readonly completedAfterSeconds: number | null;
-  /** Of lastscrape, where there was one. */
+  /** Of lastscrape's report, where there was one: its summary, and the total that it had last. */
   readonly summary: string | null;
+  readonly reported: number | null;
   readonly containers: readonly string[];
 };
 
@@ -82,13 +83,16 @@ export async function runOperatorTest(
     const stored = await readLastStored(namespace, printed);
     const { phase, conditions, completionTime } = (await read()).status;
     const pod = masterPod(namespace);
+    const report = readReport(pod);
+    if (report !== null && stored !== printed) await showLoss(namespace, pod);
     const endedAt = findStatus(ended.pod, MASTER)?.state.terminated?.finishedAt ?? '';
     return {
       ...{ operator, route, intervalSeconds, phase, printed, stored },
       conditions: conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`),
       completedAfterSeconds:
         completionTime === undefined ? null : (Date.parse(completionTime) - Date.parse(endedAt)) / 1000,
-      summary: readSummary(pod),
+      summary: report?.summary ?? null,
+      reported: report?.final.requests ?? null,
       containers: [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name),
     };
   } finally {
@@ -152,12 +156,18 @@ async function readLastStored(namespace: Namespace, printed: number): Promise<nu
   }
 }
 
-function readSummary(pod: Pod): string | null {
+/** Says on stderr what lastscrape logged, where a total is not the last one all the same. */
+async function showLoss(namespace: Namespace, pod: Pod): Promise<void> {
+  const names = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name);
+  const watcher = names.includes('lastscrape') ? 'lastscrape' : EXPORTER;
+  const log = await namespace.readLog(pod.metadata.name, watcher);
+  process.stderr.write(`In ${namespace.name} Prometheus has not the last total; ${watcher} logged:\n${log}\n`);
+}
+
+function readReport(pod: Pod): Report | null {
   for (const name of ['lastscrape', EXPORTER]) {
     const message = findStatus(pod, name)?.state.terminated?.message;
-    if (message === undefined) continue;
-    const report: Report = JSON.parse(message);
-    return report.summary;
+    if (message !== undefined) return JSON.parse(message);
   }
   return null;
 }
