@@ -45,6 +45,8 @@ export type OperatorResult = {
   /** Of lastscrape's report, where there was one: its summary, and the total that it had last. */
   readonly summary: string | null;
   readonly reported: number | null;
+  /** Who scraped, as lastscrape saw it in the exporter's place, address and User-Agent: another address is another Prometheus on this cluster. */
+  readonly scrapedFrom: readonly string[];
   readonly containers: readonly string[];
 };
 
@@ -93,6 +95,7 @@ export async function runOperatorTest(
         completionTime === undefined ? null : (Date.parse(completionTime) - Date.parse(endedAt)) / 1000,
       summary: report?.summary ?? null,
       reported: report?.final.requests ?? null,
+      scrapedFrom: [...new Set((report?.scrapers ?? []).map(({ scraper }) => scraper))],
       containers: [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name),
     };
   } finally {
