@@ -94,7 +94,7 @@ export async function runOperatorTest(
       completedAfterSeconds:
         completionTime === undefined ? null : (Date.parse(completionTime) - Date.parse(endedAt)) / 1000,
       summary: report?.summary ?? null,
-      reported: report?.final.requests ?? null,
+      reported: report?.final?.requests ?? null,
       scrapedFrom: [...new Set((report?.scrapers ?? []).map(({ scraper }) => scraper))],
       containers: [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name),
     };
@@ -167,7 +167,7 @@ async function showLoss(namespace: Namespace, pod: Pod): Promise<void> {
   process.stderr.write(`In ${namespace.name} Prometheus has not the last total; ${watcher} logged:\n${log}\n`);
 }
 
-function readReport(pod: Pod): Report | null {
+function readReport(pod: Pod): (Omit<Report, 'final'> & Partial<Pick<Report, 'final'>>) | null {
   for (const name of ['lastscrape', EXPORTER]) {
     const message = findStatus(pod, name)?.state.terminated?.message;
     if (message !== undefined) return JSON.parse(message);
