@@ -26,6 +26,8 @@ export type DeliveryRequest = {
   readonly timeoutMs: number;
   /** Gives it up; its reason is a string. */
   readonly signal: AbortSignal;
+  /** Called with the answer as it came, for who judges it: it may repeat secrets. */
+  readonly onBody?: (text: string) => void;
 };
 
 /** What became of a request; `text` is the beginning of the answer, for a person, without secrets. */
@@ -71,7 +73,7 @@ export function openDelivery(destination: Destination): Delivery {
   }
 
   return {
-    async send({ method, path, headers, body, timeoutMs, signal }) {
+    async send({ method, path, headers, body, timeoutMs, signal, onBody }) {
       const untilMs = performance.now() + timeoutMs;
       const prepared = await prepare(signal);
       if ('why' in prepared) return { kind: 'failed', why: prepared.why };
@@ -94,6 +96,7 @@ export function openDelivery(destination: Destination): Delivery {
         onBody: (piece) => keep(piece) && sizeBytes <= ANSWER_MAX_BYTES,
         onOtherBody: keep,
       });
+      onBody?.(Buffer.concat(pieces).toString('utf8'));
       const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(destination)];
       if (result.kind !== 'answered') {
         // The status has come, and only the rest of the answer did not: it says what became of the request.
@@ -214,10 +217,25 @@ function describeFailure(why: string, host: string, distrust: string | null): st
   }
 }
 
+/** A receiver may repeat a part alone, and as it is written or as it is meant. */
 function listUrlSecrets({ url, isPathSecret }: Destination): readonly string[] {
-  const query = url.search === '' ? [] : [url.search, url.search.slice(1), ...url.searchParams.values()];
-  const path = isPathSecret ? [url.pathname, ...url.pathname.split('/').filter((part) => part.length >= 8)] : [];
+  const written = url.search
+    .slice(1)
+    .split('&')
+    .map((part) => part.slice(part.indexOf('=') + 1));
+  const query = [url.search, url.search.slice(1), ...written, ...url.searchParams.values()];
+  const parts = url.pathname.split('/').filter((part) => part.length >= 8);
+  const path = isPathSecret ? [url.pathname, ...parts, ...parts.map(decodePart)] : [];
   return [...query, ...path].filter((text) => text.length >= 4);
+}
+
+/** As it is where its escapes are none. */
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** The longest first: one may be a part of another. */

@@ -46,7 +46,10 @@ export function parseHeaders(text: string): { readonly headers: Headers } | { re
   return { headers };
 }
 
-/** What of headers must never be shown: the values, the words of them, and what Basic credentials are made of. */
+/**
+ * What of headers must never be shown: the values, the words of them, what Basic credentials are made of, and of parameters
+ * (`Token token="…"`, cookies) what stands behind `=`, which a receiver may repeat in its own notation.
+ */
 export function listSecrets(headers: Headers): readonly string[] {
   const values = Object.values(headers);
   const words = values.flatMap((value) => value.split(/\s+/)).filter((word) => word.length >= SECRET_MIN_LENGTH);
@@ -54,8 +57,15 @@ export function listSecrets(headers: Headers): readonly string[] {
     .map((word) => Buffer.from(word, 'base64').toString())
     .filter((text) => /^[\x20-\x7e]+$/.test(text));
   const passwords = basic.map((text) => text.slice(text.indexOf(':') + 1));
-  return [...values, ...words, ...basic, ...passwords].filter((secret) => secret.length >= SECRET_MIN_LENGTH);
+  const parameters = values
+    .flatMap((value) => value.split(/["'=;,\s]+/))
+    .filter((part) => part.length >= PART_MIN_LENGTH);
+  return [...values, ...words, ...basic, ...passwords, ...parameters].filter(
+    (secret) => secret.length >= SECRET_MIN_LENGTH,
+  );
 }
 
 /** A shorter text is no secret, and may be a part of any word. */
 const SECRET_MIN_LENGTH = 4;
+/** Names of parameters are no secret; most are shorter. */
+const PART_MIN_LENGTH = 8;

@@ -8,8 +8,9 @@ export type Judgement = 'accepted' | 'retry' | 'refused';
 /** How a request is tried. */
 export type Tries = {
   /** `body` and headers anew for each try. */
-  readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal'>;
-  readonly judge: (status: number, text: string) => Judgement;
+  readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal' | 'onBody'>;
+  /** `body`: the answer as it came. */
+  readonly judge: (status: number, body: string) => Judgement;
   readonly timeoutMs: number;
   /** Between a try and the next; the last one again and again, unless `maxCount` is reached before. */
   readonly pausesMs: readonly number[];
@@ -31,8 +32,12 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
   let why = 'no time was left';
   for (let count = 1; ; count++) {
     if (signal.aborted) return { kind: 'failed', why, tries: count - 1, isRefused: false };
-    const result = await delivery.send({ ...makeRequest(), timeoutMs, signal });
-    const judgement = result.kind === 'answered' ? judge(result.status, result.text) : 'retry';
+    let body = '';
+    const onBody = (text: string) => {
+      body = text;
+    };
+    const result = await delivery.send({ ...makeRequest(), timeoutMs, signal, onBody });
+    const judgement = result.kind === 'answered' ? judge(result.status, body) : 'retry';
     if (result.kind === 'answered' && judgement === 'accepted') {
       return { kind: 'accepted', status: result.status, tries: count };
     }

@@ -168,6 +168,18 @@ test("send() shows the receiver's own words, short and on one line, without the 
   }
 });
 
+test('send() hides a part of the query or of the path alone, as it is written and as it is meant', async () => {
+  await using server = await openHttp((response, { url }) => {
+    const [path = '', query = ''] = url.split('?');
+    const parts = [path.split('/').at(-1) ?? '', query.split('=').at(-1) ?? ''];
+    response.writeHead(403).end(JSON.stringify([parts, parts.map(decodeURIComponent)]));
+  });
+  const to = destination(`http://127.0.0.1:${server.port}/hooks/tok3n%2FT0ken?a=1&key=s3cret%2FKey`, {
+    isPathSecret: true,
+  });
+  assert.deepEqual(await send(to), { kind: 'answered', status: 403, text: '[["***","***"],["***","***"]]' });
+});
+
 test('send() knows the status where the rest of the answer hangs or is endless', async () => {
   await using slow = await openHttp((response) => {
     response.writeHead(400, { 'content-length': '1000' });

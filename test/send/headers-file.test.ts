@@ -47,3 +47,11 @@ test('listSecrets() has the values, their words, and what Basic credentials are 
   }
   assert.ok(!secrets.includes('1'), 'so short a text is a part of any word');
 });
+
+test('listSecrets() has the parameters of a value, without their quotes and separators', () => {
+  const secrets = listSecrets({
+    Authorization: 'Token token="s3cretToken", id=7',
+    Cookie: 'session=s3cretCookie; theme=x',
+  });
+  for (const secret of ['s3cretToken', 's3cretCookie']) assert.ok(secrets.includes(secret), secret);
+});

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { otlp } from '../../src/push/otlp.ts';
 import { judgeStatus, type PushKind } from '../../src/push/push-kind.ts';
 import { openDelivery } from '../../src/send/deliver.ts';
 import { type PushParts, sendPush } from '../../src/send/push.ts';
@@ -82,6 +83,13 @@ test("sendPush() goes on after a refusal, and tells it in the receiver's own wor
     server.seen.map(({ url }) => url),
     ['/a', '/b', '/c'],
   );
+});
+
+test('sendPush() judges the whole answer, and not what is shown of it', async () => {
+  const partialSuccess = { errorMessage: 'out of bounds, '.repeat(30), rejectedDataPoints: '3' };
+  await using server = await openHttp((response) => response.end(JSON.stringify({ partialSuccess })));
+  const { result } = await push(server.port, { kind: otlp });
+  assert.match(result.kind === 'failed' ? result.why : '', /^HTTP 200: .*out of bounds/);
 });
 
 test('sendPush() tries for ever until its signal comes: 503, nobody there, no answer', async () => {
