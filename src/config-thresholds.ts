@@ -63,7 +63,7 @@ export function parseThreshold(entry: string): ParseResult<Threshold> {
     labels = parsed.value.labels;
     rest = parsed.value.rest.trimStart();
   }
-  const [sign = ''] = /^[<>=!~]*/.exec(rest) ?? [];
+  const sign = rest.slice(0, rest.search(/[^<>=!~]|$/));
   const comparison = COMPARISONS.find((each) => each === sign);
   if (comparison === undefined) return { problem: `${describeComparison(sign)}, such as ${EXAMPLE}` };
   const number = rest.slice(sign.length).trim();

@@ -64,3 +64,11 @@ test('readConfig() says what values of a front must be', () => {
 test('a row says that its default depends on others where it does, and only there', () => {
   for (const row of ROWS) assert.equal('defaultOtherwise' in row, 'findDefault' in row, row.name);
 });
+
+test('what is told to others: a time for it that is none is a problem, and "none" is no file', () => {
+  assert.deepEqual(readProblems(toEnvironment('PUSH=otlp+http://a; PUSH_WHEN=sometimes')), [
+    'Cannot read LASTSCRAPE_PUSH_WHEN: it is "sometimes"; must be "expired" or "always"',
+  ]);
+  const names = ['PUSH_HEADERS_FILE', 'WEBHOOK_HEADERS_FILE', 'CA_FILE'];
+  assert.deepEqual(readProblems(toEnvironment(names.map((name) => `${name}=none`).join('; '))), []);
+});

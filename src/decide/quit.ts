@@ -53,7 +53,7 @@ function continueAfterTelling(
     const entry: LogEntry = { id: kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields };
     return beginNextTarget({ facts, phase: { ...after, isTold: true } }, atMs, [entry], policy);
   }
-  const push = reportPush(policy.push?.to ?? '', event.result, atMs - phase.sinceMs);
+  const push = reportPush((policy.push as NonNullable<Policy['push']>).to, event.result, atMs - phase.sinceMs);
   const { to, seconds } = push;
   const { kind, ...fields } = result;
   const entry: LogEntry = {

@@ -189,7 +189,7 @@ function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'fai
   const [failed, ...alsoFailed] = verdict.failed.map((each) => cutFailed(each, ENTRY_MAX_LENGTH));
   return {
     verdict: verdict.kind,
-    ...(failed === undefined ? {} : { failed }),
+    failed: failed as FailedThreshold,
     ...(alsoFailed.length === 0 ? {} : { alsoFailed }),
   };
 }

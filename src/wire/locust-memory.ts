@@ -74,7 +74,7 @@ export function openLocustMemory(namespace: string): LocustMemory {
     const isOlder = ofCsv !== 0 && isFall(place, TOTAL_COLUMNS, row);
     if (!isOlder) rows.setMarks(place, 0);
     for (const [index, field] of TOTALS.entries())
-      rows.set(place, PAGE_TOTALS[index] as number, row.values[field] ?? 0);
+      rows.set(place, PAGE_TOTALS[index] as number, row.values[field] as number);
     for (const [index, field] of ROW_FIELDS.entries()) {
       const value = row.values[field];
       const column = FIRST_FIELD + index;

@@ -302,7 +302,7 @@ test('--version and --help print, anything else is a usage error', async () => {
   for (const args of [['--'], ['--verison'], ['run'], ['--check', '--help'], ['']]) {
     const { code, stdout, stderr } = await startWatcher({ LASTSCRAPE_EXIT_ZERO: 'true' }, args).ended;
     assert.deepEqual([code, stdout], [64, ''], args.join(' '));
-    assert.match(stderr, /^Cannot read the command line: .*--check, --version or --help\n$/);
+    assert.match(stderr, /^Cannot read the command line: .*--check, --version, --help or explain\n$/);
   }
 });
 

@@ -63,6 +63,7 @@ test('advanceNumbers() keeps the number where the exporter says nothing', () => 
     { kind: 'refused' },
     { kind: 'failed', why: 'HTTP 500', mayCount: false },
     answer(NONE),
+    { kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } },
   ];
   for (const exporter of unread) assert.deepEqual(advance({ exporter }).readings, [HELD]);
 });

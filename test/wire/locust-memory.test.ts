@@ -346,3 +346,56 @@ test('a CSV with more percentiles than there is room for costs those only', () =
   assert.equal(lines.length, 20);
   assert.ok(lines.includes('locust_requests_response_time_percentile{method="GET",name="a",quantile="0.01"} 0'));
 });
+
+test('a total that nothing has said is not there', () => {
+  const memory = openLocustMemory('locust');
+  const samples = () => memory.listTotals().map((family) => [...family.samples].map(({ value }) => value));
+  assert.deepEqual(samples(), [[], []], 'before the first page');
+  memory.takeCsv(readLocustCsv(Buffer.from('Type,Name,Request Count\r\n,Aggregated,3\r\n'), () => true) ?? []);
+  assert.deepEqual(samples(), [[3], []]);
+});
+
+test('a page that Locust had kept takes no percentile back either, and has one of its own that the CSV has not', () => {
+  const memory = openLocustMemory('locust');
+  const answer = (requests: number, percentiles: object) =>
+    readStats(
+      JSON.stringify({
+        state: 'stopping',
+        stats: [{ method: 'GET', name: 'a', num_requests: requests, ...percentiles }],
+      }),
+    );
+  memory.takeStats(answer(10, { 'response_time_percentile_0.5': 3 }));
+  memory.takeCsv(csv({ a: [14, 1] }));
+  memory.takeStats(answer(12, { 'response_time_percentile_0.5': 4, 'response_time_percentile_0.95': 9 }));
+  const lines = writeLines(memory, false, null).filter((line) =>
+    line.startsWith('locust_requests_response_time_percentile{'),
+  );
+  assert.deepEqual(lines, [
+    'locust_requests_response_time_percentile{method="GET",name="a",quantile="0.5"} 7',
+    'locust_requests_response_time_percentile{method="GET",name="a",quantile="0.95"} 9',
+  ]);
+});
+
+test('of errors that are on the page no more 2,000 are kept at most, with those that are', () => {
+  const memory = openLocustMemory('locust');
+  const answer = (from: number, count: number) =>
+    readStats(
+      JSON.stringify({
+        state: 'running',
+        stats: [],
+        errors: Array.from({ length: count }, (_, i) => ({
+          method: 'GET',
+          name: 'a',
+          error: `e${from + i}`,
+          occurrences: 1,
+        })),
+      }),
+    );
+  const count = () => writeLines(memory, false, null).filter((line) => line.startsWith('locust_errors{')).length;
+  memory.takeStats(answer(0, 1_500));
+  memory.takeStats(answer(1_500, 400));
+  assert.equal(count(), 1_900);
+  memory.takeStats(answer(1_900, 300));
+  assert.equal(count(), 2_000);
+  assert.ok(writeLines(memory, false, null).some((line) => line.includes('error="e2199"')));
+});
