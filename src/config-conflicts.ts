@@ -2,7 +2,7 @@
 
 import { quote } from './config-entries.ts';
 import type { ReadSettings } from './config-rows.ts';
-import { isFrontAt } from './config-values.ts';
+import { isFrontAt, isLocustPage } from './config-values.ts';
 
 /** What is wrong, and the variable that a run can do without. */
 export type Conflict = { readonly name: `LASTSCRAPE_${string}`; readonly problem: string };
@@ -15,6 +15,12 @@ const RULES: readonly Rule[] = [
     if (metricsUrl === undefined || metricsUrl.protocol === 'http:' || front !== null) return null;
     const problem = `${quote(metricsUrl.href)} is for a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL`;
     return { name: 'LASTSCRAPE_METRICS_URL', problem };
+  },
+  function findMetricsHeadersWithoutPage({ metricsUrl, metricsHeadersFile }) {
+    if (metricsUrl === undefined || isLocustPage(metricsUrl) || !metricsHeadersFile) return null;
+    const problem =
+      'it is for the page of Locust; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this';
+    return { name: 'LASTSCRAPE_METRICS_HEADERS_FILE', problem };
   },
   function findAutoWithoutFront({ front, limits }) {
     if (limits.scrapesWantedCount !== 'auto' || front !== null) return null;

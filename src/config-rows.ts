@@ -91,6 +91,14 @@ export const ROWS = [
     read: readValue(parseMetricsUrl),
   },
   {
+    name: 'LASTSCRAPE_METRICS_HEADERS_FILE',
+    default: 'none',
+    meaning:
+      "a file with headers for Locust's page, such as `Authorization` where it has a login: a line `Name: value` each",
+    field: 'metricsHeadersFile',
+    read: readValue((text) => parseFilePath(text, '/etc/locust/headers')),
+  },
+  {
     name: 'LASTSCRAPE_FRONT',
     default: 'none',
     defaultOtherwise: 'with that `LOCUST_EXPORTER_WEB_LISTEN_ADDRESS`, or `9646`',

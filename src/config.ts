@@ -17,7 +17,7 @@ export type Config = Settings & {
   /** There is a metric to read, a number to judge, a scrape to wait for, or a front or a push that wants what was read. */
   readonly isExporterRead: boolean;
   /** What Locust's exporter is told, where it is in its place. */
-  readonly locust: { readonly namespace: string; readonly path: string };
+  readonly locust: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
   /** Why Locust's page is the source, in the exporter's place: the variable of it that is set; null: it is not, or our own says so. */
   readonly placeBy: string | null;
 };
@@ -126,7 +126,7 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
         valid.front !== null ||
         valid.push !== null ||
         valid.thresholds.length > 0,
-      locust: { namespace: exporter.namespace, path: exporter.path },
+      locust: { namespace: exporter.namespace, path: exporter.path, headersFile: valid.metricsHeadersFile },
       placeBy: isLocust && exporter.metricsUrl !== null ? EXPORTER_URI : null,
     },
   };

@@ -66,6 +66,11 @@ const TABLE: readonly (readonly [settings: string, problem: string | null])[] = 
   ['DONE_WHEN=sigterm; RUN_TIMEOUT=0', null],
   ['DONE_WHEN=sigterm', null],
   ['DONE_WHEN=port:80; RUN_TIMEOUT=1h', null],
+  [
+    'METRICS_HEADERS_FILE=/a',
+    'LASTSCRAPE_METRICS_HEADERS_FILE: it is for the page of Locust; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this',
+  ],
+  ['METRICS_URL=locust+http://localhost:8089; FRONT=9646; METRICS_HEADERS_FILE=/a', null],
   ...['PUSH_WHEN=always', 'PUSH_WHEN=expired', 'PUSH_LABELS=a=b', 'PUSH_HEADERS_FILE=/a'].map(
     (setting) =>
       [setting, `LASTSCRAPE_${setting.replace(/=.*/, '')}: LASTSCRAPE_PUSH is not set; set it, or unset this`] as const,

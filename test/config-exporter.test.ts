@@ -32,6 +32,7 @@ const IN_PLACE = {
   quit: '',
   namespace: 'locust',
   path: '/metrics',
+  headersFile: null as string | null,
   placeBy: 'LOCUST_EXPORTER_URI',
 };
 const USUAL = {
@@ -54,6 +55,7 @@ const TABLE: readonly (readonly [what: string, env: Environment, expected: Parti
     { ...OPERATOR, LOCUST_METRIC_NAMESPACE: 'load_test' },
     { namespace: 'load_test', doneWhen: 'metric:load_test_up,port:5557' },
   ],
+  ['headers', { ...OPERATOR, LASTSCRAPE_METRICS_HEADERS_FILE: '/a' }, { headersFile: '/a' }],
   ['a path', { ...OPERATOR, LOCUST_EXPORTER_WEB_TELEMETRY_PATH: '/numbers' }, { path: '/numbers' }],
   [
     'a base path',

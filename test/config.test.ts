@@ -467,7 +467,7 @@ test('readConfig() gives the conditions of a kind one context, with what the var
   assert.deepEqual(
     listVariables(kinds)
       .map(({ name }) => name)
-      .slice(1, 5),
+      .slice(2, 6),
     ['LASTSCRAPE_FRONT', 'LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_SKIPPED', 'LASTSCRAPE_SCRAPES'],
   );
 });

@@ -46,7 +46,11 @@ export const MESSAGES = {
   },
   locustUnreadable: {
     level: 'warn',
-    text: 'Locust answers, and not with its numbers: a login cannot be passed, and locust_up is all that is shown',
+    text: 'Locust answers, and not with its numbers: a login wants a header in LASTSCRAPE_METRICS_HEADERS_FILE; until then locust_up is all that is shown',
+  },
+  headersUnreadable: {
+    level: 'warn',
+    text: "the headers for Locust's page cannot be read: it is asked without them",
   },
   locustError: {
     level: 'warn',

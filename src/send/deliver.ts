@@ -1,10 +1,10 @@
 // Sends requests to a server of the user's: headers from their file, TLS by the known authorities, no redirect followed. Says
 // what became of each in words for a person; a secret is never among them.
 
+import { HEADERS_FILE_MAX_BYTES, type Headers, listSecrets, parseHeaders } from '../headers-file.ts';
 import type { Dial } from '../net/exchange.ts';
 import { type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
-import { HEADERS_FILE_MAX_BYTES, type Headers, listSecrets, parseHeaders } from './headers-file.ts';
-import { prepareSmallFile, type ReadSmallFile } from './small-file.ts';
+import { prepareSmallFile, type ReadSmallFile } from '../small-file.ts';
 
 /** Where requests go. */
 export type Destination = {

@@ -1,7 +1,7 @@
 // Whose numbers these are: namespace, pod and Job, as far as the container knows them by itself.
 
 import { hostname } from 'node:os';
-import { prepareSmallFile } from './small-file.ts';
+import { prepareSmallFile } from '../small-file.ts';
 
 /** What is known. */
 export type Identity = { readonly namespace?: string; readonly pod?: string; readonly job?: string };

@@ -4,9 +4,11 @@
 import { crc32 } from 'node:zlib';
 import { type Clock, callAfter } from '../clock.ts';
 import type { LogEntry } from '../decide/messages.ts';
+import { HEADERS_FILE_MAX_BYTES, type Headers, parseHeaders } from '../headers-file.ts';
 import { type ExchangeResult, openExchange } from '../net/exchange.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, makeReading } from '../observe/exporter.ts';
+import { prepareSmallFile } from '../small-file.ts';
 import { openExposition } from '../wire/exposition.ts';
 import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
@@ -24,6 +26,8 @@ export type LocustSourceParts = {
   readonly namespace: string;
   /** A path of the front's beside /metrics; null: none. */
   readonly path: string | null;
+  /** A file of headers for the page, `Name: value` each; null: none. */
+  readonly headersFile: string | null;
   readonly metricNames: readonly string[];
   /** What is judged. Default: nothing. */
   readonly selectors?: readonly Selector[];
@@ -32,6 +36,8 @@ export type LocustSourceParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
+/** For the file of headers: a mount may hang, and Locust does not wait. */
+const FILE_TIMEOUT_MS = 1_000;
 /** An answer that is younger is used again, so that many scrapers cost Locust no more than one. */
 const REUSE_MS = 500;
 /** Locust makes its page anew for whoever asks 2 s after the last time (web.py, DEFAULT_CACHE_TIME): just after that it shows a stop. */
@@ -72,7 +78,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const { url, clock, metricNames } = parts;
   const exchange = openExchange(url);
   const base = url.pathname.replace(/\/+$/, '');
-  const headers = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
+  const ownHeaders = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
+  const headersFile = parts.headersFile === null ? null : prepareSmallFile(parts.headersFile, HEADERS_FILE_MAX_BYTES);
   const memory = openLocustMemory(parts.namespace);
   const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
@@ -99,6 +106,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
    */
   function get(path: string): Promise<ExchangeResult> {
     const got = last.then(async () => {
+      const headers = { ...ownHeaders, ...(await readHeaders()) };
       const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
       const read = async () => {
         scratch.clear();
@@ -112,6 +120,19 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     });
     last = got;
     return got;
+  }
+
+  /** Anew for each request, since a Secret may change. Without them Locust is asked all the same: it says that it wants a login. */
+  async function readHeaders(): Promise<Headers> {
+    if (headersFile === null) return {};
+    const file = await headersFile({ timeoutMs: FILE_TIMEOUT_MS, signal: closing.signal });
+    const read = 'why' in file ? file : parseHeaders(file.text);
+    if ('headers' in read) return read.headers;
+    if (!warned.has('headersUnreadable')) {
+      warned.add('headersUnreadable');
+      parts.log({ id: 'headersUnreadable', fields: { file: parts.headersFile, why: read.why } });
+    }
+    return {};
   }
 
   function readPage(): Promise<void> {

@@ -11,8 +11,11 @@ import type { Source } from './source.ts';
 export type SourceParts = {
   /** `http:`, `file:` or `locust+http:`. */
   readonly url: URL;
-  /** With `locust+http:`: what the names of its metrics begin with, and the path at which they are served. Default: the exporter's. */
-  readonly locust?: { readonly namespace: string; readonly path: string };
+  /**
+   * With `locust+http:`: what the names of its metrics begin with, the path at which they are served, and the file of headers for the
+   * page (null: none). Default: the exporter's.
+   */
+  readonly locust?: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
   /** The metrics of the conditions. */
   readonly metricNames: readonly string[];
   /** What is judged. Default: nothing. */
@@ -22,18 +25,19 @@ export type SourceParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-const EXPORTERS = { namespace: 'locust', path: '/metrics' };
+const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 
 /** Opens it; nothing is read before the first call of `read`. */
 export function openSource(parts: SourceParts): Source {
   const { url, locust = EXPORTERS, metricNames, selectors = [], clock, version, log } = parts;
   if (url.protocol === 'file:') return openFileSource(url, metricNames, log, selectors);
   if (!isLocustPage(url)) return openHttpSource(url, metricNames, version, selectors);
-  const { namespace, path } = locust;
+  const { namespace, path, headersFile } = locust;
   return openLocustSource({
     url: new URL(url.href.slice('locust+'.length)),
     namespace,
     path: path === '/metrics' ? null : path,
+    headersFile,
     metricNames,
     selectors,
     clock,

@@ -24,7 +24,7 @@ async function openPair(metricNames = ['load_test_up']) {
   const opened = await openFront({
     at: { host: '127.0.0.1', port: 0 },
     url: new URL(`locust+http://127.0.0.1:${(locust.address() as AddressInfo).port}/base`),
-    locust: { namespace: 'load_test', path: '/numbers' },
+    locust: { namespace: 'load_test', path: '/numbers', headersFile: null },
     metricNames,
     pollMs: 1_000,
     clock: REAL_CLOCK,

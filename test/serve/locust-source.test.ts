@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { type LocustSourceParts, openLocustSource } from '../../src/serve/locust-source.ts';
@@ -24,11 +27,15 @@ function csv(count: number): string {
 }
 
 /** A Locust that says what a test wants it to, and the source that reads it. */
-async function openLocust(selectors: NonNullable<LocustSourceParts['selectors']> = []) {
+async function openLocust(
+  selectors: NonNullable<LocustSourceParts['selectors']> = [],
+  headersFile: string | null = null,
+) {
   const clock = openManualClock(0);
   const requests: string[] = [];
   const held: ServerResponse[] = [];
   const log: LogEntry[] = [];
+  const seenHeaders: (string | undefined)[] = [];
   const locust = {
     page: page('running', 10),
     csv: csv(12),
@@ -36,8 +43,9 @@ async function openLocust(selectors: NonNullable<LocustSourceParts['selectors']>
     holds: '',
     cuts: '',
   };
-  const server = createServer({ keepAliveTimeout: 0 }, ({ url = '' }, response) => {
+  const server = createServer({ keepAliveTimeout: 0 }, ({ url = '', headers }, response) => {
     requests.push(url);
+    seenHeaders.push(headers.authorization);
     if (url === locust.holds) held.push(response);
     else if (url === locust.cuts)
       response.writeHead(200, { 'content-length': 100 }).end('{"state":"runn', () => response.destroy());
@@ -50,6 +58,7 @@ async function openLocust(selectors: NonNullable<LocustSourceParts['selectors']>
     url: new URL(`http://127.0.0.1:${port}`),
     namespace: 'locust',
     path: null,
+    headersFile,
     metricNames: ['locust_up'],
     selectors,
     clock,
@@ -70,7 +79,7 @@ async function openLocust(selectors: NonNullable<LocustSourceParts['selectors']>
     return { beginning, reading, text, up: up.kind === 'value' ? up.value : null, total };
   }
   return {
-    ...{ clock, requests, locust, source, read, log, server, held },
+    ...{ clock, requests, seenHeaders, locust, source, read, log, server, held },
     async [Symbol.asyncDispose]() {
       await source.close();
       for (const response of held) response.destroy();
@@ -362,4 +371,31 @@ test('what is judged is found among all rows, and the total, which is read for t
     { kind: 'unmatched' },
     { kind: 'value', value: 1 },
   ]);
+});
+
+test('headers of a file go with each request, read anew; without them Locust is asked all the same, with one warning', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-headers-'));
+  try {
+    const file = join(directory, 'headers');
+    await using pair = await openLocust([], file);
+    await pair.read();
+    pair.clock.advance(3_000);
+    await pair.read();
+    assert.deepEqual(pair.log, [{ id: 'headersUnreadable', fields: { file, why: 'ENOENT' } }]);
+    assert.deepEqual(new Set(pair.seenHeaders), new Set([undefined]));
+    for (const [text, seen] of [
+      ['# of Locust\nAuthorization: Basic bG9jdXN0OnNlY3JldA==\n', 'Basic bG9jdXN0OnNlY3JldA=='],
+      ['Authorization: Basic YW5vdGhlcg==', 'Basic YW5vdGhlcg=='],
+      ['Authorization', undefined],
+    ] as const) {
+      writeFileSync(file, text);
+      pair.clock.advance(3_000);
+      await pair.read();
+      assert.equal(pair.seenHeaders.at(-1), seen, text);
+    }
+    assert.equal(pair.log.length, 1, 'one warning is enough');
+    assert.doesNotMatch(JSON.stringify(pair.log), /Basic/);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 });

@@ -1,7 +1,7 @@
 // Reads a small file that a person or a Secret may change at any time, and that may be on a mount which hangs.
 
-import { close, open, read } from '../files.ts';
-import { prepareThreadCall } from '../thread-call.ts';
+import { close, open, read } from './files.ts';
+import { prepareThreadCall } from './thread-call.ts';
 
 /** The text, or why there is none: `ENOENT`, `it is longer than 64 KiB`. */
 export type SmallFile = { readonly text: string } | { readonly why: string };

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listSecrets, parseHeaders } from '../../src/send/headers-file.ts';
+import { listSecrets, parseHeaders } from '../src/headers-file.ts';
 
 const READ: readonly (readonly [text: string, headers: Readonly<Record<string, string>>])[] = [
   ['', {}],
