@@ -1,5 +1,6 @@
 // Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. As with a front nothing that was
-// seen is lost when the end comes: what has vanished from an answer after it is taken along.
+// seen is lost when the end comes: what has vanished from an answer after it is taken along. An exporter that went away or was
+// started anew after main's end begins at 0, and is not believed.
 
 import { chooseSnapshot, type MainView } from '../decide/answer.ts';
 import type { ExporterReading } from '../observe/condition.ts';
@@ -19,6 +20,14 @@ export type Keeper = {
 export function openKeeper(metricNames: readonly string[], findMoment: () => Snapshot['readAt']): Keeper {
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+  // The newest answer waits until it is known what it showed of main: it may be the first after the end.
+  let keepNewest: (() => void) | null = null;
+  let finishedCount = 0;
+  let hasAnswered = false;
+  // By the newest read that tells: nothing listens there any more, or it was started anew.
+  let isGone = false;
+  // The same, since main's end.
+  let isLost = false;
 
   function showsEnd({ metric }: ExporterReading): boolean {
     const isZero = (name: string) => {
@@ -27,26 +36,51 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
     };
     return metricNames.length > 0 && metricNames.every(isZero);
   }
+  /** Whether the exporter's own counter fell. */
+  function hasRestarted({ observation }: ExporterReading): boolean {
+    const before = finishedCount;
+    if (observation.kind === 'answered') finishedCount = observation.scrapes?.finishedCount ?? before;
+    return finishedCount < before;
+  }
+  function settle(): void {
+    isLost = view.main !== 'living' && (isLost || isGone);
+    if (!isLost) keepNewest?.();
+    keepNewest = null;
+  }
 
   return {
     openTap() {
+      settle();
       const { body, push, end, breakOff } = openBody();
       const readAt = findMoment();
       return {
         write: push,
         end(reading) {
           end();
-          const how = chooseSnapshot(view, showsEnd(reading));
-          body.ended.then((ended) => {
-            if (ended.kind === 'whole' && ended.isReadable && body.sizeBytes > 0) snapshots.keep(body, readAt, how);
-          });
+          isGone = hasRestarted(reading);
+          hasAnswered = true;
+          keepNewest = () => {
+            const how = chooseSnapshot(view, showsEnd(reading));
+            body.ended.then((ended) => {
+              if (ended.kind === 'whole' && ended.isReadable && body.sizeBytes > 0) snapshots.keep(body, readAt, how);
+            });
+          };
         },
-        breakOff: () => breakOff('cut'),
+        breakOff(isRefused) {
+          breakOff('cut');
+          isGone ||= isRefused && hasAnswered;
+        },
       };
     },
     tell(now) {
       view = now;
+      settle();
     },
-    newest: () => snapshots.newest(),
+    async newest() {
+      settle();
+      // A body that has come is judged in a turn of its own.
+      await null;
+      return snapshots.newest();
+    },
   };
 }
