@@ -6,6 +6,7 @@ import { chooseSnapshot, type MainView } from '../decide/answer.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import type { Tap } from '../observe/exporter.ts';
 import { openBody } from '../serve/body.ts';
+import { watchForLostNumbers } from '../serve/lost-numbers.ts';
 import { openSnapshotStore, type Snapshot } from '../serve/snapshot.ts';
 
 export type Keeper = {
@@ -22,12 +23,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
   // The newest answer waits until it is known what it showed of main: it may be the first after the end.
   let keepNewest: (() => void) | null = null;
-  let finishedCount = 0;
-  let hasAnswered = false;
-  // By the newest read that tells: nothing listens there any more, or it was started anew.
-  let isGone = false;
-  // The same, since main's end.
-  let isLost = false;
+  const numbers = watchForLostNumbers();
 
   function showsEnd({ metric }: ExporterReading): boolean {
     const isZero = (name: string) => {
@@ -36,15 +32,8 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
     };
     return metricNames.length > 0 && metricNames.every(isZero);
   }
-  /** Whether the exporter's own counter fell. */
-  function hasRestarted({ observation }: ExporterReading): boolean {
-    const before = finishedCount;
-    if (observation.kind === 'answered') finishedCount = observation.scrapes?.finishedCount ?? before;
-    return finishedCount < before;
-  }
   function settle(): void {
-    isLost = view.main !== 'living' && (isLost || isGone);
-    if (!isLost) keepNewest?.();
+    if (!numbers.areLost) keepNewest?.();
     keepNewest = null;
   }
 
@@ -57,8 +46,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
         write: push,
         end(reading) {
           end();
-          isGone = hasRestarted(reading);
-          hasAnswered = true;
+          numbers.onAnswer(reading);
           keepNewest = () => {
             const how = chooseSnapshot(view, showsEnd(reading));
             body.ended.then((ended) => {
@@ -68,12 +56,13 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
         },
         breakOff(isRefused) {
           breakOff('cut');
-          isGone ||= isRefused && hasAnswered;
+          if (isRefused) numbers.onRefusal();
         },
       };
     },
     tell(now) {
       view = now;
+      numbers.tell(now);
       settle();
     },
     async newest() {
