@@ -22,7 +22,10 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
   // The newest answer waits until it is known what it showed of main: it may be the first after the end.
-  let keepNewest: (() => void) | null = null;
+  let keepNewest: (() => Promise<unknown>) | null = null;
+  // The one that is next: joining a long one may take longer than the pause between two polls, and none of them may wait for many.
+  let next: (() => Promise<unknown>) | null = null;
+  let keeping: Promise<unknown> | null = null;
   const numbers = watchForLostNumbers();
 
   function showsEnd({ metric }: ExporterReading): boolean {
@@ -33,8 +36,17 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
     return metricNames.length > 0 && metricNames.every(isZero);
   }
   function settle(): void {
-    if (!numbers.areLost) keepNewest?.();
+    if (keepNewest !== null && !numbers.areLost) next = keepNewest;
     keepNewest = null;
+    if (next !== null) keeping ??= keepNext();
+  }
+  async function keepNext(): Promise<void> {
+    while (next !== null) {
+      const keep = next;
+      next = null;
+      await keep();
+    }
+    keeping = null;
   }
 
   return {
@@ -45,14 +57,10 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
       return {
         write: push,
         end(reading) {
-          end();
+          const isReadable = end();
           numbers.onAnswer(reading);
-          keepNewest = () => {
-            const how = chooseSnapshot(view, showsEnd(reading));
-            body.ended.then((ended) => {
-              if (ended.kind === 'whole' && ended.isReadable && body.sizeBytes > 0) snapshots.keep(body, readAt, how);
-            });
-          };
+          // One without a sample is not readable.
+          if (isReadable) keepNewest = () => snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
         },
         breakOff(isRefused) {
           breakOff('cut');
@@ -67,8 +75,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
     },
     async newest() {
       settle();
-      // A body that has come is judged in a turn of its own.
-      await null;
+      await keeping;
       return snapshots.newest();
     },
   };

@@ -109,6 +109,15 @@ test('openKeeper() does not believe an exporter that was started anew after the 
   assert.equal(await refused.read(), 'a 7\n');
 });
 
+test('openKeeper() leaves out what came while a long one was joined, but for the newest: nobody waits for many', async () => {
+  const { keeper, take, read } = openScene();
+  keeper.tell(ENDED);
+  take('a 0\ngone 7\n');
+  for (let index = 0; index < 20; index++) take(`a ${index}\nb${index} 1\n`);
+  keeper.tell(ENDED);
+  assert.equal(await read(), 'a 19\nb19 1\ngone 7\n');
+});
+
 test('openKeeper() takes one that was started anew while main lives, and one that comes up after the end', async () => {
   const { keeper, take, read } = openScene();
   keeper.tell(LIVING);
