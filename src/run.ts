@@ -113,7 +113,11 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       ...(told === null
         ? {}
         : {
-            push: async (limit) => told.telling.push(await newest(), limit),
+            async push(limit) {
+              const snapshot = await waitUnless(newest(), limit);
+              if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
+              return told.telling.push(snapshot, limit);
+            },
             tell: (now, limit) => told.telling.tell(report(now, true, true), limit),
           }),
       progress: (now) => write(report(now, false)),

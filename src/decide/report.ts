@@ -283,7 +283,7 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
     fitted = { ...fitted, problems: fitted.problems.slice(0, -1), problemsOmitted: (fitted.problemsOmitted ?? 0) + 1 };
   }
   // One problem may quote a long value, a summary a long error, and an entry a long label.
-  for (let length = maxBytes; !fits() && length > 16; length = Math.floor(length / 2)) {
+  for (let length = maxBytes; !fits() && length >= 16; length = Math.floor(length / 2)) {
     const { problems, failed } = fitted;
     fitted = {
       ...fitted,

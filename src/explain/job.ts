@@ -1,6 +1,6 @@
 // A Job as kubectl prints it → the facts that the reasons go by. Pure.
 
-import { at, type Json, toObjects, toText } from '../wire/json.ts';
+import { at, type Json, toNumber, toObjects, toText } from '../wire/json.ts';
 import { quoteText, readTime } from './words.ts';
 
 /** The facts of a Job. */
@@ -50,13 +50,13 @@ export function readJobFacts(root: Json): JobFacts {
     deletedAtMs: readTime(metadata['deletionTimestamp']),
     finalizers: Array.isArray(metadata['finalizers']) ? metadata['finalizers'].map(toText).filter(Boolean) : [],
     conditions: toObjects(status['conditions']),
-    activeCount: Number(status['active'] ?? 0),
-    readyCount: Number(status['ready'] ?? 0),
-    terminatingCount: Number(status['terminating'] ?? 0),
-    failedCount: Number(status['failed'] ?? 0),
-    succeededCount: Number(status['succeeded'] ?? 0),
-    backoffLimit: Number(spec['backoffLimit'] ?? 6),
-    parallelism: Number(spec['parallelism'] ?? 1),
+    activeCount: toNumber(status['active'], 0),
+    readyCount: toNumber(status['ready'], 0),
+    terminatingCount: toNumber(status['terminating'], 0),
+    failedCount: toNumber(status['failed'], 0),
+    succeededCount: toNumber(status['succeeded'], 0),
+    backoffLimit: toNumber(spec['backoffLimit'], 6),
+    parallelism: toNumber(spec['parallelism'], 1),
     completions: typeof spec['completions'] === 'number' ? spec['completions'] : null,
     managedBy: ['', OWN_CONTROLLER].includes(managedBy) ? null : managedBy,
   };

@@ -1,6 +1,6 @@
 // A pod as kubectl prints it → the facts that the reasons go by. Whether a container is started again follows wire/pod-status.ts. Pure.
 
-import { at, isObject, type Json, toObjects, toText } from '../wire/json.ts';
+import { at, isObject, type Json, toNumber, toObjects, toText } from '../wire/json.ts';
 import { readPodObject } from '../wire/pod-status.ts';
 import { findProgram, type Program } from './programs.ts';
 import { quoteText, readTime } from './words.ts';
@@ -88,7 +88,7 @@ export function readPodFacts(root: Json): PodFacts | null {
   const { mains, helpers } = findMains(regulars, toText(annotations['kubectl.kubernetes.io/default-container']));
   const scrapers = [...regulars, ...inits].filter(({ program }) => program?.kind === 'lastscrape');
   const owner = toObjects(metadata['ownerReferences']).find((each) => each['controller'] === true);
-  const graceSeconds = Number(spec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
+  const graceSeconds = toNumber(spec['terminationGracePeriodSeconds'], GRACE_SECONDS);
   return {
     namespace: readName(metadata['namespace']) || 'default',
     name: readName(metadata['name']) || '(no name)',
@@ -101,9 +101,9 @@ export function readPodFacts(root: Json): PodFacts | null {
     message: toText(status['message']),
     createdAtMs: readTime(metadata['creationTimestamp']),
     deletedByMs: readTime(metadata['deletionTimestamp']),
-    deletionGraceMs: Number(metadata['deletionGracePeriodSeconds'] ?? graceSeconds) * 1_000,
+    deletionGraceMs: toNumber(metadata['deletionGracePeriodSeconds'], graceSeconds) * 1_000,
     finalizers: Array.isArray(metadata['finalizers']) ? metadata['finalizers'].map(toText).filter(Boolean) : [],
-    restartPolicy: toText(spec['restartPolicy']) || 'Always',
+    restartPolicy: readName(spec['restartPolicy']) || 'Always',
     graceMs: graceSeconds * 1_000,
     nodeName: toText(spec['nodeName']),
     conditions: toObjects(status['conditions']),
@@ -138,7 +138,7 @@ function readContainer(spec: Json, status: Json, isInit: boolean, doneNames: Rea
     waiting: isObject(state['waiting']) ? { reason: toText(reason), message: toText(message) } : null,
     ended,
     lastEnded: readEnded(at(status, 'lastState')['terminated']),
-    restartCount: Number(status['restartCount'] ?? 0),
+    restartCount: toNumber(status['restartCount'], 0),
   };
 }
 
@@ -150,7 +150,7 @@ function readName(value: unknown): string {
 function readEnded(value: unknown): Ended | null {
   if (!isObject(value)) return null;
   return {
-    exitCode: Number(value['exitCode'] ?? 0),
+    exitCode: toNumber(value['exitCode'], 0),
     reason: toText(value['reason']),
     message: toText(value['message']),
     atMs: readTime(value['finishedAt']),

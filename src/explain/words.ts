@@ -24,9 +24,12 @@ export function formatAge(ms: number): string {
   return parts.length === 0 ? 'less than a second' : parts.join(' ');
 }
 
-/** RFC 3339, UTC, whole seconds. */
+/** The latest and, negated, the earliest moment of a Date (ECMAScript, "Time Values and Time Range"). */
+const DATE_MAX_MS = 8.64e15;
+
+/** RFC 3339, UTC, whole seconds; a moment beyond those of a Date, as after a grace of 2^63 s, is the last one of these. */
 export function formatTime(atMs: number): string {
-  return new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  return new Date(Math.max(-DATE_MAX_MS, Math.min(atMs, DATE_MAX_MS))).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** Epoch of an RFC 3339 time; null where it is none. */

@@ -25,8 +25,8 @@ export type Tap = {
   readonly write: (piece: Uint8Array) => void;
   /** It has come whole. */
   readonly end: (reading: ExporterReading) => void;
-  /** It stays a part, or is none. */
-  readonly breakOff: () => void;
+  /** It stays a part, or is none; `isRefused`: nothing listens there. */
+  readonly breakOff: (isRefused: boolean) => void;
 };
 
 /** The reading of a poll that did not ask the exporter. */
@@ -77,11 +77,11 @@ export function openExporter(
         // Only the end of the connection ends it, which is also that of a program that was killed: no number that is cut is judged.
         const isCut = !hasEnd && lastByte !== LINE_FEED;
         const reading = makeReading(exposition.end(), !isCut);
-        if (isCut) tap?.breakOff();
+        if (isCut) tap?.breakOff(false);
         else tap?.end(reading);
         return reading;
       }
-      tap?.breakOff();
+      tap?.breakOff(result.kind === 'refused');
       switch (result.kind) {
         case 'refused':
           return REFUSED;

@@ -1,10 +1,12 @@
 // Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. As with a front nothing that was
-// seen is lost when the end comes: what has vanished from an answer after it is taken along.
+// seen is lost when the end comes: what has vanished from an answer after it is taken along. An exporter that went away or was
+// started anew after main's end begins at 0, and is not believed.
 
 import { chooseSnapshot, type MainView } from '../decide/answer.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import type { Tap } from '../observe/exporter.ts';
 import { openBody } from '../serve/body.ts';
+import { watchForLostNumbers } from '../serve/lost-numbers.ts';
 import { openSnapshotStore, type Snapshot } from '../serve/snapshot.ts';
 
 export type Keeper = {
@@ -19,6 +21,12 @@ export type Keeper = {
 export function openKeeper(metricNames: readonly string[], findMoment: () => Snapshot['readAt']): Keeper {
   const snapshots = openSnapshotStore();
   let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+  // The newest answer waits until it is known what it showed of main: it may be the first after the end.
+  let keepNewest: (() => Promise<unknown>) | null = null;
+  // The one that is next: joining a long one may take longer than the pause between two polls, and none of them may wait for many.
+  let next: (() => Promise<unknown>) | null = null;
+  let keeping: Promise<unknown> | null = null;
+  const numbers = watchForLostNumbers();
 
   function showsEnd({ metric }: ExporterReading): boolean {
     const isZero = (name: string) => {
@@ -27,26 +35,48 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
     };
     return metricNames.length > 0 && metricNames.every(isZero);
   }
+  function settle(): void {
+    if (keepNewest !== null && !numbers.areLost) next = keepNewest;
+    keepNewest = null;
+    if (next !== null) keeping ??= keepNext();
+  }
+  async function keepNext(): Promise<void> {
+    while (next !== null) {
+      const keep = next;
+      next = null;
+      await keep();
+    }
+    keeping = null;
+  }
 
   return {
     openTap() {
+      settle();
       const { body, push, end, breakOff } = openBody();
       const readAt = findMoment();
       return {
         write: push,
         end(reading) {
-          end();
-          const how = chooseSnapshot(view, showsEnd(reading));
-          body.ended.then((ended) => {
-            if (ended.kind === 'whole' && ended.isReadable && body.sizeBytes > 0) snapshots.keep(body, readAt, how);
-          });
+          const isReadable = end();
+          numbers.onAnswer(reading);
+          // One without a sample is not readable.
+          if (isReadable) keepNewest = () => snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
         },
-        breakOff: () => breakOff('cut'),
+        breakOff(isRefused) {
+          breakOff('cut');
+          if (isRefused) numbers.onRefusal();
+        },
       };
     },
     tell(now) {
       view = now;
+      numbers.tell(now);
+      settle();
     },
-    newest: () => snapshots.newest(),
+    async newest() {
+      settle();
+      await keeping;
+      return snapshots.newest();
+    },
   };
 }

@@ -36,7 +36,8 @@ export type OpenBody = {
   readonly body: Body;
   /** Takes the next piece, which is copied. After the end it takes nothing. */
   readonly push: (piece: Uint8Array) => void;
-  readonly end: () => void;
+  /** It is whole: whether it is readable. */
+  readonly end: () => boolean;
   /** It stays a part: who reads it learns of it, and what came is forgotten. */
   readonly breakOff: (why: string) => void;
 };
@@ -193,10 +194,11 @@ export function openBody({ isReadable = false } = {}): OpenBody {
       wake();
     },
     end() {
-      if (end !== null) return;
+      if (end !== null) return false;
       const result = check.end();
       settle({ kind: 'whole', isReadable: result.isReadable, why: result.isReadable ? '' : result.why });
       packInTurns();
+      return result.isReadable;
     },
     breakOff(why) {
       if (end !== null) return;

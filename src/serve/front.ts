@@ -11,6 +11,7 @@ import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ, REFUSED as REFUSED_READING } from '../observe/exporter.ts';
 import type { OwnValues } from '../wire/own-families.ts';
 import type { Body } from './body.ts';
+import { watchForLostNumbers } from './lost-numbers.ts';
 import { findUpName, isLocustPage, openSource, type SourceParts } from './open-source.ts';
 import { openReads } from './reads.ts';
 import { serveGrowing, serveWhole } from './served-body.ts';
@@ -82,6 +83,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   let answeredAtMs: number | null = null;
   // What is judged, by every answer that was kept since main is known to have been alive; before that by the newest one.
   let thresholds: readonly ThresholdReading[] = [];
+  const numbers = watchForLostNumbers();
   // The newest reading that no observation has seen yet.
   let unseen: ExporterReading | null = null;
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
@@ -124,7 +126,10 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
       return reading;
     });
     const begun = read.begun.then((beginning): Beginning<KeptAnswer> => {
-      if (beginning.kind === 'refused' && source.isProcess && view.main === 'ended') isGone = true;
+      if (beginning.kind === 'refused' && source.isProcess) {
+        numbers.onRefusal();
+        if (view.main === 'ended') isGone = true;
+      }
       if (beginning.kind !== 'answered') return beginning;
       const { body } = beginning;
       return { ...beginning, readAt, kept: ended.then((reading) => keep(body, reading, readAt)) };
@@ -142,12 +147,13 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     const end = await body.ended;
     if (end.kind === 'broken' || !end.isReadable) return null;
     answeredAtMs = readAt.atMs;
+    numbers.onAnswer(reading);
     takeThresholds(reading);
     return snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
   }
 
   function takeThresholds({ observation }: ExporterReading): void {
-    if (observation.kind !== 'answered' || observation.thresholds === undefined) return;
+    if (observation.kind !== 'answered' || observation.thresholds === undefined || numbers.areLost) return;
     thresholds = mergeReadings(view.wasAlive ? thresholds : [], observation.thresholds);
   }
 
@@ -302,6 +308,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
           mainEndSeconds = now.endedAtMs === null ? null : parts.toUnixSeconds(now.endedAtMs);
         }
         view = now;
+        numbers.tell(now);
         if (now.main !== 'ended') isGone = false;
       },
       newest: () => snapshots.newest(),

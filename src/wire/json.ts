@@ -33,3 +33,8 @@ export function toObjects(value: unknown): readonly Json[] {
 export function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
+
+/** The number; `otherwise` where it is none. */
+export function toNumber(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
+}

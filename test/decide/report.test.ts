@@ -282,6 +282,30 @@ test('fitReport() drops every target where even one does not fit, and keeps one 
   assert.match(problems?.[0] ?? '', /^x{100,}…$/);
 });
 
+test('fitReport() fits where every letter is one that JSON writes as six', () => {
+  const odd = '\u0001'.repeat(300);
+  const failed = { entry: odd, seen: odd };
+  const report: Report = {
+    ...reportOn(stateWith(ended('scraped', 1, 1))),
+    summary: odd,
+    verdict: 'failed',
+    failed,
+    alsoFailed: Array.from({ length: 49 }, () => failed),
+    ranSeconds: 1e9,
+    heldSeconds: 1e5,
+    mainEndedAt: '2026-11-21T09:30:00.123Z',
+    scrapers: Array.from({ length: 16 }, () => ({
+      scraper: odd,
+      intervalSeconds: 1,
+      last: '2026-11-21T09:30:00.123Z',
+    })),
+    push: { to: 'remote-write', result: 'failed', seconds: 29.9 },
+    targets: Array.from({ length: 30 }, () => ({ target: odd, result: 'failed', seconds: 1 })),
+    final: { requests: 1e15, failures: 1e15, failRatio: 0.12345, users: 1e9 },
+  };
+  assert.ok(measureSize(fitReport(report)) <= REPORT_MAX_BYTES);
+});
+
 test('fitReport() drops hints first, then whole targets, and counts them', () => {
   const hint = 'x'.repeat(300);
   const few = reportOn(

@@ -470,3 +470,29 @@ test('the lines of a moved lastscrape put it last', () => {
   const { spec } = putIntoPod(object, finding?.change.lines ?? '') as { spec: { initContainers: { name: string }[] } };
   assert.equal(spec.initContainers.at(-1)?.name, 'lastscrape');
 });
+
+test('a grace of 2^63 s, which the API takes, is a time as any other', async () => {
+  const name = 'native-sidecar-deaf-to-term';
+  const object = JSON.parse(readExplainFixture(name));
+  object.spec.terminationGracePeriodSeconds = 2 ** 63;
+  const { code, stdout } = await runExplain(JSON.stringify(object), { nowMs: momentIn(name), argv: ['explain'] });
+  assert.equal(code, 0);
+  assert.match(stdout, /\+275760-09-13T00:00:00Z/);
+});
+
+test('what is no number where one belongs counts as if it were not there', async () => {
+  for (const [name, edit] of [
+    ['back-off', ({ status }) => Object.assign(status.containerStatuses[0], { restartCount: 'x' })],
+    ['failed', ({ status }) => Object.assign(status.containerStatuses[0].state.terminated, { exitCode: {} })],
+    [
+      'job-retries',
+      ({ spec, status }) => [Object.assign(spec, { backoffLimit: [] }), Object.assign(status, { failed: '?' })],
+    ],
+  ] as const satisfies readonly (readonly [string, Edit])[]) {
+    const object = JSON.parse(readExplainFixture(name));
+    edit(object);
+    const { code, stdout } = await runExplain(JSON.stringify(object), { nowMs: momentIn(name), argv: ['explain'] });
+    assert.equal(code, 0);
+    assert.doesNotMatch(stdout, /NaN/);
+  }
+});

@@ -8,9 +8,14 @@ import { openKeeper } from '../../src/send/keep.ts';
 
 const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 0 };
 
-function reading(up: number): ExporterReading {
+const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
+const ENDING: MainView = { main: 'ending', wasAlive: true, endedAtMs: null };
+const NO_TOTALS = { requests: null, failures: null, users: null };
+
+function reading(up: number, finishedCount: number | null = null): ExporterReading {
+  const scrapes = finishedCount === null ? null : { finishedCount, inFlightCount: 1 };
   return {
-    observation: { kind: 'none' },
+    observation: { kind: 'answered', scrapes, totals: NO_TOTALS },
     metric: () => ({ kind: 'value', value: up }),
     hasRequests: false,
   };
@@ -20,10 +25,10 @@ function openScene() {
   const keeper = openKeeper(['locust_up'], () => ({ atMs: 0, seconds: 0 }));
   return {
     keeper,
-    take(text: string, up = 1) {
+    take(text: string, up = 1, finishedCount: number | null = null) {
       const tap = keeper.openTap();
       for (const letter of Buffer.from(text)) tap.write(Uint8Array.of(letter));
-      tap.end(reading(up));
+      tap.end(reading(up, finishedCount));
     },
     async read(): Promise<string | null> {
       // What came is judged in turns of the event loop.
@@ -50,7 +55,7 @@ test('openKeeper() leaves out what is a part, unreadable or empty', async () => 
   take('a 1\n');
   const tap = keeper.openTap();
   tap.write(Buffer.from('a 2\n'));
-  tap.breakOff();
+  tap.breakOff(false);
   take('<html>busy</html>');
   take('');
   assert.equal(await read(), 'a 1\n');
@@ -75,4 +80,58 @@ test('openKeeper() has a living main as it is: what vanished from it is gone', a
   take('a 1\nb 1\n');
   take('a 2\n');
   assert.equal(await read(), 'a 2\n');
+});
+
+test('openKeeper() keeps what vanishes with main where another condition shows the end by the same poll', async () => {
+  const { keeper, take, read } = openScene();
+  keeper.tell(LIVING);
+  take('a 1\nb 1\n');
+  keeper.tell(LIVING);
+  take('a 2\n');
+  keeper.tell(ENDING);
+  assert.equal(await read(), 'a 2\nb 1\n');
+});
+
+test('openKeeper() does not believe an exporter that was started anew after the end', async () => {
+  const counted = openScene();
+  counted.keeper.tell(ENDING);
+  counted.take('a 7\n', 1, 100);
+  counted.take('a 0\n', 1, 1);
+  counted.keeper.tell(ENDED);
+  counted.take('a 0\n', 1, 2);
+  assert.equal(await counted.read(), 'a 7\n');
+  const refused = openScene();
+  refused.keeper.tell(LIVING);
+  refused.take('a 7\n');
+  refused.keeper.openTap().breakOff(true);
+  refused.keeper.tell(ENDING);
+  refused.take('a 0\n');
+  assert.equal(await refused.read(), 'a 7\n');
+});
+
+test('openKeeper() leaves out what came while a long one was joined, but for the newest: nobody waits for many', async () => {
+  const { keeper, take, read } = openScene();
+  keeper.tell(ENDED);
+  take('a 0\ngone 7\n');
+  for (let index = 0; index < 20; index++) take(`a ${index}\nb${index} 1\n`);
+  keeper.tell(ENDED);
+  assert.equal(await read(), 'a 19\nb19 1\ngone 7\n');
+});
+
+test('openKeeper() takes one that was started anew while main lives, and one that comes up after the end', async () => {
+  const { keeper, take, read } = openScene();
+  keeper.tell(LIVING);
+  take('a 7\n', 1, 100);
+  keeper.openTap().breakOff(true);
+  keeper.tell(LIVING);
+  take('a 1\n', 1, 1);
+  take('a 2\n', 1, 2);
+  keeper.tell(ENDED);
+  assert.equal(await read(), 'a 2\n');
+  const late = openScene();
+  late.keeper.tell(ENDED);
+  late.keeper.openTap().breakOff(true);
+  late.keeper.tell(ENDED);
+  late.take('a 1\n');
+  assert.equal(await late.read(), 'a 1\n');
 });

@@ -727,6 +727,32 @@ for (const view of [LIVING, ENDED]) {
   });
 }
 
+test('what is judged: nothing of a program that is started anew while the end of main is being proven', async (t) => {
+  const show = (a: number, scrapesCount: number) =>
+    [
+      `a ${a}`,
+      'b 1',
+      `promhttp_metric_handler_requests_total{code="200"} ${scrapesCount}`,
+      'promhttp_metric_handler_requests_in_flight 1\n',
+    ].join('\n');
+  const world = await openWorld(t, { selectors: JUDGED, body: show(7, 100) });
+  const { front, source } = world;
+  front.tell(LIVING);
+  await takeSnapshot(world);
+  front.tell({ main: 'ending', wasAlive: true, endedAtMs: null });
+  source.answer = reply(show(8, 101));
+  await takeSnapshot(world);
+  source.answer = reply(show(0, 1));
+  await takeSnapshot(world);
+  front.tell(ENDED);
+  source.answer = reply(show(0, 2));
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [8, 1]);
+  front.tell(LIVING);
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [0, 1], 'main lives again, and so do its numbers');
+});
+
 test('what is judged: nothing, where nobody asked for it', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await takeSnapshot(world);
