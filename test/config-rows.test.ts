@@ -69,6 +69,9 @@ test('what is told to others: a time for it that is none is a problem, and "none
   assert.deepEqual(readProblems(toEnvironment('PUSH=otlp+http://a; PUSH_WHEN=sometimes')), [
     'Cannot read LASTSCRAPE_PUSH_WHEN: it is "sometimes"; must be "expired" or "always"',
   ]);
+  assert.deepEqual(readProblems(toEnvironment('PUSH=otlp+https://a; CA_FILE=ca.crt')), [
+    'Cannot read LASTSCRAPE_CA_FILE: it is "ca.crt"; must be "none" or an absolute path such as "/etc/authorities/ca.crt"',
+  ]);
   const names = ['PUSH_HEADERS_FILE', 'WEBHOOK_HEADERS_FILE', 'CA_FILE'];
   assert.deepEqual(readProblems(toEnvironment(names.map((name) => `${name}=none`).join('; '))), []);
 });

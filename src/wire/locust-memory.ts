@@ -271,7 +271,6 @@ type VectorStore<SomeEntry extends Entry> = {
   readonly begin: () => void;
   readonly end: () => void;
   readonly clear: () => void;
-  readonly count: () => number;
   /** In the order of their labels' values, as Go sorts them. */
   readonly list: () => readonly SomeEntry[];
 };
@@ -308,7 +307,6 @@ function openVector<SomeEntry extends Entry>(maxCount: number): VectorStore<Some
       entries.clear();
       sorted = null;
     },
-    count: () => entries.size,
     list() {
       sorted ??= [...entries.values()].toSorted(compareKeys);
       return sorted;
