@@ -8,6 +8,7 @@ import { findMessageProblem } from './act/termination-message.ts';
 import type { Config, Environment, TerminationLog } from './config.ts';
 import { type Front, isLocustPage } from './config-values.ts';
 import type { ConditionObservation, ExporterObservation } from './decide/model.ts';
+import { isAnybodyTold } from './decide/tell.ts';
 import { judgeNumbers, NO_NUMBERS } from './decide/verdict.ts';
 import { findListenProblem, type ListenProblem, readSource } from './front-check.ts';
 import { formatLogEntry } from './help.ts';
@@ -64,7 +65,7 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     findListenProblem,
     readSource,
     async findListeners(config, options) {
-      if (config.push === null && config.webhook === null) return [];
+      if (!isAnybodyTold(config)) return [];
       const [{ findListeners }, { findIdentitySources }] = await Promise.all([
         import('./send/check.ts'),
         import('./send/identity.ts'),

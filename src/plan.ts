@@ -2,8 +2,8 @@
 
 import type { Config } from './config.ts';
 import { formatDuration, isFrontAt, isLocustPage } from './config-values.ts';
-import { hasHold } from './decide/model.ts';
-import { PUSH_MAX_MS, RESERVE_MS } from './decide/tell.ts';
+import { findWatchEnd, hasHold } from './decide/model.ts';
+import { addReserve, isAnybodyTold, PUSH_MAX_MS, RESERVE_MS } from './decide/tell.ts';
 import { redactHref, redactPath } from './redact.ts';
 
 /** What `--check` found out. */
@@ -116,10 +116,6 @@ function describeFront({ front, metricsUrl, locust }: Config): readonly string[]
   ];
 }
 
-function isAnybodyTold({ push, webhook }: Config): boolean {
-  return push !== null || webhook !== null;
-}
-
 function describePush({ push, pushWhen, pushHeadersFile }: Config): readonly string[] {
   if (push === null) return [];
   const when = pushWhen.when === 'always' ? 'Then' : 'Then, unless they came,';
@@ -140,10 +136,11 @@ function describeWebhook({ webhook, webhookHeadersFile, targets }: Config): read
   ];
 }
 
-function describeHold({ front, limits, conditions, ...others }: Config): string {
+function describeHold(config: Config): string {
+  const { front, limits, conditions } = config;
   if (!hasHold(limits)) return 'not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).';
-  const { scrapesWantedCount, ttlMs, terminationGraceMs } = limits;
-  const graceMs = Math.max(0, terminationGraceMs - (others.push === null && others.webhook === null ? 0 : RESERVE_MS));
+  const { scrapesWantedCount, ttlMs } = limits;
+  const graceMs = findWatchEnd(0, addReserve(limits, config));
   const isByGrace = conditions.some(({ isSignal }) => isSignal) && graceMs < ttlMs;
   const atMost = `for ${formatDuration(isByGrace ? graceMs : ttlMs)} at most`;
   if (scrapesWantedCount === 'auto') {

@@ -2,13 +2,13 @@
 
 import type { Config } from './config.ts';
 import type { Policy } from './decide/model.ts';
-import { RESERVE_MS } from './decide/tell.ts';
+import { addReserve } from './decide/tell.ts';
 
 /** What `step` decides by. */
 export function buildPolicy(config: Config): Policy {
   const { limits, conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook } = config;
   return {
-    limits: push === null && webhook === null ? limits : { ...limits, reserveMs: RESERVE_MS },
+    limits: addReserve(limits, config),
     ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
     hasWebhook: webhook !== null,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),

@@ -17,6 +17,7 @@ import {
   type Report,
 } from './decide/report.ts';
 import type { State } from './decide/state.ts';
+import { isAnybodyTold } from './decide/tell.ts';
 import type { Exit, Host, SignalName } from './host.ts';
 import { type Log, openLog } from './log.ts';
 import { type LoopParts, runLoop } from './loop.ts';
@@ -96,9 +97,10 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
     const told = await openConfiguredTelling(host, config, front, log.write);
     await tombstone?.checkFolder();
     (await waitUnless(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
-    const exporter = openConfiguredExporter(config, front, told?.keeper ?? null);
-    const newest = front?.newest ?? told?.keeper?.newest ?? (async () => null);
-    const state = await watch(host, config, { exporter, front, keeper: told?.keeper ?? null }, signals, {
+    const keeper = told?.keeper ?? null;
+    const exporter = openConfiguredExporter(config, front, keeper);
+    const newest = front?.newest ?? keeper?.newest ?? (async () => null);
+    const state = await watch(host, config, { exporter, front, keeper }, signals, {
       log: log.write,
       async afterHold() {
         await close(front, signals.second);
@@ -230,15 +232,14 @@ async function openConfiguredTelling(
   front: Front | null,
   log: (entry: LogEntry) => void,
 ): Promise<{ readonly telling: Telling; readonly keeper: Keeper | null } | null> {
-  const { push, webhook } = config;
-  if (push === null && webhook === null) return null;
+  if (!isAnybodyTold(config)) return null;
   const [{ openTelling }, { findIdentitySources }] = await Promise.all([
     import('./send/telling.ts'),
     import('./send/identity.ts'),
   ]);
   const { env, wallMs } = host;
   const telling = openTelling({ config, identity: findIdentitySources(env), version: VERSION, wallMs, log });
-  if (push === null || front !== null) return { telling, keeper: null };
+  if (config.push === null || front !== null) return { telling, keeper: null };
   const { openKeeper } = await import('./send/keep.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
   return { telling, keeper: openKeeper(listMetricNames(config), findMoment) };
