@@ -1,6 +1,7 @@
 // What `--check` finds out of those who are told: where it would go, and whether that can be reached. Sends no request.
 
 import { redactHref, redactPath } from '../redact.ts';
+import type { Delivery } from './deliver.ts';
 import { findIdentity, type IdentitySources } from './identity.ts';
 import { findKind, listLabels, openPushDelivery, openWebhookDelivery, type TellingConfig } from './telling.ts';
 
@@ -23,17 +24,17 @@ export async function findListeners(
   { isTried, signal }: { readonly isTried: boolean; readonly signal: AbortSignal },
 ): Promise<readonly Listener[]> {
   const { push, webhook, pushLabels } = config;
+  const findProblems = async (delivery: Delivery | null) =>
+    isTried && delivery !== null ? delivery.tryConnect(CONNECT_TIMEOUT_MS, signal) : [];
   const listeners: Listener[] = [];
   if (push !== null) {
     const labels = listLabels(await findIdentity(identity), pushLabels);
     const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
-    const delivery = openPushDelivery(config, version);
-    const problems = isTried ? ((await delivery?.tryConnect(CONNECT_TIMEOUT_MS, signal)) ?? []) : [];
+    const problems = await findProblems(openPushDelivery(config, version));
     listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems });
   }
   if (webhook !== null) {
-    const delivery = openWebhookDelivery(config, version);
-    const problems = isTried ? ((await delivery?.tryConnect(CONNECT_TIMEOUT_MS, signal)) ?? []) : [];
+    const problems = await findProblems(openWebhookDelivery(config, version));
     listeners.push({ name: `webhook ${redactPath(webhook)}`, problems });
   }
   return listeners;

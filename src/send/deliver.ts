@@ -2,8 +2,7 @@
 // what became of each in words for a person; a secret is never among them.
 
 import { HEADERS_FILE_MAX_BYTES, type Headers, listSecrets, parseHeaders } from '../headers-file.ts';
-import type { Dial } from '../net/exchange.ts';
-import { type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
+import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
 import { prepareSmallFile, type ReadSmallFile } from '../small-file.ts';
 
 /** Where requests go. */
@@ -55,7 +54,8 @@ export function openDelivery(destination: Destination): Delivery {
   const { url, headersFile, caFile, version } = destination;
   const readHeaders = headersFile === null ? null : prepareSmallFile(headersFile, HEADERS_FILE_MAX_BYTES);
   const trust = url.protocol === 'https:' ? openTrust(caFile) : null;
-  const host = `${url.hostname}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`;
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  const host = `${url.hostname}:${port}`;
   let exchange: Exchange | null = null;
 
   async function prepare(signal: AbortSignal): Promise<{ readonly headers: Headers } | { readonly why: string }> {
@@ -110,7 +110,6 @@ export function openDelivery(destination: Destination): Delivery {
       const prepared = await prepare(signal);
       if ('why' in prepared) problems.push(prepared.why);
       const { dial } = await import('../net/dial.ts');
-      const port = Number(host.slice(host.lastIndexOf(':') + 1));
       const result = await (trust?.dial ?? dial)(url.hostname, port, { timeoutMs, signal });
       if (result.kind === 'open') result.socket.destroy();
       else if (result.kind === 'refused') problems.push(describe({ kind: 'refused' }));
@@ -164,7 +163,6 @@ function openTrust(caFile: string | null): Trust {
   let authorities: string[] = [];
   let distrust: string | null = null;
   let dial: Dial | null = null;
-  let describeDistrust = (code: string) => code;
   let readCaFile: ReadSmallFile | null = null;
   return {
     dial: async (...connection) => {
@@ -173,11 +171,10 @@ function openTrust(caFile: string | null): Trust {
     },
     async renew(signal) {
       const [{ dialTls }, known] = await Promise.all([import('../net/dial-tls.ts'), import('./authorities.ts')]);
-      describeDistrust = known.describeDistrust;
       dial ??= dialTls({
         readCa: () => authorities,
         onDistrust: (code) => {
-          distrust = describeDistrust(code);
+          distrust = known.describeDistrust(code);
         },
       });
       authorities = [...known.listUsualAuthorities()];

@@ -1,16 +1,15 @@
 // One request, sent again while that may help and there is time.
 
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PushJudgement } from '../push/push-kind.ts';
 import type { Delivery, DeliveryRequest, DeliveryResult } from './deliver.ts';
-
-/** What an answer means: taken, not taken this time, or never to be taken. */
-export type Judgement = 'accepted' | 'retry' | 'refused';
 
 /** How a request is tried. */
 export type Tries = {
   /** `body` and headers anew for each try. */
   readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal' | 'onBody'>;
   /** `body`: the answer as it came. */
-  readonly judge: (status: number, body: string) => Judgement;
+  readonly judge: (status: number, body: string) => PushJudgement;
   readonly timeoutMs: number;
   /** Between a try and the next; the last one again and again, unless `maxCount` is reached before. */
   readonly pausesMs: readonly number[];
@@ -46,7 +45,8 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
     const isRefused = judgement === 'refused';
     if (isRefused || count === maxCount || signal.aborted) return { kind: 'failed', why, tries: count, isRefused };
     tries.onRetry(why);
-    await pause(pausesMs[Math.min(count, pausesMs.length) - 1] ?? 0, signal);
+    // Ends early at the signal.
+    await delay(pausesMs[Math.min(count, pausesMs.length) - 1] ?? 0, null, { signal }).catch(() => {});
   }
 }
 
@@ -56,18 +56,4 @@ function describe(result: DeliveryResult): string {
   const { status, text } = result;
   if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;
   return text === '' ? `HTTP ${status}` : `HTTP ${status}: ${text}`;
-}
-
-/** Ends early at the signal. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
-  });
 }

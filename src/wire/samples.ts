@@ -4,6 +4,7 @@
 // Label by label, not letter by letter: the shipped program runs without an optimizing compiler, and regular expressions are native.
 
 import { openLineCutter } from './line-cutter.ts';
+import { unescapeValue } from './selector.ts';
 
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
 
@@ -138,7 +139,7 @@ export function openFamilyReader(): FamilyReader {
       const family = unquote(announced);
       const text = (rest ?? '').trimEnd();
       if (keyword === 'TYPE') declareType(family, text);
-      else findOwnHead(family).help = copyText(removeEscapes(rest ?? ''));
+      else findOwnHead(family).help = copyText(unescapeValue(rest ?? ''));
     }
   }
   function readLines(text: string): void {
@@ -180,7 +181,7 @@ function readLabels(text: string): readonly Label[] | null {
   LABEL.lastIndex = 0;
   for (let match = LABEL.exec(text); match !== null; match = LABEL.exec(text)) {
     const [, name, quoted, value = ''] = match;
-    labels.push([name ?? unquote(quoted as string), value.includes('\\') ? removeEscapes(value) : value]);
+    labels.push([name ?? unquote(quoted as string), unescapeValue(value)]);
     at = LABEL.lastIndex;
     if (at === text.length) return labels;
   }
@@ -196,12 +197,7 @@ export function readNumber(text: string): number {
 }
 
 function unquote(name: string): string {
-  return name.startsWith('"') ? removeEscapes(name.slice(1, -1)) : name;
-}
-
-/** What the format does not know as an escape stays as it is, as in Prometheus (model/textparse, `lvalReplacer`). */
-function removeEscapes(text: string): string {
-  return text.replace(/\\([\\n"])/g, (_, letter) => (letter === 'n' ? '\n' : letter));
+  return name.startsWith('"') ? unescapeValue(name.slice(1, -1)) : name;
 }
 
 /** A text of its own: a part of a text keeps the whole of it in memory. */

@@ -85,8 +85,8 @@ function hasLabels(text: string, wanted: Selector['labels']): boolean {
   return wanted.every(([name, value]) => (found.get(name) ?? '') === value);
 }
 
-/** As Prometheus does (lvalReplacer in model/textparse): any other backslash stands for itself. */
-function unescapeValue(text: string): string {
+/** The value of a label as Prometheus reads it (lvalReplacer in model/textparse): any other backslash stands for itself. */
+export function unescapeValue(text: string): string {
   if (!text.includes('\\')) return text;
   return text.replace(/\\([\\"n])/g, (_, letter: string) => (letter === 'n' ? '\n' : letter));
 }
