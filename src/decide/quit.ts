@@ -46,16 +46,15 @@ function continueAfterTelling(
   event: Extract<QuitEvent, { readonly kind: 'pushed' | 'told' }>,
   policy: Policy,
 ): QuitDecision {
-  const { atMs, result } = event;
+  const { atMs } = event;
+  const { kind, ...fields } = event.result;
   const after: QuitState['phase'] = { ...phase, quitSinceMs: atMs };
   if (event.kind === 'told') {
-    const { kind, ...fields } = event.result;
     const entry: LogEntry = { id: kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields };
     return beginNextTarget({ facts, phase: { ...after, isTold: true } }, atMs, [entry], policy);
   }
   const push = reportPush((policy.push as NonNullable<Policy['push']>).to, event.result, atMs - phase.sinceMs);
   const { to, seconds } = push;
-  const { kind, ...fields } = result;
   const entry: LogEntry = {
     id: kind === 'accepted' ? 'pushAccepted' : 'pushFailed',
     fields: { to, seconds, ...fields },
@@ -90,7 +89,7 @@ export function findQuitDeadline(
 
 function beginNextTarget(state: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): QuitDecision {
   const { facts, phase } = state;
-  if (policy.hasWebhook === true && phase.isTold !== true && phase.reports.length === findTellIndex(policy)) {
+  if (isTellLeft(phase, policy) && phase.reports.length === findTellIndex(policy)) {
     const quiet: QuitState = { facts, phase: { ...phase, target: null } };
     return { kind: 'quitting', state: quiet, log, next: makeTellEffect(nowMs, phase, policy) };
   }
@@ -170,9 +169,12 @@ function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
   return targets[phase.reports.length] as TargetPolicy;
 }
 
+/** The webhook is still to be told. */
+function isTellLeft({ isTold }: QuitState['phase'], { hasWebhook }: Policy): boolean {
+  return hasWebhook === true && isTold !== true;
+}
+
 function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): TargetTime {
-  const isTellLeft = policy.hasWebhook === true && phase.isTold !== true;
-  const leftCount = policy.targets.length - phase.reports.length;
   return {
     nowMs,
     quitTimeoutMs: policy.quitTimeoutMs,
@@ -180,8 +182,8 @@ function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): T
       phase.quitSinceMs ?? phase.sinceMs,
       facts.terminatedAtMs,
       policy.limits,
-      isTellLeft ? KEPT_MS : 0,
+      isTellLeft(phase, policy) ? KEPT_MS : 0,
     ),
-    leftCount,
+    leftCount: policy.targets.length - phase.reports.length,
   };
 }

@@ -43,16 +43,17 @@ export function isPushDue({ outcome, scrapesSeenCount }: Quitting, { push, limit
 /** The push as the next effect. */
 export function makePushEffect({ sinceMs }: Quitting, policy: Policy): TellEffect {
   const keptMs = (policy.targets.length > 0 ? KEPT_MS : 0) + (policy.hasWebhook === true ? KEPT_MS : 0);
-  return { kind: 'push', untilMs: sinceMs + PUSH_MAX_MS, graceMs: leaveOf(policy, keptMs) };
+  return { kind: 'push', untilMs: sinceMs + PUSH_MAX_MS, graceMs: findTellGrace(policy, keptMs) };
 }
 
 /** The webhook as the next effect, when it is its turn. */
 export function makeTellEffect(nowMs: number, { reports }: Quitting, policy: Policy): TellEffect {
   const keptMs = reports.length < policy.targets.length ? KEPT_MS : 0;
-  return { kind: 'tell', untilMs: nowMs + WEBHOOK_MAX_MS, graceMs: leaveOf(policy, keptMs) };
+  return { kind: 'tell', untilMs: nowMs + WEBHOOK_MAX_MS, graceMs: findTellGrace(policy, keptMs) };
 }
 
-function leaveOf({ limits }: Policy, keptMs: number): number {
+/** How long after a signal it is given up: the grace, but for what comes after it. */
+function findTellGrace({ limits }: Policy, keptMs: number): number {
   return Math.max(0, limits.terminationGraceMs - keptMs);
 }
 
