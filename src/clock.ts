@@ -18,3 +18,26 @@ export function callAfter(clock: Clock, ms: number, callback: () => void): () =>
   });
   return () => cancel();
 }
+
+/** Further apart than this the two clocks do not drift by themselves: the wall clock was set. */
+const SET_BY_MS = 100;
+
+/**
+ * Tells the time of day, in whole ms since 1970, of an instant of the monotonic clock. An instant keeps its time until somebody sets the
+ * wall clock: what the two clocks are apart would be another millisecond at each look.
+ */
+export function openWallTime({ nowMs, wallMs }: WallClock): (atMs: number) => number {
+  let apartMs = wallMs() - nowMs();
+  return (atMs) => {
+    const foundMs = wallMs() - nowMs();
+    if (Math.abs(foundMs - apartMs) > SET_BY_MS) apartMs = foundMs;
+    return Math.round(apartMs + atMs);
+  };
+}
+
+type WallClock = {
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  /** Since 1970, UTC. */
+  readonly wallMs: () => number;
+};

@@ -4,7 +4,7 @@ import { findForgottenMesh } from './act/mesh.ts';
 import { openTombstone } from './act/own-tombstone.ts';
 import { PRESETS } from './act/presets.ts';
 import { writeTerminationMessage } from './act/termination-message.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, openWallTime } from './clock.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from './config.ts';
 import { formatDuration } from './config-values.ts';
 import type { LogEntry, LogLevel } from './decide/messages.ts';
@@ -46,6 +46,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   const { terminationLog } = config;
   const policy = buildPolicy(config);
   const log = openRunLog(host, config.logLevel);
+  const toWallMs = openWallTime(host);
   let hasWriteFailed = false;
   const write = (report: Report) => {
     const problem = writeReport(terminationLog, report);
@@ -72,7 +73,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
         policy,
         exporterAt: `${config.metricsUrl.hostname}:${config.metricsUrl.port || 80}`,
         nowMs: host.nowMs(),
-        toTime: (atMs) => formatTime(host.wallMs() - host.nowMs() + atMs),
+        toTime: (atMs) => formatTime(toWallMs(atMs)),
         isFinished,
         isLeftPending,
         isGivenUp: signals.secondName !== null,
@@ -80,7 +81,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       }),
     );
 
-  const opened = await openConfiguredFront(host, config, log.write);
+  const opened = await openConfiguredFront(host, config, toWallMs, log.write);
   if (opened?.kind === 'failed') {
     const problems = [`Cannot use LASTSCRAPE_FRONT: ${opened.problem}`];
     return { problems, unreadable: ['LASTSCRAPE_FRONT'], isExitZero: config.isExitZero, terminationLog };
@@ -189,7 +190,7 @@ export function describeError(error: unknown): string {
  */
 export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
   // A startupProbe asks it, and main starts when it is answered.
-  const opened = await openConfiguredFront(host, config, () => {});
+  const opened = await openConfiguredFront(host, config, openWallTime(host), () => {});
   const front = opened?.kind === 'open' ? opened.front : null;
   const exporter = openConfiguredExporter(config, front, null);
   // Nobody is told of a run that holds and stops nothing.
@@ -258,6 +259,7 @@ function openConfiguredExporter(config: Config, front: Front | null, keeper: Kee
 async function openConfiguredFront(
   host: Host,
   config: Config,
+  toWallMs: (atMs: number) => number,
   log: (entry: LogEntry) => void,
 ): Promise<OpenedFront | null> {
   if (config.front === null) return null;
@@ -270,7 +272,7 @@ async function openConfiguredFront(
     selectors: config.thresholds,
     pollMs: config.limits.pollMs,
     clock: openClock(host),
-    toUnixSeconds: (atMs) => Math.round(host.wallMs() - host.nowMs() + atMs) / 1000,
+    toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,
     version: VERSION,
     log,
   });

@@ -174,7 +174,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
       'serve',
       'wait-unless',
       'version',
-      'type clock',
+      'clock',
       'type config',
       'type host',
       'type signals',
