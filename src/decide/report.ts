@@ -373,7 +373,7 @@ function summarizeHold(
 function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null): string {
   if (last === null) return '';
   if (last.served === 'live') return ', live';
-  if (last.served === 'joined') return ', live with what had vanished';
+  if (last.served === 'joined') return ', live, with the last values of vanished series';
   const beforeMs = Number(mainEndedAtMs) - last.readAtMs;
   return `, from a snapshot ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'older' : 'younger'} than that end`;
 }

@@ -405,7 +405,10 @@ test('buildReport() says what the last scrape got through a front, and how old t
   const summarize = (rest: Partial<ServedScrape>) =>
     reportFront('scraped', frontWith(['a', 80], ['a', 110, rest])).summary;
   assert.equal(summarize({}), 'Scraped once 12.0 s after main ended, live');
-  assert.equal(summarize({ served: 'joined' }), 'Scraped once 12.0 s after main ended, live with what had vanished');
+  assert.equal(
+    summarize({ served: 'joined' }),
+    'Scraped once 12.0 s after main ended, live, with the last values of vanished series',
+  );
   const snapshot = (readAtMs: number) => summarize({ served: 'snapshot', readAtMs });
   assert.equal(snapshot(98_600), 'Scraped once 12.0 s after main ended, from a snapshot 1.4 s older than that end');
   assert.equal(snapshot(100_000), 'Scraped once 12.0 s after main ended, from a snapshot 0.0 s older than that end');
