@@ -19,6 +19,7 @@ import type {
   WebhookResult,
 } from './decide/state.ts';
 import { begin, step } from './decide/step.ts';
+import { LAST_CALL_MS } from './decide/tell.ts';
 import type { OngoingObservation } from './observe/observation.ts';
 
 /** The signals that came so far. */
@@ -59,10 +60,10 @@ export type LoopParts = {
   readonly afterHold?: () => Promise<void>;
   /** Called once, after the push and before anything is asked to quit. */
   readonly beforeQuit: () => Promise<void>;
-  /** Pushes the last exposition, until the signal. Only where the policy has a push. */
-  readonly push?: (signal: AbortSignal) => Promise<PushResult>;
-  /** Sends the report of this state, until the signal. Only where the policy has a webhook. */
-  readonly tell?: (state: State, signal: AbortSignal) => Promise<WebhookResult>;
+  /** Pushes the last exposition, until the signal; `lastCall` comes a little before it. Only where the policy has a push. */
+  readonly push?: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
+  /** Sends the report of this state; the same. Only where the policy has a webhook. */
+  readonly tell?: (state: State, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
   /** Called at each change of phase and after each target. */
   readonly progress: (state: State) => void;
 };
@@ -203,7 +204,7 @@ async function tellOthers(parts: LoopParts, state: State, effect: TellEffect): P
     return { kind: 'pushed', ...readTimes(parts), result };
   }
   const tell = present(parts.tell);
-  const result = await withinLimits(parts, effect, (signal) => tell(state, signal));
+  const result = await withinLimits(parts, effect, (signal, lastCall) => tell(state, signal, lastCall));
   return { kind: 'told', ...readTimes(parts), result };
 }
 
@@ -211,15 +212,20 @@ async function tellOthers(parts: LoopParts, state: State, effect: TellEffect): P
 async function withinLimits<Value>(
   { clock, signals }: LoopParts,
   { untilMs, graceMs }: TellEffect,
-  work: (signal: AbortSignal) => Promise<Value>,
+  work: (signal: AbortSignal, lastCall: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const limit = new AbortController();
+  const lastCall = new AbortController();
   const end = () => limit.abort('no time is left');
   const cancels = [onAbort(signals.second, () => limit.abort('interrupted'))];
-  const endAt = (atMs: number) => cancels.push(callAfter(clock, atMs - clock.nowMs(), end));
+  const endAt = (atMs: number) => {
+    const leftMs = atMs - clock.nowMs();
+    cancels.push(callAfter(clock, leftMs - LAST_CALL_MS, () => lastCall.abort()));
+    cancels.push(callAfter(clock, leftMs, end));
+  };
   endAt(untilMs);
   cancels.push(onAbort(signals.first, () => endAt((signals.terminatedAtMs ?? clock.nowMs()) + graceMs)));
-  const value = await work(limit.signal);
+  const value = await work(limit.signal, lastCall.signal);
   for (const cancel of cancels) cancel();
   return value;
 }

@@ -116,12 +116,12 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
       ...(told === null
         ? {}
         : {
-            async push(limit) {
+            async push(limit, lastCall) {
               const snapshot = await waitUnless(newest(), limit);
               if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
-              return told.telling.push(snapshot, limit);
+              return told.telling.push(snapshot, limit, lastCall);
             },
-            tell: (now, limit) => told.telling.tell(report(now, true, true), limit),
+            tell: (now, limit, lastCall) => told.telling.tell(report(now, true, true), limit, lastCall),
           }),
       progress: (now) => write(report(now, false)),
     });

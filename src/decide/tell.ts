@@ -10,6 +10,8 @@ export const RESERVE_MS = 5_000;
 export const PUSH_MAX_MS = 30_000;
 /** A webhook takes no longer: three tries of 5 s, and the pauses between them. */
 export const WEBHOOK_MAX_MS = 20_000;
+/** So long before it is given up nothing waits any longer: the last try is made. */
+export const LAST_CALL_MS = 1_000;
 /** Of the grace, what comes after the push or the webhook keeps so much: quitting, or the webhook. */
 export const KEPT_MS = 1_000;
 

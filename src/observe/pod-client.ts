@@ -4,6 +4,7 @@
 import type { PodRequestFailure } from '../decide/pod-request.ts';
 import { dialTls } from '../net/dial-tls.ts';
 import { type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
+import { readRetryAfter } from '../net/retry-after.ts';
 import { type Pod, readPod, readStatusMessage } from '../wire/pod-status.ts';
 import { type PodAddress, readToken } from './pod-address.ts';
 
@@ -94,9 +95,7 @@ async function send(
     timeoutMs: REQUEST_TIMEOUT_MS,
     signal,
     onAnswer(_, headers) {
-      // Seconds; Kubernetes sends no date.
-      const seconds = Number(headers['retry-after'] ?? 0);
-      if (seconds > 0) retryAfterMs = seconds * 1_000;
+      retryAfterMs = readRetryAfter(headers, Date.now());
     },
     onBody: (piece) => keep(piece, BODY_MAX_BYTES),
     onOtherBody: (piece) => keep(piece, OTHER_BODY_MAX_BYTES),

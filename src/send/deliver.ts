@@ -3,6 +3,7 @@
 
 import { HEADERS_FILE_MAX_BYTES, type Headers, listSecrets, parseHeaders } from '../headers-file.ts';
 import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
+import { readRetryAfter } from '../net/retry-after.ts';
 import { prepareSmallFile, type ReadSmallFile } from '../small-file.ts';
 
 /** Where requests go. */
@@ -31,7 +32,8 @@ export type DeliveryRequest = {
 
 /** What became of a request; `text` is the beginning of the answer, for a person, without secrets. */
 export type DeliveryResult =
-  | { readonly kind: 'answered'; readonly status: number; readonly text: string }
+  /** `retryAfterMs`: what the answer asks for; 0: nothing. */
+  | { readonly kind: 'answered'; readonly status: number; readonly text: string; readonly retryAfterMs: number }
   | { readonly kind: 'failed'; readonly why: string };
 
 export type Delivery = {
@@ -80,6 +82,7 @@ export function openDelivery(destination: Destination): Delivery {
       exchange ??= openExchange(new URL(url.origin), trust?.dial);
       const pieces: Uint8Array[] = [];
       let sizeBytes = 0;
+      let retryAfterMs = 0;
       const keep = (piece: Uint8Array) => {
         if (sizeBytes < ANSWER_READ_BYTES)
           pieces.push(Uint8Array.from(piece.subarray(0, ANSWER_READ_BYTES - sizeBytes)));
@@ -93,17 +96,26 @@ export function openDelivery(destination: Destination): Delivery {
         body,
         timeoutMs: Math.max(1, untilMs - performance.now()),
         signal,
+        onAnswer: (_, answered) => {
+          retryAfterMs = readRetryAfter(answered, Date.now());
+        },
         onBody: (piece) => keep(piece) && sizeBytes <= ANSWER_MAX_BYTES,
         onOtherBody: keep,
       });
       onBody?.(Buffer.concat(pieces).toString('utf8'));
       const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(destination)];
+      const answered = (status: number): DeliveryResult => ({
+        kind: 'answered',
+        status,
+        text: shorten(pieces, hidden),
+        retryAfterMs,
+      });
       if (result.kind !== 'answered') {
         // The status has come, and only the rest of the answer did not: it says what became of the request.
-        if (result.kind === 'failed' && result.status !== null) return answer(result.status, pieces, hidden);
+        if (result.kind === 'failed' && result.status !== null) return answered(result.status);
         return { kind: 'failed', why: hide(describe(result), hidden) };
       }
-      return answer(result.status, pieces, hidden);
+      return answered(result.status);
     },
     async tryConnect(timeoutMs, signal) {
       const problems: string[] = [];
@@ -130,13 +142,13 @@ function mergeHeaders(...all: readonly Headers[]): Headers {
 /** Nobody wants more of an answer. */
 const ANSWER_MAX_BYTES = 1024 * 1024;
 
-function answer(status: number, pieces: readonly Uint8Array[], hidden: readonly string[]): DeliveryResult {
+/** The beginning of an answer, on one line. */
+function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): string {
   const text = hide(Buffer.concat(pieces).toString('utf8'), hidden)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
     .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
     .trim();
-  const shown = text.length <= ANSWER_SHOWN_LENGTH ? text : `${text.slice(0, ANSWER_SHOWN_LENGTH - 1)}…`;
-  return { kind: 'answered', status, text: shown };
+  return text.length <= ANSWER_SHOWN_LENGTH ? text : `${text.slice(0, ANSWER_SHOWN_LENGTH - 1)}…`;
 }
 
 async function readHeadersFile(

@@ -23,6 +23,8 @@ export type PushParts = {
   readonly version: string;
   /** Gives it up; its reason is a string. */
   readonly signal: AbortSignal;
+  /** The last try is made at once. */
+  readonly lastCall: AbortSignal;
   readonly onRetry: (why: string) => void;
   /** Between the tries of a request; others for tests. */
   readonly pausesMs?: readonly number[];
@@ -30,7 +32,7 @@ export type PushParts = {
 
 /** Pushes it; never rejects. What is refused keeps no other request from being sent. */
 export async function sendPush(parts: PushParts): Promise<PushResult> {
-  const { kind, delivery, url, labels, read, nowMs, version, signal, onRetry, pausesMs = PAUSES_MS } = parts;
+  const { kind, delivery, url, labels, read, nowMs, version, signal, lastCall, onRetry, pausesMs = PAUSES_MS } = parts;
   let acceptedCount = 0;
   let sentCount = 0;
   let why: string | null = null;
@@ -46,6 +48,7 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
         pausesMs,
         maxCount: Number.POSITIVE_INFINITY,
         signal,
+        lastCall,
         onRetry,
       });
       if (result.kind === 'accepted') {

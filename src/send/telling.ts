@@ -30,10 +30,10 @@ export type TellingParts = {
 };
 
 export type Telling = {
-  /** Pushes the last exposition; `signal` gives it up, its reason is a string. Never rejects. */
-  readonly push: (snapshot: Snapshot | null, signal: AbortSignal) => Promise<PushResult>;
+  /** Pushes the last exposition; `signal` gives it up, its reason is a string, and `lastCall` ends every wait. Never rejects. */
+  readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Sends the report to the webhook; the same. */
-  readonly tell: (report: Report, signal: AbortSignal) => Promise<WebhookResult>;
+  readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
   readonly close: () => Promise<void>;
 };
 
@@ -49,7 +49,7 @@ export function openTelling({ config, identity: sources, version, wallMs, log }:
   };
 
   return {
-    async push(snapshot, signal) {
+    async push(snapshot, signal, lastCall) {
       if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
       if (snapshot === null) return { kind: 'failed', why: 'no exposition was ever read whole' };
       const { body } = snapshot;
@@ -62,16 +62,18 @@ export function openTelling({ config, identity: sources, version, wallMs, log }:
         nowMs: Math.round(wallMs()),
         version,
         signal,
+        lastCall,
         onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),
       });
     },
-    async tell(report, signal) {
+    async tell(report, signal, lastCall) {
       if (webhook === null || webhookDelivery === null) throw new Error('Bug: there is no webhook');
       return sendWebhook({
         delivery: webhookDelivery,
         url: webhook,
         message: buildMessage(report, await identify()),
         signal,
+        lastCall,
         onRetry: (why) => log({ id: 'webhookRetried', fields: { why } }),
       });
     },

@@ -11,11 +11,13 @@ export type Tries = {
   /** `body`: the answer as it came. */
   readonly judge: (status: number, body: string) => PushJudgement;
   readonly timeoutMs: number;
-  /** Between a try and the next; the last one again and again, unless `maxCount` is reached before. */
+  /** Between a try and the next, unless the answer asks for more; the last one again and again, until `maxCount` is reached. */
   readonly pausesMs: readonly number[];
   readonly maxCount: number;
   /** Gives everything up; its reason is a string. */
   readonly signal: AbortSignal;
+  /** Comes a little before that, and ends the pause: there is no time for a longer one. */
+  readonly lastCall: AbortSignal;
   /** A try failed, and there is another one. */
   readonly onRetry: (why: string) => void;
 };
@@ -27,10 +29,11 @@ export type TriesResult =
 
 /** Sends it until it is taken or refused, or until the signal; never rejects. */
 export async function sendInTries(delivery: Delivery, tries: Tries): Promise<TriesResult> {
-  const { makeRequest, judge, timeoutMs, pausesMs, maxCount, signal } = tries;
+  const { makeRequest, judge, timeoutMs, pausesMs, maxCount, signal, lastCall } = tries;
   let why = 'no time was left';
   for (let count = 1; ; count++) {
     if (signal.aborted) return { kind: 'failed', why, tries: count - 1, isRefused: false };
+    const isLast = lastCall.aborted;
     let body = '';
     const onBody = (text: string) => {
       body = text;
@@ -45,15 +48,19 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
     const isRefused = judgement === 'refused';
     if (isRefused || count === maxCount || signal.aborted) return { kind: 'failed', why, tries: count, isRefused };
     tries.onRetry(why);
-    // Ends early at the signal.
-    await delay(pausesMs[Math.min(count, pausesMs.length) - 1] ?? 0, null, { signal }).catch(() => {});
+    const pauseMs = pausesMs[Math.min(count, pausesMs.length) - 1] ?? 0;
+    const askedMs = result.kind === 'answered' ? result.retryAfterMs : 0;
+    // Ends early at the signal, and before it for the last try.
+    const ending = isLast ? signal : AbortSignal.any([signal, lastCall]);
+    await delay(Math.max(pauseMs, askedMs), null, { signal: ending }).catch(() => {});
   }
 }
 
 /** The answer in its own words. */
 function describe(result: DeliveryResult): string {
   if (result.kind === 'failed') return result.why;
-  const { status, text } = result;
+  const { status, text, retryAfterMs } = result;
   if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;
-  return text === '' ? `HTTP ${status}` : `HTTP ${status}: ${text}`;
+  const asked = retryAfterMs === 0 ? '' : ` (not before ${Math.ceil(retryAfterMs / 1_000)} s)`;
+  return text === '' ? `HTTP ${status}${asked}` : `HTTP ${status}${asked}: ${text}`;
 }

@@ -16,6 +16,8 @@ export type WebhookParts = {
   readonly url: URL;
   readonly message: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  /** The last try is made at once. */
+  readonly lastCall: AbortSignal;
   readonly onRetry: (why: string) => void;
   /** Between the tries; others for tests. */
   readonly pausesMs?: readonly number[];
@@ -27,6 +29,7 @@ export async function sendWebhook({
   url,
   message,
   signal,
+  lastCall,
   onRetry,
   pausesMs = PAUSES_MS,
 }: WebhookParts): Promise<WebhookResult> {
@@ -43,6 +46,7 @@ export async function sendWebhook({
     pausesMs,
     maxCount: TRIES_COUNT,
     signal,
+    lastCall,
     onRetry,
   });
   if (result.kind === 'accepted') return result;

@@ -12,7 +12,11 @@ const NEVER = new AbortController().signal;
 
 async function tell(
   port: number,
-  { signal = NEVER, pausesMs = [1, 1] }: { signal?: AbortSignal; pausesMs?: number[] } = {},
+  {
+    signal = NEVER,
+    lastCall = NEVER,
+    pausesMs = [1, 1],
+  }: { signal?: AbortSignal; lastCall?: AbortSignal; pausesMs?: number[] } = {},
 ) {
   const url = new URL(`http://127.0.0.1:${port}/hook?x=1`);
   const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0.1.0', isPathSecret: true });
@@ -23,6 +27,7 @@ async function tell(
     url,
     message: { text: 'well', exitCode: 0 },
     signal,
+    lastCall,
     onRetry,
     pausesMs,
   });
@@ -50,6 +55,17 @@ test('sendWebhook() is taken by a later try', async () => {
   await using server = await openHttp((response, _, count) => response.writeHead(count < 2 ? 429 : 200).end());
   const { result } = await tell(server.port);
   assert.deepEqual([result, server.seen.length], [{ kind: 'accepted', status: 200, tries: 3 }, 3]);
+});
+
+test('sendWebhook() waits no longer than there is for a server that asks for more', async () => {
+  await using server = await openHttp((response, _, count) => {
+    if (count === 0) response.writeHead(429, { 'retry-after': '3600' }).end();
+    else response.end();
+    lastCall.abort();
+  });
+  const lastCall = new AbortController();
+  const { result } = await tell(server.port, { lastCall: lastCall.signal });
+  assert.deepEqual(result, { kind: 'accepted', status: 200, tries: 2 });
 });
 
 for (const status of [302, 400, 401, 403, 404, 410]) {
