@@ -65,7 +65,7 @@ export const MESSAGES = {
   pushing: { level: 'info', text: 'pushing the last numbers' },
   pushRetried: { level: 'debug', text: 'a part of the push did not arrive: it is sent again' },
   pushAccepted: { level: 'info', text: 'the last numbers were pushed' },
-  pushFailed: { level: 'warn', text: 'the last numbers could not be pushed' },
+  pushFailed: { level: 'warn', text: 'the push of the last numbers failed' },
   webhookRetried: { level: 'debug', text: 'the webhook did not take the report: it is sent again' },
   webhookAccepted: { level: 'info', text: 'the webhook took the report' },
   webhookFailed: { level: 'warn', text: 'the webhook did not take the report' },

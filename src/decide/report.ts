@@ -172,7 +172,9 @@ function findPush({ state: { phase }, policy, isFinished }: ReportInput): PushRe
 
 function summarizePush(push: PushReport | null, { isFinished }: ReportInput): readonly string[] {
   if (push === null || push.result === 'notNeeded' || !isFinished) return [];
-  return [push.result === 'accepted' ? `last numbers pushed (${push.to})` : `last numbers not pushed (${push.to})`];
+  return [
+    push.result === 'accepted' ? `last numbers pushed (${push.to})` : `push of the last numbers failed (${push.to})`,
+  ];
 }
 
 /** The verdict, from main's end on; null where there is none. */

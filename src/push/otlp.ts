@@ -43,10 +43,14 @@ export const otlp: PushKind = {
     return `${base.endsWith(SIGNAL_PATH) ? base : base + SIGNAL_PATH}${search}`;
   },
   encode: encodeRequests,
-  judge: (status, text) => {
-    // A 200 with a partial success is final, and what was rejected stays so.
-    if (status === 200 && /"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
-    return judgeStatus(status);
+  judge: (status, text, end) => {
+    const judgement = judgeStatus(status);
+    if (judgement !== 'accepted') return judgement;
+    // A partial success is final, and what was rejected stays so.
+    if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
+    // It may be in what did not come. The same points at the same time may be sent again, and would be answered at the same length.
+    if (end === 'whole') return 'accepted';
+    return end === 'brokenOff' ? 'retry' : 'refused';
   },
 };
 

@@ -33,6 +33,12 @@ export type PushParts = {
 /** `retry`: the same request may be taken later. `refused`: it never will, and the receiver says why. */
 export type PushJudgement = 'accepted' | 'retry' | 'refused';
 
+/**
+ * How much of an answer is there: all of it, what came before it broke off, or its beginning. One that was given up in the middle
+ * broke off as well.
+ */
+export type AnswerEnd = 'whole' | 'brokenOff' | 'tooLong';
+
 export type PushKind = {
   /** As it stands before the `+` of LASTSCRAPE_PUSH. */
   readonly name: 'pushgateway' | 'remote-write' | 'otlp';
@@ -40,8 +46,8 @@ export type PushKind = {
   readonly findPath: (url: URL, labels: readonly Label[]) => string;
   /** The requests in the order in which they are to be sent, each made when it is asked for. @throws as `families` does. */
   readonly encode: (parts: PushParts) => AsyncGenerator<PushRequest>;
-  /** What an answer means; `text` is its body. */
-  readonly judge: (status: number, text: string) => PushJudgement;
+  /** What an answer means; `text` is its body, as far as it came. */
+  readonly judge: (status: number, text: string, end: AnswerEnd) => PushJudgement;
 };
 
 /** What an answer means by its status alone: what is the receiver's trouble passes, what is the request's stays. */

@@ -4,6 +4,7 @@
 import { HEADERS_FILE_MAX_BYTES, type Headers, listSecrets, parseHeaders } from '../headers-file.ts';
 import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
 import { readRetryAfter } from '../net/retry-after.ts';
+import type { AnswerEnd } from '../push/push-kind.ts';
 import { prepareSmallFile, type ReadSmallFile } from '../small-file.ts';
 
 /** Where requests go. */
@@ -32,8 +33,15 @@ export type DeliveryRequest = {
 
 /** What became of a request; `text` is the beginning of the answer, for a person, without secrets. */
 export type DeliveryResult =
-  /** `retryAfterMs`: what the answer asks for; 0: nothing. */
-  | { readonly kind: 'answered'; readonly status: number; readonly text: string; readonly retryAfterMs: number }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly text: string;
+      /** Of what `onBody` was called with. */
+      readonly end: AnswerEnd;
+      /** What the answer asks for; 0: nothing. */
+      readonly retryAfterMs: number;
+    }
   | { readonly kind: 'failed'; readonly why: string };
 
 export type Delivery = {
@@ -46,8 +54,8 @@ export type Delivery = {
 
 /** So much of an answer is shown. */
 const ANSWER_SHOWN_LENGTH = 200;
-/** So much of it is read for that: what is hidden in it must be seen whole. */
-const ANSWER_READ_BYTES = 8 * 1024;
+/** So much of it is judged, and searched for what is hidden; the longest that we know are of some KB, a line for each refused series. */
+const ANSWER_READ_BYTES = 64 * 1024;
 /** A file is there, or it hangs. */
 const FILE_TIMEOUT_MS = 2_000;
 
@@ -108,6 +116,7 @@ export function openDelivery(destination: Destination): Delivery {
         kind: 'answered',
         status,
         text: shorten(pieces, hidden),
+        end: sizeBytes > ANSWER_READ_BYTES ? 'tooLong' : result.kind === 'answered' ? 'whole' : 'brokenOff',
         retryAfterMs,
       });
       if (result.kind !== 'answered') {

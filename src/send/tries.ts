@@ -1,7 +1,7 @@
 // One request, sent again while that may help and there is time.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PushJudgement } from '../push/push-kind.ts';
+import type { AnswerEnd, PushJudgement } from '../push/push-kind.ts';
 import type { Delivery, DeliveryRequest, DeliveryResult } from './deliver.ts';
 
 /** How a request is tried. */
@@ -9,7 +9,7 @@ export type Tries = {
   /** `body` and headers anew for each try. */
   readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal' | 'onBody'>;
   /** `body`: the answer as it came. */
-  readonly judge: (status: number, body: string) => PushJudgement;
+  readonly judge: (status: number, body: string, end: AnswerEnd) => PushJudgement;
   readonly timeoutMs: number;
   /** Between a try and the next, unless the answer asks for more; the last one again and again, until `maxCount` is reached. */
   readonly pausesMs: readonly number[];
@@ -39,7 +39,7 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
       body = text;
     };
     const result = await delivery.send({ ...makeRequest(), timeoutMs, signal, onBody });
-    const judgement = result.kind === 'answered' ? judge(result.status, body) : 'retry';
+    const judgement = result.kind === 'answered' ? judge(result.status, body, result.end) : 'retry';
     if (result.kind === 'answered' && judgement === 'accepted') {
       return { kind: 'accepted', status: result.status, tries: count };
     }
@@ -56,11 +56,16 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
   }
 }
 
+const DOUBTS = { brokenOff: 'the answer broke off', tooLong: 'the answer is too long' } as const;
+
 /** The answer in its own words. */
 function describe(result: DeliveryResult): string {
   if (result.kind === 'failed') return result.why;
-  const { status, text, retryAfterMs } = result;
+  const { status, text, retryAfterMs, end } = result;
   if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;
   const asked = retryAfterMs === 0 ? '' : ` (not before ${Math.ceil(retryAfterMs / 1_000)} s)`;
-  return text === '' ? `HTTP ${status}${asked}` : `HTTP ${status}${asked}: ${text}`;
+  // An acceptance that is none: it is not known what else it says.
+  const doubt = status >= 300 || end === 'whole' ? '' : `, and it is not known what was accepted: ${DOUBTS[end]}`;
+  const head = `HTTP ${status}${asked}${doubt}`;
+  return text === '' ? head : `${head}: ${text}`;
 }

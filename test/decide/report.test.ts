@@ -624,11 +624,11 @@ test('buildReport() has the push once it is over, and in the summary where somet
   const accepted: PushReport = { to: 'remote-write', result: 'accepted', seconds: 0.2 };
   assert.deepEqual(report(accepted), [accepted, `${held}; last numbers pushed (remote-write)`]);
   const failed: PushReport = { to: 'remote-write', result: 'failed', seconds: 30, why: 'HTTP 400: out of order' };
-  assert.deepEqual(report(failed), [failed, `${held}; last numbers not pushed (remote-write)`]);
+  assert.deepEqual(report(failed), [failed, `${held}; push of the last numbers failed (remote-write)`]);
   const notNeeded: PushReport = { to: 'remote-write', result: 'notNeeded' };
   assert.deepEqual(report(notNeeded), [notNeeded, held]);
   const interrupted: PushReport = { to: 'remote-write', result: 'failed', why: 'interrupted' };
-  assert.deepEqual(report(undefined), [interrupted, `${held}; last numbers not pushed (remote-write)`]);
+  assert.deepEqual(report(undefined), [interrupted, `${held}; push of the last numbers failed (remote-write)`]);
   assert.deepEqual(report(undefined, false), [undefined, 'Unfinished: quitting']);
 });
 
@@ -658,7 +658,7 @@ test('buildReport() calls targets pending in a report that is sent before they a
 test('fitReport() keeps the verdict and what became of the push with everything on', () => {
   const long = (length: number) => 'ä"\\'.repeat(length / 3);
   const report: Report = {
-    summary: `Failed by ${long(300)}; not scraped within 90 s; last numbers not pushed (remote-write); ${long(120)} still runs`,
+    summary: `Failed by ${long(300)}; not scraped within 90 s; push of the last numbers failed (remote-write); ${long(120)} still runs`,
     outcome: 'expired',
     hint: long(100),
     scrapesWanted: 3,

@@ -14,13 +14,25 @@ test('otlp.findPath() appends the path of metrics unless it is there', () => {
 });
 
 test('otlp.judge() takes a partial success for a refusal', () => {
-  assert.equal(otlp.judge(200, '{}'), 'accepted');
-  assert.equal(otlp.judge(200, '{"partialSuccess":{}}'), 'accepted');
-  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":"0","errorMessage":"careful"}}'), 'accepted');
-  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":"12","errorMessage":"too old"}}'), 'refused');
-  assert.equal(otlp.judge(200, '{"partialSuccess": {"rejectedDataPoints": 1}}'), 'refused');
-  assert.equal(otlp.judge(503, ''), 'retry');
-  assert.equal(otlp.judge(400, ''), 'refused');
+  assert.equal(otlp.judge(200, '{}', 'whole'), 'accepted');
+  assert.equal(otlp.judge(200, '{"partialSuccess":{}}', 'whole'), 'accepted');
+  assert.equal(
+    otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":"0","errorMessage":"careful"}}', 'whole'),
+    'accepted',
+  );
+  assert.equal(
+    otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":"12","errorMessage":"too old"}}', 'whole'),
+    'refused',
+  );
+  assert.equal(otlp.judge(200, '{"partialSuccess": {"rejectedDataPoints": 1}}', 'whole'), 'refused');
+  for (const end of ['brokenOff', 'tooLong'] as const) {
+    assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":12', end), 'refused');
+    assert.equal(otlp.judge(503, 'unava', end), 'retry');
+  }
+  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'brokenOff'), 'retry');
+  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'tooLong'), 'refused');
+  assert.equal(otlp.judge(503, '', 'whole'), 'retry');
+  assert.equal(otlp.judge(400, '', 'whole'), 'refused');
 });
 
 type Points = { readonly dataPoints: readonly Readonly<Record<string, unknown>>[] };

@@ -56,7 +56,7 @@ test('send() hands over method, path, headers and body, and tells the answer', a
   });
   const headersFile = file('headers', 'Authorization: Bearer s3cret-token\nUser-Agent: mine\n');
   const to = destination(`http://localhost:${server.port}/push?db=1`, { headersFile });
-  assert.deepEqual(await send(to), { kind: 'answered', status: 202, text: 'queued', retryAfterMs: 0 });
+  assert.deepEqual(await send(to), { kind: 'answered', status: 202, text: 'queued', end: 'whole', retryAfterMs: 0 });
   const [{ method, url, headers, body } = assert.fail('nothing came')] = server.seen;
   assert.deepEqual([method, url, body], ['POST', '/push?db=1', 'numbers']);
   assert.equal(headers.authorization, 'Bearer s3cret-token');
@@ -145,7 +145,7 @@ test('send() follows no redirect, and does not show where it leads', async () =>
     response.end();
   });
   const result = await send(destination(`http://127.0.0.1:${server.port}/`));
-  assert.deepEqual(result, { kind: 'answered', status: 302, text: '', retryAfterMs: 0 });
+  assert.deepEqual(result, { kind: 'answered', status: 302, text: '', end: 'whole', retryAfterMs: 0 });
   assert.equal(other.seen.length, 0);
 });
 
@@ -181,6 +181,7 @@ test('send() hides a part of the query or of the path alone, as it is written an
     kind: 'answered',
     status: 403,
     text: '[["***","***"],["***","***"]]',
+    end: 'whole',
     retryAfterMs: 0,
   });
 });
@@ -191,7 +192,13 @@ test('send() knows the status where the rest of the answer hangs or is endless',
     response.write('out of order sample');
   });
   const result = await send(destination(`http://127.0.0.1:${slow.port}/`), { timeoutMs: 300 });
-  assert.deepEqual(result, { kind: 'answered', status: 400, text: 'out of order sample', retryAfterMs: 0 });
+  assert.deepEqual(result, {
+    kind: 'answered',
+    status: 400,
+    text: 'out of order sample',
+    end: 'brokenOff',
+    retryAfterMs: 0,
+  });
 });
 
 test('send() gives up a server that accepts and never answers, and one that answers a byte at a time', async () => {
@@ -236,6 +243,7 @@ test('send() trusts the authorities of the CA file beside the usual ones', { ski
     kind: 'answered',
     status: 200,
     text: 'ok',
+    end: 'whole',
     retryAfterMs: 0,
   });
   assert.deepEqual(await send(destination(url)), {
@@ -256,7 +264,7 @@ test("send() trusts the system's authorities", { skip }, async () => {
     await delivery.close();`;
   // OpenSSL's own variable for where the system keeps them.
   const child = await runChild(program, { SSL_CERT_FILE: caFile });
-  assert.deepEqual(JSON.parse(child), { kind: 'answered', status: 200, text: 'ok', retryAfterMs: 0 });
+  assert.deepEqual(JSON.parse(child), { kind: 'answered', status: 200, text: 'ok', end: 'whole', retryAfterMs: 0 });
 });
 
 const DISTRUSTED: readonly (readonly [name: string, certificate: () => Certificate, why: RegExp])[] = [

@@ -57,6 +57,12 @@ test('sendWebhook() is taken by a later try', async () => {
   assert.deepEqual([result, server.seen.length], [{ kind: 'accepted', status: 200, tries: 3 }, 3]);
 });
 
+test('sendWebhook() is done where half an answer says that it is taken: a second one would be read twice', async () => {
+  await using server = await openPeer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nok'));
+  const { result } = await tell(server.port);
+  assert.deepEqual([result, server.requests.length], [{ kind: 'accepted', status: 200, tries: 1 }, 1]);
+});
+
 test('sendWebhook() waits no longer than there is for a server that asks for more', async () => {
   await using server = await openHttp((response, _, count) => {
     if (count === 0) response.writeHead(429, { 'retry-after': '3600' }).end();
