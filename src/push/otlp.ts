@@ -7,7 +7,7 @@ import { type BucketStep, openBucketPoints } from '../wire/bucket-points.ts';
 import { openByteWriter } from '../wire/byte-writer.ts';
 import { openLabelExporter } from '../wire/exported-labels.ts';
 import type { Family, Label } from '../wire/samples.ts';
-import { formatUserAgent, judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
+import { judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
 
 /** Of a request. */
 const POINT_MAX_COUNT = 2000;
@@ -56,7 +56,7 @@ export const otlp: PushKind = {
 
 async function* encodeRequests({ families, labels, url, nowMs, version }: PushParts): AsyncGenerator<PushRequest> {
   const path = otlp.findPath(url, labels);
-  const headers = { 'Content-Type': 'application/json', 'User-Agent': formatUserAgent(version) };
+  const headers = { 'Content-Type': 'application/json' };
   const resourceLabels = labels.flatMap(([name, value]): Label[] => {
     const attribute = RESOURCE_ATTRIBUTES[name];
     return attribute === undefined ? [] : [[attribute, value]];

@@ -8,6 +8,7 @@ export type PushRequest = {
   readonly method: 'POST' | 'PUT';
   /** Path and query. */
   readonly path: string;
+  /** What the encoding needs; who sends it adds its own. */
   readonly headers: Readonly<Record<string, string>>;
   /** Made anew by each call; streamed where it may be long. */
   readonly body: () => AsyncIterable<Uint8Array> | Uint8Array;
@@ -26,7 +27,7 @@ export type PushParts = {
    * refused as a whole where a scrape has stored something later of one of its series, be it only that it went stale ("out of order").
    */
   readonly nowMs: number;
-  /** Of lastscrape, in the User-Agent. */
+  /** Of lastscrape. */
   readonly version: string;
 };
 
@@ -54,9 +55,4 @@ export type PushKind = {
 export function judgeStatus(status: number): PushJudgement {
   if (status >= 200 && status < 300) return 'accepted';
   return status >= 500 || status === 408 || status === 429 ? 'retry' : 'refused';
-}
-
-/** The User-Agent of every request. */
-export function formatUserAgent(version: string): string {
-  return `lastscrape/${version}`;
 }

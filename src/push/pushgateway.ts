@@ -7,7 +7,7 @@
 import { openByteWriter } from '../wire/byte-writer.ts';
 import { openLabelExporter } from '../wire/exported-labels.ts';
 import type { Family, Label, Sample } from '../wire/samples.ts';
-import { formatUserAgent, judgeStatus, type PushKind } from './push-kind.ts';
+import { judgeStatus, type PushKind } from './push-kind.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** A group must have a job. */
@@ -20,11 +20,11 @@ export const pushgateway: PushKind = {
     const group = withJob(labels).map(formatGroupLabel).join('');
     return `${url.pathname.replace(/\/+$/, '')}/metrics${group}${url.search}`;
   },
-  async *encode({ families, labels, url, version }) {
+  async *encode({ families, labels, url }) {
     yield {
       method: 'PUT',
       path: pushgateway.findPath(url, labels),
-      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'User-Agent': formatUserAgent(version) },
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
       body: () => writeBody(families(), withJob(labels)),
     };
   },

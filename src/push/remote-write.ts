@@ -6,7 +6,7 @@ import { openLabelExporter } from '../wire/exported-labels.ts';
 import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8 } from '../wire/protobuf.ts';
 import type { Family, FamilyType, Label, Sample } from '../wire/samples.ts';
 import { packSnappy } from '../wire/snappy.ts';
-import { formatUserAgent, judgeStatus, type PushKind, type PushRequest } from './push-kind.ts';
+import { judgeStatus, type PushKind, type PushRequest } from './push-kind.ts';
 
 /** Of a request: as many as Prometheus sends at once by default (`max_samples_per_send`). */
 const SERIES_MAX_COUNT = 2000;
@@ -41,13 +41,12 @@ type Batch = { readonly writer: ByteWriter; seriesCount: number };
 export const remoteWrite: PushKind = {
   name: 'remote-write',
   findPath: ({ pathname, search }) => `${pathname === '/' ? '/api/v1/write' : pathname}${search}`,
-  async *encode({ families, labels, url, nowMs, version }) {
+  async *encode({ families, labels, url, nowMs }) {
     const path = remoteWrite.findPath(url, labels);
     const headers = {
       'Content-Type': 'application/x-protobuf',
       'Content-Encoding': 'snappy',
       'X-Prometheus-Remote-Write-Version': '0.1.0',
-      'User-Agent': formatUserAgent(version),
     };
     const end = (batch: Batch): PushRequest => {
       const block = packSnappy(batch.writer.take());

@@ -78,7 +78,7 @@ test('otlp.encode() makes resource, scope and metrics of families', async () => 
   assert.deepEqual(others, []);
   assert.equal(request?.method, 'POST');
   assert.equal(request.path, '/v1/metrics');
-  assert.deepEqual(request.headers, { 'Content-Type': 'application/json', 'User-Agent': 'lastscrape/1.2.3' });
+  assert.deepEqual(request.headers, { 'Content-Type': 'application/json' });
   const pod = attribute('pod', 'p');
   assert.deepEqual(JSON.parse(request.body.toString()), {
     resourceMetrics: [

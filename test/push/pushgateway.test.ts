@@ -54,7 +54,6 @@ test('pushgateway.encode() makes one PUT of all, without times, with each head o
   assert.equal(request.path, '/metrics/job/load/pod/p');
   assert.deepEqual(request.headers, {
     'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-    'User-Agent': 'lastscrape/1.2.3',
   });
   assert.equal(
     request.body.toString(),

@@ -42,7 +42,6 @@ test('remoteWrite.encode() writes labels in order, values, times and types', asy
     'Content-Type': 'application/x-protobuf',
     'Content-Encoding': 'snappy',
     'X-Prometheus-Remote-Write-Version': '0.1.0',
-    'User-Agent': 'lastscrape/1.2.3',
   });
   const { series, metadata } = readWriteRequest(request.body);
   assert.deepEqual(series[0], {

@@ -64,6 +64,12 @@ test('send() hands over method, path, headers and body, and tells the answer', a
   assert.equal(headers['content-length'], '7');
 });
 
+test('send() says who it is', async () => {
+  await using server = await openHttp();
+  await send(destination(`http://127.0.0.1:${server.port}/`));
+  assert.equal(server.seen[0]?.headers['user-agent'], 'lastscrape/0.1.0');
+});
+
 test('send() streams a body whose length it does not know', async () => {
   await using server = await openHttp();
   async function* body() {
