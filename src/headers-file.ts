@@ -1,10 +1,15 @@
 // The headers that a file names, a line `Name: value` each: credentials, which are nowhere else. Never tells a value.
 
+import { prepareSmallFile } from './small-file.ts';
+
 /** By their names as they are written. */
 export type Headers = Readonly<Record<string, string>>;
 
+/** What of a file can be used; `why` is the rest of a sentence about it, and never has a value. */
+export type HeadersFile = { readonly headers: Headers } | { readonly why: string };
+
 /** A longer file is none. */
-export const HEADERS_FILE_MAX_BYTES = 64 * 1024;
+const FILE_MAX_BYTES = 64 * 1024;
 
 /** What the request itself needs, or what says how it is sent. */
 const OWN_HEADERS: readonly string[] = [
@@ -21,8 +26,21 @@ const OWN_HEADERS: readonly string[] = [
   'upgrade',
 ];
 
+/** Prepares to read the file at `path`, anew by each call: a Secret may change. Never rejects. */
+export function prepareHeadersFile(
+  path: string,
+): (options: { readonly timeoutMs: number; readonly signal?: AbortSignal }) => Promise<HeadersFile> {
+  const read = prepareSmallFile(path, FILE_MAX_BYTES);
+  return async (options) => {
+    const file = await read(options);
+    if ('why' in file) return { why: `cannot be read: ${file.why}` };
+    const parsed = parseHeaders(file.text);
+    return 'why' in parsed ? { why: `cannot be used: ${parsed.why}` } : parsed;
+  };
+}
+
 /** Reads the text of a headers file; blank lines, and those that begin with `#`, are left out. `why` names a line, never its value. */
-export function parseHeaders(text: string): { readonly headers: Headers } | { readonly why: string } {
+export function parseHeaders(text: string): HeadersFile {
   const headers: Record<string, string> = {};
   const seen = new Set<string>();
   for (const [index, raw] of text

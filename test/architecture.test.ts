@@ -54,7 +54,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   redact: { parts: [], why: 'a leaf' },
   version: { parts: [], why: 'a leaf' },
   files: { parts: [], why: 'a leaf' },
-  'headers-file': { parts: [], why: 'a leaf: it reads a text, whosever headers it has' },
+  'headers-file': { parts: ['small-file'], why: 'it reads a file, whosever headers it has' },
   'small-file': { parts: ['files', 'thread-call'], why: 'it reads a file, whatever that is for' },
   procfs: { parts: ['files'], why: 'it says what /proc shows, whoever asks' },
   'wait-unless': { parts: [], why: 'a leaf: it waits, whatever for' },
@@ -184,7 +184,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   policy: { parts: ['decide', 'type config'], why: 'the configuration as the rules want it' },
   clock: { parts: [], why: 'a leaf: time as a parameter' },
   serve: {
-    parts: ['wire', 'net', 'observe', 'decide', 'files', 'thread-call', 'clock', 'headers-file', 'small-file'],
+    parts: ['wire', 'net', 'observe', 'decide', 'files', 'thread-call', 'clock', 'headers-file'],
     why: 'bytes are moved here; what a scrape gets is decided in decide/',
   },
   push: { parts: ['wire'], why: 'what a receiver wants, whoever sends it' },

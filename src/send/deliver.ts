@@ -1,7 +1,7 @@
 // Sends requests to a server of the user's: headers from their file, TLS by the known authorities, no redirect followed. Says
 // what became of each in words for a person; a secret is never among them.
 
-import { HEADERS_FILE_MAX_BYTES, type Headers, listSecrets, parseHeaders } from '../headers-file.ts';
+import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../headers-file.ts';
 import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
 import { readRetryAfter } from '../net/retry-after.ts';
 import type { AnswerEnd } from '../push/push-kind.ts';
@@ -62,18 +62,18 @@ const FILE_TIMEOUT_MS = 2_000;
 /** Opens a delivery; connects when the first request is sent. */
 export function openDelivery(destination: Destination): Delivery {
   const { url, headersFile, caFile, version } = destination;
-  const readHeaders = headersFile === null ? null : prepareSmallFile(headersFile, HEADERS_FILE_MAX_BYTES);
+  const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
   const trust = url.protocol === 'https:' ? openTrust(caFile) : null;
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   const host = `${url.hostname}:${port}`;
   let exchange: Exchange | null = null;
 
-  async function prepare(signal: AbortSignal): Promise<{ readonly headers: Headers } | { readonly why: string }> {
+  async function prepare(signal: AbortSignal): Promise<HeadersFile> {
     const [file, untrusted] = await Promise.all([
-      readHeaders === null ? { headers: {} } : readHeadersFile(readHeaders, headersFile ?? '', signal),
+      readHeaders?.({ timeoutMs: FILE_TIMEOUT_MS, signal }) ?? { headers: {} },
       trust?.renew(signal) ?? null,
     ]);
-    if ('why' in file) return file;
+    if ('why' in file) return { why: `the headers file ${headersFile} ${file.why}` };
     return untrusted === null ? file : { why: untrusted };
   }
   function describe(result: Exclude<ExchangeResult, { readonly kind: 'answered' }>): string {
@@ -158,17 +158,6 @@ function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): stri
     .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
     .trim();
   return text.length <= ANSWER_SHOWN_LENGTH ? text : `${text.slice(0, ANSWER_SHOWN_LENGTH - 1)}…`;
-}
-
-async function readHeadersFile(
-  read: ReadSmallFile,
-  path: string,
-  signal: AbortSignal,
-): Promise<{ readonly headers: Headers } | { readonly why: string }> {
-  const file = await read({ timeoutMs: FILE_TIMEOUT_MS, signal });
-  if ('why' in file) return { why: `the headers file ${path} cannot be read: ${file.why}` };
-  const parsed = parseHeaders(file.text);
-  return 'why' in parsed ? { why: `the headers file ${path} cannot be used: ${parsed.why}` } : parsed;
 }
 
 type Trust = {

@@ -4,11 +4,10 @@
 import { crc32 } from 'node:zlib';
 import { type Clock, callAfter } from '../clock.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import { HEADERS_FILE_MAX_BYTES, type Headers, parseHeaders } from '../headers-file.ts';
+import { type Headers, prepareHeadersFile } from '../headers-file.ts';
 import { type ExchangeResult, openExchange } from '../net/exchange.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, makeReading } from '../observe/exporter.ts';
-import { prepareSmallFile } from '../small-file.ts';
 import { openExposition } from '../wire/exposition.ts';
 import { type Family, listLines } from '../wire/exposition-text.ts';
 import { readLocustCsv } from '../wire/locust-csv.ts';
@@ -79,7 +78,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const exchange = openExchange(url);
   const base = url.pathname.replace(/\/+$/, '');
   const ownHeaders = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
-  const headersFile = parts.headersFile === null ? null : prepareSmallFile(parts.headersFile, HEADERS_FILE_MAX_BYTES);
+  const headersFile = parts.headersFile === null ? null : prepareHeadersFile(parts.headersFile);
   const memory = openLocustMemory(parts.namespace);
   const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
@@ -125,8 +124,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   /** Anew for each request, since a Secret may change. Without them Locust is asked all the same: it says that it wants a login. */
   async function readHeaders(): Promise<Headers> {
     if (headersFile === null) return {};
-    const file = await headersFile({ timeoutMs: FILE_TIMEOUT_MS, signal: closing.signal });
-    const read = 'why' in file ? file : parseHeaders(file.text);
+    const read = await headersFile({ timeoutMs: FILE_TIMEOUT_MS, signal: closing.signal });
     if ('headers' in read) return read.headers;
     if (!warned.has('headersUnreadable')) {
       warned.add('headersUnreadable');

@@ -381,7 +381,7 @@ test('headers of a file go with each request, read anew; without them Locust is 
     await pair.read();
     pair.clock.advance(3_000);
     await pair.read();
-    assert.deepEqual(pair.log, [{ id: 'headersUnreadable', fields: { file, why: 'ENOENT' } }]);
+    assert.deepEqual(pair.log, [{ id: 'headersUnreadable', fields: { file, why: 'cannot be read: ENOENT' } }]);
     assert.deepEqual(new Set(pair.seenHeaders), new Set([undefined]));
     for (const [text, seen] of [
       ['# of Locust\nAuthorization: Basic bG9jdXN0OnNlY3JldA==\n', 'Basic bG9jdXN0OnNlY3JldA=='],
