@@ -3,6 +3,7 @@
 
 import type { Target, TargetContext, TargetKind } from './act/target.ts';
 import { findMeantCondition, findMeantTarget } from './config-advice.ts';
+import { cut } from './decide/cut.ts';
 import type { Condition, ConditionContext, ConditionKind } from './observe/condition.ts';
 import type { ParseResult } from './parse-result.ts';
 import { redactEntry } from './redact.ts';
@@ -38,12 +39,14 @@ export function parseTarget(entry: string, kinds: readonly TargetKind[], context
   };
 }
 
+/** What of a value, or of a name, is printed. */
+export const SHOWN_MAX_LENGTH = 100;
 /** More than is ever printed: what is behind it is not looked at. */
-const QUOTED_MAX_LENGTH = 1_000;
+const READ_MAX_LENGTH = 1_000;
 
 /** The value as it may be printed: without secrets, on one line, not too long. */
 export function quote(text: string): string {
-  return JSON.stringify(cut(redactEntry(text.slice(0, QUOTED_MAX_LENGTH))));
+  return JSON.stringify(cut(redactEntry(text.slice(0, READ_MAX_LENGTH)), SHOWN_MAX_LENGTH));
 }
 
 /** `a`, `a or b`, `a, b or c`. */
@@ -53,9 +56,4 @@ export function or(words: readonly string[]): string {
 
 function ask(meant: string | null): string {
   return meant === null ? '' : `; did you mean ${quote(meant)}?`;
-}
-
-/** At most 100 characters. */
-export function cut(text: string): string {
-  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
 }

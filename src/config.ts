@@ -4,11 +4,12 @@
 import type { TargetContext, TargetKind } from './act/target.ts';
 import { findMeantCondition, findMeantVariables } from './config-advice.ts';
 import { listConflicts } from './config-conflicts.ts';
-import { cut, or, parseCondition, parseTarget } from './config-entries.ts';
+import { or, parseCondition, parseTarget, SHOWN_MAX_LENGTH } from './config-entries.ts';
 import { type Environment, EXPORTER_URI, listExporterProblems, readExporterVariables } from './config-exporter.ts';
 import { type ReadResult, readListOrNone } from './config-lists.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './config-rows.ts';
 import { isLocustPage, parseBoolean } from './config-values.ts';
+import { cut } from './decide/cut.ts';
 import { hasHold } from './decide/model.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from './observe/condition.ts';
 
@@ -75,7 +76,7 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
 
   for (const { name, meant } of findUnknownNames(env, known)) {
     const advice = meant.length === 0 ? 'no name is near; lastscrape --help lists them' : `did you mean ${or(meant)}?`;
-    addProblem(name, `Cannot use ${cut(name)}: there is no such variable; ${advice}`);
+    addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: there is no such variable; ${advice}`);
   }
   const { pid, pod } = program;
   const readKinds = kinds.conditions.map((kind) => {
@@ -209,7 +210,7 @@ function findUnknownNames(
     .filter((name) => !known.includes(name) && !SERVICE_LINK.test(name))
     .sort()
     .flatMap((name) => {
-      const meant = findMeantVariables(cut(name), known);
+      const meant = findMeantVariables(cut(name, SHOWN_MAX_LENGTH), known);
       return meant === null ? [] : [{ name, meant }];
     });
 }

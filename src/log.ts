@@ -1,5 +1,6 @@
 // The log: one JSON object a line. Stays so short that a pipe nobody reads (64 KiB on Linux) never blocks the run.
 
+import { cut } from './decide/cut.ts';
 import { type LogEntry, type LogLevel, MESSAGES } from './decide/messages.ts';
 
 /** All lines of a run at `info` and above, the report not among them. */
@@ -37,7 +38,12 @@ export function openLog({ level, print, time }: LogOptions): Log {
   let isDebugFull = false;
 
   function formatLine({ id, fields }: LogEntry): string {
-    const shortened = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cut(value)]));
+    const shortened = Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? cut(value, FIELD_MAX_LENGTH) : value,
+      ]),
+    );
     return `${JSON.stringify({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...shortened })}\n`;
   }
   function writeDebug(entry: LogEntry): void {
@@ -71,11 +77,6 @@ export function openLog({ level, print, time }: LogOptions): Log {
       print(`${JSON.stringify({ time: time(), level: ownLevel, msg: text, ...fields })}\n`);
     },
   };
-}
-
-function cut(value: unknown): unknown {
-  if (typeof value !== 'string' || value.length <= FIELD_MAX_LENGTH) return value;
-  return `${value.slice(0, FIELD_MAX_LENGTH - 1)}…`;
 }
 
 function byteLength(text: string): number {

@@ -70,7 +70,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly parts: readonly string[]; r
   'nearest-name': { parts: [], why: 'a leaf' },
   'config-advice': { parts: ['nearest-name'], why: 'it says what was meant, whatever it is used for' },
   'config-entries': {
-    parts: ['config-advice', 'redact', 'type observe', 'type act', 'type parse-result'],
+    parts: ['config-advice', 'decide', 'redact', 'type observe', 'type act', 'type parse-result'],
     why: 'the kinds come in as a parameter',
   },
   'config-values': {

@@ -1,6 +1,7 @@
 // The report: how a run went, as one JSON object and one sentence. Pure.
 // It says only what was seen; what is unknown is null.
 
+import { cut } from './cut.ts';
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
 import {
@@ -415,10 +416,6 @@ function toSeconds(ms: number): number {
 function roundRatio(ratio: number): number {
   const rounded = Number(ratio.toFixed(5));
   return rounded === 0 && ratio > 0 ? Number(ratio.toPrecision(1)) : rounded;
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
 function byteLength(text: string): number {

@@ -1,6 +1,7 @@
 // What is told elsewhere between the hold and the end: the last exposition that is pushed, the report that is sent. Whether, in
 // which order, and for how long. Pure.
 
+import { cut } from './cut.ts';
 import { findLeastWanted, type Limits, type Policy } from './model.ts';
 import type { PushReport, PushResult, Quitting, TellEffect } from './state.ts';
 
@@ -69,7 +70,5 @@ export function findTellIndex({ targets }: Policy): number {
 export function reportPush(to: string, result: PushResult, tookMs: number): PushReport {
   const seconds = Math.round(tookMs / 100) / 10;
   if (result.kind === 'accepted') return { to, result: 'accepted', seconds };
-  const { why } = result;
-  const short = why.length <= WHY_MAX_LENGTH ? why : `${why.slice(0, WHY_MAX_LENGTH - 1)}…`;
-  return { to, result: 'failed', seconds, why: short };
+  return { to, result: 'failed', seconds, why: cut(result.why, WHY_MAX_LENGTH) };
 }

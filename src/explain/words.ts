@@ -1,5 +1,7 @@
 // Words for a person: times, names, lists, and texts of others that may hold anything. Pure: the clock is a parameter.
 
+import { cut } from '../decide/cut.ts';
+
 const UNITS = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
@@ -47,7 +49,7 @@ export function joinNames(names: readonly string[]): string {
 export function quoteText(text: string, maxLength = 240): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
-  return plain.length <= maxLength ? plain : `${plain.slice(0, maxLength - 1)}…`;
+  return cut(plain, maxLength);
 }
 
 /** A text as one scalar of YAML: plain where it is surely a string, else in quotes. */

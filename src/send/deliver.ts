@@ -1,6 +1,7 @@
 // Sends requests to a server of the user's: headers from their file, TLS by the known authorities, no redirect followed. Says
 // what became of each in words for a person; a secret is never among them.
 
+import { cut } from '../decide/cut.ts';
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../headers-file.ts';
 import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../net/exchange.ts';
 import { readRetryAfter } from '../net/retry-after.ts';
@@ -157,7 +158,7 @@ function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): stri
     // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
     .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
     .trim();
-  return text.length <= ANSWER_SHOWN_LENGTH ? text : `${text.slice(0, ANSWER_SHOWN_LENGTH - 1)}…`;
+  return cut(text, ANSWER_SHOWN_LENGTH);
 }
 
 type Trust = {
