@@ -1,0 +1,143 @@
+// The built binary under the memory limit of the README's pod, and an exposition of 3 MB that nobody scrapes: it arrives whole at
+// each of the real receivers. Only the binary: from the sources Node alone takes more.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { gateFront } from '../support/front-programs.ts';
+import { readTestVariable } from '../support/programs.ts';
+import {
+  type Receiver,
+  readGroup,
+  readSeriesValues,
+  serveExpositions,
+  startPrometheusReceiver,
+  startPushgateway,
+} from '../support/push-receivers.ts';
+import { until } from '../support/until.ts';
+import { COMMAND, openPort, startWatcher } from '../support/watcher.ts';
+import { openMemoryGroup } from '../tools/measure/memory-limit.ts';
+
+const LIMIT_BYTES = 64 * 1024 * 1024;
+const JOB = 'load';
+const BOUNDS = ['0.005', '0.05', '0.5', '1', '2.5', '5', '10', '+Inf'];
+const NAMES_COUNT = 1_500;
+const SERIES_COUNT = 20 * NAMES_COUNT;
+const FOUND_MS = 60_000;
+
+const skip = findSkip();
+const group = skip === false ? openMemoryGroup() : undefined;
+const directory = mkdtempSync(join(tmpdir(), 'lastscrape-push-memory-'));
+after(() => {
+  group?.[Symbol.dispose]();
+  rmSync(directory, { recursive: true, maxRetries: 5 });
+});
+
+function findSkip(): string | false {
+  if (readTestVariable('LASTSCRAPE_TEST_BINARY') === undefined) return 'LASTSCRAPE_TEST_BINARY names no binary';
+  using possible = openMemoryGroup();
+  if (possible === undefined) {
+    process.stderr.write('SKIPPED test/binary/push-memory.test.ts: no memory group can be made here\n');
+    return 'no memory group can be made here';
+  }
+  return gateFront('test/binary/push-memory.test.ts', ['prometheus', 'prometheus3', 'pushgateway']);
+}
+
+/** A histogram, and a family of gauges: what OTLP must put together, and what goes line by line. */
+function writeExposition(): Buffer {
+  const labels = (index: number) => `method="GET",name="/api/v1/customers/things/with/a/long/path/${index}"`;
+  const indexes = Array.from({ length: NAMES_COUNT }, (_, index) => index);
+  const histograms = indexes.flatMap((index) => [
+    ...BOUNDS.map((bound, at) => `load_seconds_bucket{${labels(index)},le="${bound}"} ${index + at}`),
+    `load_seconds_sum{${labels(index)}} ${index / 7}`,
+    `load_seconds_count{${labels(index)}} ${index + BOUNDS.length - 1}`,
+  ]);
+  const gauges = indexes.flatMap((index) =>
+    Array.from({ length: 10 }, (_, worker) => `load_requests{${labels(index)},worker="${worker}"} ${index / 7}`),
+  );
+  const lines = ['# TYPE load_seconds histogram', ...histograms, '# TYPE load_requests gauge', ...gauges, ''];
+  return Buffer.from(lines.join('\n'));
+}
+
+type ReceiverRow = {
+  readonly to: string;
+  readonly path: string;
+  readonly start: (source: Awaited<ReturnType<typeof serveExpositions>>) => Promise<Receiver>;
+  /** How many of the series it has. */
+  readonly count: (receiver: Receiver) => Promise<number>;
+};
+
+async function countStored(receiver: Receiver): Promise<number> {
+  const [count = 0] = (await readSeriesValues(receiver, `count({__name__=~"load_.+",job="${JOB}"})`)).values();
+  return count;
+}
+
+const ROWS: readonly ReceiverRow[] = [
+  {
+    to: 'pushgateway',
+    path: '',
+    start: () => startPushgateway(directory),
+    async count(receiver) {
+      const { values } = await readGroup(receiver, JOB);
+      return [...values.keys()].filter((series) => series.includes('"load_')).length;
+    },
+  },
+  {
+    to: 'remote-write',
+    path: '/api/v1/write',
+    start: (source) => startPrometheusReceiver(directory, 'prometheus', source, []),
+    count: countStored,
+  },
+  {
+    to: 'otlp',
+    path: '/api/v1/otlp',
+    start: (source) => startPrometheusReceiver(directory, 'prometheus3', source, []),
+    count: countStored,
+  },
+];
+
+describe('3 MB of exposition within 64 MiB', { skip }, () => {
+  for (const { to, path, start, count } of ROWS) {
+    test(`${to} gets all of ${SERIES_COUNT} series`, async () => {
+      assert.ok(group !== undefined);
+      group.setLimit(LIMIT_BYTES);
+      const body = writeExposition();
+      assert.ok(body.length > 3_000_000, `${body.length} bytes`);
+      await using source = await serveExpositions([{ job: JOB, body }]);
+      await using receiver = await start(source);
+      const main = await openPort();
+      const watcher = startWatcher(
+        {
+          PATH: process.env['PATH'] ?? '',
+          LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${source.port}/${JOB}`,
+          LASTSCRAPE_DONE_WHEN: `port:${main.port}`,
+          LASTSCRAPE_TERMINATION_LOG: join(directory, `${to}.message`),
+          LASTSCRAPE_POLL: '500ms',
+          LASTSCRAPE_SETTLE: '0',
+          LASTSCRAPE_TTL: '1s',
+          LASTSCRAPE_QUIT: 'none',
+          LASTSCRAPE_PUSH: `${to}+http://127.0.0.1:${receiver.port}${path}`,
+          LASTSCRAPE_PUSH_LABELS: `job=${JOB},instance=${to}`,
+        },
+        [],
+        group.wrap(COMMAND),
+      );
+      try {
+        await watcher.said('main is running');
+        main.close();
+        const { code, report, log, stderr } = await watcher.ended;
+        assert.deepEqual([code, report?.['outcome']], [0, 'expired'], JSON.stringify(log.slice(-3)) + stderr);
+        const push = report?.['push'] as { readonly result: string } | undefined;
+        assert.equal(push?.result, 'accepted', JSON.stringify(push));
+      } finally {
+        main.close();
+        watcher.child.kill('SIGKILL');
+        await watcher.ended;
+      }
+      const found = await until(`${SERIES_COUNT} series`, FOUND_MS, async () => (await count(receiver)) || undefined);
+      assert.equal(found, SERIES_COUNT);
+    });
+  }
+});
