@@ -69,6 +69,29 @@ export function runJobsScenarios(): void {
     await proveFinal(namespace);
   });
 
+  runScenarioIn(
+    'jobs: by policy, failed by its own metrics: the Job is Complete, its report says it',
+    {},
+    async (namespace) => {
+      using shell = await openGuideShell(getFixture().cluster, namespace);
+      const atTheEnd = `${METRIC} > 1000000`;
+      const annotations = { 'lastscrape.dev/fail-if': `${METRIC} <= 0, ${atTheEnd}` };
+      await namespace.apply(buildCountingJob({ annotations, env: SNAPSHOT }));
+      // The exit code of a native sidecar counts for nothing: whoever waits must read the report.
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const pod = jobPod(namespace);
+      assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 0, 'main is content');
+      const { report, exitCode } = readEnd(pod);
+      assert.deepEqual([report.outcome, report.verdict, report.exitCode, exitCode], ['scraped', 'failed', 1, 1]);
+      const { final } = await readFinal(namespace, pod);
+      assert.deepEqual(report.failed, { entry: atTheEnd, seen: final });
+      assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
+      await untilStored(namespace, pod, final);
+      const { verdict, failed } = JSON.parse(await shell.run('jobs report'));
+      assert.deepEqual([verdict, failed], ['failed', report.failed]);
+    },
+  );
+
   runScenarioIn('jobs: by policy, a CronJob at 30 s', {}, async (namespace) => {
     const annotations = { [INTERVAL_ANNOTATION]: '30s' };
     const { spec } = buildCountingJob({ annotations, env: { ...SNAPSHOT, JOB_MS: '35000' } });
