@@ -125,7 +125,7 @@ export function openFamilyReader(): FamilyReader {
       endPart();
       head = found;
     }
-    samples.push({ name, labels, value, timestampMs: timestamp === undefined ? null : Number(timestamp) });
+    samples.push({ name, labels, value, timestampMs: timestamp === undefined ? null : readTimestamp(timestamp) });
   }
   function readLine(match: RegExpExecArray): void {
     const [, name, labels, value, timestamp, onlyLabels, itsValue, itsTimestamp, keyword, announced, rest] = match;
@@ -186,6 +186,11 @@ function readLabels(text: string): readonly Label[] | null {
     if (at === text.length) return labels;
   }
   return text.slice(at).trim() === '' ? labels : null;
+}
+
+/** A longer one is the last that a number can tell, which no receiver takes: hundreds of digits would be infinity. */
+function readTimestamp(text: string): number {
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER));
 }
 
 /** A value, or that of `le` or `quantile`, as Prometheus reads it: infinity in any case, and NaN for all that is no number. */

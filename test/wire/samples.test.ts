@@ -60,6 +60,15 @@ const EACH_KIND = [
   'empty 1',
 ].join('\n');
 
+test('openFamilyReader() cuts a timestamp of any length to what a number can tell', () => {
+  const reader = openFamilyReader();
+  const text = [20, 400].map((digits) => `a 1 ${'9'.repeat(digits)}\na 1 -${'9'.repeat(digits)}\n`).join('');
+  reader.write(Buffer.from(text));
+  const times = reader.end().flatMap(({ samples }) => samples.map(({ timestampMs }) => timestampMs));
+  const { MAX_SAFE_INTEGER: last, MIN_SAFE_INTEGER: first } = Number;
+  assert.deepEqual(times, [last, first, last, first]);
+});
+
 const NO_TIME = { timestampMs: null };
 const EACH_KIND_READ: readonly Family[] = [
   {
