@@ -13,6 +13,7 @@ const FILE_MAX_BYTES = 64 * 1024;
 
 /** What the request itself needs, or what says how it is sent. */
 const OWN_HEADERS: readonly string[] = [
+  'accept-encoding',
   'connection',
   'content-encoding',
   'content-length',

@@ -26,6 +26,7 @@ const WRONG: readonly (readonly [text: string, why: string])[] = [
   ['A: s3cret…', 'line 1 has no value, or one that a header cannot have'],
   ['A: x\ra: y', 'line 1 has no value, or one that a header cannot have'],
   ['Content-Length: 3', 'line 1 is content-length, which lastscrape sets itself'],
+  ['Accept-Encoding: gzip', 'line 1 is accept-encoding, which lastscrape sets itself'],
   ['HOST: s3cret', 'line 1 is host, which lastscrape sets itself'],
   ['Transfer-Encoding: chunked', 'line 1 is transfer-encoding, which lastscrape sets itself'],
   ['A: 1\na: s3cret', 'line 2 is a, which an earlier line has'],

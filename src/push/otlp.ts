@@ -48,7 +48,7 @@ export const otlp: PushKind = {
     if (judgement !== 'accepted') return judgement;
     // A partial success is final, and what was rejected stays so.
     if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
-    // It may be in what did not come. The same points at the same time may be sent again, and would be answered at the same length.
+    // It may be in what did not come. The same points at the same time may be sent again, but not to be answered in the same way.
     if (end === 'whole') return 'accepted';
     return end === 'brokenOff' ? 'retry' : 'refused';
   },

@@ -35,10 +35,10 @@ export type PushParts = {
 export type PushJudgement = 'accepted' | 'retry' | 'refused';
 
 /**
- * How much of an answer is there: all of it, what came before it broke off, or its beginning. One that was given up in the middle
- * broke off as well.
+ * How much of an answer is there: all of it, what came before it broke off or was given up, or not all that came since it is too long
+ * or packed.
  */
-export type AnswerEnd = 'whole' | 'brokenOff' | 'tooLong';
+export type AnswerEnd = 'whole' | 'brokenOff' | 'unreadable';
 
 export type PushKind = {
   /** As it stands before the `+` of LASTSCRAPE_PUSH. */

@@ -92,6 +92,7 @@ export function openDelivery(destination: Destination): Delivery {
       const pieces: Uint8Array[] = [];
       let sizeBytes = 0;
       let retryAfterMs = 0;
+      let isPacked = false;
       const keep = (piece: Uint8Array) => {
         if (sizeBytes < ANSWER_READ_BYTES)
           pieces.push(Uint8Array.from(piece.subarray(0, ANSWER_READ_BYTES - sizeBytes)));
@@ -101,23 +102,29 @@ export function openDelivery(destination: Destination): Delivery {
       const result = await exchange.send({
         method,
         path,
-        headers: mergeHeaders({ 'user-agent': `lastscrape/${version}` }, headers, prepared.headers),
+        headers: mergeHeaders(
+          { 'user-agent': `lastscrape/${version}`, 'accept-encoding': 'identity' },
+          headers,
+          prepared.headers,
+        ),
         body,
         timeoutMs: Math.max(1, untilMs - performance.now()),
         signal,
         onAnswer: (_, answered) => {
           retryAfterMs = readRetryAfter(answered, Date.now());
+          isPacked = !['', 'identity'].includes(String(answered['content-encoding'] ?? '').toLowerCase());
         },
         onBody: (piece) => keep(piece) && sizeBytes <= ANSWER_MAX_BYTES,
         onOtherBody: keep,
       });
       onBody?.(Buffer.concat(pieces).toString('utf8'));
       const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(destination)];
+      const isUnreadable = sizeBytes > 0 && (isPacked || sizeBytes > ANSWER_READ_BYTES);
       const answered = (status: number): DeliveryResult => ({
         kind: 'answered',
         status,
-        text: shorten(pieces, hidden),
-        end: sizeBytes > ANSWER_READ_BYTES ? 'tooLong' : result.kind === 'answered' ? 'whole' : 'brokenOff',
+        text: isPacked ? '' : shorten(pieces, hidden),
+        end: isUnreadable ? 'unreadable' : result.kind === 'answered' ? 'whole' : 'brokenOff',
         retryAfterMs,
       });
       if (result.kind !== 'answered') {

@@ -56,7 +56,7 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
   }
 }
 
-const DOUBTS = { brokenOff: 'the answer broke off', tooLong: 'the answer is too long' } as const;
+const DOUBTS = { brokenOff: 'the answer broke off', unreadable: 'the answer is too long, or packed' } as const;
 
 /** The answer in its own words. */
 function describe(result: DeliveryResult): string {

@@ -25,12 +25,12 @@ test('otlp.judge() takes a partial success for a refusal', () => {
     'refused',
   );
   assert.equal(otlp.judge(200, '{"partialSuccess": {"rejectedDataPoints": 1}}', 'whole'), 'refused');
-  for (const end of ['brokenOff', 'tooLong'] as const) {
+  for (const end of ['brokenOff', 'unreadable'] as const) {
     assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":12', end), 'refused');
     assert.equal(otlp.judge(503, 'unava', end), 'retry');
   }
   assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'brokenOff'), 'retry');
-  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'tooLong'), 'refused');
+  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'unreadable'), 'refused');
   assert.equal(otlp.judge(503, '', 'whole'), 'retry');
   assert.equal(otlp.judge(400, '', 'whole'), 'refused');
 });

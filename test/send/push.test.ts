@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { otlp } from '../../src/push/otlp.ts';
 import { judgeStatus, type PushKind } from '../../src/push/push-kind.ts';
 import { openDelivery } from '../../src/send/deliver.ts';
@@ -126,9 +127,24 @@ test('sendPush() does not know what OTLP accepted where the answer is too long, 
     await using server = await openHttp((response) => response.end(`{"x":"${'x'.repeat(bytes)}"}`));
     const { result } = await push(server.port, { kind: otlp });
     const why = result.kind === 'failed' ? result.why : '';
-    assert.match(why, /^HTTP 200, and it is not known what was accepted: the answer is too long: \{"x":"xxx/);
+    assert.match(
+      why,
+      /^HTTP 200, and it is not known what was accepted: the answer is too long, or packed: \{"x":"xxx/,
+    );
     assert.equal(server.seen.length, 1);
   }
+});
+
+test('sendPush() asks for an answer that is not packed, and does not know what one says that is', async () => {
+  const rejected = gzipSync('{"partialSuccess":{"rejectedDataPoints":"3"}}');
+  await using server = await openHttp((response, _, count) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(count === 0 ? rejected : '');
+  });
+  const { result } = await push(server.port, { kind: otlp });
+  const why = 'HTTP 200, and it is not known what was accepted: the answer is too long, or packed';
+  assert.deepEqual(result, { kind: 'failed', why });
+  assert.equal(server.seen[0]?.headers['accept-encoding'], 'identity');
+  assert.equal((await push(server.port, { kind: otlp })).result.kind, 'accepted', 'there is nothing in it');
 });
 
 test('sendPush() finds what OTLP rejected behind much text', async () => {
