@@ -63,7 +63,7 @@ export const MESSAGES = {
   thresholdsPassed: { level: 'info', text: 'no threshold fails this run' },
   thresholdFailed: { level: 'error', text: 'a threshold fails this run' },
   pushing: { level: 'info', text: 'pushing the last numbers' },
-  pushRetried: { level: 'debug', text: 'a part of the push did not arrive: it is sent again' },
+  pushRetried: { level: 'debug', text: 'a part of the push was not accepted: it is sent again' },
   pushAccepted: { level: 'info', text: 'the last numbers were pushed' },
   pushFailed: { level: 'warn', text: 'the push of the last numbers failed' },
   webhookRetried: { level: 'debug', text: 'the webhook did not take the report: it is sent again' },
