@@ -7,8 +7,8 @@ import type { Label } from '../wire/samples.ts';
 import type { Delivery } from './deliver.ts';
 import { sendInTries } from './tries.ts';
 
-/** The whole of a large exposition to a slow receiver; what hangs is tried again. */
-const TRY_TIMEOUT_MS = 10_000;
+/** What hangs is tried again; then the whole of a large exposition, which a Pushgateway gets in one request, has all the time. */
+const TIMEOUTS_MS: readonly number[] = [10_000, 30_000];
 const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000];
 
 export type PushParts = {
@@ -28,11 +28,26 @@ export type PushParts = {
   readonly onRetry: (why: string) => void;
   /** Between the tries of a request; others for tests. */
   readonly pausesMs?: readonly number[];
+  /** Of the tries of a request; the same. */
+  readonly timeoutsMs?: readonly number[];
 };
 
 /** Pushes it; never rejects. What is refused keeps no other request from being sent. */
 export async function sendPush(parts: PushParts): Promise<PushResult> {
-  const { kind, delivery, url, labels, read, nowMs, version, signal, lastCall, onRetry, pausesMs = PAUSES_MS } = parts;
+  const {
+    kind,
+    delivery,
+    url,
+    labels,
+    read,
+    nowMs,
+    version,
+    signal,
+    lastCall,
+    onRetry,
+    pausesMs = PAUSES_MS,
+    timeoutsMs = TIMEOUTS_MS,
+  } = parts;
   let acceptedCount = 0;
   let sentCount = 0;
   let why: string | null = null;
@@ -44,7 +59,7 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
       const result = await sendInTries(delivery, {
         makeRequest: () => ({ method, path, headers, body: body() }),
         judge: kind.judge,
-        timeoutMs: TRY_TIMEOUT_MS,
+        timeoutsMs,
         pausesMs,
         maxCount: Number.POSITIVE_INFINITY,
         signal,

@@ -10,7 +10,8 @@ export type Tries = {
   readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal' | 'onBody'>;
   /** `body`: the answer as it came. */
   readonly judge: (status: number, body: string, end: AnswerEnd) => PushJudgement;
-  readonly timeoutMs: number;
+  /** Of each try; the last one again and again. */
+  readonly timeoutsMs: readonly number[];
   /** Between a try and the next, unless the answer asks for more; the last one again and again, until `maxCount` is reached. */
   readonly pausesMs: readonly number[];
   readonly maxCount: number;
@@ -29,7 +30,7 @@ export type TriesResult =
 
 /** Sends it until it is taken or refused, or until the signal; never rejects. */
 export async function sendInTries(delivery: Delivery, tries: Tries): Promise<TriesResult> {
-  const { makeRequest, judge, timeoutMs, pausesMs, maxCount, signal, lastCall } = tries;
+  const { makeRequest, judge, timeoutsMs, pausesMs, maxCount, signal, lastCall } = tries;
   let why = 'no time was left';
   for (let count = 1; ; count++) {
     if (signal.aborted) return { kind: 'failed', why, tries: count - 1, isRefused: false };
@@ -38,7 +39,7 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
     const onBody = (text: string) => {
       body = text;
     };
-    const result = await delivery.send({ ...makeRequest(), timeoutMs, signal, onBody });
+    const result = await delivery.send({ ...makeRequest(), timeoutMs: pick(timeoutsMs, count), signal, onBody });
     const judgement = result.kind === 'answered' ? judge(result.status, body, result.end) : 'retry';
     if (result.kind === 'answered' && judgement === 'accepted') {
       return { kind: 'accepted', status: result.status, tries: count };
@@ -48,12 +49,17 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
     const isRefused = judgement === 'refused';
     if (isRefused || count === maxCount || signal.aborted) return { kind: 'failed', why, tries: count, isRefused };
     tries.onRetry(why);
-    const pauseMs = pausesMs[Math.min(count, pausesMs.length) - 1] ?? 0;
+    const pauseMs = pick(pausesMs, count);
     const askedMs = result.kind === 'answered' ? result.retryAfterMs : 0;
     // Ends early at the signal, and before it for the last try.
     const ending = isLast ? signal : AbortSignal.any([signal, lastCall]);
     await delay(Math.max(pauseMs, askedMs), null, { signal: ending }).catch(() => {});
   }
+}
+
+/** Of the first try, of the second, and so on. */
+function pick(eachMs: readonly number[], count: number): number {
+  return eachMs[Math.min(count, eachMs.length) - 1] ?? 0;
 }
 
 const DOUBTS = { brokenOff: 'the answer broke off', unreadable: 'the answer is too long, or packed' } as const;

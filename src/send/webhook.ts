@@ -42,7 +42,7 @@ export async function sendWebhook({
       body,
     }),
     judge: judgeStatus,
-    timeoutMs: TRY_TIMEOUT_MS,
+    timeoutsMs: [TRY_TIMEOUT_MS],
     pausesMs,
     maxCount: TRIES_COUNT,
     signal,

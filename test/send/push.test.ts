@@ -205,6 +205,17 @@ test('sendPush() tries a last time where it is asked for longer than there is, a
   }
 });
 
+test('sendPush() gives a later try the time that the first one had too little of', async () => {
+  await using server = await openHttp((response, _, count) => {
+    // As one that takes a long request slowly.
+    if (count === 0) return;
+    setTimeout(() => response.end(), 400);
+  });
+  const { result, retries } = await push(server.port, { timeoutsMs: [200, 30_000] }, 'a 1\n');
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 1 });
+  assert.match(retries.join(), /^127.0.0.1:\d+ did not answer in time$/);
+});
+
 test('sendPush() tells of nothing to send, and of what cannot be read or encoded', async () => {
   await using server = await openHttp();
   assert.deepEqual((await push(server.port, {}, '# nothing\n')).result, {
