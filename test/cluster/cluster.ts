@@ -44,6 +44,7 @@ export type Pod = {
   readonly metadata: {
     readonly name: string;
     readonly uid: string;
+    readonly resourceVersion?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -95,7 +96,7 @@ export type Namespace = {
    * @throws after that, with what its pods came to.
    */
   untilPod(what: string, withinMs: number, isWanted: (pod: Pod, event: PodEvent) => boolean): Promise<PodEvent>;
-  /** Waits until a Job has ended. @returns its condition. */
+  /** Waits until a Job has ended, and until the events tell what its pods came to. @returns its condition. */
   untilJobEnded(name: string, withinMs: number): Promise<'Complete' | 'Failed'>;
   /** The cluster's address of a Service. */
   readServiceAddress(name: string): Promise<string>;
@@ -171,6 +172,15 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
     cluster.read(
       `/api/v1/namespaces/${name}/pods/${pod}/log?container=${container}&previous=${isPrevious}&tailLines=30`,
     );
+  // The watch may be behind a question that was asked directly.
+  const isUpToDate = async () => {
+    const { items }: { items: readonly Pod[] } = JSON.parse(await cluster.read(`/api/v1/namespaces/${name}/pods`));
+    return items.every(({ metadata: { uid, resourceVersion } }) =>
+      events.some(
+        ({ pod: { metadata } }) => metadata.uid === uid && Number(metadata.resourceVersion) >= Number(resourceVersion),
+      ),
+    );
+  };
   const describe = async () => {
     const newest = new Map(events.map((event) => [event.pod.metadata.name, event]));
     const texts: string[] = [`namespace ${name}:`];
@@ -205,7 +215,7 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
     },
     async untilJobEnded(job, withinMs) {
       try {
-        return await until(`the end of Job ${job}`, withinMs, async () => {
+        const condition = await until(`the end of Job ${job}`, withinMs, async () => {
           const { status } = JSON.parse(await cluster.read(`/apis/batch/v1/namespaces/${name}/jobs/${job}`));
           const conditions: readonly { type: string; status: string }[] = status.conditions ?? [];
           const ended = conditions.find(
@@ -213,6 +223,10 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
           );
           return ended?.type as 'Complete' | 'Failed' | undefined;
         });
+        await until('what the API server has of the pods among the events', withinMs, async () =>
+          (await isUpToDate()) ? true : undefined,
+        );
+        return condition;
       } catch (error) {
         throw new Error(`${(error as Error).message}; ${await describe()}`);
       }
