@@ -17,6 +17,7 @@ import {
   findStatus,
   getFixture,
   masterPod,
+  proveTotalStored,
   type Report,
   readEnd,
   readLocustTotal,
@@ -393,13 +394,7 @@ async function proveBoth(namespace: Namespace, withinSeconds: number): Promise<v
 
 async function proveStored(namespace: Namespace, total: number): Promise<void> {
   assert.ok(total > 0, 'a run without requests proves nothing');
-  await until(`the total ${total} in Prometheus`, 30_000, async () => {
-    const stored = await readStoredTotal(namespace);
-    if (stored === total) return true;
-    throw new Error(`it holds ${stored}`);
-  });
-  const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
-  assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
+  await proveTotalStored(namespace, total);
 }
 
 /** Waits until the test runs and Prometheus has seen it. */

@@ -60,8 +60,11 @@ export function runJobsEndingScenarios(): void {
       assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 143);
       assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
       // What main adds after its SIGTERM; its log goes with the pod.
-      const stored = (await readStored(namespace, pod)) ?? 0;
-      assert.ok(stored > 1_000_000, `stored is ${stored}`);
+      await until('the last number in Prometheus', 30_000, async () => {
+        const stored = (await readStored(namespace, pod)) ?? 0;
+        if (stored > 1_000_000) return true;
+        throw new Error(`it holds ${stored}`);
+      });
     });
   }
 

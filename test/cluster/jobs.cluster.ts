@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { VERSION } from '../../src/version.ts';
+import { until } from '../support/until.ts';
 import type { Manifest, Namespace } from './cluster.ts';
 import { runShell } from './cluster.ts';
 import {
@@ -131,8 +132,11 @@ export function runJobsScenarios(): void {
     const { scrapesWanted } = readEnd(pod).report;
     assert.equal(scrapesWanted, 2);
     const { final } = await readFinal(namespace, pod);
-    const samples = await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name);
-    assert.equal(samples.at(-1)?.value, final);
+    await until(`the value ${final} in the second Prometheus`, 30_000, async () => {
+      const stored = (await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name)).at(-1)?.value;
+      if (stored === final) return true;
+      throw new Error(`it holds ${stored}`);
+    });
   });
 
   runScenarioIn('jobs: an earlier native sidecar is the source, and lives in the hold', {}, async (namespace) => {

@@ -14,6 +14,7 @@ import {
   getFixture,
   masterPod,
   proveGoodEnd,
+  proveTotalStored,
   readLocustTotal,
   readReport,
   readStoredTotal,
@@ -139,7 +140,7 @@ export function runPodScenarios(): void {
         const pod = masterPod(namespace);
         assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 1);
         assert.equal(readReport(namespace).report.outcome, 'scraped');
-        assert.equal(await readStoredTotal(namespace), await readLocustTotal(namespace));
+        await proveTotalStored(namespace, await readLocustTotal(namespace));
       },
     );
   }
@@ -230,8 +231,7 @@ export function runPodScenarios(): void {
       // The kubelet ends by SIGKILL what outlives the grace: 137.
       assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
       assert.notEqual(findStatus(pod, EXPORTER)?.state.terminated?.exitCode, 137);
-      assert.equal(await readStoredTotal(namespace), total);
-      assert.equal((await getFixture().prometheus.readSamples('locust_up', namespace.name)).at(-1)?.value, 0);
+      await proveTotalStored(namespace, total);
     },
   );
 
@@ -283,7 +283,12 @@ export function runPodScenarios(): void {
         const found = await getFixture().prometheus.readTargets(namespace.name);
         return found.length > 0 ? found : undefined;
       });
-      const pod = masterPod(namespace);
+      // Prometheus may learn of the address before this test does.
+      const { pod } = await namespace.untilPod(
+        'its address',
+        START_MS,
+        ({ metadata, status }) => metadata.name === masterPod(namespace).metadata.name && status.podIP !== undefined,
+      );
       assert.deepEqual(targets, [
         {
           instance: `${pod.status.podIP}:9646`,
