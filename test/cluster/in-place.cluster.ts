@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
-import { killLastscrape } from './killer.ts';
+import { startKiller } from './killer.ts';
 import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
@@ -208,10 +208,11 @@ export function runInPlaceScenarios(): void {
 
   runScenario(
     'in place, regular: killed (out of memory) it is not started again, Locust runs to its end, and the Job fails',
-    { ...SHORT, ...OPTED_OUT, shape: 'regular', runSeconds: 15 },
+    { ...SHORT, ...OPTED_OUT, shape: 'regular', runSeconds: 40 },
     async (namespace) => {
+      const killer = await startKiller(namespace);
       await untilStoredSome(namespace);
-      await killLastscrape(namespace, masterPod(namespace), 'out of memory', LIMIT_MIB);
+      await killer.kill(masterPod(namespace), 'out of memory', LIMIT_MIB);
       assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
       const pod = masterPod(namespace);
       assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 0);
@@ -221,10 +222,11 @@ export function runInPlaceScenarios(): void {
 
   runScenario(
     'in place, native: killed (out of memory) it comes back, and the final numbers are stored',
-    { ...SHORT, ...OPTED_OUT, shape: 'native', runSeconds: 15 },
+    { ...SHORT, ...OPTED_OUT, shape: 'native', runSeconds: 40 },
     async (namespace) => {
+      const killer = await startKiller(namespace);
       await untilStoredSome(namespace);
-      await killLastscrape(namespace, masterPod(namespace), 'out of memory', LIMIT_MIB);
+      await killer.kill(masterPod(namespace), 'out of memory', LIMIT_MIB);
       await proveInPlace(namespace, 'Complete');
       const status = findStatus(masterPod(namespace), EXPORTER);
       assert.equal(status?.restartCount, 1);

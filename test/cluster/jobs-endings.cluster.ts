@@ -29,7 +29,7 @@ import {
   untilStored,
 } from './counting-job.ts';
 import { IMAGES } from './images.ts';
-import { killLastscrape } from './killer.ts';
+import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
 import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, untilLogged } from './scenario.ts';
 
@@ -83,8 +83,9 @@ export function runJobsEndingScenarios(): void {
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
     runScenarioIn(`jobs: lastscrape killed while main runs (${death}) comes back`, {}, async (namespace) => {
+      const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
-      await killLastscrape(namespace, await untilJobContainer(namespace, 'main', 'running'), death);
+      await killer.kill(await untilJobContainer(namespace, 'main', 'running'), death);
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const pod = jobPod(namespace);
       assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 1);
@@ -95,10 +96,11 @@ export function runJobsEndingScenarios(): void {
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
     runScenarioIn(`jobs: lastscrape killed in the hold (${death}), and the Job completes`, {}, async (namespace) => {
+      const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
       const pod = await untilJobContainer(namespace, 'main', 'terminated');
       await untilLogged(namespace, pod, 'main ended', 60_000);
-      await killLastscrape(namespace, pod, death);
+      await killer.kill(pod, death);
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const { state, lastState } = findStatus(jobPod(namespace), 'lastscrape') ?? {};
       assert.ok([state?.terminated?.exitCode, lastState?.terminated?.exitCode].includes(137), 'it was killed');

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { readBlock } from '../support/guide.ts';
 import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
-import { type Death, killLastscrape } from './killer.ts';
+import { type Death, startKiller } from './killer.ts';
 import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
@@ -245,12 +245,13 @@ export function runPodScenarios(): void {
       `killed ${moment} (${death}): restart rules bring it back in a pod that never restarts`,
       {
         shape: 'regular',
-        runSeconds: 15,
+        runSeconds: 30,
         annotations: moment === 'in the hold' ? { 'lastscrape.dev/scrapes': '4' } : {},
       },
       async (namespace) => {
+        const killer = await startKiller(namespace);
         await untilMoment(namespace, moment);
-        await killLastscrape(namespace, masterPod(namespace), death);
+        await killer.kill(masterPod(namespace), death);
         await proveGoodEnd(namespace);
         proveOneRestart(namespace, death);
       },
@@ -262,14 +263,15 @@ export function runPodScenarios(): void {
     {
       shape: 'regular',
       labels: OPTED_OUT,
-      runSeconds: 15,
+      runSeconds: 30,
       // A container that restarts counts.
       backoffLimit: 6,
       edit: byHand,
     },
     async (namespace) => {
+      const killer = await startKiller(namespace);
       await untilMoment(namespace, 'while main runs');
-      await killLastscrape(namespace, masterPod(namespace), 'SIGKILL');
+      await killer.kill(masterPod(namespace), 'SIGKILL');
       await proveGoodEnd(namespace);
       proveOneRestart(namespace, 'SIGKILL');
     },
