@@ -151,7 +151,12 @@ async function checkWarnings(namespace: string): Promise<void> {
     'validatingadmissionpolicy/lastscrape-annotations',
     '--output=jsonpath={.status.typeChecking}',
   ];
-  assert.equal(await getFixture().cluster.kubectl(policy), '{}', 'what the API server found wrong in the expressions');
+  // A controller checks the expressions, some time after the policy was made.
+  const found = await until('what is wrong in the expressions', 60_000, async () => {
+    const printed = await getFixture().cluster.kubectl(policy);
+    return printed === '' ? undefined : printed;
+  });
+  assert.equal(found, '{}');
 }
 
 /** What kubectl warned of; it must end well. */

@@ -78,6 +78,8 @@ export type Cluster = AsyncDisposable & {
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /** Reads a path of the API as text. @throws on any answer but 200. */
   read(path: string): Promise<string>;
+  /** Creates one object, sooner than kubectl would. @param path of the collection @throws on any answer but 201. */
+  create(path: string, manifest: Manifest): Promise<void>;
   /** Makes a namespace, which is removed at the end with all that is in it. */
   openNamespace(name: string, labels?: Readonly<Record<string, string>>): Promise<Namespace>;
   /** Has something else removed at the end. */
@@ -132,6 +134,12 @@ export async function openCluster(): Promise<Cluster> {
         await kubectl(['apply', '-f', '-'], manifests.map((manifest) => JSON.stringify(manifest)).join('\n'));
       },
       read,
+      async create(path, manifest) {
+        const headers = { 'content-type': 'application/json' };
+        const response = await fetch(`${origin}${path}`, { method: 'POST', headers, body: JSON.stringify(manifest) });
+        const body = await response.text();
+        if (response.status !== 201) throw new Error(`Cannot create ${path}: ${response.status} ${body.slice(0, 500)}`);
+      },
       async openNamespace(name, labels = {}) {
         const full = `lastscrape-${run}-${name}`;
         stack.defer(() =>

@@ -34,8 +34,9 @@ const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
 const SHORT = { runSeconds: 8, autoquitSeconds: 2, exporterImage: IMAGES.lastscrape } as const;
 /** The operator's limits of the exporter. */
 const LIMIT_MIB = 128;
-/** The kubelet's grace. */
+/** The kubelet's grace, and how long of it lastscrape holds where nobody scrapes. */
 const GRACE_SECONDS = 30;
+const HELD_SECONDS = 25;
 
 /** What people have in their locustfiles so that the pod completes: the exporter is told to go when the test has stopped. */
 const QUITS = `
@@ -62,7 +63,7 @@ from locust.runners import MasterRunner
 @events.test_start.add_listener
 def grow(environment, **_):
     if isinstance(environment.runner, MasterRunner):
-        gevent.spawn_later(6, lambda: b"x" * (1 << 30))
+        gevent.spawn_later(12, lambda: b"x" * (1 << 30))
 `;
 
 /** Registers the scenarios; five of all run side by side. */
@@ -202,7 +203,9 @@ export function runInPlaceScenarios(): void {
       const [endedAt = 0, goneAt = 0] = [MASTER, EXPORTER].map((name) =>
         Date.parse(findStatus(pod, name)?.state.terminated?.finishedAt ?? ''),
       );
-      assert.ok(goneAt - endedAt < 15_000, `gone ${goneAt - endedAt} ms after Locust`);
+      const { report } = readEnd(pod, EXPORTER);
+      assert.equal(report.outcome, 'neverStarted', report.summary);
+      assert.ok(goneAt - endedAt < HELD_SECONDS * 1_000, `gone ${goneAt - endedAt} ms after Locust`);
     },
   );
 

@@ -47,15 +47,17 @@ export function runJobsEndingScenarios(): void {
   for (const how of ['deleted', 'evicted', 'out of time'] as const) {
     runScenarioIn(`jobs: ${how} while main runs, and its last numbers are stored`, {}, async (namespace) => {
       const env = { ...SNAPSHOT, JOB_MS: '0' };
-      await namespace.apply(
-        buildCountingJob({ env, job: how === 'out of time' ? { activeDeadlineSeconds: 25, backoffLimit: 0 } : {} }),
-      );
+      await namespace.apply(buildCountingJob({ env }));
       const { metadata } = await untilJobContainer(namespace, 'main', 'running');
       // So that Prometheus knows the pod.
       await until('a first sample', 60_000, async () => ((await readFirst(namespace.name)) > 0 ? true : undefined));
       const { kubectl } = getFixture().cluster;
       if (how === 'deleted') await kubectl(['delete', 'job', JOB, '--namespace', namespace.name, '--wait=false']);
       if (how === 'evicted') await evict(namespace.name, metadata.name);
+      if (how === 'out of time') {
+        const patch = JSON.stringify({ spec: { activeDeadlineSeconds: 1 } });
+        await kubectl(['patch', 'job', JOB, '--namespace', namespace.name, '--patch', patch]);
+      }
       const { pod } = await namespace.untilPod('the pod gone', END_MS, (_, { type }) => type === 'DELETED');
       assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 143);
       assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);

@@ -127,7 +127,8 @@ export function runJobsScenarios(): void {
 
   runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
     const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', namespace.name);
-    await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
+    // Long enough for both to have scraped it.
+    await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '30000' } }));
     const pod = await proveFinal(namespace);
     const { scrapesWanted } = readEnd(pod).report;
     assert.equal(scrapesWanted, 2);
