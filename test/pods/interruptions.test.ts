@@ -60,7 +60,8 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('6s');
     const watcher = pod.startWatcher({ env: { LASTSCRAPE_LOG_LEVEL: 'debug' } });
-    const master = pod.startMaster();
+    // It must not be over before it is frozen; the time goes on meanwhile.
+    const master = pod.startMaster({ runTime: '20s' });
     pod.startWorker();
     await waitForMidRun(pod, master, watcher);
 

@@ -68,11 +68,11 @@ async function start(t: TestContext, env: Record<string, string>, command = COMM
     await watcher.ended;
     rmSync(folder, { recursive: true });
   });
-  await until('the front', 10_000, async () =>
+  await until('the front', 60_000, async () =>
     (await scrape(port, { path: '/-/ready' })).status === 200 ? true : undefined,
   );
   const logged = async (text: string) => {
-    await until(text, 15_000, async () => (printed.includes(text) ? true : undefined));
+    await until(text, 60_000, async () => (printed.includes(text) ? true : undefined));
   };
   return { watcher, port, logged, message: () => JSON.parse(readFileSync(messagePath, 'utf8')) };
 }
@@ -85,7 +85,7 @@ async function open(t: TestContext, body: string | Uint8Array, env: Record<strin
 
 /** Scrapes until the answer is as it should be: a front learns of a change with its next observation. */
 function scrapeUntil(port: number, what: string, isSo: (text: string, status: number) => boolean) {
-  return until(what, 15_000, async () => {
+  return until(what, 60_000, async () => {
     const { text, status } = await scrape(port, { isScraper: false });
     return isSo(text, status) ? text : undefined;
   });
@@ -357,8 +357,9 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
 });
 
 test('a full disk: the report cannot be written, and the last number is served all the same', async (t) => {
-  const { port, watcher } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });
+  const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });
   watcher.child.kill('SIGTERM');
+  await logged('"asked to terminate');
   await scrape(port);
   const { code, report } = await watcher.ended;
   assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
