@@ -3,6 +3,7 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Child, startChild } from '../support/child.ts';
 import { readTestVariable } from '../support/programs.ts';
@@ -10,6 +11,9 @@ import { until } from '../support/until.ts';
 
 /** Of everything that a run makes; its value is the name of the run. */
 export const RUN_LABEL = 'lastscrape.dev/test';
+
+/** Below the time after which `fetch` gives up an answer that is silent, 300 s. */
+const WATCH_SECONDS = 240;
 
 /** What is read of a container's status. */
 export type ContainerStatus = {
@@ -247,26 +251,33 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
   };
 }
 
-// A watch ends by itself after some minutes, or when the API server restarts; the next one begins with what is there.
+// A watch ends after some minutes, or when the API server restarts; the next one goes on where it ended, so that no change is missed, or
+// begins with what is there, where the server has forgotten that.
 async function watch(
   url: string,
   signal: AbortSignal,
   onEvent: (type: PodEvent['type'], pod: Pod) => void,
 ): Promise<void> {
+  let since = '';
   while (!signal.aborted) {
     try {
-      const response = await fetch(url, { signal });
+      const response = await fetch(`${url}&timeoutSeconds=${WATCH_SECONDS}${since}`, { signal });
+      if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
       let rest = '';
       for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
         const lines = `${rest}${piece}`.split('\n');
         rest = lines.pop() ?? '';
         for (const line of lines) {
           const { type, object } = JSON.parse(line);
+          since = type === 'ERROR' ? '' : `&resourceVersion=${object.metadata.resourceVersion}`;
           if (type !== 'ERROR' && type !== 'BOOKMARK') onEvent(type, object);
         }
       }
     } catch (error) {
-      if (!signal.aborted) process.stderr.write(`The watch of ${url} broke and begins again: ${error}\n`);
+      if (signal.aborted) return;
+      since = '';
+      process.stderr.write(`The watch of ${url} broke and begins again: ${error}\n`);
+      await delay(1_000);
     }
   }
 }

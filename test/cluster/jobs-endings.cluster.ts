@@ -31,7 +31,7 @@ import {
 import { IMAGES } from './images.ts';
 import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, untilLogged } from './scenario.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
 /** Registers the scenarios. */
 export function runJobsEndingScenarios(): void {
@@ -50,7 +50,7 @@ export function runJobsEndingScenarios(): void {
       await namespace.apply(buildCountingJob({ env }));
       const { metadata } = await untilJobContainer(namespace, 'main', 'running');
       // So that Prometheus knows the pod.
-      await until('a first sample', 60_000, async () => ((await readFirst(namespace.name)) > 0 ? true : undefined));
+      await until('a first sample', START_MS, async () => ((await readFirst(namespace.name)) > 0 ? true : undefined));
       const { kubectl } = getFixture().cluster;
       if (how === 'deleted') await kubectl(['delete', 'job', JOB, '--namespace', namespace.name, '--wait=false']);
       if (how === 'evicted') await evict(namespace.name, metadata.name);
@@ -62,7 +62,7 @@ export function runJobsEndingScenarios(): void {
       assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 143);
       assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
       // What main adds after its SIGTERM; its log goes with the pod.
-      await until('the last number in Prometheus', 30_000, async () => {
+      await until('the last number in Prometheus', START_MS, async () => {
         const stored = (await readStored(namespace, pod)) ?? 0;
         if (stored > 1_000_000) return true;
         throw new Error(`it holds ${stored}`);
@@ -101,7 +101,7 @@ export function runJobsEndingScenarios(): void {
       const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
       const pod = await untilJobContainer(namespace, 'main', 'terminated');
-      await untilLogged(namespace, pod, 'main ended', 60_000);
+      await untilLogged(namespace, pod, 'main ended', START_MS);
       await killer.kill(pod, death);
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const { state, lastState } = findStatus(jobPod(namespace), 'lastscrape') ?? {};
@@ -198,7 +198,7 @@ export function runJobsEndingScenarios(): void {
         ...['delete', 'mutatingadmissionpolicy,mutatingadmissionpolicybinding', MESH_POLICY, '--ignore-not-found'],
       ]),
     );
-    await until('the mesh at work', 60_000, async () => {
+    await until('the mesh at work', START_MS, async () => {
       const { spec } = await askServer(namespace.name, readJobPod('annotated'));
       const names = spec.initContainers?.map(({ name }) => name);
       if (names?.includes('mesh')) return true;

@@ -26,7 +26,7 @@ import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
 import { ANNOTATION_JOB, FRONT_JOB, INTERVAL_ANNOTATION, startClusterPrometheus } from './prometheus.ts';
-import { END_MS, findStatus, getFixture, readEnd, runScenarioIn } from './scenario.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -133,7 +133,7 @@ export function runJobsScenarios(): void {
     const { scrapesWanted } = readEnd(pod).report;
     assert.equal(scrapesWanted, 2);
     const { final } = await readFinal(namespace, pod);
-    await until(`the value ${final} in the second Prometheus`, 30_000, async () => {
+    await until(`the value ${final} in the second Prometheus`, START_MS, async () => {
       const stored = (await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name)).at(-1)?.value;
       if (stored === final) return true;
       throw new Error(`it holds ${stored}`);

@@ -221,7 +221,7 @@ export function runPodScenarios(): void {
       await untilContainer(namespace, MASTER, 'terminated', END_MS);
       const { name } = masterPod(namespace).metadata;
       const total = await readLocustTotal(namespace);
-      await untilLogged(namespace, masterPod(namespace), 'main ended', 60_000);
+      await untilLogged(namespace, masterPod(namespace), 'main ended', START_MS);
       await getFixture().cluster.kubectl(['delete', 'job', MASTER, '--namespace', namespace.name, '--wait=false']);
       const { pod } = await namespace.untilPod(
         'the pod gone',
@@ -301,7 +301,7 @@ export function runPodScenarios(): void {
         },
       ]);
       await proveGoodEnd(namespace);
-      await until('no target any more', 60_000, async () =>
+      await until('no target any more', START_MS, async () =>
         (await getFixture().prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
       );
     },

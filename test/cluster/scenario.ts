@@ -156,7 +156,7 @@ export async function readStoredTotal(namespace: Namespace): Promise<number | un
  * after the end. Prometheus stores a scrape a moment after the exporter counted it.
  */
 export async function proveTotalStored(namespace: Namespace, total: number): Promise<void> {
-  await until(`the total ${total} in Prometheus, and locust_up 0`, 30_000, async () => {
+  await until(`the total ${total} in Prometheus, and locust_up 0`, START_MS, async () => {
     const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
     const stored = await readStoredTotal(namespace);
     const up = ups.at(-1)?.value;
