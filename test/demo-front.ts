@@ -21,8 +21,8 @@ const FILES_COUNT = 100;
 const SERVES = /^serves its own/;
 /** The kubelet sends SIGTERM to a native sidecar about a second after the pod's last regular container ended (Kubernetes 1.36.3). */
 const KUBELET_MS = 1_000;
-/** The whole takes 11 s or so; what takes longer than this is a failure. */
-const LIMIT_MS = 29_000;
+/** The whole takes 11 s or so, and more where the machine is busy; what takes longer than this is a failure. */
+const LIMIT_MS = 90_000;
 
 const PODS = ['A', 'B', 'C'] as const;
 type PodMark = (typeof PODS)[number];

@@ -35,8 +35,8 @@ const SCRAPE_INTERVAL_MS = 9_000;
 const SCRAPE_OFFSET_MS = 5_600;
 /** The kubelet ends a native sidecar about a second after the pod's last regular container (seen on Kubernetes 1.36.3). */
 const KUBELET_MS = 1_000;
-/** The whole takes 16 s or so; what takes longer than this is a failure. */
-const LIMIT_MS = 29_000;
+/** The whole takes 16 s or so, and more where the machine is busy; what takes longer than this is a failure. */
+const LIMIT_MS = 90_000;
 
 const TOTAL = { method: '', name: 'Aggregated' } as const;
 

@@ -168,7 +168,7 @@ for (const isExitZero of [false, true]) {
     const watcher = startWatcher({
       ...pod.env,
       LASTSCRAPE_SCRAPES: '0',
-      LASTSCRAPE_QUIT_TIMEOUT: '300ms',
+      LASTSCRAPE_QUIT_TIMEOUT: '2s',
       LASTSCRAPE_EXIT_ZERO: String(isExitZero),
     });
     await watcher.said('main is running');

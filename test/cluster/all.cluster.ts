@@ -20,7 +20,7 @@ import { runVerdictScenarios } from './verdict.cluster.ts';
 
 let opened: (Fixture & AsyncDisposable) | undefined;
 
-describe('a cluster', { concurrency: 5, timeout: 1_500_000 }, () => {
+describe('a cluster', { concurrency: 5, timeout: 2_700_000 }, () => {
   before(async () => {
     opened = await openFixture();
     setFixture(opened);

@@ -3,6 +3,7 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Child, startChild } from '../support/child.ts';
 import { readTestVariable } from '../support/programs.ts';
@@ -10,6 +11,9 @@ import { until } from '../support/until.ts';
 
 /** Of everything that a run makes; its value is the name of the run. */
 export const RUN_LABEL = 'lastscrape.dev/test';
+
+/** Below the time after which `fetch` gives up an answer that is silent, 300 s. */
+const WATCH_SECONDS = 240;
 
 /** What is read of a container's status. */
 export type ContainerStatus = {
@@ -44,6 +48,7 @@ export type Pod = {
   readonly metadata: {
     readonly name: string;
     readonly uid: string;
+    readonly resourceVersion?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -77,6 +82,8 @@ export type Cluster = AsyncDisposable & {
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /** Reads a path of the API as text. @throws on any answer but 200. */
   read(path: string): Promise<string>;
+  /** Creates one object, sooner than kubectl would. @param path of the collection @throws on any answer but 201. */
+  create(path: string, manifest: Manifest): Promise<void>;
   /** Makes a namespace, which is removed at the end with all that is in it. */
   openNamespace(name: string, labels?: Readonly<Record<string, string>>): Promise<Namespace>;
   /** Has something else removed at the end. */
@@ -95,7 +102,7 @@ export type Namespace = {
    * @throws after that, with what its pods came to.
    */
   untilPod(what: string, withinMs: number, isWanted: (pod: Pod, event: PodEvent) => boolean): Promise<PodEvent>;
-  /** Waits until a Job has ended. @returns its condition. */
+  /** Waits until a Job has ended, and until the events tell what its pods came to. @returns its condition. */
   untilJobEnded(name: string, withinMs: number): Promise<'Complete' | 'Failed'>;
   /** The cluster's address of a Service. */
   readServiceAddress(name: string): Promise<string>;
@@ -131,6 +138,12 @@ export async function openCluster(): Promise<Cluster> {
         await kubectl(['apply', '-f', '-'], manifests.map((manifest) => JSON.stringify(manifest)).join('\n'));
       },
       read,
+      async create(path, manifest) {
+        const headers = { 'content-type': 'application/json' };
+        const response = await fetch(`${origin}${path}`, { method: 'POST', headers, body: JSON.stringify(manifest) });
+        const body = await response.text();
+        if (response.status !== 201) throw new Error(`Cannot create ${path}: ${response.status} ${body.slice(0, 500)}`);
+      },
       async openNamespace(name, labels = {}) {
         const full = `lastscrape-${run}-${name}`;
         stack.defer(() =>
@@ -171,6 +184,15 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
     cluster.read(
       `/api/v1/namespaces/${name}/pods/${pod}/log?container=${container}&previous=${isPrevious}&tailLines=30`,
     );
+  // The watch may be behind a question that was asked directly.
+  const isUpToDate = async () => {
+    const { items }: { items: readonly Pod[] } = JSON.parse(await cluster.read(`/api/v1/namespaces/${name}/pods`));
+    return items.every(({ metadata: { uid, resourceVersion } }) =>
+      events.some(
+        ({ pod: { metadata } }) => metadata.uid === uid && Number(metadata.resourceVersion) >= Number(resourceVersion),
+      ),
+    );
+  };
   const describe = async () => {
     const newest = new Map(events.map((event) => [event.pod.metadata.name, event]));
     const texts: string[] = [`namespace ${name}:`];
@@ -205,7 +227,7 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
     },
     async untilJobEnded(job, withinMs) {
       try {
-        return await until(`the end of Job ${job}`, withinMs, async () => {
+        const condition = await until(`the end of Job ${job}`, withinMs, async () => {
           const { status } = JSON.parse(await cluster.read(`/apis/batch/v1/namespaces/${name}/jobs/${job}`));
           const conditions: readonly { type: string; status: string }[] = status.conditions ?? [];
           const ended = conditions.find(
@@ -213,6 +235,10 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
           );
           return ended?.type as 'Complete' | 'Failed' | undefined;
         });
+        await until('what the API server has of the pods among the events', withinMs, async () =>
+          (await isUpToDate()) ? true : undefined,
+        );
+        return condition;
       } catch (error) {
         throw new Error(`${(error as Error).message}; ${await describe()}`);
       }
@@ -225,26 +251,33 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
   };
 }
 
-// A watch ends by itself after some minutes, or when the API server restarts; the next one begins with what is there.
+// A watch ends after some minutes, or when the API server restarts; the next one goes on where it ended, so that no change is missed, or
+// begins with what is there, where the server has forgotten that.
 async function watch(
   url: string,
   signal: AbortSignal,
   onEvent: (type: PodEvent['type'], pod: Pod) => void,
 ): Promise<void> {
+  let since = '';
   while (!signal.aborted) {
     try {
-      const response = await fetch(url, { signal });
+      const response = await fetch(`${url}&timeoutSeconds=${WATCH_SECONDS}${since}`, { signal });
+      if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
       let rest = '';
       for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
         const lines = `${rest}${piece}`.split('\n');
         rest = lines.pop() ?? '';
         for (const line of lines) {
           const { type, object } = JSON.parse(line);
+          since = type === 'ERROR' ? '' : `&resourceVersion=${object.metadata.resourceVersion}`;
           if (type !== 'ERROR' && type !== 'BOOKMARK') onEvent(type, object);
         }
       }
     } catch (error) {
-      if (!signal.aborted) process.stderr.write(`The watch of ${url} broke and begins again: ${error}\n`);
+      if (signal.aborted) return;
+      since = '';
+      process.stderr.write(`The watch of ${url} broke and begins again: ${error}\n`);
+      await delay(1_000);
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
 import { FRONT_JOB } from './prometheus.ts';
-import { END_MS, findStatus, getFixture, type Report, readEnd } from './scenario.ts';
+import { END_MS, findStatus, getFixture, type Report, readEnd, START_MS } from './scenario.ts';
 
 /** The name of every Job; each is in a namespace of its own. */
 export const JOB = 'report';
@@ -100,7 +100,7 @@ export async function readStored(namespace: Namespace, pod: Pod, job = FRONT_JOB
 
 /** Waits until Prometheus has that value of the pod. */
 export async function untilStored(namespace: Namespace, pod: Pod, value: number, job = FRONT_JOB): Promise<void> {
-  await until(`the value ${value} in Prometheus`, 30_000, async () => {
+  await until(`the value ${value} in Prometheus`, START_MS, async () => {
     const stored = await readStored(namespace, pod, job);
     if (stored === value) return true;
     throw new Error(`it holds ${stored}`);

@@ -13,7 +13,7 @@ import { type GuideShell, openGuideShell } from './guide-shell.ts';
 import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
-import type { Fixture } from './scenario.ts';
+import { type Fixture, START_MS } from './scenario.ts';
 
 /** Shown where no cluster is named. */
 const HOW_TO =
@@ -93,7 +93,7 @@ export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   const validating = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
   await cluster.kubectl(['label', validating, 'lastscrape-jobs', ...label]);
   await untilChecked(shell, ' lastscrape');
-  await until('the policy for labelled pods at work', 60_000, async () => {
+  await until('the policy for labelled pods at work', START_MS, async () => {
     const printed = await shell.run('jobs check');
     if (printed === 'lastscrape') return true;
     throw new Error(`the check of deploy/README.md printed "${printed}"`);
@@ -102,7 +102,7 @@ export async function applyPolicy({ cluster }: Fixture): Promise<void> {
 
 /** Waits until the guide's check tells that the policy is at work, or is not. */
 async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Promise<void> {
-  await until(`${appended === '' ? 'no ' : ''}policy at work`, 60_000, async () => {
+  await until(`${appended === '' ? 'no ' : ''}policy at work`, START_MS, async () => {
     const printed = await shell.run('check');
     if (printed === `locust-metrics-exporter${appended}`) return true;
     throw new Error(`the check of deploy/README.md printed "${printed}"`);

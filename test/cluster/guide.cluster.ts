@@ -67,7 +67,7 @@ export function runGuideScenarios(): void {
     const [first = '', ...rest] = shown;
     assert.equal(first, '0/3 Pending');
     assert.ok(rest.length > 5);
-    await until('the last line of the watch', 30_000, async () =>
+    await until('the last line of the watch', START_MS, async () =>
       seen().includes('0/3 Completed') ? true : undefined,
     );
     // The kubelet may tell two changes at once, never in another order.
@@ -99,7 +99,7 @@ export function runGuideScenarios(): void {
       (each) => findStatus(each, 'export-orders')?.state.terminated !== undefined,
     );
     const { name } = pod.metadata;
-    await untilLogged(namespace, pod, 'main ended', 60_000);
+    await untilLogged(namespace, pod, 'main ended', START_MS);
     const metrics = `/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`;
     assert.match(await getFixture().cluster.read(metrics), /^orders_exported 3000$/m);
     const printed = await printing;
@@ -122,7 +122,7 @@ export function runGuideScenarios(): void {
       ['export_rows_total', (value: number) => value === 5_000],
       ['export_last_success_timestamp_seconds', (value: number) => value > 0],
     ] as const) {
-      await until(`${metric} in Prometheus`, 30_000, async () => {
+      await until(`${metric} in Prometheus`, START_MS, async () => {
         const stored = (await getFixture().prometheus.readSamples(metric, namespace.name)).at(-1)?.value;
         if (stored !== undefined && isRight(stored)) return true;
         throw new Error(`it holds ${stored}`);
@@ -193,7 +193,7 @@ async function define(definition: Definition): Promise<void> {
   await cluster.kubectl(['create', '--filename', definitionPath(definition)]);
   const resource = `customresourcedefinition/${name}`;
   // `kubectl wait` fails before the first condition is there.
-  await until(`${name} known`, 60_000, async () => {
+  await until(`${name} known`, START_MS, async () => {
     await cluster.kubectl(['wait', '--for=condition=established', '--timeout=5s', resource]);
     return true;
   });

@@ -29,9 +29,9 @@ import {
   untilStored,
 } from './counting-job.ts';
 import { IMAGES } from './images.ts';
-import { killLastscrape } from './killer.ts';
+import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, untilLogged } from './scenario.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
 /** Registers the scenarios. */
 export function runJobsEndingScenarios(): void {
@@ -47,21 +47,26 @@ export function runJobsEndingScenarios(): void {
   for (const how of ['deleted', 'evicted', 'out of time'] as const) {
     runScenarioIn(`jobs: ${how} while main runs, and its last numbers are stored`, {}, async (namespace) => {
       const env = { ...SNAPSHOT, JOB_MS: '0' };
-      await namespace.apply(
-        buildCountingJob({ env, job: how === 'out of time' ? { activeDeadlineSeconds: 25, backoffLimit: 0 } : {} }),
-      );
+      await namespace.apply(buildCountingJob({ env }));
       const { metadata } = await untilJobContainer(namespace, 'main', 'running');
       // So that Prometheus knows the pod.
-      await until('a first sample', 60_000, async () => ((await readFirst(namespace.name)) > 0 ? true : undefined));
+      await until('a first sample', START_MS, async () => ((await readFirst(namespace.name)) > 0 ? true : undefined));
       const { kubectl } = getFixture().cluster;
       if (how === 'deleted') await kubectl(['delete', 'job', JOB, '--namespace', namespace.name, '--wait=false']);
       if (how === 'evicted') await evict(namespace.name, metadata.name);
+      if (how === 'out of time') {
+        const patch = JSON.stringify({ spec: { activeDeadlineSeconds: 1 } });
+        await kubectl(['patch', 'job', JOB, '--namespace', namespace.name, '--patch', patch]);
+      }
       const { pod } = await namespace.untilPod('the pod gone', END_MS, (_, { type }) => type === 'DELETED');
       assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 143);
       assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
       // What main adds after its SIGTERM; its log goes with the pod.
-      const stored = (await readStored(namespace, pod)) ?? 0;
-      assert.ok(stored > 1_000_000, `stored is ${stored}`);
+      await until('the last number in Prometheus', START_MS, async () => {
+        const stored = (await readStored(namespace, pod)) ?? 0;
+        if (stored > 1_000_000) return true;
+        throw new Error(`it holds ${stored}`);
+      });
     });
   }
 
@@ -80,8 +85,9 @@ export function runJobsEndingScenarios(): void {
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
     runScenarioIn(`jobs: lastscrape killed while main runs (${death}) comes back`, {}, async (namespace) => {
+      const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
-      await killLastscrape(namespace, await untilJobContainer(namespace, 'main', 'running'), death);
+      await killer.kill(await untilJobContainer(namespace, 'main', 'running'), death);
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const pod = jobPod(namespace);
       assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 1);
@@ -92,10 +98,11 @@ export function runJobsEndingScenarios(): void {
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
     runScenarioIn(`jobs: lastscrape killed in the hold (${death}), and the Job completes`, {}, async (namespace) => {
+      const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
       const pod = await untilJobContainer(namespace, 'main', 'terminated');
-      await untilLogged(namespace, pod, 'main ended', 60_000);
-      await killLastscrape(namespace, pod, death);
+      await untilLogged(namespace, pod, 'main ended', START_MS);
+      await killer.kill(pod, death);
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const { state, lastState } = findStatus(jobPod(namespace), 'lastscrape') ?? {};
       assert.ok([state?.terminated?.exitCode, lastState?.terminated?.exitCode].includes(137), 'it was killed');
@@ -191,7 +198,7 @@ export function runJobsEndingScenarios(): void {
         ...['delete', 'mutatingadmissionpolicy,mutatingadmissionpolicybinding', MESH_POLICY, '--ignore-not-found'],
       ]),
     );
-    await until('the mesh at work', 60_000, async () => {
+    await until('the mesh at work', START_MS, async () => {
       const { spec } = await askServer(namespace.name, readJobPod('annotated'));
       const names = spec.initContainers?.map(({ name }) => name);
       if (names?.includes('mesh')) return true;

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { VERSION } from '../../src/version.ts';
+import { until } from '../support/until.ts';
 import type { Manifest, Namespace } from './cluster.ts';
 import { runShell } from './cluster.ts';
 import {
@@ -25,7 +26,7 @@ import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
 import { ANNOTATION_JOB, FRONT_JOB, INTERVAL_ANNOTATION, startClusterPrometheus } from './prometheus.ts';
-import { END_MS, findStatus, getFixture, readEnd, runScenarioIn } from './scenario.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -149,13 +150,17 @@ export function runJobsScenarios(): void {
 
   runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
     const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', namespace.name);
-    await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
+    // Long enough for both to have scraped it.
+    await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '30000' } }));
     const pod = await proveFinal(namespace);
     const { scrapesWanted } = readEnd(pod).report;
     assert.equal(scrapesWanted, 2);
     const { final } = await readFinal(namespace, pod);
-    const samples = await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name);
-    assert.equal(samples.at(-1)?.value, final);
+    await until(`the value ${final} in the second Prometheus`, START_MS, async () => {
+      const stored = (await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name)).at(-1)?.value;
+      if (stored === final) return true;
+      throw new Error(`it holds ${stored}`);
+    });
   });
 
   runScenarioIn('jobs: an earlier native sidecar is the source, and lives in the hold', {}, async (namespace) => {

@@ -1,56 +1,64 @@
 // Kills lastscrape in a pod from outside, as a node does: a pod that sees the processes and control groups of the node.
 
-import assert from 'node:assert/strict';
 import type { Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
+import { findStatus, getFixture, START_MS } from './scenario.ts';
+
+/** The pod, and its container. */
+const NAME = 'killer';
 
 /** By SIGKILL; or the kernel kills it, since its container is out of memory. */
 export type Death = 'SIGKILL' | 'out of memory';
 
-/** Finds the one process of the program lastscrape in the control groups of that pod, and does to it what `ending` says. */
+/**
+ * Finds the one process of the program lastscrape in the control groups of that pod, and does to it what `ending` says. A node has
+ * hundreds of processes, and no program is started for those of other pods.
+ */
 const SCRIPT = (podUid: string, ending: string) => `
 set --
 for process in /proc/[0-9]*; do
-  [ "$(basename "$(readlink $process/exe)")" = lastscrape ] || continue
-  case "$(tr _ - <$process/cgroup)" in *${podUid}*) set -- "$@" "\${process#/proc/}" ;; esac
+  groups=
+  while read -r group; do groups="$groups $group"; done <$process/cgroup
+  case "$groups" in *${podUid}* | *${podUid.replaceAll('-', '_')}*) ;; *) continue ;; esac
+  [ "$(basename "$(readlink $process/exe)")" != lastscrape ] || set -- "$@" "\${process#/proc/}"
 done 2>/dev/null
-[ $# = 1 ] || { echo "found $# processes"; exit 1; }
+[ $# = 1 ] || { echo "found $# processes" >&2; exit 1; }
 ${ending}
 `;
 
 const ENDINGS: Readonly<Record<Death, (limitMib: number) => string>> = {
   SIGKILL: () => 'kill -KILL "$1"',
   // A program beside it takes all but 6 MiB of what its container may have, and the kernel is told whom to end then; it spares the
-  // other one, which comes from a pod of the class Guaranteed, or ends it, too, after that. In `args` Kubernetes makes one
-  // dollar of two.
+  // other one, which comes from a pod of the class Guaranteed, or ends it, too, after that.
   'out of memory': (limitMib) => `
 group=/node-cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
 [ "$group" != /node-cgroup/memory ] || group=/node-cgroup$(sed -n 's/^0:://p' /proc/$1/cgroup)
 echo 1000 >/proc/$1/oom_score_adj
-sh -c 'echo $$$$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=${limitMib - 6}M count=1' "$group" || true
+sh -c 'echo $$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=${limitMib - 6}M count=1' "$group" || true
 `,
 };
 
-/** `limitMib` is what its container may have. @throws when there is not exactly one such process. */
-export async function killLastscrape(
-  namespace: Namespace,
-  { metadata: { uid } }: Pod,
-  death: Death,
-  limitMib = 64,
-): Promise<void> {
+/** A pod that waits on the node, so that a death is a matter of a moment. */
+export type Killer = {
+  /** `limitMib` is what the container of lastscrape may have. @throws when there is not exactly one such process. */
+  kill(pod: Pod, death: Death, limitMib?: number): Promise<void>;
+};
+
+/** Starts it, and waits until it runs. */
+export async function startKiller(namespace: Namespace): Promise<Killer> {
   await namespace.apply({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'killer' },
+    metadata: { name: NAME },
     spec: {
       hostPID: true,
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: 0,
       containers: [
         {
-          name: 'killer',
+          name: NAME,
           image: IMAGES.busybox,
-          args: ['-c', SCRIPT(uid, ENDINGS[death](limitMib))],
+          args: ['-c', 'sleep 3600'],
           securityContext: { privileged: true, runAsUser: 0 },
           resources: { limits: { cpu: '100m', memory: '128Mi' } },
           volumeMounts: [{ name: 'node-cgroup', mountPath: '/node-cgroup' }],
@@ -59,10 +67,15 @@ export async function killLastscrape(
       volumes: [{ name: 'node-cgroup', hostPath: { path: '/sys/fs/cgroup' } }],
     },
   });
-  const { pod } = await namespace.untilPod(
-    'the end of the killer',
-    60_000,
-    ({ metadata, status }) => metadata.name === 'killer' && /Succeeded|Failed/.test(status.phase),
+  await namespace.untilPod(
+    'the killer running',
+    START_MS,
+    (pod) => pod.metadata.name === NAME && findStatus(pod, NAME)?.state.running !== undefined,
   );
-  if (pod.status.phase === 'Failed') assert.fail(`the killer failed: ${await namespace.readLog('killer', 'killer')}`);
+  return {
+    async kill({ metadata: { uid } }, death, limitMib = 64) {
+      const script = SCRIPT(uid, ENDINGS[death](limitMib));
+      await getFixture().cluster.kubectl(['exec', '--namespace', namespace.name, NAME, '--', 'sh', '-c', script]);
+    },
+  };
 }

@@ -23,7 +23,10 @@ export type LocustTest = {
   readonly shape: Shape;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Seconds; default 5. */
+  /**
+   * Seconds; default 5: for so long Locust keeps its page, so that an exporter has its last total. With less only lastscrape in the
+   * exporter's place has it, and no total may be compared beside an exporter.
+   */
   readonly autoquitSeconds?: number;
   /** Seconds; default 10. */
   readonly runSeconds?: number;

@@ -84,7 +84,7 @@ export async function startClusterPrometheus(
       },
     },
   );
-  await namespace.untilPod('Prometheus ready', 60_000, ({ status }) =>
+  await namespace.untilPod('Prometheus ready', 180_000, ({ status }) =>
     (status.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True'),
   );
   const api = `/api/v1/namespaces/${namespace.name}/pods/prometheus:9090/proxy/api/v1`;

@@ -151,8 +151,19 @@ export async function readStoredTotal(namespace: Namespace): Promise<number | un
   return (await getFixture().prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
 }
 
-/** How long a request of Prometheus may be on its way: below any interval of these stories. */
-const SCRAPE_SETS_OUT_SECONDS = 0.9;
+/**
+ * Checks that this is the newest total that Prometheus has of that namespace, and that its last word on Locust is "down": a sample from
+ * after the end. Prometheus stores a scrape a moment after the exporter counted it.
+ */
+export async function proveTotalStored(namespace: Namespace, total: number): Promise<void> {
+  await until(`the total ${total} in Prometheus, and locust_up 0`, START_MS, async () => {
+    const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
+    const stored = await readStoredTotal(namespace);
+    const up = ups.at(-1)?.value;
+    if (stored === total && up === 0) return true;
+    throw new Error(`it holds ${stored}, and locust_up ${up}`);
+  });
+}
 
 /** Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported. */
 export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
@@ -166,26 +177,20 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   assert.equal(exitCode, 0);
   assert.equal(report.exitCode, 0);
   const total = await readLocustTotal(namespace);
-  await until(`the total ${total} in Prometheus`, 30_000, async () => {
-    const stored = await readStoredTotal(namespace);
-    if (stored === total) return true;
-    throw new Error(`it holds ${stored}`);
-  });
+  await proveTotalStored(namespace, total);
   assert.equal(report.final.requests, total);
-  const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
-  assert.equal(ups.at(-1)?.value, 0, 'the newest locust_up');
   // Held: the exporter outlived main, and what was scraped then is a sample.
   const master = findStatus(pod, MASTER)?.state.terminated;
   assert.ok(master, 'main has ended');
   assert.ok((findStatus(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
-  // Until the scrapes that were wanted had come, and not for long after.
-  // A sample has the time at which Prometheus set out, and the exporter counts what arrives: on a busy machine that is later.
-  const endedAtSeconds = Date.parse(report.mainEndedAt) / 1000 - SCRAPE_SETS_OUT_SECONDS;
-  const afterwards = ups.filter(({ atSeconds }) => atSeconds > endedAtSeconds);
+  // Until the scrapes that were wanted had come, and not for long after. What a scrape showed tells whether it came after the end; its
+  // time does not, which is when Prometheus set out.
+  const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
+  const afterCount = ups.length - 1 - ups.findLastIndex(({ value }) => value !== 0);
   const { scrapesWanted } = report;
   assert.ok(
-    afterwards.length >= scrapesWanted && afterwards.length <= scrapesWanted + 3,
-    `${scrapesWanted} scrapes after the end were wanted, and there are ${afterwards.length}`,
+    afterCount >= scrapesWanted && afterCount <= scrapesWanted + 3,
+    `${scrapesWanted} scrapes after the end were wanted, and there are ${afterCount}`,
   );
   assert.ok(findStatus(pod, EXPORTER)?.state.terminated, 'the exporter has ended');
   return report;

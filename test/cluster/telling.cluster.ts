@@ -80,7 +80,7 @@ export function runTellingScenarios(): void {
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
     const pod = jobPod(namespace);
     const { report } = readEnd(pod);
-    const told = await until('the request', 30_000, async () => {
+    const told = await until('the request', START_MS, async () => {
       const [line = ''] = (await namespace.readLog('receiver', 'receiver')).trim().split('\n');
       return line === '' ? undefined : JSON.parse(line);
     });

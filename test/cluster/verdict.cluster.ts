@@ -12,10 +12,10 @@ import {
   getFixture,
   masterPod,
   proveGoodEnd,
+  proveTotalStored,
   type Report,
   readEnd,
   readLocustTotal,
-  readStoredTotal,
   runScenario,
 } from './scenario.ts';
 
@@ -25,7 +25,6 @@ const AVERAGE = 'locust_requests_avg_response_time{name="Aggregated"} > 500';
 const TOO_FEW = 'locust_requests_num_requests{name="Aggregated",method=""} < 3';
 const SLOW = 'locust_requests_avg_response_time{name="/told"} >= 0.5';
 const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
-const SHORT = { runSeconds: 8, autoquitSeconds: 2 } as const;
 /** Locust's own verdict, its exit code, is switched off: what fails here fails by a threshold. */
 const TOLERANT = { args: ['--exit-code-on-error', '0'] } as const;
 
@@ -36,7 +35,7 @@ export function runVerdictScenarios(): void {
   for (const shape of ['regular', 'native'] as const) {
     runScenario(
       `verdict, ${shape}: a test within its thresholds is a Complete Job`,
-      { ...SHORT, shape, ...failIf(RATIO, AVERAGE, TOO_FEW) },
+      { shape, ...failIf(RATIO, AVERAGE, TOO_FEW) },
       async (namespace) => {
         const printed = runPipeline(namespace);
         const report = await proveGoodEnd(namespace);
@@ -48,7 +47,7 @@ export function runVerdictScenarios(): void {
 
     runScenario(
       `verdict, ${shape}: a test fails its Job by the failure ratio, which vanishes with Locust`,
-      { ...SHORT, ...TOLERANT, shape, users: 'failing', ...failIf(AVERAGE, RATIO) },
+      { ...TOLERANT, shape, users: 'failing', ...failIf(AVERAGE, RATIO) },
       async (namespace) => {
         const printed = assert.rejects(runPipeline(namespace), /it ended with 1\n\{"summary":"Failed by /);
         const { failed } = await proveFailed(namespace);
@@ -60,7 +59,7 @@ export function runVerdictScenarios(): void {
 
     runScenario(
       `verdict, ${shape}: a test fails its Job by a response time`,
-      { ...SHORT, shape, ...failIf(RATIO, SLOW) },
+      { shape, ...failIf(RATIO, SLOW) },
       async (namespace) => {
         assert.deepEqual((await proveFailed(namespace)).failed, { entry: SLOW, seen: 1 });
       },
@@ -111,14 +110,15 @@ async function proveFailed(namespace: Namespace): Promise<Report> {
   const { report, exitCode } = readEnd(pod);
   assert.deepEqual([report.outcome, report.verdict, report.exitCode, exitCode], ['scraped', 'failed', 1, 1]);
   assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
-  assert.equal(await readStoredTotal(namespace), await readLocustTotal(namespace));
+  await proveTotalStored(namespace, await readLocustTotal(namespace));
   return report;
 }
 
 /** lastscrape in the exporter's place; an image with a line "ENV" for its thresholds would do the same. */
 function inPlace(shape: 'regular' | 'native', entries: string): LocustTest & typeof OPTED_OUT {
   return {
-    ...SHORT,
+    runSeconds: 8,
+    autoquitSeconds: 2,
     ...OPTED_OUT,
     shape,
     exporterImage: IMAGES.lastscrape,

@@ -39,8 +39,8 @@ async function proveFinal(open: (pod: FrontPod, port: number) => Promise<Outlivi
     const front = await pod.startFront({
       source: `http://127.0.0.1:${sourcePort}/metrics`,
       port: await pod.network.newPort(),
-      // The third is 4 s after the first, and late enough for what came in the hold.
-      env: { LASTSCRAPE_SCRAPES: '3' },
+      // The fifth is 8 s after the first, and late enough for what came in the hold.
+      env: { LASTSCRAPE_SCRAPES: '5' },
     });
     const instance = `127.0.0.1:${front.port}`;
     const prometheus = await pod.startPrometheus({ config: scrapeConfig('2s', [instance]) });

@@ -99,8 +99,8 @@ describe('what is seen in Prometheus after the end', { skip }, () => {
         await pod.network.newPort(),
         await pod.network.newPort(),
       ];
-      // The hold lasts for its TTL, so that the test can look around in it.
-      const env = { LASTSCRAPE_SCRAPES: '1000', LASTSCRAPE_TTL: '12s' };
+      // The hold lasts until the test has looked around in it.
+      const env = { LASTSCRAPE_SCRAPES: '1000', LASTSCRAPE_TTL: '5m', LASTSCRAPE_TERMINATION_GRACE: '5m' };
       const source = `http://127.0.0.1:${sourcePort}/metrics`;
       const front = await pod.startFront({ source, port: frontPort, env });
       const instances = { front: `127.0.0.1:${frontPort}`, direct: `127.0.0.1:${directPort}` };
@@ -126,7 +126,7 @@ scrape_configs:
         await proveColumn(prometheus, DIRECT_ROWS, instances.direct, phase, left?.direct ?? null);
       };
       const start = (port: number, more: Readonly<Record<string, string>> = {}) =>
-        pod.start(`the job at ${port}`, jobCommand('python'), { JOB_PORT: `${port}`, JOB_MS: '8000', ...more });
+        pod.start(`the job at ${port}`, jobCommand('python'), { JOB_PORT: `${port}`, JOB_MS: '20000', ...more });
       const direct = start(directPort);
       const job = start(sourcePort, { JOB_SNAPSHOT_URL: `http://127.0.0.1:${frontPort}/-/snapshot` });
       await prove('running');
@@ -147,6 +147,8 @@ scrape_configs:
       await prove('hold');
       assertRuns(front.child);
 
+      // The second one: it gives up at once.
+      front.child.signal('SIGTERM');
       await front.child.waitForExit(END_MS);
       await prove('refusing');
       writeTargets([]);

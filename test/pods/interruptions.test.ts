@@ -21,9 +21,8 @@ const RUN_MS = START_MS + 80_000;
 /** A look's line in the debug log: the exporter says down, and the connect to 5557 was made and came to nothing. */
 const FROZEN_POLL = /"msg":"poll".*"conditions":\["done: locust_up 0","unknown: /;
 
-/** Mid-run: users are there, the watcher saw Locust alive, and a total of some size is in the exporter. */
-async function waitForMidRun(pod: Pod, master: Child, watcher: Child): Promise<void> {
-  await master.waitForLine(/All users spawned/, START_MS);
+/** Mid-run: the watcher saw Locust alive, and a total of some size is in the exporter. On a busy machine Locust does not say when users are there. */
+async function waitForMidRun(pod: Pod, watcher: Child): Promise<void> {
   await waitForMsg(watcher, 'main is running');
   await until('a total above 50 in the exporter', START_MS, async () => {
     const { body } = await pod.network.get(pod.network.ports.exporter, '/metrics');
@@ -42,7 +41,7 @@ async function endLocustBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Chi
   const watcher = pod.startWatcher();
   const master = pod.startMaster({ runTime: '10m' });
   pod.startWorker();
-  await waitForMidRun(pod, master, watcher);
+  await waitForMidRun(pod, watcher);
   master.signal(signal);
   await master.waitForExit(RUN_MS);
 
@@ -60,9 +59,10 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('6s');
     const watcher = pod.startWatcher({ env: { LASTSCRAPE_LOG_LEVEL: 'debug' } });
-    const master = pod.startMaster();
+    // It must not be over before it is frozen; the time goes on meanwhile.
+    const master = pod.startMaster({ runTime: '20s' });
     pod.startWorker();
-    await waitForMidRun(pod, master, watcher);
+    await waitForMidRun(pod, watcher);
 
     master.signal('SIGSTOP');
     const crowdCount = await pod.network.crowd(pod.network.ports.master);
@@ -96,9 +96,9 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('2s');
     const killed = pod.startWatcher();
-    const master = pod.startMaster({ runTime: '20s' });
+    const master = pod.startMaster({ runTime: '30s' });
     pod.startWorker();
-    await waitForMidRun(pod, master, killed);
+    await waitForMidRun(pod, killed);
     killed.signal('SIGKILL');
     await killed.waitForExit(START_MS);
     const watcher = pod.startWatcher();

@@ -197,7 +197,7 @@ test('send() knows the status where the rest of the answer hangs or is endless',
     response.writeHead(400, { 'content-length': '1000' });
     response.write('out of order sample');
   });
-  const result = await send(destination(`http://127.0.0.1:${slow.port}/`), { timeoutMs: 300 });
+  const result = await send(destination(`http://127.0.0.1:${slow.port}/`), { timeoutMs: 1_000 });
   assert.deepEqual(result, {
     kind: 'answered',
     status: 400,

@@ -2,8 +2,8 @@
 // and the value that the last read of its page showed.
 //
 // JOB_MS: how long it works (default: until SIGTERM). JOB_EXIT: its exit code. JOB_FRONT: the port of a front that is asked for a snapshot after
-// the last change. JOB_FAIL_FILE: a file that counts its runs; the first JOB_FAILURES of them end with 1. JOB_EAT: after JOB_MS it takes memory
-// until it is killed.
+// the last change. JOB_FAIL_FILE: a file that counts its runs; the first JOB_FAILURES of them end with 1. JOB_EAT: after JOB_MS, once
+// the last value was read, it takes memory until it is killed.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -40,6 +40,7 @@ while (!isTold && (JOB_MS === '0' || performance.now() - startedAtMs < Number(JO
   await delay(5);
 }
 if (JOB_EAT !== '') {
+  while (shown !== value) await delay(5);
   process.stdout.write(`${JSON.stringify({ final: value, shown })}\n`);
   for (const eaten: Buffer[] = []; ; await delay(20)) eaten.push(Buffer.alloc(2 ** 23, 1));
 }
