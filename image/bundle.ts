@@ -130,8 +130,9 @@ async function bundle(
     platform: 'node',
     target: 'node24',
     format: 'cjs',
-    // Gains 2 % of the anonymous memory. Names stay, so that the stack in the report of a bug can be read.
+    // Gains 2 % of the anonymous memory, with the syntax 3 %. Names stay, so that the stack in the report of a bug can be read.
     minifyWhitespace: true,
+    minifySyntax: true,
     // Not the checkout's: what the bundle is made from must not depend on a file that says how to check types.
     tsconfigRaw: { compilerOptions: { alwaysStrict: true } },
     logLevel: 'silent',
