@@ -24,7 +24,7 @@ export type Host = {
   readonly kill: (pid: number, signal: string | 0) => void;
   /** Of the Node that runs this, such as `24.21.0`. */
   readonly nodeVersion: string;
-  /** Monotonic. */
+  /** Monotonic; it does not begin where performance.now() does. */
   readonly nowMs: () => number;
   /** Since 1970, UTC. */
   readonly wallMs: () => number;

@@ -53,6 +53,8 @@ type Run = Pick<Ended, 'code' | 'report'> & {
   readonly ran: readonly string[];
   /** Those of DEAR that were loaded. */
   readonly dear: readonly string[];
+  /** node:perf_hooks was loaded. */
+  readonly hasPerfHooks: boolean;
 };
 
 /** Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the tombstone of main. */
@@ -91,7 +93,8 @@ async function run(
   const loaded = (stderr.split(MARK)[1] ?? '').trim().split(',');
   // The exporter's client is always there, and so is a pipe's: what is not there next to it means something.
   assert.ok(loaded.includes('NativeModule net'), stderr);
-  return { code, report, ran, dear: DEAR.filter((name) => loaded.includes(`NativeModule ${name}`)) };
+  const isLoaded = (name: string) => loaded.includes(`NativeModule ${name}`);
+  return { code, report, ran, dear: DEAR.filter(isLoaded), hasPerfHooks: isLoaded('perf_hooks') };
 }
 
 const listLazy = (ran: readonly string[]) => LAZY.filter((name) => ran.includes(name));
@@ -103,6 +106,12 @@ test('the bundle loads neither a YAML reader nor an API client nor a dear module
   assert.deepEqual([code, report?.['outcome']], [0, 'released']);
   assert.ok(ran.includes('node_modules/undici/lib/dispatcher/client-h1.js'));
   assert.deepEqual([listLazy(ran), dear], [[], []]);
+});
+
+test('the bundle loads node:perf_hooks for nothing but the time of a target that is asked', { skip }, async () => {
+  const conditions = (port: number) => `metric:locust_up,port:${port}`;
+  const { code, hasPerfHooks } = await run(conditions, [], { LASTSCRAPE_QUIT: 'none' });
+  assert.deepEqual([code, hasPerfHooks], [0, false]);
 });
 
 test('the bundle loads the YAML reader for tombstone:, reads with it, and nothing of the API client', {

@@ -23,7 +23,7 @@ test('the bundle holds the packages that package.json names, and theirs, from th
   // image/ has an undici of its own, for pkg.
   assert.deepEqual(
     readInputs().filter((path) => path.startsWith('image/')),
-    ['image/absent.cjs', 'image/asset.cjs', 'image/slim-assert.cjs', 'image/slim-http.cjs'],
+    ['image/absent.cjs', 'image/asset.cjs', 'image/slim-assert.cjs', 'image/slim-headers.cjs', 'image/slim-http.cjs'],
   );
 });
 
@@ -100,6 +100,17 @@ test('the slim stand-ins have all that undici calls', { skip }, () => {
   const find = (pattern: RegExp) => [...new Set(texts.flatMap((text) => text.match(pattern) ?? []))].sort();
   assert.deepEqual(find(/\bhttp\.\w+|\w+(?= } = require\('node:http'\))/g), ['IncomingMessage', 'http.maxHeaderSize']);
   assert.deepEqual(find(/\bassert\.\w+/g), []);
+  const headers = find(/(?<=\{)[\w,\s]+(?=\} = require\('[^']*\/constants'\))/g).flatMap(
+    (names) => names.match(/\w+/g) ?? [],
+  );
+  assert.deepEqual([...new Set(headers)].sort(), [
+    'defaultWebSocketMaxFragments',
+    'defaultWebSocketMaxPayloadSize',
+    'headerNameLowerCasedRecord',
+    'wellknownHeaderNames',
+  ]);
+  // Those of llhttp (image/bundle.ts).
+  assert.deepEqual(find(/\bconstants\.[A-Z]\w*/g), ['constants.ERROR', 'constants.TYPE']);
 });
 
 test('the bundle loads only modules that are built into Node', { skip }, () => {
