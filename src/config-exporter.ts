@@ -54,7 +54,7 @@ export function listExporterProblems(env: Environment, isLocust: boolean): reado
     check(
       EXPORTER_URI,
       isUri,
-      'an http: URL without user and password, such as "http://localhost:8089"; or set LASTSCRAPE_METRICS_URL, which counts instead',
+      'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which counts instead',
     );
   }
   if (isLocust) {

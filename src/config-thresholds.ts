@@ -63,6 +63,7 @@ export function parseThreshold(entry: string): ParseResult<Threshold> {
     labels = parsed.value.labels;
     rest = parsed.value.rest.trimStart();
   }
+  if (rest.startsWith('(')) return { problem: describeFunction(name) };
   const sign = rest.slice(0, rest.search(/[^<>=!~]|$/));
   const comparison = COMPARISONS.find((each) => each === sign);
   if (comparison === undefined) return { problem: `${describeComparison(sign)}, such as ${EXAMPLE}` };
@@ -115,6 +116,11 @@ const MEANT: Readonly<Record<string, Comparison>> = {
 function describeComparison(sign: string): string {
   const meant = MEANT[sign];
   return `compared by ${meant === undefined ? `one of ${COMPARISONS.join(' ')}` : `"${meant}" and not by "${sign}"`}`;
+}
+
+/** PromQL and k6 have them. */
+function describeFunction(name: string): string {
+  return `a metric as the exposition shows it, such as ${EXAMPLE}; ${quote(`${name}(…)`)} is a function, and there are none`;
 }
 
 function describeNumber(text: string): string {

@@ -68,14 +68,16 @@ export function parseMetricsUrl(text: string): ParseResult<URL> {
   if (/^locust\+/i.test(text)) return url !== null && isPlainPage(text) ? { value: url } : { problem: LOCUST_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
-    const advice = describeHighPort(text);
+    const advice = /^locust:/i.test(text)
+      ? '; for the page of Locust "locust+http://localhost:8089"'
+      : describeHighPort(text);
     return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }
   return { value: url };
 }
 
 const LOCUST_URL =
-  'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path';
+  'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path, without /stats/requests';
 
 /** Locust's own page is the source: lastscrape is in the place of its exporter. */
 export function isLocustPage(url: URL | undefined): boolean {
@@ -233,6 +235,7 @@ export function parsePushLabel(text: string): ParseResult<readonly [name: string
   if (name === '' || name.startsWith('__')) {
     return { problem: 'NAME=VALUE such as "job=checkout", its name of letters, digits and "_", and not "__" at first' };
   }
+  if (/^(["']).*\1$/s.test(value)) return { problem: `written without quotes, as "${name}=${value.slice(1, -1)}"` };
   return { value: [name, value] };
 }
 

@@ -93,10 +93,13 @@ for (const [what, env, expected] of TABLE) {
 }
 
 const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
-  [
-    { LOCUST_EXPORTER_URI: 'https://localhost:8089' },
-    'Cannot read LOCUST_EXPORTER_URI: it is "https://localhost:8089"; must be an http: URL without user and password, such as "http://localhost:8089"; or set LASTSCRAPE_METRICS_URL, which counts instead',
-  ],
+  ...['https://localhost:8089', 'http://localhost:8089/stats/requests'].map(
+    (uri) =>
+      [
+        { LOCUST_EXPORTER_URI: uri },
+        `Cannot read LOCUST_EXPORTER_URI: it is "${uri}"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which counts instead`,
+      ] as const,
+  ),
   [
     { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: 'pod:9646' },
     'Cannot read LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: it is "pod:9646"; must be a port with or without an IP address, such as ":9646"',
@@ -120,7 +123,7 @@ const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
     (url) =>
       [
         { LASTSCRAPE_METRICS_URL: url, LASTSCRAPE_FRONT: '9646' },
-        `Cannot read LASTSCRAPE_METRICS_URL: it is "${url.replace('u:p', '***').replace('?b', '?***')}"; must be a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path`,
+        `Cannot read LASTSCRAPE_METRICS_URL: it is "${url.replace('u:p', '***').replace('?b', '?***')}"; must be a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path, without /stats/requests`,
       ] as const,
   ),
   [

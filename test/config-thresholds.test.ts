@@ -66,6 +66,11 @@ const PROBLEMS: readonly (readonly [entry: string, must: string])[] = [
   ['none', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
   ['a', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
   ['a b > 1', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  [
+    'rate(a[5m]) > 1',
+    `a metric as the exposition shows it, such as ${EXAMPLE}; "rate(…)" is a function, and there are none`,
+  ],
+  ['p(95)<500', `a metric as the exposition shows it, such as ${EXAMPLE}; "p(…)" is a function, and there are none`],
   ['a = 1', `compared by "==" and not by "=", such as ${EXAMPLE}`],
   ['a => 1', `compared by ">=" and not by "=>", such as ${EXAMPLE}`],
   ['a <> 1', `compared by "!=" and not by "<>", such as ${EXAMPLE}`],

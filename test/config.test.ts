@@ -136,6 +136,11 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   ],
   [
     'METRICS_URL',
+    'locust://localhost:8089',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "locust://localhost:8089"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"; for the page of Locust "locust+http://localhost:8089"',
+  ],
+  [
+    'METRICS_URL',
     'localhost:9646',
     'Cannot read LASTSCRAPE_METRICS_URL: it is "localhost:9646"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
   ],

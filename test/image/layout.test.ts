@@ -1,16 +1,20 @@
 // The container image as a registry and a kubelet read it.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { listNeeded, readElf, readInterpreter } from '../../image/elf.ts';
 import { sha256 } from '../../image/layout.ts';
 import { type Entry, writeTar } from '../../image/tar.ts';
+import { VERSION } from '../../src/version.ts';
 import {
   type Descriptor,
   DIST,
   gateDist,
+  gateProgram,
   ROOT,
   readBlob,
   readDist,
@@ -19,7 +23,9 @@ import {
   readIndex,
 } from '../support/dist.ts';
 
-const skip = gateDist('test/image/layout.test.ts');
+const FILE = 'test/image/layout.test.ts';
+const skip = gateDist(FILE);
+const skipSkopeo = skip || gateProgram(FILE, 'skopeo', 'skopeo');
 /** ELF machines by OCI's names. */
 const MACHINES: Readonly<Record<string, number>> = { amd64: 62, arm64: 183 };
 const NAMES: Readonly<Record<string, string>> = { amd64: 'x64', arm64: 'arm64' };
@@ -35,6 +41,27 @@ test('the layout has one name, below it one index, below that both architectures
     readIndex().manifests.map(({ platform }) => `${platform?.os}/${platform?.architecture}`),
     ['linux/amd64', 'linux/arm64'],
   );
+});
+
+test('the command of docs/building.md makes an archive of the image, by the name that a manifest has', {
+  skip: skipSkopeo,
+}, () => {
+  const page = readFileSync(join(ROOT, 'docs/building.md'), 'utf8');
+  const [command = '', name] = /^skopeo copy \S+ oci-archive:lastscrape\.tar:(\S+)$/m.exec(page) ?? [];
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-archive-'));
+  try {
+    symlinkSync(DIST, join(folder, 'dist'));
+    execFileSync('sh', ['-c', command], { cwd: folder });
+    const index = execFileSync('tar', ['-xOf', 'lastscrape.tar', 'index.json'], { cwd: folder, encoding: 'utf8' });
+    const { manifests } = JSON.parse(index);
+    assert.equal(name, `docker.io/library/lastscrape:${VERSION}`);
+    assert.deepEqual(
+      manifests.map(({ annotations }: Descriptor) => annotations?.['org.opencontainers.image.ref.name']),
+      [name],
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('every digest and size in the layout is right', { skip }, () => {

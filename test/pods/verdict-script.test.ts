@@ -1,0 +1,74 @@
+// The shell script of docs/verdict.md as the page has it, with the real Locust: its exit code is the verdict.
+
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { startChild } from '../support/child.ts';
+import { baseEnv, openNetwork } from '../support/network.ts';
+import { locustfile, START_MS } from '../support/pod.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+
+const FILE = 'test/pods/verdict-script.test.ts';
+const programs = findPrograms();
+const skip = gate(programs, FILE, ['locust']);
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/verdict.md'), 'utf8');
+const [, SCRIPT = ''] = new RegExp(`<!-- run by ${FILE} -->\n\`\`\`sh\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(PAGE) ?? [];
+
+/** A run of 8 s, after the start. */
+const RUN_MS = START_MS + 60_000;
+
+/** Runs it with programs of that name on the PATH, which add what is of the test: users without a target, a short run, free ports. */
+async function runScript(
+  users: 'steady' | 'failing',
+): Promise<{ readonly code: number | null; readonly text: string }> {
+  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-script-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
+  const network = stack.use(await openNetwork(directory));
+  const { web, exporter, master } = network.ports;
+  const bin = join(directory, 'bin');
+  mkdirSync(bin);
+  const addProgram = (name: string, line: string) => {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`);
+    chmodSync(join(bin, name), 0o755);
+  };
+  const quote = (words: readonly string[]) => words.map((word) => `'${word}'`).join(' ');
+  const more = [`--locustfile=${locustfile(users)}`, '--run-time=8s', `--web-port=${web}`];
+  addProgram('locust', `PYTHONDONTWRITEBYTECODE=1 exec ${quote(programs.locust ?? [])} "$@" ${quote(more)}`);
+  const variables = [
+    `LOCUST_EXPORTER_URI=http://localhost:${web}`,
+    `LASTSCRAPE_FRONT=${exporter}`,
+    `LASTSCRAPE_DONE_WHEN=metric:locust_up,port:${master}`,
+  ];
+  const own = network.kind === 'host' ? variables : [];
+  addProgram('lastscrape', `exec env ${quote([...own, ...programs.watcher])} "$@"`);
+  const env = baseEnv(directory);
+  const command = network.wrap(['sh', '-c', SCRIPT]);
+  const script = startChild({
+    name: 'the script',
+    command,
+    env: { ...env, PATH: `${bin}:${env['PATH']}` },
+    cwd: directory,
+  });
+  stack.use(script);
+  const { code } = await script.waitForExit(RUN_MS);
+  return { code, text: script.lines.map(({ text }) => text).join('\n') };
+}
+
+describe('the shell script of docs/verdict.md', { concurrency: 2, skip }, () => {
+  it('goes on after a test within its thresholds', async () => {
+    const { code, text } = await runScript('steady');
+    assert.equal(code, 0, text);
+    assert.match(text, /"verdict":"passed"[\s\S]*\nwithin the thresholds$/);
+  });
+
+  it('ends with 1 after a test whose requests fail', async () => {
+    const { code, text } = await runScript('failing');
+    assert.equal(code, 1, text);
+    assert.match(text, /"msg":"a threshold fails this run","entry":"locust_requests_fail_ratio > 0\.01","seen":0\.\d+/);
+    assert.doesNotMatch(text, /within the thresholds/);
+  });
+});
