@@ -91,7 +91,7 @@ export function openFamilyReader(): FamilyReader {
   let parts: Family[] = [];
 
   function endPart(): void {
-    if (head !== null && samples.length > 0) {
+    if (head !== null) {
       const { name, type, help, isFirst } = head;
       parts.push({ name, type, help, isFirst, samples });
       head.isFirst = false;

@@ -219,8 +219,8 @@ test('otlp.encode() puts a histogram together that comes in parts, and ends it w
 });
 
 test('otlp.encode() sends at most 2000 points at once, and those with times of their own apart from the others', async () => {
-  const body = Array.from({ length: 4001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
-  const requests = await encodeMetrics(`# TYPE a counter\n${body}a{n="ancient"} 1 -7\n`);
+  const body = Array.from({ length: 8001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
+  const requests = await encodeMetrics(`# TYPE a counter\n${body}a{n="ancient"} 1 -7\na{n="first"} 1 0\n`);
   assert.deepEqual(
     requests.map((metrics) => {
       const points = metrics.flatMap(({ sum }) => sum?.dataPoints ?? []);
@@ -229,7 +229,9 @@ test('otlp.encode() sends at most 2000 points at once, and those with times of t
     [
       [1, 2000, new Set(['5000000'])],
       [1, 2000, new Set([timeUnixNano])],
-      [1, 2, new Set(['5000000', '0000000'])],
+      [1, 2000, new Set(['5000000'])],
+      [1, 2000, new Set([timeUnixNano])],
+      [1, 3, new Set(['5000000', '0000000'])],
     ],
   );
 });
@@ -244,11 +246,13 @@ test('otlp.encode() sends at most 2000 points at once of what ends with the body
 });
 
 test('otlp.encode() sends at most 1 MiB at once, unless one point is longer', async () => {
+  const third = 'x'.repeat(340_000);
+  const thirds = `a{b="${third}"} 1\na{b="${third}y"} 1\na{b="${third}z"} 1\n`;
   const long = 'x'.repeat(700_000);
-  const requests = await encodeMetrics(`a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`);
+  const requests = await encodeMetrics(`${thirds}a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`);
   assert.deepEqual(
     requests.map((metrics) => metrics.map(({ gauge }) => gauge?.dataPoints.length)),
-    [[1], [1], [1], [1]],
+    [[3], [1], [1], [1], [1]],
   );
 });
 

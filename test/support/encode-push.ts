@@ -38,5 +38,8 @@ export async function encode(
 }
 
 async function readPieces(body: AsyncIterable<Uint8Array> | Uint8Array): Promise<readonly Uint8Array[]> {
-  return body instanceof Uint8Array ? [body] : await Array.fromAsync(body);
+  if (body instanceof Uint8Array) return [body];
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return pieces;
 }
