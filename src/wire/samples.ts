@@ -162,7 +162,7 @@ export function openFamilyReader(): FamilyReader {
       return takeParts();
     },
     end() {
-      if (cutter.pendingBytes > 0) readLines(`${cutter.takePending().toString()}\n`);
+      readLines(`${cutter.takePending().toString()}\n`);
       endPart();
       return takeParts();
     },
