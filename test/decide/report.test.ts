@@ -577,6 +577,15 @@ test('buildReport() has a verdict from the hold on, and none before or after a s
   assert.deepEqual([given.verdict, given.failed, given.exitCode], [undefined, undefined, 0]);
 });
 
+test('buildReport() has an entry of 200 letters whole, and the beginning of a longer one', () => {
+  const show = (text: string) => {
+    const thresholds = [{ text, name: 'a', comparison: '>' as const, limit: 0 }];
+    return reportNumbers([1], ended('scraped', 100_000, 1), { thresholds }).failed?.entry;
+  };
+  assert.equal(show('x'.repeat(200)), 'x'.repeat(200));
+  assert.equal(show('x'.repeat(201)), `${'x'.repeat(199)}…`);
+});
+
 test('fitReport() keeps the verdict and the first entry that fails, whatever else it drops', () => {
   const long = Array.from({ length: 50 }, (_, index) => ({
     text: `metric_${index}{label="${'\u0000ü'.repeat(3_000)}"} > ${index}`,
