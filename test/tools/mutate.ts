@@ -96,7 +96,9 @@ process.exitCode = survivors.length === 0 ? 0 : 1;
 /** The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is. */
 function chooseMutants({ only, since, count, seed }: typeof options): Mutant[] {
   using finder = new MutantFinder(CODE);
-  const files = globSync(FILES, { cwd: CODE }).filter((file) => file.startsWith(only) && !file.endsWith('.d.ts'));
+  const files = globSync(FILES, { cwd: CODE }).filter(
+    (file) => file.startsWith(only) && !file.endsWith('.d.ts') && listRounds(file).length > 0,
+  );
   const found = files.sort().flatMap((file) => finder.find(file));
   for (const accepted of ACCEPTED.filter(({ file }) => files.includes(file))) {
     if (found.some((mutant) => isSame(mutant, accepted))) continue;
@@ -139,7 +141,7 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
     .digest('hex');
 }
 
-/** The tests that concern a file: its own and those of the rules, then those of what imports it. */
+/** The tests that concern a file: its own and those of the rules, then those of what imports it; none: only whole programs are tested. */
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
     return [globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)), EXHAUSTIVE];
@@ -159,7 +161,7 @@ function listImports(file: string): readonly string[] {
 
 function readImports(file: string): readonly string[] {
   if (!existsSync(join(CODE, file))) return [];
-  const found = readFileSync(join(CODE, file), 'utf8').matchAll(/from '(\.[^']+)'/g);
+  const found = readFileSync(join(CODE, file), 'utf8').matchAll(/(?:from |import\()'(\.[^']+)'/g);
   return [...found].map(([, path = '']) => normalize(join(dirname(file), path)));
 }
 
