@@ -101,6 +101,14 @@ for (const [settings, problem] of TABLE) {
   });
 }
 
+test('readConfig() says nothing of CA_FILE where a URL cannot be read that may be https', () => {
+  for (const settings of ['CA_FILE=/a; PUSH=a; WEBHOOK=http://a', 'CA_FILE=/a; PUSH=otlp+http://a; WEBHOOK=a']) {
+    const [problem = '', ...others] = readProblems(toEnvironment(settings));
+    assert.match(problem, /^Cannot read LASTSCRAPE_(PUSH|WEBHOOK): /);
+    assert.deepEqual(others, []);
+  }
+});
+
 test('readConfig() finds every conflict, and names the variables to do without', () => {
   const env = toEnvironment(
     'FRONT=5557; METRICS_URL=http://localhost:5557/; DONE_WHEN=port:5557,sigterm; RUN_TIMEOUT=1h',

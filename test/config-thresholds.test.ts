@@ -42,10 +42,10 @@ for (const [text, parts] of READABLE) {
 }
 
 test('readConfig() splits FAIL_IF at commas, but for those of labels', () => {
-  const text = ' a > 1 ,b{c="d,e",f="\\",g"} <= 2,\n c == 3';
+  const text = ' a > 1 ,b{c="d},e",f="\\",g"} <= 2,\n c == 3';
   assert.deepEqual(
     readThresholds(text).map((each) => each.text),
-    ['a > 1', 'b{c="d,e",f="\\",g"} <= 2', 'c == 3'],
+    ['a > 1', 'b{c="d},e",f="\\",g"} <= 2', 'c == 3'],
   );
   assert.deepEqual(readThresholds('none'), []);
   assert.deepEqual(readThresholds('  '), []);
@@ -83,6 +83,8 @@ const PROBLEMS: readonly (readonly [entry: string, must: string])[] = [
   ['a > 1 2', NUMBER],
   ['a > 500ms', `${NUMBER}, without "ms"`],
   ['a > 1.5%', `${NUMBER}; did you mean 0.015?`],
+  ['a > 1.1%', `${NUMBER}; did you mean 0.011?`],
+  ['a > 0.12345678%', `${NUMBER}; did you mean 0.0012345678?`],
   ['a{b="c" > 1', LABELS],
   ['a{b=c} > 1', LABELS],
   ["a{b='c'} > 1", LABELS],
@@ -105,6 +107,9 @@ test('readConfig() tells of every entry that is wrong at once, each with its ent
     'Cannot read LASTSCRAPE_FAIL_IF: entry 2 of 4 is empty; must be left out, with its comma',
     `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared by ">=" and not by "=>", such as ${EXAMPLE}`,
     `Cannot read LASTSCRAPE_FAIL_IF: "c{d=\\"e\\"} > 1%" must be ${NUMBER}; did you mean 0.01?`,
+  ]);
+  assert.deepEqual(readFailIfProblems(',a > 1'), [
+    'Cannot read LASTSCRAPE_FAIL_IF: entry 1 of 2 is empty; must be left out, with its comma',
   ]);
 });
 

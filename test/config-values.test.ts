@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  parseFilePath,
   parseFront,
   parseMetricsUrl,
   parsePush,
   parsePushLabel,
+  parsePushWhen,
   parseScrapes,
   parseWebhook,
 } from '../src/config-values.ts';
@@ -172,7 +174,22 @@ test('parsePushLabel() takes no quotes around a value, which would be a part of 
 test('parsePushLabel() reads a name and a value, and nothing else', () => {
   assert.deepEqual(parsePushLabel('job=a'), { value: ['job', 'a'] });
   assert.deepEqual(parsePushLabel('_a1 = b=c d'), { value: ['_a1', 'b=c d'] });
-  for (const text of ['', 'a', 'a=', '=b', '1a=b', 'a-b=c', '__name__=x', 'a:b=c']) {
+  assert.deepEqual(parsePushLabel('a__=b'), { value: ['a__', 'b'] });
+  for (const text of ['', 'a', 'a=', '=b', '1a=b', 'a-b=c', '__name__=x', '__a=x', 'a:b=c']) {
     assert.ok('problem' in parsePushLabel(text), text);
+  }
+});
+
+test('parsePushWhen() reads two words', () => {
+  assert.deepEqual(parsePushWhen('expired'), { value: 'expired' });
+  assert.deepEqual(parsePushWhen('always'), { value: 'always' });
+  assert.deepEqual(parsePushWhen('Always'), { problem: '"expired" or "always"' });
+});
+
+test('parseFilePath() reads an absolute path of a file, and none', () => {
+  assert.deepEqual(parseFilePath('none', '/a'), { value: null });
+  assert.deepEqual(parseFilePath('/etc/ca.crt', '/a'), { value: '/etc/ca.crt' });
+  for (const text of ['', '/', 'ca.crt', '/etc/', 'None']) {
+    assert.deepEqual(parseFilePath(text, '/a'), { problem: '"none" or an absolute path such as "/a"' }, text);
   }
 });

@@ -52,7 +52,7 @@ export function openBucketPoints(): BucketPoints {
       const stepName = type === 'histogram' ? `${family}_bucket` : family;
       if (name === stepName) {
         const boundName = type === 'histogram' ? 'le' : 'quantile';
-        const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] ?? 'NaN');
+        const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] || 'NaN');
         if (Number.isNaN(bound)) return false;
         const point = findPoint(labels.filter(([label]) => label !== boundName));
         point.bounds.push(bound);

@@ -98,7 +98,7 @@ export function cutErrors(bytes: Buffer): Buffer {
     const end = findTextEnd(bytes, at + 1);
     if (end === -1) break;
     if (end - at - 1 > ERROR_MAX_BYTES) {
-      const cutAt = findLetterStart(bytes, at + 1 + ERROR_MAX_BYTES);
+      const cutAt = findEscapeStart(bytes, at + 1 + ERROR_MAX_BYTES);
       bytes.copyWithin(keptBytes, from, cutAt);
       keptBytes += cutAt - from;
       from = end;
@@ -109,11 +109,11 @@ export function cutErrors(bytes: Buffer): Buffer {
   return bytes.subarray(0, keptBytes + bytes.length - from);
 }
 
+/** -1: it has none. */
 function findTextEnd(bytes: Buffer, from: number): number {
-  for (let at = bytes.indexOf(QUOTE, from); at !== -1; at = bytes.indexOf(QUOTE, at + 1)) {
-    if (!isEscaped(bytes, at)) return at;
-  }
-  return -1;
+  let at = bytes.indexOf(QUOTE, from);
+  while (isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);
+  return at;
 }
 
 function isEscaped(bytes: Buffer, at: number): boolean {
@@ -122,15 +122,13 @@ function isEscaped(bytes: Buffer, at: number): boolean {
   return count % 2 === 1;
 }
 
-/** The start of the letter, or of the escape, that this byte is in. */
-function findLetterStart(bytes: Buffer, at: number): number {
+/** The start of the escape that this byte is in, or else the byte: half a letter is behind what is shown, half an escape is no JSON. */
+function findEscapeStart(bytes: Buffer, at: number): number {
   for (let start = at - 5; start < at; start++) {
     if (bytes[start] !== BACKSLASH || isEscaped(bytes, start)) continue;
     if (start + (bytes[start + 1] === LETTER_U ? 6 : 2) > at) return start;
   }
-  let start = at;
-  while (((bytes[start] as number) & 0xc0) === 0x80) start--;
-  return start;
+  return at;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

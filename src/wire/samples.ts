@@ -91,7 +91,7 @@ export function openFamilyReader(): FamilyReader {
   let parts: Family[] = [];
 
   function endPart(): void {
-    if (head !== null && samples.length > 0) {
+    if (head !== null) {
       const { name, type, help, isFirst } = head;
       parts.push({ name, type, help, isFirst, samples });
       head.isFirst = false;
@@ -162,7 +162,7 @@ export function openFamilyReader(): FamilyReader {
       return takeParts();
     },
     end() {
-      if (cutter.pendingBytes > 0) readLines(`${cutter.takePending().toString()}\n`);
+      readLines(`${cutter.takePending().toString()}\n`);
       endPart();
       return takeParts();
     },

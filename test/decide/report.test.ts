@@ -577,6 +577,17 @@ test('buildReport() has a verdict from the hold on, and none before or after a s
   assert.deepEqual([given.verdict, given.failed, given.exitCode], [undefined, undefined, 0]);
 });
 
+test('buildReport() has an entry of 200 letters whole, in the summary one of 100, and the beginning of a longer one', () => {
+  const show = (text: string) => {
+    const thresholds = [{ text, name: 'a', comparison: '>' as const, limit: 0 }];
+    return reportNumbers([1], ended('scraped', 100_000, 1), { thresholds });
+  };
+  assert.equal(show('x'.repeat(200)).failed?.entry, 'x'.repeat(200));
+  assert.equal(show('x'.repeat(201)).failed?.entry, `${'x'.repeat(199)}…`);
+  assert.match(show('x'.repeat(100)).summary, /^Failed by x{100} \(1\); /);
+  assert.match(show('x'.repeat(101)).summary, /^Failed by x{99}… \(1\); /);
+});
+
 test('fitReport() keeps the verdict and the first entry that fails, whatever else it drops', () => {
   const long = Array.from({ length: 50 }, (_, index) => ({
     text: `metric_${index}{label="${'\u0000ü'.repeat(3_000)}"} > ${index}`,

@@ -58,6 +58,29 @@ test('step() logs at debug what each observation showed, and how long it took', 
   assert.deepEqual(entry, { id: 'polled', fields: { tookSeconds: 1.235, exporter: { kind: 'none' }, conditions } });
 });
 
+test('step() logs ten of the entries that fail, ten of those whose metric was always 0, and 300 letters of each', () => {
+  const entry = { text: `${'x'.repeat(299)}yz`, name: 'a', comparison: '>=', limit: 0 } as const;
+  const policy: Policy = { ...POLICY, thresholds: Array.from({ length: 11 }, () => entry) };
+  const thresholds = Array.from({ length: 11 }, () => ({ kind: 'value', value: 0 }) as const);
+  const totals = { requests: null, failures: null, users: null };
+  const exporter = { kind: 'answered', scrapes: null, totals, thresholds } as const;
+  const alive: Observation = { ...observe(1, 'alive'), exporter };
+  const running = step(begin(0, policy).state, { kind: 'observed', observation: alive }, policy);
+  assert.ok(running.kind === 'watching');
+  const told = step(running.state, { kind: 'signalled', atMs: 2 }, policy);
+  assert.ok(told.kind === 'watching');
+  const { kind, log } = step(told.state, { kind: 'observed', observation: observe(30_000, 'alive') }, policy);
+  assert.equal(kind, 'quitting');
+  const shown = `${'x'.repeat(299)}y`;
+  assert.deepEqual(
+    log.filter(({ fields }) => 'entry' in fields),
+    [
+      ...Array.from({ length: 10 }, () => ({ id: 'thresholdAlwaysZero', fields: { entry: shown } })),
+      ...Array.from({ length: 10 }, () => ({ id: 'thresholdFailed', fields: { entry: shown, seen: 0 } })),
+    ],
+  );
+});
+
 test('step() fails on an event of a target where none is left', () => {
   const waiting = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 }, POLICY);
   assert.ok(waiting.kind === 'watching');

@@ -79,6 +79,8 @@ test('findWatchEnd() leaves the reserve of the grace, and never less than nothin
 test('reportPush() cuts a long reason', () => {
   const failed = reportPush('otlp', { kind: 'failed', why: 'x'.repeat(500) }, 1_249);
   assert.deepEqual(failed, { to: 'otlp', result: 'failed', seconds: 1.2, why: `${'x'.repeat(159)}…` });
+  const whole = reportPush('otlp', { kind: 'failed', why: 'x'.repeat(160) }, 0);
+  assert.equal(whole.why, 'x'.repeat(160));
   const accepted = reportPush('otlp', { kind: 'accepted', requestsCount: 3 }, 90);
   assert.deepEqual(accepted, { to: 'otlp', result: 'accepted', seconds: 0.1 });
 });

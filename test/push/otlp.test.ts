@@ -137,9 +137,17 @@ test('otlp.encode() makes counts between bounds of the buckets of a histogram', 
       'h_bucket{a="2",le="2"} 2',
       'h_count{a="2"} 7.4',
       'h_bucket{a="3",le="1"} 4',
+      'h_bucket{a="3",le="2"} 6',
+      'h_bucket{a="3",le="4"} 7',
       'h_sum{a="4"} NaN',
       'h_count{a="4"} 1e300',
       'h{a="5"} 5',
+      'h_bucket{a="7",le="1"} 1',
+      'h_count{a="7"} 1',
+      'h_bucket{a="8",le="1"} 3',
+      'h_count{a="8"} 0',
+      'h_bucket{a="9",le="+Inf"} 0',
+      'h_count{a="9"} 2',
       'h_sum{a="6"} 6',
     ].join('\n'),
   );
@@ -153,13 +161,16 @@ test('otlp.encode() makes counts between bounds of the buckets of a histogram', 
         dataPoints: [
           point('1', { count: '9', sum: 12.5, bucketCounts: ['2', '3', '4'], explicitBounds: [0.5, 1_000_000] }),
           point('2', { count: '7', bucketCounts: ['3', '0', '5'], explicitBounds: [1, 2] }),
-          point('3', { count: '4', bucketCounts: ['4', '0'], explicitBounds: [1] }),
+          point('3', { count: '7', bucketCounts: ['4', '2', '1', '0'], explicitBounds: [1, 2, 4] }),
           point('4', {
             count: '9007199254740991',
             sum: 'NaN',
             bucketCounts: ['9007199254740991'],
             explicitBounds: [],
           }),
+          point('7', { count: '1', bucketCounts: ['1', '0'], explicitBounds: [1] }),
+          point('8', { count: '0', bucketCounts: ['3', '0'], explicitBounds: [1] }),
+          point('9', { count: '2', bucketCounts: ['0'], explicitBounds: [] }),
         ],
       },
     },
@@ -231,8 +242,8 @@ test('otlp.encode() puts a histogram together that comes in parts, and ends it w
 });
 
 test('otlp.encode() sends at most 2000 points at once, and those with times of their own apart from the others', async () => {
-  const body = Array.from({ length: 4001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
-  const requests = await encodeMetrics(`# TYPE a counter\n${body}a{n="ancient"} 1 -7\n`);
+  const body = Array.from({ length: 8001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
+  const requests = await encodeMetrics(`# TYPE a counter\n${body}a{n="ancient"} 1 -7\na{n="first"} 1 0\n`);
   assert.deepEqual(
     requests.map((metrics) => {
       const points = metrics.flatMap(({ sum }) => sum?.dataPoints ?? []);
@@ -241,7 +252,9 @@ test('otlp.encode() sends at most 2000 points at once, and those with times of t
     [
       [1, 2000, new Set(['5000000'])],
       [1, 2000, new Set([timeUnixNano])],
-      [1, 2, new Set(['5000000', '0000000'])],
+      [1, 2000, new Set(['5000000'])],
+      [1, 2000, new Set([timeUnixNano])],
+      [1, 3, new Set(['5000000', '0000000'])],
     ],
   );
 });
@@ -256,11 +269,13 @@ test('otlp.encode() sends at most 2000 points at once of what ends with the body
 });
 
 test('otlp.encode() sends at most 1 MiB at once, unless one point is longer', async () => {
+  const third = 'x'.repeat(340_000);
+  const thirds = `a{b="${third}"} 1\na{b="${third}y"} 1\na{b="${third}z"} 1\n`;
   const long = 'x'.repeat(700_000);
-  const requests = await encodeMetrics(`a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`);
+  const requests = await encodeMetrics(`${thirds}a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`);
   assert.deepEqual(
     requests.map((metrics) => metrics.map(({ gauge }) => gauge?.dataPoints.length)),
-    [[1], [1], [1], [1]],
+    [[3], [1], [1], [1], [1]],
   );
 });
 

@@ -71,5 +71,11 @@ test('pushgateway.encode() makes one PUT of all, without times, with each head o
 
 test('pushgateway.encode() makes an empty body of no sample', async () => {
   const [request] = await encode(pushgateway, '# TYPE a counter\n');
-  assert.equal(request?.body.length, 0);
+  assert.deepEqual(request?.piecesBytes, []);
+});
+
+test('pushgateway.encode() writes its body in pieces of 64 KiB and what is left of a line', async () => {
+  const line = `a{text="${'x'.repeat(987)}"} 1\n`;
+  const [request] = await encode(pushgateway, `# TYPE a gauge\n${line.repeat(100)}`);
+  assert.deepEqual(request?.piecesBytes, [66_015, 34_000]);
 });

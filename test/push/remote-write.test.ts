@@ -71,7 +71,7 @@ test('remoteWrite.encode() writes labels in order, values, times and types', asy
 });
 
 test('remoteWrite.encode() sends at most 2000 series at once, and those with times of their own apart from the others', async () => {
-  const body = Array.from({ length: 4001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
+  const body = Array.from({ length: 8001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
   const requests = (await encode(remoteWrite, `# TYPE a gauge\n${body}`)).map(({ body: sent }) =>
     readWriteRequest(sent),
   );
@@ -80,24 +80,37 @@ test('remoteWrite.encode() sends at most 2000 series at once, and those with tim
     [
       [2000, new Set([5])],
       [2000, new Set([NOW_MS])],
+      [2000, new Set([5])],
+      [2000, new Set([NOW_MS])],
       [1, new Set([5])],
     ],
   );
   assert.deepEqual(
     requests.map(({ metadata }) => metadata.length),
-    [1, 0, 0],
+    [1, 0, 0, 0, 0],
   );
   const sent = requests.flatMap(({ series }) => series.map(({ labels }) => labels.at(-1)?.[1]));
-  assert.equal(new Set(sent).size, 4001);
+  assert.equal(new Set(sent).size, 8001);
 });
 
 test('remoteWrite.encode() sends at most 1 MiB at once, unless one series is longer', async () => {
+  const third = 'x'.repeat(340_000);
+  const thirds = `a{b="${third}"} 1\na{b="${third}y"} 1\na{b="${third}z"} 1\n`;
   const long = 'x'.repeat(700_000);
-  const requests = await encode(remoteWrite, `a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`);
+  const requests = await encode(
+    remoteWrite,
+    `${thirds}a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`,
+  );
   assert.deepEqual(
     requests.map(({ body }) => readWriteRequest(body).series.length),
-    [1, 1, 1, 1],
+    [3, 1, 1, 1, 1],
   );
+  assert.equal((await encode(remoteWrite, `a{b="${long}${long}"} 1\n`)).length, 1);
+});
+
+test('remoteWrite.encode() takes the time 0 for one', async () => {
+  const [request] = await encode(remoteWrite, 'a 1 0\n');
+  assert.equal(request && readWriteRequest(request.body).series[0]?.samples[0]?.timestampMs, 0);
 });
 
 test('remoteWrite.encode() sends nothing where there is no sample', async () => {

@@ -16,13 +16,13 @@ function reading(up: number, finishedCount: number | null = null): ExporterReadi
   const scrapes = finishedCount === null ? null : { finishedCount, inFlightCount: 1 };
   return {
     observation: { kind: 'answered', scrapes, totals: NO_TOTALS },
-    metric: () => ({ kind: 'value', value: up }),
+    metric: (name) => ({ kind: 'value', value: name === 'locust_up' ? up : 1 }),
     hasRequests: false,
   };
 }
 
-function openScene() {
-  const keeper = openKeeper(['locust_up'], () => ({ atMs: 0, seconds: 0 }));
+function openScene(metricNames: readonly string[] = ['locust_up']) {
+  const keeper = openKeeper(metricNames, () => ({ atMs: 0, seconds: 0 }));
   return {
     keeper,
     take(text: string, up = 1, finishedCount: number | null = null) {
@@ -80,6 +80,20 @@ test('openKeeper() has a living main as it is: what vanished from it is gone', a
   take('a 1\nb 1\n');
   take('a 2\n');
   assert.equal(await read(), 'a 2\n');
+});
+
+test('openKeeper() takes no answer for the end where no metric is 0, only one of two is, or main never lived', async () => {
+  for (const [metricNames, view] of [
+    [[], LIVING],
+    [['locust_up', 'other_up'], LIVING],
+    [['locust_up'], null],
+  ] as const) {
+    const { keeper, take, read } = openScene(metricNames);
+    if (view !== null) keeper.tell(view);
+    take('a 1\nb 1\n');
+    take('a 2\n', 0);
+    assert.equal(await read(), 'a 2\n', metricNames.join());
+  }
 });
 
 test('openKeeper() keeps what vanishes with main where another condition shows the end by the same poll', async () => {

@@ -158,3 +158,18 @@ test('buildMessage() has one line where all is well, and what is not known is no
     `${REPORT.summary}\nhas no /quitquitquit`,
   );
 });
+
+test('buildMessage() says where to look unless all went well', () => {
+  const well: Report = { summary: 'It ran', outcome: 'scraped', exitCode: 0, version: '0.1.0' };
+  const parts: readonly (readonly [Partial<Report>, boolean])[] = [
+    [{}, false],
+    [{ outcome: 'released' }, false],
+    [{ outcome: 'expired' }, true],
+    [{ exitCode: 1 }, true],
+    [{ hint: 'look' }, true],
+  ];
+  for (const [part, isShown] of parts) {
+    const { text } = buildMessage({ ...well, ...part }, { pod: 'a' });
+    assert.equal(String(text).endsWith('\nkubectl describe pod a'), isShown, JSON.stringify(part));
+  }
+});

@@ -21,6 +21,8 @@ function reading(finishedCount: number): ExporterReading {
 const TABLE: readonly (readonly [what: string, steps: readonly Step[], areLost: boolean])[] = [
   ['an exporter that goes on', [1, 'ending', 2, 'ended', 3], false],
   ['a counter that falls while the end is being proven', [5, 'ending', 1], true],
+  ['a counter that falls to 0 after the end', [5, 'ended', 0], true],
+  ['an exporter that has counted nothing', [0, 'ended', 0], false],
   ['a counter that falls after the end', [5, 'ended', 1, 2], true],
   ['a counter that falls in the very read that shows the end', [5, 1, 'ending'], true],
   ['a refusal after the end', [5, 'ended', 'refused', 6], true],

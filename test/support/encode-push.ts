@@ -8,6 +8,8 @@ export type Encoded = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
+  /** Of the body, as it was streamed. */
+  readonly piecesBytes: readonly number[];
 };
 
 export const NOW_MS = 1_700_000_000_000;
@@ -27,16 +29,17 @@ export async function encode(
   };
   const encoded: Encoded[] = [];
   for await (const { method, path, headers, body: makeBody } of kind.encode(parts)) {
-    const [first, second] = [await readBody(makeBody()), await readBody(makeBody())];
-    if (!first.equals(second)) throw new Error('Bug: a request made twice is not the same');
-    encoded.push({ method, path, headers, body: first });
+    const [pieces, again] = [await readPieces(makeBody()), await readPieces(makeBody())];
+    const made = Buffer.concat(pieces);
+    if (!made.equals(Buffer.concat(again))) throw new Error('Bug: a request made twice is not the same');
+    encoded.push({ method, path, headers, body: made, piecesBytes: pieces.map(({ length }) => length) });
   }
   return encoded;
 }
 
-async function readBody(body: AsyncIterable<Uint8Array> | Uint8Array): Promise<Buffer> {
-  if (body instanceof Uint8Array) return Buffer.from(body);
+async function readPieces(body: AsyncIterable<Uint8Array> | Uint8Array): Promise<readonly Uint8Array[]> {
+  if (body instanceof Uint8Array) return [body];
   const pieces: Uint8Array[] = [];
   for await (const piece of body) pieces.push(piece);
-  return Buffer.concat(pieces);
+  return pieces;
 }

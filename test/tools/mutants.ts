@@ -2,7 +2,7 @@
 // Goes by the syntax tree of the compiler itself, so that neither text nor types are taken for code.
 
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
-import { API } from 'typescript/unstable/sync';
+import { API, type Checker, TypeFlags } from 'typescript/unstable/sync';
 
 export type Mutant = {
   readonly file: string;
@@ -74,7 +74,8 @@ export class MutantFinder implements Disposable {
   find(file: string): Mutant[] {
     const changed = [...this.#texts.keys()];
     this.#texts.clear();
-    const source = this.#openProject(changed).program.getSourceFile(`${this.#root}/${file}`);
+    const { program, checker } = this.#openProject(changed);
+    const source = program.getSourceFile(`${this.#root}/${file}`);
     if (source === undefined) throw new Error(`Cannot read ${file}: it is not in tsconfig.json`);
     const { text } = source;
     const words = new Set<string>();
@@ -83,7 +84,7 @@ export class MutantFinder implements Disposable {
     });
     const mutants: Mutant[] = [];
     visit(source, (node, within) => {
-      for (const { start, end, replacement } of listChanges(node, source, [...words])) {
+      for (const { start, end, replacement } of listChanges(node, source, checker, [...words])) {
         const from = text.lastIndexOf('\n', start - 1) + 1;
         const to = text.indexOf('\n', end);
         const was = text.slice(from, to);
@@ -159,7 +160,7 @@ function isWord(node: Node): node is Node & { readonly text: string } {
   return node.kind === SyntaxKind.StringLiteral && /^[A-Za-z]{2,}$/.test((node as unknown as { text: string }).text);
 }
 
-function listChanges(node: Node, source: SourceFile, words: readonly string[]): Change[] {
+function listChanges(node: Node, source: SourceFile, checker: Checker, words: readonly string[]): Change[] {
   const start = node.getStart(source);
   const { end } = node;
   const text = source.text.slice(start, end);
@@ -192,11 +193,26 @@ function listChanges(node: Node, source: SourceFile, words: readonly string[]): 
     }
     case SyntaxKind.QuestionQuestionToken:
       // What is 0 or blank is the same by either operator where that is what stands for nothing.
-      return /^\?\?\s*(0|''|false)(?![\w.])/.test(source.text.slice(start)) ? [] : replaceBy(OPERATORS[text] ?? []);
+      if (/^\?\?\s*(0|''|false)(?![\w.])/.test(source.text.slice(start))) return [];
+      return isNeverBlank((node.parent as unknown as { left: Node }).left, checker)
+        ? []
+        : replaceBy(OPERATORS[text] ?? []);
     default:
       return Object.hasOwn(OPERATORS, text) ? replaceBy(OPERATORS[text] ?? []) : [];
   }
 }
+
+/** Whether it is an object, or a word, wherever it is anything: never 0, blank or false. */
+function isNeverBlank(operand: Node, checker: Checker): boolean {
+  const type = checker.getTypeAtLocation(operand);
+  const members = type?.isUnionType() ? type.getTypes() : [type];
+  return members.every((member) => {
+    if (member?.isStringLiteralType()) return member.value !== '';
+    return member !== undefined && (member.flags & NEVER_BLANK) !== 0;
+  });
+}
+
+const NEVER_BLANK = TypeFlags.Object | TypeFlags.Undefined | TypeFlags.Null;
 
 /** A small number by its neighbours; a large one is a budget, and is halved and doubled. */
 function changeNumber(text: string): string[] {

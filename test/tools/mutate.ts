@@ -1,8 +1,9 @@
 // `npm run mutate`: changes single tokens of the code, one at a time, in a copy, and shows which are noticed by no test.
-// Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with `--only`; `--quick` leaves the
-// exhaustive check out. Fails when one survives that `mutants-accepted.json` does not explain. Not in CI: takes minutes.
+// Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with `--only`, and from the lines
+// that changed after the commit `--since`; `--quick` runs only the first round of tests of each. Fails when one survives that
+// `mutants-accepted.json` does not explain. Not in CI: takes minutes.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -16,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { basename, dirname, join, normalize } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Mutant, MutantFinder } from './mutants.ts';
 
@@ -26,7 +27,9 @@ type Accepted = Pick<Mutant, 'file' | 'within' | 'was' | 'is'> & { readonly reas
 /** Tests that run together; those of a later round only where the ones before noticed nothing. */
 type Round = readonly string[];
 
-const FOLDERS = 'src/{decide,wire,net,act}/*.ts';
+const FILES = ['src/{decide,wire,push,net,act,send,serve}/*.ts', 'src/config*.ts'];
+/** Where the tests are that may notice a mutant of anything but the rules, besides its own. */
+const OTHER_TESTS = ['test/{wire,push,net,act,observe,send,serve}/*.test.ts', 'test/config*.test.ts'];
 /** They play all sequences: 40 s. */
 const EXHAUSTIVE: Round = ['test/decide/exhaustive.test.ts', 'test/decide/exhaustive-front.test.ts'];
 /** A mutant may make a test wait for its own time limit, or for ever. */
@@ -43,6 +46,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '200' },
     only: { type: 'string', default: 'src/' },
+    since: { type: 'string' },
     quick: { type: 'boolean', default: false },
   },
 });
@@ -70,7 +74,7 @@ for (const copy of [CODE, ...copies]) {
   }
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
 }
-const mutants = chooseMutants(options.only, Number(options.count), options.seed);
+const mutants = chooseMutants(options);
 console.log(`${mutants.length} mutants, seed ${options.seed}`);
 const queue = [...mutants];
 await Promise.all(
@@ -90,21 +94,25 @@ console.log(
 process.exitCode = survivors.length === 0 ? 0 : 1;
 
 /** The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is. */
-function chooseMutants(only: string, count: number, seed: string): Mutant[] {
+function chooseMutants({ only, since, count, seed }: typeof options): Mutant[] {
   using finder = new MutantFinder(CODE);
-  const files = globSync(FOLDERS, { cwd: CODE }).filter((file) => file.startsWith(only) && !file.endsWith('.d.ts'));
+  const files = globSync(FILES, { cwd: CODE }).filter(
+    (file) => file.startsWith(only) && !file.endsWith('.d.ts') && listRounds(file).length > 0,
+  );
   const found = files.sort().flatMap((file) => finder.find(file));
   for (const accepted of ACCEPTED.filter(({ file }) => files.includes(file))) {
     if (found.some((mutant) => isSame(mutant, accepted))) continue;
     throw new Error(`Cannot find an accepted mutant in ${accepted.file}: "${accepted.is}"; drop or renew its row`);
   }
+  const changed = new Map(since === undefined ? [] : files.map((file) => [file, listChangedLines(file, since)]));
   const ranked = found
+    .filter(({ file, line }) => changed.get(file)?.has(line) ?? true)
     .map((mutant) => ({ mutant, rank: hash(seed, mutant) }))
     .sort((left, right) => (left.rank < right.rank ? -1 : 1));
   const chosen: Mutant[] = [];
   const words = new Set<string>();
   for (const { mutant } of ranked) {
-    if (chosen.length === count) break;
+    if (chosen.length === Number(count)) break;
     // A word can become any other one of its file: once is enough.
     const word = mutant.token.startsWith("'") ? `${mutant.file} ${mutant.start}` : null;
     if ((word !== null && words.has(word)) || !finder.isTyped(mutant)) continue;
@@ -112,6 +120,15 @@ function chooseMutants(only: string, count: number, seed: string): Mutant[] {
     chosen.push(mutant);
   }
   return chosen;
+}
+
+/** Counted from 1. */
+function listChangedLines(file: string, since: string): ReadonlySet<number> {
+  const hunks = execFileSync('git', ['diff', '--unified=0', since, '--', file], { cwd: ROOT, encoding: 'utf8' });
+  const ranges = [...hunks.matchAll(/^@@ .* \+(\d+)(?:,(\d+))? @@/gm)].map(([, from, count = '1']) =>
+    [from, count].map(Number),
+  );
+  return new Set(ranges.flatMap(([from = 0, count]) => Array.from({ length: count ?? 0 }, (_, index) => from + index)));
 }
 
 function isSame(mutant: Mutant, { file, within, was, is }: Accepted): boolean {
@@ -124,14 +141,13 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
     .digest('hex');
 }
 
-/** The tests that concern a file: its own and those of the rules, then those of what imports it. */
+/** The tests that concern a file: its own and those of the rules, then those of what imports it; none: only whole programs are tested. */
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
-    const quick = globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test));
-    return options.quick ? [quick] : [quick, EXHAUSTIVE];
+    return [globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)), EXHAUSTIVE];
   }
-  const own = join('test', basename(dirname(file)), `${basename(file, '.ts')}.test.ts`);
-  const others = globSync('test/{wire,net,act,observe}/*.test.ts', { cwd: CODE }).filter(
+  const own = file.replace(/^src\/(.*)\.ts$/, 'test/$1.test.ts');
+  const others = globSync(OTHER_TESTS, { cwd: CODE }).filter(
     (test) => test !== own && listImports(test).includes(file),
   );
   return [existsSync(join(CODE, own)) ? [own] : [], others].filter((round) => round.length > 0);
@@ -145,7 +161,7 @@ function listImports(file: string): readonly string[] {
 
 function readImports(file: string): readonly string[] {
   if (!existsSync(join(CODE, file))) return [];
-  const found = readFileSync(join(CODE, file), 'utf8').matchAll(/from '(\.[^']+)'/g);
+  const found = readFileSync(join(CODE, file), 'utf8').matchAll(/(?:from |import\()'(\.[^']+)'/g);
   return [...found].map(([, path = '']) => normalize(join(dirname(file), path)));
 }
 
@@ -169,7 +185,7 @@ async function tryMutant(copy: string, mutant: Mutant): Promise<void> {
   const path = join(copy, file);
   const before = readFileSync(path, 'utf8');
   const accepted = ACCEPTED.find((each) => isSame(mutant, each));
-  const rounds = listRounds(file);
+  const rounds = options.quick ? listRounds(file).slice(0, 1) : listRounds(file);
   let noticed: string | null = null;
   writeFileSync(path, text);
   // What is accepted anyway is not worth the longest round.
@@ -200,7 +216,7 @@ function findFailure(copy: string, tests: Round, limitMs: number): Promise<strin
   const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];
   const command = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', ...inside];
   // Only tests without processes and ports of their own get on in one process.
-  const isPure = tests.every((test) => /^test\/(decide|wire)\//.test(test));
+  const isPure = tests.every((test) => /^test\/(decide|wire|push)\/|^test\/config/.test(test));
   const isolation = isPure ? ['--test-isolation=none'] : ['--test-concurrency=1'];
   const flags = [...isolation, '--test-reporter=tap', ...tests];
   const child = spawn('unshare', [...command, ...flags], { cwd: copy, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -27,6 +27,7 @@ test('openBucketPoints() puts the lines of a histogram together by their labels,
       'h_sum{a="1",b="2"} 4.5 600',
       'h_bucket{a="1"} 1',
       'h_bucket{le="x",a="1"} 1',
+      'h_bucket{le="",a="1"} 1',
       'h 1',
     ].join('\n'),
   );
@@ -46,7 +47,7 @@ test('openBucketPoints() puts the lines of a histogram together by their labels,
     },
     { labels: [['a', '2']], steps: [{ bound: 0.5, value: 0 }], sum: null, count: null, timestampMs: null },
   ]);
-  assert.deepEqual(others, ['h_bucket', 'h_bucket', 'h']);
+  assert.deepEqual(others, ['h_bucket', 'h_bucket', 'h_bucket', 'h']);
 });
 
 test('openBucketPoints() puts the lines of a summary together', () => {

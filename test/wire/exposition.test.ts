@@ -538,6 +538,7 @@ test('openExposition() knows the page of another lastscrape', () => {
     '# TYPE lastscrape_build_info gauge\n',
     'lastscrape_build_info 1\n',
     'lastscrape_build_info{version="0.1.0"} \n',
+    'lastscrape_build_info_of_another{version="0.1.0"} 1\n',
     'locust_requests_num_requests{method="GET",name="lastscrape_build_info{version="} 1\n',
   ]) {
     assert.equal(readText(text).isFront, false, text);

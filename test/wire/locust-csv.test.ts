@@ -60,7 +60,14 @@ test('readLocustCsv() reads the rows that are wanted', () => {
 });
 
 test('readLocustCsv() takes nothing else for one, and of one that was cut the whole rows', () => {
-  for (const text of ['', '<html>\r\n', 'Name,Type,Request Count\r\n', 'Type,Name', '{"stats":[]}\n']) {
+  for (const text of [
+    '',
+    '<html>\r\n',
+    'Name,Type,Request Count\r\n',
+    'Type,Name',
+    'Type,Size,Count\r\n',
+    '{"stats":[]}\n',
+  ]) {
     assert.equal(readRows(text, ALL), null, text);
   }
   const whole = `${HEADER}GET,"a""b",1,0,0,0\r\nGET,b,22,0,0,0\r\n`;
@@ -82,7 +89,7 @@ test('readLocustCsv() leaves out numbers that no title stands for', () => {
 });
 
 test('readLocustCsv() reads records across its pieces, and each time the same', () => {
-  const name = (index: number) => `"${'é'.repeat(index % 7)}\n""${'x\n'.repeat(index % 900)}${index}"`;
+  const name = (index: number) => `"${'é'.repeat(index % 7)}\n""${'é\n'.repeat(index % 900)}${index}"`;
   const lines = Array.from({ length: 2_000 }, (_, index) => `GET,${name(index)},${index},0,1,2\r\n`);
   const rows = readLocustCsv(Buffer.from(HEADER + lines.join('')), ALL);
   assert.ok(rows !== null);
@@ -92,6 +99,16 @@ test('readLocustCsv() reads records across its pieces, and each time the same', 
       assert.equal(row.name, name(index).slice(1, -1).replaceAll('""', '"'));
       assert.equal(row.values.num_requests, index);
     }
+  }
+});
+
+test('readLocustCsv() reads a record that is longer than its pieces', () => {
+  for (const long of ['é'.repeat(80_000), 'é\n'.repeat(70_000)]) {
+    const rows = readRows(`${HEADER}GET,"${long}\né",1,0,0,0\r\nGET,b,2,0,0,0\r\n`, ALL);
+    assert.deepEqual(
+      rows?.map(({ name }) => name),
+      [`${long}\né`, 'b'],
+    );
   }
 });
 

@@ -246,15 +246,17 @@ test('the newer of page and CSV counts: a page that Locust had kept takes no num
 test('the failure ratio is of the same moment as the totals: the CSV has none', () => {
   const memory = openLocustMemory('locust');
   const stats = readStats(
-    '{"state":"stopping","fail_ratio":0.1,"stats":[{"method":"","name":"Aggregated","num_requests":10,"num_failures":1}]}',
+    '{"state":"stopping","fail_ratio":0.11,"stats":[{"method":"","name":"Aggregated","num_requests":10,"num_failures":1}]}',
   );
-  const readRatio = () => readValue(writeLines(memory, true, stats), 'locust_requests_fail_ratio');
+  const readRatio = (page = stats) => readValue(writeLines(memory, true, page), 'locust_requests_fail_ratio');
   const takeCsv = (requests: number, failures: number) => {
     const text = `Type,Name,Request Count,Failure Count\r\n,Aggregated,${requests},${failures}\r\n`;
     memory.takeCsv(readLocustCsv(Buffer.from(text), () => true) ?? []);
   };
   memory.takeStats(stats);
-  assert.equal(readRatio(), '0.1');
+  assert.equal(readRatio(), '0.11');
+  memory.takeCsv(readLocustCsv(Buffer.from('Type,Name,99%\r\n,Aggregated,5\r\n'), () => true) ?? []);
+  assert.equal(readRatio(), '0.11', 'nothing is known of the totals that the page has not said');
   takeCsv(20, 5);
   assert.equal(readRatio(), '0.25');
   memory.takeStats(stats);
@@ -263,6 +265,22 @@ test('the failure ratio is of the same moment as the totals: the CSV has none', 
   assert.equal(readRatio(), '0');
   takeCsv(0, 1);
   assert.equal(readRatio(), '1', 'as Locust has it (stats.py)');
+  const newer = readStats(
+    '{"fail_ratio":0.12,"stats":[{"method":"","name":"Aggregated","num_requests":30,"num_failures":3}]}',
+  );
+  memory.takeStats(newer);
+  assert.equal(readRatio(newer), '0.12');
+});
+
+test('the failure ratio goes without a total that nobody has said', () => {
+  const readRatio = (csvText: string) => {
+    const memory = openLocustMemory('locust');
+    memory.takeCsv(readLocustCsv(Buffer.from(csvText), () => true) ?? []);
+    return readValue(writeLines(memory, true, readStats('{"fail_ratio":0.4}')), 'locust_requests_fail_ratio');
+  };
+  assert.equal(readRatio('Type,Name,Request Count\r\nGET,a,1\r\n'), '0.4', 'as the page has it');
+  assert.equal(readRatio('Type,Name,Request Count\r\n,Aggregated,2\r\n'), '0');
+  assert.equal(readRatio('Type,Name,Failure Count\r\n,Aggregated,2\r\n'), '1');
 });
 
 test('a number that falls on the page, or in the CSV, is a reset: what was before is gone', () => {
@@ -273,6 +291,15 @@ test('a number that falls on the page, or in the CSV, is a reset: what was befor
     if (how === 'page') memory.takeStats(page('spawning', { a: [1, 0] }));
     else memory.takeCsv(csv({ a: [1, 0] }));
     assert.deepEqual(totals(memory), { 'a num_failures': '0', 'a num_requests': '1' }, how);
+  }
+});
+
+test('a fall of either total is a reset', () => {
+  for (const fallen of [[9, 1] as const, [12, 0] as const]) {
+    const memory = openLocustMemory('locust');
+    memory.takeStats(page('running', { a: [10, 1], gone: [5, 0] }));
+    memory.takeStats(page('running', { a: fallen }));
+    assert.equal(totals(memory)['gone num_requests'], undefined, fallen.join());
   }
 });
 
@@ -312,6 +339,8 @@ test('rows stay that are on the page no more, up to a bound; the CSV adds rows o
   memory.takeStats(page('running', many(499, 500)));
   assert.equal(memory.isShown('GET', 'new'), false);
   assert.equal(memory.isShown('GET', 'n3'), true);
+  const others = [memory.isShown('', 'new'), memory.isShown('GET', 'Aggregated'), memory.isShown('', 'Aggregated')];
+  assert.deepEqual(others, [false, false, true]);
   memory.takeCsv(csv({ n3: [4, 0], new: [9, 9] }));
   assert.equal(totals(memory)['n3 num_requests'], '4');
   assert.equal(totals(memory)['new num_requests'], undefined);
@@ -351,8 +380,19 @@ test('a total that nothing has said is not there', () => {
   const memory = openLocustMemory('locust');
   const samples = () => memory.listTotals().map((family) => [...family.samples].map(({ value }) => value));
   assert.deepEqual(samples(), [[], []], 'before the first page');
-  memory.takeCsv(readLocustCsv(Buffer.from('Type,Name,Request Count\r\n,Aggregated,3\r\n'), () => true) ?? []);
+  memory.takeCsv(
+    readLocustCsv(Buffer.from('Type,Name,Request Count\r\nGET,a,3\r\n,Aggregated,3\r\n'), () => true) ?? [],
+  );
   assert.deepEqual(samples(), [[3], []]);
+});
+
+test('percentiles are in the order of their text, whatever the order of the page', () => {
+  const row = ['0.99', '0.5', '0.95'].map((quantile) => [`response_time_percentile_${quantile}`, 7]);
+  const lines = expose(JSON.stringify({ stats: [{ method: 'GET', name: 'a', ...Object.fromEntries(row) }] }));
+  assert.deepEqual(
+    lines.flatMap((line) => /quantile="(.*)"/.exec(line)?.[1] ?? []),
+    ['0.5', '0.95', '0.99'],
+  );
 });
 
 test('a page that Locust had kept takes no percentile back either, and has one of its own that the CSV has not', () => {

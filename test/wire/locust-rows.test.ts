@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openRows } from '../../src/wire/locust-rows.ts';
+import { COLUMNS_MAX_COUNT, openRows, type RowStore } from '../../src/wire/locust-rows.ts';
 
 /** The same numbers each time. */
 function openRandom() {
@@ -43,6 +43,8 @@ test('openRows() finds, sorts and forgets as a map of objects does', () => {
       if (reference.size > maxCount && !isNew) reference.delete(key);
     }
     assert.equal(rows.count(), reference.size);
+    // Nobody reads them in every turn.
+    if (turn % 3 === 0) continue;
     const bytes = (text: string) => Buffer.from(text);
     const sorted = [...reference.values()].toSorted(
       (a, b) => Buffer.compare(bytes(a.method), bytes(b.method)) || Buffer.compare(bytes(a.name), bytes(b.name)),
@@ -82,4 +84,38 @@ test('openRows() knows nothing of a row that takes the place of another one', ()
   const third = rows.findOrAdd('GET', 'c');
   assert.equal(third, first);
   assert.deepEqual([rows.get(third, 0), rows.getMarks(third)], [undefined, 0]);
+});
+
+const listNames = (rows: RowStore) => [...rows.listPlaces()].map(({ labels }) => /name="(.*)"/.exec(labels)?.[1]);
+
+test('openRows() lists what is there after a row was added alone, one was forgotten alone, and all were', () => {
+  const rows = openRows(1);
+  assert.deepEqual(listNames(rows), []);
+  rows.begin();
+  rows.findOrAdd('GET', 'b');
+  rows.end();
+  assert.deepEqual(listNames(rows), ['b']);
+  rows.findOrAdd('GET', 'a');
+  rows.end();
+  assert.deepEqual(listNames(rows), ['a', 'b'], 'both are of this turn');
+  rows.begin();
+  rows.findOrAdd('GET', 'b');
+  rows.end();
+  assert.deepEqual(listNames(rows), ['b']);
+  rows.clear();
+  assert.deepEqual(listNames(rows), []);
+});
+
+test('openRows() keeps every column for itself', () => {
+  const rows = openRows(1);
+  const place = rows.findOrAdd('GET', 'a');
+  const columns = Array.from({ length: COLUMNS_MAX_COUNT }, (_, column) => column);
+  for (const column of columns) {
+    assert.equal(rows.get(place, column), undefined);
+    rows.set(place, column, column);
+  }
+  assert.deepEqual(
+    columns.map((column) => rows.get(place, column)),
+    columns,
+  );
 });

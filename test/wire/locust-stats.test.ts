@@ -108,7 +108,8 @@ test('cutErrors() leaves of a long text of an error at least what is shown of it
           errors: [
             { method: 'GET', name: 'a', error: long, occurrences: 3 },
             { method: 'GET', name: 'b', error: 'short', occurrences: 4 },
-            { method: 'GET', name: long, error: 7, occurrences: 5 },
+            { method: 'GET', name: 'c', error: long, occurrences: 5 },
+            { method: 'GET', name: long, error: 7, occurrences: 6 },
           ],
           state: 'running',
         };
@@ -123,7 +124,8 @@ test('cutErrors() leaves of a long text of an error at least what is shown of it
     }
   }
   assert.deepEqual(whole(RECORDED), RECORDED);
-  for (const text of ['', '"error":', '"error":"', `"error":"${'x'.repeat(9_000)}`]) assert.equal(whole(text), text);
+  const unfinished = ['', '"error":', '"error":"', `"error":"${'x'.repeat(9_000)}`, `{"error":"${'x'.repeat(9_000)}`];
+  for (const text of unfinished) assert.equal(whole(text), text);
 });
 
 function whole(text: string): string {

@@ -29,6 +29,7 @@ test('encodeVarint() and encodeInt64() write seven bits a byte, the lowest first
 test('encodeInt64() writes a negative number in ten bytes', () => {
   assert.equal(hex(encodeInt64(-1)), 'ffffffffffffffffff01');
   assert.equal(hex(encodeInt64(-2)), 'feffffffffffffffff01');
+  assert.equal(hex(encodeInt64(-(2 ** 63))), '80808080808080808001');
 });
 
 test('encodeDouble() writes the lowest byte first, and one NaN for all, which is not that of a series that has ended', () => {
@@ -41,5 +42,7 @@ test('encodeDouble() writes the lowest byte first, and one NaN for all, which is
 test('encodeBytes() and encodeUtf8() count bytes, not letters', () => {
   assert.equal(hex(encodeBytes(encodeUtf8('testing'))), '0774657374696e67');
   assert.equal(hex(encodeBytes(encodeUtf8('ä€😀'))), '09c3a4e282acf09f9880');
+  assert.equal(hex(encodeBytes('x'.repeat(127))).slice(0, 4), '7f78');
+  assert.equal(hex(encodeBytes('x'.repeat(128))).slice(0, 6), '800178');
   assert.equal(hex(encodeBytes('x'.repeat(200))).slice(0, 4), 'c801');
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openExposition } from '../../src/wire/exposition.ts';
 import { LINE_MAX_BYTES } from '../../src/wire/sample-filter.ts';
-import type { Selector, SelectorReading } from '../../src/wire/selector.ts';
+import { openSelection, type Selector, type SelectorReading } from '../../src/wire/selector.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 /** Reads the body whole and byte by byte, which must be the same. */
@@ -29,6 +29,7 @@ const CASES: readonly Case[] = [
   ['nothing', '', {}, 'none'],
   ['headers only', '# HELP a 1\n# TYPE a gauge\n', {}, 'none'],
   ['other names', 'aa 1\na_total 2\nba 3\n', {}, 'none'],
+  ['one with longer names beside it', 'a 1\naa 2\na_total 3\n', {}, 1],
   ['a name within another line', 'b{c="a 1"} 2\n', {}, 'none'],
   ['labels that nobody asked for', 'a{b="c"} 1\n', {}, 1],
   ['two of a name', 'a{b="c"} 1\na{b="d"} 2\n', {}, 'several'],
@@ -37,6 +38,7 @@ const CASES: readonly Case[] = [
   ['two that match', 'a{b="c",d="e"} 1\na{b="c",d="f"} 2\n', { b: 'c' }, 'several'],
   ['the same twice', 'a{b="c"} 1\na{b="c"} 1\n', { b: 'c' }, 'several'],
   ['none that matches', 'a{b="c"} 1\na 2\n', { b: 'd' }, 'unmatched'],
+  ['none that matches in all', 'a{b="c",d="e"} 1\na{b="c",d="e",f="g"} 2\n', { b: 'c', d: 'g' }, 'unmatched'],
   ['the value in another label', 'a{d="c"} 1\n', { b: 'c' }, 'unmatched'],
   ['a longer value', 'a{b="cc"} 1\na{b="xc"} 2\n', { b: 'c' }, 'unmatched'],
   ['a longer label', 'a{bb="c"} 1\n', { b: 'c' }, 'unmatched'],
@@ -79,6 +81,16 @@ test('openExposition() takes a line that is too long for one that cannot be read
   assert.equal(select(long, 'a', { b: 'c' }), 'none');
   assert.equal(select(`a{b="c"} 2\n${long}`, 'a', { b: 'c' }), 'none');
   assert.equal(select(`${long}b 2\n`, 'b'), 2);
+});
+
+test('openSelection() wants no further line once nothing can change what it says', () => {
+  const read = (line: string) => (line === 'unreadable' ? null : { value: 1, labels: line });
+  const wantsMore = (...lines: readonly string[]) => {
+    const [, matching] = openSelection({ name: 'a', labels: [['b', 'c']] }, read).wanted;
+    return lines.map((line) => matching?.onLine(line));
+  };
+  assert.deepEqual(wantsMore('b="d"', 'b="c"', 'b="d"', 'b="c"'), [true, true, true, false]);
+  assert.deepEqual(wantsMore('b="d"', 'unreadable'), [true, false]);
 });
 
 test('openExposition() selects many entries in one pass, each for itself', () => {

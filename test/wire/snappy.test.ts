@@ -6,6 +6,7 @@ import { unpackSnappy } from '../support/write-request.ts';
 test('packSnappy() writes what unpacks to the same bytes, whatever their number', () => {
   for (const length of [0, 1, 60, 127, 128, 65_535, 65_536, 65_537, 200_000, 2 ** 21]) {
     const bytes = Buffer.from(Array.from({ length }, (_, index) => (index * 7) % 251));
+    assert.deepEqual([...packSnappy(Buffer.alloc(127)).subarray(0, 4)], [127, 0xf4, 126, 0]);
     const block = Buffer.from(packSnappy(bytes));
     assert.ok(unpackSnappy(block).equals(bytes), `${length} bytes`);
   }
