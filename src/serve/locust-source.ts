@@ -73,6 +73,8 @@ type Page = {
 
 const DOWN: Page = { isUp: false, stats: null, mark: '', doubt: null };
 
+type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };
+
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
   const { url, clock, metricNames } = parts;
@@ -84,6 +86,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
   let page: Page = DOWN;
+  // What is answered while nothing is new: one body, so that nobody writes, packs and joins 20 MB for each poll of a Locust that is gone.
+  let answered: { readonly page: Page; readonly answer: LocustAnswer } | null = null;
   let pageAtMs = Number.NEGATIVE_INFINITY;
   let comingPage: Promise<void> | null = null;
   let cancelPage = () => {};
@@ -144,7 +148,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       const mark = makeMark(scratch.bytes());
       // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
       const isNew = mark !== page.mark;
-      if (!isUp) page = { ...DOWN, doubt: findDoubt(result) };
+      if (!isUp) takeDown(findDoubt(result));
       else if (isNew) page = takePage(cutErrors(scratch.bytes()).toString(), mark);
       if (isRunningState(page.stats?.state ?? null)) {
         csvChangedAtMs = pageAtMs;
@@ -157,6 +161,10 @@ export function openLocustSource(parts: LocustSourceParts): Source {
         warnOnce(isUp ? 'locustUnreadable' : 'locustError', result);
     });
     return comingPage;
+  }
+
+  function takeDown(doubt: string | null): void {
+    if (page.isUp || page.doubt !== doubt) page = { ...DOWN, doubt };
   }
 
   function warnOnce(id: 'locustUnreadable' | 'locustError', { status }: { readonly status: number }): void {
@@ -199,6 +207,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
         csvMark = mark;
         const rows = readLocustCsv(bytes, memory.isShown);
         if (rows !== null) memory.takeCsv(rows);
+        answered = null;
       }
       // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
       const nowMs = clock.nowMs();
@@ -249,9 +258,14 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     return parts.selectors?.some((selector) => selector.name === name) ?? false;
   }
 
-  /** What the page is now, and of the rows what they are when somebody reads them. */
-  function answer(): { readonly body: Body; readonly reading: ExporterReading } {
-    const { isUp, stats, doubt } = page;
+  /** What is known now; the same again while nothing else is. */
+  function answer(): LocustAnswer {
+    if (answered?.page !== page) answered = { page, answer: makeAnswer(page) };
+    return answered.answer;
+  }
+
+  /** The rows are what they are when somebody reads them. */
+  function makeAnswer({ isUp, stats, doubt }: Page): LocustAnswer {
     const exposition = openExposition([upName, ...metricNames], parts.selectors);
     const families = new Set<string>();
     for (const family of memory.listFamilies(isUp, stats)) {
