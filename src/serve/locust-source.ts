@@ -48,7 +48,10 @@ const TIMEOUT_MS = 5_000;
 const LATE_MS = 30_000;
 /** From the end of one CSV to the next, while nothing runs: Locust ends 1.5 s after its last number at the earliest. */
 const CSV_PAUSE_MS = 250;
-/** A CSV costs Locust the percentiles of all its rows: it gets four times as long for itself where users may run, else as long. */
+/**
+ * A CSV costs Locust the percentiles of all its rows: where users may run it gets four times as long for itself. Where they do not,
+ * its last number may come 1.5 s before its end, and it has nothing else to do.
+ */
 const CSV_PAUSE_RATIO = 4;
 /** After so long without a new number it is read with the page only. */
 const CSV_SAME_MS = 10_000;
@@ -240,7 +243,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       }
       // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
       const nowMs = clock.nowMs();
-      const ratio = isRunningState(page.stats?.state ?? null) ? CSV_PAUSE_RATIO : 1;
+      const ratio = isRunningState(page.stats?.state ?? null) ? CSV_PAUSE_RATIO : 0;
       csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, ratio * (nowMs - beganAtMs));
       if (isNew) csvChangedAtMs = nowMs;
       isCsvHurt = findDoubt(result) !== null;

@@ -294,9 +294,9 @@ test('a Locust that is busy for longer than 5 s is down, once more asked for not
   assert.equal(after.up, 1);
 });
 
-test('a CSV that takes long gets a pause as long, and four times that where Locust may run', async () => {
+test('a CSV that takes long gets a pause of four times that where users may run, and else of 250 ms', async () => {
   for (const [state, pauseMs] of [
-    ['stopping', 800],
+    ['stopping', 250],
     ['running', 3_200],
   ] as const) {
     await using opened = await openLocust();
