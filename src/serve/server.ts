@@ -8,7 +8,7 @@ import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath } from './request-path.ts';
-import { readScrapeTimeout } from './scrape-timeout.ts';
+import { readScrapeDeadline, readScrapeTimeout } from './scrape-timeout.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
 
 /** A scrape that wants its answer. */
@@ -200,7 +200,7 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
     }
     const isWhole = await sendBody(exchange, answer.body);
     // A scraper that stands still has its answer in its kernel and throws it away when it goes on (measured with Prometheus 2.42).
-    const isLate = header !== undefined && clock.nowMs() - startedAtMs > scrape.timeoutMs;
+    const isLate = clock.nowMs() - startedAtMs >= readScrapeDeadline(header);
     const agent = request.headers['user-agent'] ?? '';
     if (!isWhole || isLate || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent }))
       return;
