@@ -43,9 +43,14 @@ const REUSE_MS = 500;
 const PAGE_KEPT_MS = 2_020;
 /** As the exporter has it (LOCUST_EXPORTER_TIMEOUT): then Locust counts as down. */
 const TIMEOUT_MS = 5_000;
+/** So long an answer is waited for all the same: it may have the last numbers, and its connection lives when nobody can connect any more. */
+const LATE_MS = 30_000;
 /** From the end of one CSV to the next, while nothing runs: Locust ends 1.5 s after its last number at the earliest. */
 const CSV_PAUSE_MS = 250;
-/** A CSV costs Locust the percentiles of all its rows: it gets four times as long for itself. */
+/**
+ * A CSV costs Locust the percentiles of all its rows: where users may run it gets four times as long for itself. Where they do not,
+ * its last number may come 1.5 s before its end, and it has nothing else to do.
+ */
 const CSV_PAUSE_RATIO = 4;
 /** After so long without a new number it is read with the page only. */
 const CSV_SAME_MS = 10_000;
@@ -72,6 +77,11 @@ type Page = {
 
 const DOWN: Page = { isUp: false, stats: null, mark: '', doubt: null };
 
+/** A page that was asked for: until its answer, and until that or TIMEOUT_MS. */
+type ComingPage = { readonly answered: Promise<void>; readonly inTime: Promise<void> };
+
+type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };
+
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
   const { url, clock, metricNames } = parts;
@@ -83,8 +93,10 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const upName = `${parts.namespace}_up`;
   const closing = new AbortController();
   let page: Page = DOWN;
+  // What is answered while nothing is new: one body, so that nobody writes, packs and joins 20 MB for each poll of a Locust that is gone.
+  let answered: { readonly page: Page; readonly answer: LocustAnswer } | null = null;
   let pageAtMs = Number.NEGATIVE_INFINITY;
-  let comingPage: Promise<void> | null = null;
+  let comingPage: ComingPage | null = null;
   let cancelPage = () => {};
   let comingCsv: Promise<void> | null = null;
   let csvMark = '';
@@ -106,7 +118,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   function get(path: string): Promise<ExchangeResult> {
     const got = last.then(async () => {
       const headers = { ...ownHeaders, ...(await readHeaders()) };
-      const request = { method: 'GET', path: base + path, headers, timeoutMs: TIMEOUT_MS, signal: closing.signal };
+      const request = { method: 'GET', path: base + path, headers, timeoutMs: LATE_MS, signal: closing.signal };
       const read = async () => {
         scratch.clear();
         const result = await exchange.send({ ...request, onBody: scratch.write });
@@ -133,28 +145,56 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     return {};
   }
 
+  /** Until it is there, or late: then Locust is down for whoever reads, and the answer is taken when it comes. */
   function readPage(): Promise<void> {
     cancelPage();
-    comingPage ??= get('/stats/requests').then((result) => {
+    comingPage ??= askForPage();
+    return comingPage.inTime;
+  }
+
+  function askForPage(): ComingPage {
+    let isAnswered = false;
+    let isLate = false;
+    const answered = get('/stats/requests').then((result) => {
+      isAnswered = true;
       comingPage = null;
-      pageAtMs = clock.nowMs();
-      const isUp = isLocust(result);
-      const mark = makeMark(scratch.bytes());
-      // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
-      const isNew = mark !== page.mark;
-      if (!isUp) page = { ...DOWN, doubt: findDoubt(result) };
-      else if (isNew) page = takePage(cutErrors(scratch.bytes()).toString(), mark);
-      if (isRunningState(page.stats?.state ?? null)) {
-        csvChangedAtMs = pageAtMs;
-        readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
-      } else if (page.doubt !== null || (isUp && isCsvHurt)) {
-        // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
-        readPageIn(PAGE_KEPT_MS);
-      }
-      if (page.stats === null && result.kind === 'answered')
-        warnOnce(isUp ? 'locustUnreadable' : 'locustError', result);
+      takeAnswer(result);
+      // It may have ended its run meanwhile.
+      if (isLate && isCsvWanted()) readCsv();
     });
-    return comingPage;
+    const inTime = unlessLate(answered, TIMEOUT_MS).then(() => {
+      if (isAnswered) return;
+      isLate = true;
+      pageAtMs = clock.nowMs();
+      takeDown('timed out');
+    });
+    return { answered, inTime };
+  }
+
+  function takeAnswer(result: ExchangeResult): void {
+    pageAtMs = clock.nowMs();
+    const isUp = isLocust(result);
+    const mark = makeMark(scratch.bytes());
+    // The same text is the one that Locust has kept: an older answer than the CSV, which may have seen a reset.
+    const isNew = mark !== page.mark;
+    if (!isUp) takeDown(findDoubt(result));
+    else if (isNew) page = takePage(cutErrors(scratch.bytes()).toString(), mark);
+    if (isRunningState(page.stats?.state ?? null)) csvChangedAtMs = pageAtMs;
+    readPageAgain(isNew);
+    if (page.stats === null && result.kind === 'answered') warnOnce(isUp ? 'locustUnreadable' : 'locustError', result);
+  }
+
+  function readPageAgain(isNew: boolean): void {
+    if (isRunningState(page.stats?.state ?? null)) {
+      readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
+    } else if (page.doubt !== null || (page.isUp && isCsvHurt)) {
+      // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
+      readPageIn(PAGE_KEPT_MS);
+    }
+  }
+
+  function takeDown(doubt: string | null): void {
+    if (page.isUp || page.doubt !== doubt) page = { ...DOWN, doubt };
   }
 
   function warnOnce(id: 'locustUnreadable' | 'locustError', { status }: { readonly status: number }): void {
@@ -197,10 +237,12 @@ export function openLocustSource(parts: LocustSourceParts): Source {
         csvMark = mark;
         const rows = readLocustCsv(bytes, memory.isShown);
         if (rows !== null) memory.takeCsv(rows);
+        answered = null;
       }
       // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
       const nowMs = clock.nowMs();
-      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, CSV_PAUSE_RATIO * (nowMs - beganAtMs));
+      const ratio = isRunningState(page.stats?.state ?? null) ? CSV_PAUSE_RATIO : 0;
+      csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, ratio * (nowMs - beganAtMs));
       if (isNew) csvChangedAtMs = nowMs;
       isCsvHurt = findDoubt(result) !== null;
       if (isCsvHurt) readPageIn(PAGE_KEPT_MS);
@@ -221,9 +263,10 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     await unlessLate(readCsv(), CSV_WAIT_MS);
   }
 
-  /** Everything once more: what is on its way was asked for before. */
+  /** Everything once more: what is on its way was asked for before, but what is late is not waited for. */
   function renew(): void {
-    const renewal = Promise.all([comingPage, comingCsv]).then(() => {
+    const csv = comingCsv === null ? null : unlessLate(comingCsv, TIMEOUT_MS);
+    const renewal = Promise.all([comingPage?.inTime, csv]).then(() => {
       pageAtMs = Number.NEGATIVE_INFINITY;
       csvDueAtMs = Number.NEGATIVE_INFINITY;
       if (renewing === renewal) renewing = null;
@@ -247,9 +290,14 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     return parts.selectors?.some((selector) => selector.name === name) ?? false;
   }
 
-  /** What the page is now, and of the rows what they are when somebody reads them. */
-  function answer(): { readonly body: Body; readonly reading: ExporterReading } {
-    const { isUp, stats, doubt } = page;
+  /** What is known now; the same again while nothing else is. */
+  function answer(): LocustAnswer {
+    if (answered?.page !== page) answered = { page, answer: makeAnswer(page) };
+    return answered.answer;
+  }
+
+  /** The rows are what they are when somebody reads them. */
+  function makeAnswer({ isUp, stats, doubt }: Page): LocustAnswer {
     const exposition = openExposition([upName, ...metricNames], parts.selectors);
     const families = new Set<string>();
     for (const family of memory.listFamilies(isUp, stats)) {

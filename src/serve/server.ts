@@ -8,7 +8,7 @@ import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath } from './request-path.ts';
-import { readScrapeTimeout } from './scrape-timeout.ts';
+import { readScrapeDeadline, readScrapeTimeout } from './scrape-timeout.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
 
 /** A scrape that wants its answer. */
@@ -26,7 +26,7 @@ export type ScrapeAnswer =
   /** A 503 with that reason. */
   | { readonly kind: 'unavailable'; readonly why: string };
 
-/** A scrape that was answered with a 200 to a GET, handed over whole, to a client that counts. */
+/** A scrape that was answered with a 200 to a GET, handed over whole and within the client's own time, to one that counts. */
 export type Served<Answer = ScrapeAnswer & { readonly kind: 'body' }> = {
   /** When the request came. */
   readonly startedAtMs: number;
@@ -199,8 +199,11 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
       return;
     }
     const isWhole = await sendBody(exchange, answer.body);
+    // A scraper that stands still has its answer in its kernel and throws it away when it goes on (measured with Prometheus 2.42).
+    const isLate = clock.nowMs() - startedAtMs >= readScrapeDeadline(header);
     const agent = request.headers['user-agent'] ?? '';
-    if (!isWhole || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent })) return;
+    if (!isWhole || isLate || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent }))
+      return;
     tellServed(connection, agent.slice(0, AGENT_LENGTH_MAX), startedAtMs, answer);
   }
 

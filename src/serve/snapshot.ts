@@ -35,19 +35,28 @@ export type SnapshotStore = {
 
 export function openSnapshotStore(): SnapshotStore {
   let current: Snapshot | null = null;
+  // The newest one that was kept, as it was given.
+  let given: Body | null = null;
   let last: Promise<unknown> = Promise.resolve();
   return {
     current: () => current,
     newest: () => last.then(() => current),
     keep(body, readAt, how) {
       const kept = last.then(async () => {
+        // A source that has nothing new gives the same again: joining 20 MB takes half a second of a processor.
+        if (current !== null && body === given && (how === 'joined' || !current.hasVanished)) {
+          current = { ...current, readAt };
+          return current;
+        }
         const vanished = how === 'joined' && current !== null ? await findVanished(current.body, body) : NONE;
         if (current === null || vanished.size === 0) {
+          given = body;
           current = { body, readAt, hasVanished: false };
           return current;
         }
         const joined = await joinBodies(body, current.body, vanished);
         if (joined === null) return null;
+        given = body;
         current = { body: joined, readAt, hasVanished: true };
         return current;
       });

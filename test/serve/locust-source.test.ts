@@ -178,6 +178,29 @@ test('a Locust that is gone is down and never refuses; its rows stay, its gauges
   assert.doesNotMatch(text, /locust_users|locust_running|fail_ratio/);
 });
 
+test('while nothing is new, the body is the same one', async () => {
+  await using opened = await openLocust();
+  const { source, clock, locust, server } = opened;
+  const readBody = async () => {
+    clock.advance(500);
+    const beginning = await source.read(NEVER).begun;
+    assert.ok(beginning.kind === 'answered');
+    return beginning.body;
+  };
+  const running = await readBody();
+  assert.equal(await readBody(), running);
+  locust.page = page('stopping', 11);
+  const stopping = await readBody();
+  assert.notEqual(stopping, running);
+  locust.csv = csv(13);
+  assert.notEqual(await readBody(), stopping, 'the CSV is new');
+  server.closeAllConnections();
+  server.close();
+  const down = await readBody();
+  assert.notEqual(down, stopping);
+  assert.equal(await readBody(), down);
+});
+
 test('before Locust there is locust_up 0, and nothing else', async () => {
   await using opened = await openLocust();
   const { read, server } = opened;
@@ -240,19 +263,60 @@ test('who gives up is answered at once, and Locust is asked no more often for it
   assert.deepEqual(requests, [PAGE]);
 });
 
-test('a Locust that is busy for longer than 5 s is down, and up again afterwards', { timeout: 30_000 }, async () => {
+test('a Locust that is busy for longer than 5 s is down, once more asked for nothing, and what it answers then counts', async () => {
   await using opened = await openLocust();
-  const { read, clock, locust } = opened;
+  const { read, clock, locust, requests, held, server, source } = opened;
   await read();
   locust.holds = PAGE;
   clock.advance(500);
-  const { text, total, reading } = await read();
+  const late = read();
+  await until('the page is asked for', 5_000, async () => (held.length === 1 ? true : undefined));
+  clock.advance(4_999);
+  assert.equal(await Promise.race([late, new Promise((resolve) => setImmediate(resolve, 'waits'))]), 'waits');
+  clock.advance(1);
+  const { text, total, reading } = await late;
   assert.match(text, /^locust_up 0$/m);
   assert.equal(total, 10);
   assert.deepEqual(reading.metric('locust_up'), { kind: 'unknown', why: 'timed out' }, 'its end is not proven by that');
+  clock.advance(10_000);
+  source.expectEnd?.();
+  assert.equal((await read()).total, 10, 'nobody waits for it once more');
+  assert.deepEqual(requests, [PAGE, PAGE]);
+  // It has come to its end meanwhile: nobody can connect any more.
+  server.close();
   locust.holds = '';
-  clock.advance(500);
-  assert.equal((await read()).up, 1);
+  held[0]?.end(page('stopped', 11));
+  await until('the CSV', 5_000, async () => (requests.at(-1) === CSV ? true : undefined));
+  const after = await until('its rows', 5_000, async () => {
+    const found = await read();
+    return found.total === 12 ? found : undefined;
+  });
+  assert.equal(after.up, 1);
+});
+
+test('a CSV that takes long gets a pause of four times that where users may run, and else of 250 ms', async () => {
+  for (const [state, pauseMs] of [
+    ['stopping', 250],
+    ['running', 3_200],
+  ] as const) {
+    await using opened = await openLocust();
+    const { read, clock, locust, requests, held, source } = opened;
+    const csvCount = () => requests.filter((path) => path === CSV).length;
+    locust.page = page(state, 10);
+    locust.holds = CSV;
+    source.expectEnd?.();
+    const first = read();
+    await until('the CSV is asked for', 5_000, async () => (held.length === 1 ? true : undefined));
+    clock.advance(800);
+    locust.holds = '';
+    held[0]?.end(csv(12));
+    assert.equal((await first).total, 12);
+    clock.advance(pauseMs - 1);
+    await read();
+    assert.equal(csvCount(), 1, state);
+    clock.advance(1);
+    await until('the next', 5_000, async () => (csvCount() === 2 ? true : undefined));
+  }
 });
 
 test('after a page that was cut or late it is asked for again without anybody who reads, until Locust refuses', async () => {
@@ -315,7 +379,8 @@ test('expectEnd() has everything read anew, also while the page says that it run
   source.expectEnd?.();
   await until('the CSV without anybody who reads', 5_000, async () => (requests.length === 7 ? true : undefined));
   clock.advance(30_000);
-  await read();
+  // A page that was asked for meanwhile came late by this clock.
+  await until('the page', 5_000, async () => ((await read()).up === 1 ? true : undefined));
   const before = requests.length;
   clock.advance(500);
   await read();

@@ -288,6 +288,28 @@ test('a client that hangs up when it has the whole answer is served', async () =
   }
 });
 
+test('a client whose own time is over when its answer has been handed over is not served, though it has not hung up', async () => {
+  for (const [header, tookMs, isServed] of [
+    ['X-Prometheus-Scrape-Timeout-Seconds: 5', 4_999, true],
+    ['X-Prometheus-Scrape-Timeout-Seconds: 5', 5_000, false],
+    ['User-Agent: Telegraf/1.30', 60_000, true],
+  ] as const) {
+    const clock = openManualClock();
+    await using server = await openFrontServer(
+      () => {
+        clock.advance(tookMs);
+        return answerOf(['a 1\n']);
+      },
+      { clock },
+    );
+    const client = await openRawClient(server.port);
+    client.send(`GET /metrics HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`);
+    assert.equal((await client.readAnswer()).status, 200);
+    await inFlight(server, 0);
+    assert.equal(server.served.length, isServed ? 1 : 0, `${header}, ${tookMs} ms`);
+  }
+});
+
 test('of a large answer nobody loses a byte, and a slow reader does not hold up a quick one', async () => {
   const pieces = Array.from({ length: 256 }, (_, count) => Buffer.alloc(64 * 1024, `piece ${count}\n`));
   await using server = await openFrontServer(() => answerOf(pieces, pieces.length * 64 * 1024));

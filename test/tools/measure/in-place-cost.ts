@@ -1,6 +1,6 @@
 // What lastscrape costs in the place of Locust's exporter, beside the real one where there is one (`npm run measure -- --locust-cost`):
 // time, CPU and memory of scrapes as Prometheus makes them, both in turns, with a page of 500 names, and with the 10,000 rows that
-// both remember when names come and go; the same within 64 MiB; and what the age of Locust's own page does to a scrape.
+// both remember when names come and go; the same within 64 MiB, and a tenth of a processor as well; and what the age of Locust's own page does to a scrape.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -42,6 +42,8 @@ const WINDOW_SECONDS = 30;
 const CSV_TURN_COUNT = 8;
 const CSV_PAUSE_MS = 3_000;
 const LIMIT_MEBIBYTES = 64;
+/** 100m as Kubernetes writes it. */
+const LIMIT_SHARE = 0.1;
 /** Locust keeps its page for 2 s. */
 const PAGE_KEPT_MS = 2_100;
 const PAGE_TURN_COUNT = 8;
@@ -50,12 +52,14 @@ const LOCUSTFILE = join(import.meta.dirname, 'many-names.py');
 /** Prints the tables. */
 export async function measureInPlaceCost(): Promise<void> {
   using group = openMemoryGroup();
+  using slowGroup = openMemoryGroup();
   await using runner = openRunner();
   const subject = findSubject();
   const real = findPrograms().exporters.find(({ isReal }) => isReal);
   const command = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
   if (subject.binary !== undefined) dropFromCache(command[0] as string);
-  group?.setLimit(LIMIT_MEBIBYTES * 2 ** 20);
+  for (const each of [group, slowGroup]) each?.setLimit(LIMIT_MEBIBYTES * 2 ** 20);
+  const isSlowed = slowGroup?.limitCpu(LIMIT_SHARE) === true;
   const rows: string[][] = [];
   for (const [rowCount, turnCount] of SIZES) {
     await using stack = new AsyncDisposableStack();
@@ -66,9 +70,12 @@ export async function measureInPlaceCost(): Promise<void> {
     };
     // The first one to read the binary pays for its pages: they are within the limit.
     const limited = group === undefined ? [] : [await begin(`the same in ${LIMIT_MEBIBYTES} MiB`, group.wrap(command))];
+    const slowed = isSlowed
+      ? [await begin(`the same in ${LIMIT_MEBIBYTES} MiB and ${LIMIT_SHARE * 1_000}m`, slowGroup.wrap(command))]
+      : [];
     const own = await begin('lastscrape', command);
     const exporter = real === undefined ? [] : [await begin('the exporter', real.command)];
-    const all = [...exporter, own, ...limited];
+    const all = [...exporter, own, ...limited, ...slowed];
     say(`${rowCount} rows: every page once`);
     using client = openClient();
     for (let page = 0; page < rowCount / PAGE_ROWS_COUNT + 1; page++) {
@@ -79,10 +86,12 @@ export async function measureInPlaceCost(): Promise<void> {
     for (const one of await measureTurns(all, turnCount, PAUSE_MS, watchCpu))
       rows.push([String(rowCount), ...describe(one)]);
     say(`${rowCount} rows: the CSV`);
-    const readers = [own, ...limited];
-    for (const { url } of readers) await fetch(new URL('/quitquitquit', url), { method: 'POST' });
-    for (const one of await measureTurns(readers, CSV_TURN_COUNT, CSV_PAUSE_MS)) {
-      rows.push([String(rowCount), ...describe({ ...one, name: `${one.name}, the CSV as well` })]);
+    // The slow one alone: its scrapes would keep the others waiting until they read no CSV any more.
+    for (const readers of [[own, ...limited], slowed]) {
+      for (const { url } of readers) await fetch(new URL('/quitquitquit', url), { method: 'POST' });
+      for (const one of await measureTurns(readers, CSV_TURN_COUNT, CSV_PAUSE_MS)) {
+        rows.push([String(rowCount), ...describe({ ...one, name: `${one.name}, the CSV as well` })]);
+      }
     }
     for (const { pid } of all) process.kill(pid, 'SIGKILL');
     await delay(PAUSE_MS);
