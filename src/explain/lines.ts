@@ -36,7 +36,13 @@ export function describeTemplate({ owner, labels }: PodFacts): string {
   if (labels['managed-by'] === 'locust-k8s-operator') return 'In the pods of the Locust operator';
   if (owner === null) return "In the pod's manifest (delete the pod, and create it anew)";
   if (owner.kind === 'ReplicaSet') return `In the pod template of the Deployment that made ReplicaSet ${owner.name}`;
-  return `In the pod template of ${owner.kind} ${owner.name}`;
+  const where = `In the pod template of ${owner.kind} ${owner.name}`;
+  if (owner.kind !== 'Job') return where;
+  // The controller of CronJobs appends the minute (pkg/controller/cronjob/utils.go, getJobName).
+  const [, cronJob = ''] = /^(.+)-\d{8}$/.exec(owner.name) ?? [];
+  return cronJob === ''
+    ? `${where} (delete it, and create it anew)`
+    : `In the pod template of CronJob ${cronJob}, if that made Job ${owner.name}`;
 }
 
 /** A field of one container. */

@@ -176,8 +176,16 @@ function findMains(
   return { mains: working, helpers: others.filter((each) => !working.includes(each)) };
 }
 
+/** Its command cannot be run: the reasons of the kubelet and of CRI-O (pkg/kubelet/kuberuntime, 1.36). */
+export function isNeverStarted(ended: Ended | null): boolean {
+  return ended !== null && ['StartError', 'ContainerCannotRun'].includes(ended.reason);
+}
+
 function findEnd(mains: readonly ContainerFacts[]): PodFacts['mainsEnded'] {
   if (mains.length === 0 || mains.some(({ isDone }) => !isDone)) return null;
   const newest = mains.reduce((one, other) => ((other.ended?.atMs ?? 0) > (one.ended?.atMs ?? 0) ? other : one));
-  return { atMs: newest.ended?.atMs ?? null, what: `${newest.name} ended with ${newest.ended?.exitCode ?? 'nothing'}` };
+  const what = isNeverStarted(newest.ended)
+    ? `${newest.name} could not be started`
+    : `${newest.name} ended with ${newest.ended?.exitCode ?? 'nothing'}`;
+  return { atMs: newest.ended?.atMs ?? null, what };
 }

@@ -8,14 +8,21 @@ import { HELPER_REASONS } from './reasons/helpers.ts';
 import { JOB_REASONS } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { MAIN_REASONS } from './reasons/main.ts';
-import { STARTING_REASONS } from './reasons/starting.ts';
+import { BESIDE_REASONS, STARTING_REASONS } from './reasons/starting.ts';
 import { UNSCHEDULED_REASONS } from './reasons/unscheduled.ts';
 
 /** What can keep a pod, by where it is in its life: being deleted, without a node, or on one. All that find something tell, in this order. */
 export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', readonly Reason<PodFacts>[]>> = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,
-  placed: [...STARTING_REASONS, ...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...MAIN_REASONS, ...NATIVE_REASONS],
+  placed: [
+    ...STARTING_REASONS,
+    ...LASTSCRAPE_REASONS,
+    ...HELPER_REASONS,
+    ...MAIN_REASONS,
+    ...NATIVE_REASONS,
+    ...BESIDE_REASONS,
+  ],
 };
 
 /** What can keep a Job: the first that finds something tells. */

@@ -62,3 +62,8 @@ export function quoteYaml(text: string): string {
 export function quoteShell(text: string): string {
   return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** The end of a chain of errors says most; the kubelet repeats the name of the image before it. */
+export function tailMessage(message: string): string {
+  return message.length <= 200 ? message : `… ${message.slice(-198).replace(/^\S* /, '')}`;
+}

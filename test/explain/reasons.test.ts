@@ -313,6 +313,80 @@ test('what the scheduler says becomes one change', () => {
   assert.equal(says('0/1 nodes are available: 1 Insufficient nvidia.com/gpu.').lines, null, 'nobody asks for it');
 });
 
+test('a volume claim without a volume is made anew with another class, in the pod where that has its template', () => {
+  const claims = (...volumes: readonly object[]) =>
+    tell(
+      explain('unschedulable', ({ spec, status }) => {
+        status.conditions[0].message =
+          '0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found';
+        spec.volumes = volumes;
+      }),
+    );
+  const one = claims({ name: 'a', emptyDir: {} }, { name: 'b', persistentVolumeClaim: { claimName: 'cache' } });
+  assert.match(one.summary, /no node takes it, its volume claim cache has no volume yet$/);
+  assert.deepEqual([one.lines.metadata.name, one.lines.spec.storageClassName], ['cache', 'standard']);
+  const own = claims({ name: 'scratch', ephemeral: { volumeClaimTemplate: {} } });
+  assert.match(own.summary, /its volume claim huge-\S+-scratch has no volume yet$/);
+  assert.deepEqual(own.lines.spec.volumes, [
+    { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: { storageClassName: 'standard' } } } },
+  ]);
+  const two = claims(...['a', 'b'].map((name) => ({ name, persistentVolumeClaim: { claimName: name } })));
+  assert.match(two.summary, /one of its volume claims a and b has no volume yet$/);
+  assert.equal(claims().lines, null);
+});
+
+test('a finalizer that comes after the end of the containers is told of with them', () => {
+  const edit: Edit = ({ metadata }) => {
+    metadata.finalizers = ['batch.kubernetes.io/job-tracking', 'example.com/guard'];
+  };
+  const [finding] = explain('terminating', edit).findings;
+  assert.match(finding?.why ?? '', / After that the finalizer example\.com\/guard keeps the object\.$/);
+  assert.doesNotMatch(finding?.why ?? '', /job-tracking/);
+});
+
+test('a Job whose name ends in a minute is looked for in its CronJob, whose template can be changed', () => {
+  const edit: Edit = ({ metadata }) => {
+    metadata.ownerReferences[0].name = 'nightly-29922416';
+  };
+  assert.match(
+    tell(explain('mesh-istio', edit)).what,
+    /^In the pod template of CronJob nightly, if that made Job nightly-29922416, add this annotation\./,
+  );
+});
+
+test('lastscrape without a target only waits for the scrape', () => {
+  const edit: Edit = ({ spec }) => {
+    spec.containers.at(-1).env.push({ name: 'LASTSCRAPE_QUIT', value: 'none' });
+  };
+  const { summary } = tell(explain('lastscrape-holds', edit));
+  assert.match(summary, /: it waits for Prometheus's last scrape, until /);
+});
+
+test('several that have ended have ended, and a question stays one', () => {
+  const edit: Edit = ({ spec, status }) => {
+    for (const list of [spec.containers, status.containerStatuses]) {
+      list.push({ ...list.find(({ name }: { name: string }) => name === 'main'), name: 'third' });
+    }
+  };
+  const { summary } = tell(explain('unknown-beside-an-ended-one', both(rename('main', 'main'), edit)));
+  assert.match(summary, /although main and third have ended$/);
+  const [finding] = explain(
+    'lastscrape-is-misconfigured',
+    message((report) => {
+      report['problems'] = ['did you mean A?', 'B'];
+    }),
+  ).findings;
+  assert.equal(finding?.why, 'did you mean A? B.');
+});
+
+test('a postStart hook is told of once the pod has its volumes and network', () => {
+  const edit: Edit = ({ status }) => {
+    for (const condition of status.conditions)
+      if (condition.type === 'PodReadyToStartContainers') condition.status = 'False';
+  };
+  assert.match(tell(explain('post-start', edit)).summary, /its node prepares volumes, the network or the image$/);
+});
+
 test('the container that asks for most asks for less', () => {
   const { lines, summary } = tell(
     explain('unschedulable', ({ spec, status }) => {

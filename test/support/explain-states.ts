@@ -32,6 +32,7 @@ export type ReachedObject = {
     readonly phase?: string;
     readonly active?: number;
     readonly failed?: number;
+    readonly terminating?: number;
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[];
     readonly containerStatuses?: readonly ReachedContainer[];
     readonly initContainerStatuses?: readonly ReachedContainer[];
@@ -207,6 +208,25 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       isReached: isRunning('web'),
       reasons: ['meantToRun web'],
     },
+    {
+      name: 'native-sidecar-fails',
+      manifest: job('crashing', [main('sleep 600')], {
+        initContainers: [run('log-agent', 'sleep 1; exit 1', { restartPolicy: 'Always' })],
+      }),
+      of: 'Pod',
+      isReached: isWaiting('log-agent', 'CrashLoopBackOff'),
+      reasons: ['mainRuns main', 'nativeFails log-agent'],
+    },
+    {
+      name: 'main-could-not-be-started',
+      manifest: job('misnamed', [
+        { ...main(), command: ['/no/such/program'] },
+        run('node-exporter', forEver, { ports: [{ containerPort: 9100 }] }),
+      ]),
+      of: 'Pod',
+      isReached: hasEnded('main'),
+      reasons: ['exporterRuns node-exporter'],
+    },
     // Before main.
     {
       name: 'image',
@@ -271,6 +291,17 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       reasons: ['creating main'],
     },
     {
+      name: 'post-start',
+      manifest: job('hooked', [
+        { ...main('sleep 600'), lifecycle: { postStart: { exec: { command: ['sleep', '500'] } } } },
+        run('second', 'sleep 5'),
+      ]),
+      of: 'Pod',
+      isReached: (object) =>
+        isWaiting('main', 'ContainerCreating')(object) && hasCondition('PodReadyToStartContainers', 'True')(object),
+      reasons: ['creating main'],
+    },
+    {
       name: 'unschedulable',
       manifest: job('huge', [{ ...main(), resources: { requests: { cpu: '1000', memory: '64Mi' } } }]),
       of: 'Pod',
@@ -307,6 +338,17 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       deleteWhen: isRunning('main'),
       isReached: ({ metadata }) => metadata.deletionTimestamp !== undefined,
       afterSeconds: -60,
+      reasons: ['terminating main'],
+    },
+    {
+      name: 'terminating-in-a-hook',
+      manifest: pod('hook', [{ ...main(forEver), lifecycle: { preStop: { exec: { command: ['sleep', '500'] } } } }], {
+        terminationGracePeriodSeconds: 600,
+      }),
+      of: 'Pod',
+      deleteWhen: isRunning('main'),
+      isReached: ({ metadata }) => metadata.deletionTimestamp !== undefined,
+      afterSeconds: -500,
       reasons: ['terminating main'],
     },
     { name: 'succeeded', manifest: job('done', [main()]), of: 'Pod', isReached: hasPhase('Succeeded'), reasons: [] },
@@ -458,6 +500,15 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       of: 'Job',
       isReached: hasCondition('Failed', 'True'),
       reasons: [],
+    },
+    {
+      name: 'job-ignores-failures',
+      manifest: withJob(job('patient', [main('exit 42')]), {
+        podFailurePolicy: { rules: [{ action: 'Ignore', onExitCodes: { operator: 'In', values: [42] } }] },
+      }),
+      of: 'Job',
+      isReached: ({ status }) => status?.terminating === 0 && status.active === undefined,
+      reasons: ['ignoredFailures'],
     },
     {
       name: 'job-deadline',

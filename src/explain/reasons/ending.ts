@@ -1,5 +1,6 @@
 // A pod that is being deleted, or whose native sidecars are being ended. Pure.
 
+import { at, isObject } from '../../wire/json.ts';
 import type { Found, Reason } from '../finding.ts';
 import { describeTemplate, kubectl, podChange, toLines } from '../lines.ts';
 import type { ContainerFacts, PodFacts } from '../pod.ts';
@@ -48,6 +49,8 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
       if (first === undefined || isLate(pod, nowMs) || pod.deletedByMs === null) return [];
       const names = joinNames(running.map(({ name }) => name));
       const seconds = pod.deletionGraceMs / 1_000;
+      const hooked = running.filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
+      const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
       return [
         {
           container: first.name,
@@ -55,9 +58,15 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
           summary: `${names} keep${running.length === 1 ? 's' : ''} ${tellPod(pod)} from going: told to end, and still there; killed at ${formatTime(pod.deletedByMs)}`,
           sinceMs: pod.deletedByMs - pod.deletionGraceMs,
           sinceWhat: 'somebody deleted the pod',
-          why: `Its grace is ${formatAge(pod.deletionGraceMs)}. A program that does not handle SIGTERM, or a shell that does not pass it on, uses up all of it.`,
+          why: [
+            `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
+            hooked.length === 0
+              ? 'A program that does not handle SIGTERM, or a shell that does not pass it on, uses up all of it.'
+              : `${joinNames(hooked.map(({ name }) => name))} has a preStop hook, which runs before the SIGTERM and in the same grace.`,
+            ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
+          ].join(' '),
           change: podChange(
-            `Have the program end at SIGTERM (in a shell: exec). ${describeTemplate(pod)}, for a shorter grace:`,
+            `Have ${hooked.length === 0 ? '' : 'the hook end soon, and '}the program end at SIGTERM (in a shell: exec). ${describeTemplate(pod)}, for a shorter grace:`,
             graceLines(seconds),
           ),
         },

@@ -15,9 +15,9 @@ import {
   podChange,
   toLines,
 } from '../lines.ts';
-import type { ContainerFacts, PodFacts } from '../pod.ts';
+import { type ContainerFacts, isNeverStarted, type PodFacts } from '../pod.ts';
 import { findFlag, type ProgramKind } from '../programs.ts';
-import { joinNames, quoteShell } from '../words.ts';
+import { joinNames, quoteShell, quoteText, tailMessage } from '../words.ts';
 
 const WHY = 'A pod is over only when all its regular containers have ended, and nobody tells this one to.';
 const NATIVE = 'Kubernetes (1.29 and later) ends a native sidecar by itself when the other containers have ended';
@@ -164,11 +164,15 @@ export function tellHelper(container: ContainerFacts, change: Change, pod: PodFa
     summary: `${name} keeps ${tellPod(pod)}: it is ${program?.what ?? 'a helper'} and runs on, although ${mains} ${pod.mains.length === 1 ? 'has' : 'have'} ended`,
     sinceMs: pod.mainsEnded?.atMs ?? null,
     sinceWhat: pod.mainsEnded?.what ?? '',
-    why: WHY,
+    why: [WHY, ...pod.mains.filter(({ ended }) => isNeverStarted(ended)).map(tellNeverStarted)].join(' '),
     change,
     first: change.lines?.includes('container:') ? roleCommand(pod) : null,
     now: findQuitCommand(container, pod),
   };
+}
+
+function tellNeverStarted({ name, ended }: ContainerFacts): string {
+  return `${name} itself could not be started: ${quoteText(tailMessage(ended?.message ?? ''))}.`;
 }
 
 function tellOther(container: ContainerFacts, pod: PodFacts): Found {
@@ -176,7 +180,7 @@ function tellOther(container: ContainerFacts, pod: PodFacts): Found {
   return {
     ...tellHelper(container, podChange('', null), pod),
     isStuck: null,
-    summary: `${name} keeps ${tellPod(pod)}: it still runs, although ${joinNames(pod.mains.map((each) => each.name))} has ended`,
+    summary: `${name} keeps ${tellPod(pod)}: it still runs, although ${joinNames(pod.mains.map((each) => each.name))} ${pod.mains.length === 1 ? 'has' : 'have'} ended`,
     why: `A pod is over only when all its regular containers have ended. The JSON does not tell what ${name} is: where it works, wait; where it only serves the other, it will not end by itself.`,
     change: podChange(
       `If it only serves the other: ${lower(describeTemplate(pod))}, make it a native sidecar. ${NATIVE}:`,

@@ -1,6 +1,6 @@
 // Why a Job is not over: what its own status tells. What its pods do is told by the pods. Pure.
 
-import { at, toText } from '../../wire/json.ts';
+import { at, toObjects, toText } from '../../wire/json.ts';
 import type { Command, Reason } from '../finding.ts';
 import type { JobFacts } from '../job.ts';
 import { kubectl, toLines } from '../lines.ts';
@@ -198,17 +198,41 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
     },
   },
   {
+    id: 'ignoredFailures',
+    meaning: 'no pod of the Job counts, and its podFailurePolicy ignores some failures: it may try for ever',
+    find: (job, nowMs) => {
+      const rules = toObjects(at(job.spec, 'podFailurePolicy')['rules']);
+      if (isYoung(job, nowMs) || !rules.some(({ action }) => action === 'Ignore')) return [];
+      return [
+        {
+          container: null,
+          isStuck: null,
+          summary: `${tellJob(job)} has no pod at the moment, and none that counts as failed: its podFailurePolicy may ignore their failures`,
+          sinceMs: job.startedAtMs ?? job.createdAtMs,
+          sinceWhat: job.startedAtMs === null ? 'it was made' : 'it was started',
+          why: 'A failure that a rule ignores does not count for backoffLimit: the Job tries again after a pause, without an end. Where it has made no pods at all something refuses them, and its events tell what.',
+          change: {
+            what: 'Mend the program. In the Job, to end it after an hour, whatever its pods do:',
+            in: 'job',
+            lines: toLines(['spec:', '  activeDeadlineSeconds: 3600']),
+          },
+          see: podsCommand(job),
+        },
+      ];
+    },
+  },
+  {
     id: 'noPods',
     meaning: 'the Job has no pods, and none have failed: something refuses them',
     find: (job, nowMs) => {
-      const isYoung = nowMs - (job.startedAtMs ?? job.createdAtMs ?? nowMs) < SOON_MS;
+      const isNew = isYoung(job, nowMs);
       const account = toText(at(at(job.spec, 'template'), 'spec')['serviceAccountName']);
       const isNamed = !['', 'default'].includes(account);
       return [
         {
           container: null,
-          isStuck: isYoung ? false : null,
-          summary: isYoung
+          isStuck: isNew ? false : null,
+          summary: isNew
             ? `${tellJob(job)} has just been made, and has no pods yet`
             : `${tellJob(job)} has no pods: something seems to refuse them`,
           sinceMs: job.createdAtMs,
@@ -244,13 +268,20 @@ export function tellEnd(job: JobFacts, nowMs: number): { readonly summary: strin
   const ago = atMs === null ? '' : ` ${formatAge(nowMs - atMs)} ago`;
   const because = failed === undefined ? '' : `: ${quoteText(toText(failed['message'])) || toText(failed['reason'])}`;
   const ttl = job.spec['ttlSecondsAfterFinished'];
+  const pods = failed === undefined ? '' : ` What its pods ended with: "${podsCommand(job).line}".`;
   return {
     summary: `Nothing keeps ${tellJob(job)}: it ${failed === undefined ? 'completed' : 'failed'}${ago}${because}`,
-    more:
+    more: `${
       ttl === undefined
         ? 'The object and its pods stay until somebody deletes them; "ttlSecondsAfterFinished: 3600" in its spec would do that after an hour.'
-        : `The object and its pods are deleted ${ttl} s after the end (ttlSecondsAfterFinished).`,
+        : `The object and its pods are deleted ${ttl} s after the end (ttlSecondsAfterFinished).`
+    }${pods}`,
   };
+}
+
+/** Its controller may not have come to it yet. */
+function isYoung({ startedAtMs, createdAtMs }: JobFacts, nowMs: number): boolean {
+  return nowMs - (startedAtMs ?? createdAtMs ?? nowMs) < SOON_MS;
 }
 
 function tellJob({ namespace, name }: JobFacts): string {

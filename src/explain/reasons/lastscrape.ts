@@ -61,7 +61,7 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
         {
           ...tellHelper(helper, correct(lastscrape, pod, problem), pod),
           summary: `${helper.name} keeps ${tellPod(pod)}: lastscrape could not read its settings, and stopped nothing`,
-          why: report.problems.map((each) => `${quoteText(each)}.`).join(' '),
+          why: report.problems.map((each) => `${quoteText(each)}${/\?$/.test(each) ? '' : '.'}`).join(' '),
         },
       ];
     }),
@@ -226,7 +226,9 @@ function tellHold(lastscrape: ContainerFacts, pod: PodFacts, end: End, limitMs: 
   const ttl = readSetting(lastscrape, pod, 'LASTSCRAPE_TTL') ?? DEFAULTS.LASTSCRAPE_TTL;
   const isHolding = readSetting(lastscrape, pod, 'LASTSCRAPE_SCRAPES') !== '0';
   const until = limitMs === null ? 'how long is not in the JSON' : `until ${formatTime(end.atMs + limitMs)} at most`;
-  const does = isHolding ? "it waits for Prometheus's last scrape, or stops the helpers" : 'it stops the helpers';
+  const isStopping = readSetting(lastscrape, pod, 'LASTSCRAPE_QUIT') !== 'none';
+  const scrape = "it waits for Prometheus's last scrape";
+  const does = !isHolding ? 'it stops the helpers' : isStopping ? `${scrape}, or stops the helpers` : scrape;
   const isNative = lastscrape.role === 'native';
   const name =
     isNative &&
@@ -240,7 +242,7 @@ function tellHold(lastscrape: ContainerFacts, pod: PodFacts, end: End, limitMs: 
     summary: `${lastscrape.name} keeps ${tellPod(pod)}: ${does}, ${until}`,
     sinceMs: end.atMs,
     sinceWhat: end.what,
-    why: `This is its task (LASTSCRAPE_TTL is ${ttl}). Which of the two it does is in its log only, until it ends.`,
+    why: `This is its task (LASTSCRAPE_TTL is ${ttl}). ${isStopping ? 'Which of the two it does is' : 'What it saw is'} in its log only, until it ends.`,
     change: podChange(
       `Nothing, if Prometheus scrapes this pod. To hold it for a shorter time: ${describeTemplate(pod).replace('In', 'in')}:`,
       settingLines(lastscrape, name, '20s'),

@@ -3,8 +3,8 @@
 import { at, isObject, toObjects, toText } from '../../wire/json.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
 import { containerLines, describeTemplate, eventsCommand, kubectl, logsCommand, podChange, toLines } from '../lines.ts';
-import type { ContainerFacts, Ended, PodFacts } from '../pod.ts';
-import { quoteShell, quoteText, quoteYaml } from '../words.ts';
+import { type ContainerFacts, type Ended, findCondition, isNeverStarted, type PodFacts } from '../pod.ts';
+import { quoteShell, quoteText, quoteYaml, tailMessage } from '../words.ts';
 import { tellPod } from './helpers.ts';
 import { isKept } from './main.ts';
 
@@ -67,7 +67,7 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
         // One that is running now is told of by another row.
         const isAgain = container.running === null && !container.isDone && last !== null;
         const isOwnRow = pod.owner === null && last?.exitCode === 0 && container.role === 'regular';
-        if (!isAgain || isOwnRow || isEndedBy(container, IMAGE_REASONS)) return [];
+        if (!isAgain || isOwnRow || isEndedBy(container, IMAGE_REASONS) || isBeside(container, pod)) return [];
         // An init container of a pod that is never restarted has failed it.
         return [tellBackOff(container, pod, last)];
       }),
@@ -101,9 +101,32 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
   },
 ];
 
+/** The row of what fails beside a main that runs: it is told of last. */
+export const BESIDE_REASONS: readonly Reason<PodFacts>[] = [
+  {
+    id: 'nativeFails',
+    meaning: 'a native sidecar ends with an error again and again: the pod does not wait for it',
+    find: (pod) =>
+      pod.containers.flatMap((container) => {
+        const { name, running, lastEnded } = container;
+        if (!isBeside(container, pod) || running !== null || lastEnded === null) return [];
+        const found = tellBackOff(container, pod, lastEnded);
+        const [, how = ''] = found.summary.split(': ');
+        return [
+          { ...found, isStuck: false, summary: `${name} does not keep ${tellPod(pod)}, but it does not work: ${how}` },
+        ];
+      }),
+  },
+];
+
+/** A native sidecar of a pod whose main was started: that ends, whatever becomes of the sidecar. */
+function isBeside({ role }: ContainerFacts, { mains }: PodFacts): boolean {
+  return role === 'native' && mains.some(wasStarted);
+}
+
 function tellBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): Found {
   const { name, waiting, restartCount, role } = container;
-  const isStart = last.reason === 'StartError' || last.reason === 'ContainerCannotRun';
+  const isStart = isNeverStarted(last);
   const isMemory = last.reason === 'OOMKilled';
   const [, pause = ''] = /back-off (\S+) restarting/.exec(waiting?.message ?? '') ?? [];
   const how = isStart
@@ -131,7 +154,7 @@ function tellBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): Fou
 function changeBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): Change {
   const where = describeTemplate(pod);
   const { spec } = container;
-  if (last.reason === 'StartError' || last.reason === 'ContainerCannotRun') {
+  if (isNeverStarted(last)) {
     const command = [spec['command'], spec['args']].find(Array.isArray) ?? ['/bin/sh'];
     const field = Array.isArray(spec['command']) ? 'command' : 'args';
     return podChange(
@@ -150,6 +173,8 @@ function changeBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): C
   }
   if (isKept(pod))
     return podChange('Mend the program: its log tells what is wrong. Its owner wants it to run for ever.', null);
+  // Of a native sidecar Always is what makes it one.
+  if (container.role === 'native') return podChange('Mend the program: its log tells what is wrong.', null);
   return podChange(
     `Mend the program: its log tells what is wrong. ${where}, to have it fail at once instead:`,
     toLines(['spec:', '  restartPolicy: Never']),
@@ -261,6 +286,7 @@ function describeProbe(probe: unknown): string {
 }
 
 function tellCreating(container: ContainerFacts, pod: PodFacts): Found {
+  if (isObject(at(container.spec, 'lifecycle')['postStart']) && hasSandbox(pod)) return tellPostStart(container, pod);
   const mounted = findMounted(pod);
   const [one] = mounted;
   return {
@@ -276,6 +302,26 @@ function tellCreating(container: ContainerFacts, pod: PodFacts): Found {
             `Make what is missing. ${describeTemplate(pod)}, where the pod can do without ${one.text}:`,
             toLines(['spec:', '  volumes:', `    - name: ${one.volume}`, `      ${one.lines}`]),
           ),
+    see: eventsCommand(pod),
+  };
+}
+
+/** Volumes and network are there (Kubernetes 1.29 and later tell). */
+function hasSandbox({ conditions }: PodFacts): boolean {
+  return findCondition(conditions, 'PodReadyToStartContainers', 'True') !== undefined;
+}
+
+function tellPostStart(container: ContainerFacts, pod: PodFacts): Found {
+  return {
+    container: container.name,
+    isStuck: null,
+    summary: `${container.name} keeps ${tellPod(pod)}: it does not count as started, and its postStart hook may be why`,
+    ...sinceMade(pod),
+    why: 'Volumes and network are there. Until the hook has ended the kubelet starts no container after this one. Else it waits for its image.',
+    change: podChange(
+      `Have the hook end. ${describeTemplate(pod)}, without it:`,
+      containerLines(container, ['lifecycle: {postStart: null}   # removes it']),
+    ),
     see: eventsCommand(pod),
   };
 }
@@ -326,9 +372,4 @@ function wasStarted({ running, ended, lastEnded }: ContainerFacts): boolean {
 
 function sinceMade({ createdAtMs }: PodFacts): Pick<Found, 'sinceMs' | 'sinceWhat'> {
   return { sinceMs: createdAtMs, sinceWhat: 'the pod was made' };
-}
-
-/** The end of a chain of errors says most; the kubelet repeats the name of the image before it. */
-function tailMessage(message: string): string {
-  return message.length <= 200 ? message : `… ${message.slice(-198).replace(/^\S* /, '')}`;
 }

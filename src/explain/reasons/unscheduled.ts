@@ -1,6 +1,6 @@
 // A pod that no node has: what the scheduler says, and what would let it place the pod. Pure.
 
-import { at, type Json, toObjects, toText } from '../../wire/json.ts';
+import { at, isObject, type Json, toObjects, toText } from '../../wire/json.ts';
 import type { Change, Found, Reason } from '../finding.ts';
 import { containerLines, describeTemplate, eventsCommand, kubectl, podChange, toLines } from '../lines.ts';
 import { findCondition, type PodFacts } from '../pod.ts';
@@ -96,23 +96,76 @@ function readMessage(message: string, pod: PodFacts): Told {
       change: {
         what: 'Make the claim, with the size that you need:',
         in: 'newObject',
-        lines: toLines([
-          'apiVersion: v1',
-          'kind: PersistentVolumeClaim',
-          'metadata:',
-          `  name: ${quoteYaml(claim)}`,
-          `  namespace: ${quoteYaml(pod.namespace)}`,
-          'spec:',
-          '  accessModes: [ReadWriteOnce]',
-          '  resources: {requests: {storage: 1Gi}}',
-        ]),
+        lines: claimLines(claim, pod, []),
       },
     };
   }
+  if (/unbound immediate PersistentVolumeClaims/.test(message)) return tellUnbound(pod);
   return {
     short: 'for the reason below',
     change: podChange(`${where}, ask for what a node can give; the message names it.`, null),
   };
+}
+
+/** A claim; `volume`: that of the pod which has its template, null where there is none. */
+type Claim = { readonly name: string; readonly volume: string | null };
+
+/** Nothing has made a volume for a claim; for which of several is not in the pod. */
+function tellUnbound(pod: PodFacts): Told {
+  const claims = toObjects(pod.spec['volumes']).flatMap((volume): readonly Claim[] => {
+    const name = toText(at(volume, 'persistentVolumeClaim')['claimName']);
+    if (name !== '') return [{ name, volume: null }];
+    // Made with the pod, and named after both (pkg "ephemeral" of component-helpers, 1.36).
+    const own = toText(volume['name']);
+    return isObject(volume['ephemeral']) ? [{ name: `${pod.name}-${own}`, volume: own }] : [];
+  });
+  const [claim] = claims;
+  const names = joinNames(claims.map(({ name }) => quoteText(name)));
+  const short =
+    claims.length > 1
+      ? `one of its volume claims ${names} has no volume yet`
+      : `its volume claim ${names} has no volume yet`;
+  if (claim === undefined) return { short: 'a volume claim has no volume yet', change: podChange(HAVE_VOLUME, null) };
+  const see = {
+    what: 'what the claim waits for',
+    line: kubectl(pod.namespace, `describe persistentvolumeclaim ${quoteShell(claim.name)}`),
+  };
+  if (claim.volume !== null) {
+    const lines = toLines([
+      'spec:',
+      '  volumes:',
+      `    - name: ${quoteYaml(claim.volume)}`,
+      '      ephemeral:',
+      '        volumeClaimTemplate:',
+      '          spec:',
+      `            ${CLASS}`,
+    ]);
+    return {
+      short,
+      change: podChange(`${HAVE_VOLUME} ${describeTemplate(pod)}, with a class that works:`, lines),
+      see,
+    };
+  }
+  const what = `${HAVE_VOLUME} The class of a claim cannot be changed: delete the claim, and make it anew with one that works:`;
+  return { short, change: { what, in: 'newObject', lines: claimLines(claim.name, pod, [`  ${CLASS}`]) }, see };
+}
+
+const HAVE_VOLUME =
+  'Have a volume made for it: by a storage class whose provisioner runs ("kubectl get storageclass"), or by hand.';
+const CLASS = 'storageClassName: standard   # one of those that the cluster has';
+
+function claimLines(claim: string, { namespace }: PodFacts, more: readonly string[]): string {
+  return toLines([
+    'apiVersion: v1',
+    'kind: PersistentVolumeClaim',
+    'metadata:',
+    `  name: ${quoteYaml(claim)}`,
+    `  namespace: ${quoteYaml(namespace)}`,
+    'spec:',
+    ...more,
+    '  accessModes: [ReadWriteOnce]',
+    '  resources: {requests: {storage: 1Gi}}',
+  ]);
 }
 
 /** The container that asks for most of it asks for less. */
