@@ -28,7 +28,7 @@ async function runScript(
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
   const network = stack.use(await openNetwork(directory));
-  const { web, exporter, master } = network.ports;
+  const { web, exporter, master, target } = network.ports;
   const bin = join(directory, 'bin');
   mkdirSync(bin);
   const addProgram = (name: string, line: string) => {
@@ -36,7 +36,12 @@ async function runScript(
     chmodSync(join(bin, name), 0o755);
   };
   const quote = (words: readonly string[]) => words.map((word) => `'${word}'`).join(' ');
-  const more = [`--locustfile=${locustfile(users)}`, '--run-time=8s', `--web-port=${web}`];
+  const more = [
+    `--locustfile=${locustfile(users)}`,
+    `--host=http://127.0.0.1:${target}`,
+    '--run-time=8s',
+    `--web-port=${web}`,
+  ];
   addProgram('locust', `PYTHONDONTWRITEBYTECODE=1 exec ${quote(programs.locust ?? [])} "$@" ${quote(more)}`);
   const variables = [
     `LOCUST_EXPORTER_URI=http://localhost:${web}`,
