@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates } from 'node:tls';
-import { listUsualAuthorities, parseAuthorities } from '../../src/send/authorities.ts';
+import { CA_FILE_MAX_BYTES, listUsualAuthorities, parseAuthorities } from '../../src/send/authorities.ts';
 
 const [ONE = '', TWO = ''] = getCACertificates('bundled');
 const NONE = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
@@ -19,6 +19,10 @@ test('parseAuthorities() says which certificate cannot be read, and that there i
   for (const text of ['', 'x', ONE.slice(0, -10)]) {
     assert.deepEqual(parseAuthorities(text), { why: 'it has no certificate in PEM form' }, text);
   }
+});
+
+test('CA_FILE_MAX_BYTES has room for all authorities of a system', () => {
+  assert.ok(Buffer.byteLength(getCACertificates('bundled').join('\n')) < CA_FILE_MAX_BYTES);
 });
 
 test('listUsualAuthorities() has those of Node and those of the system', () => {
