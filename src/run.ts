@@ -35,7 +35,7 @@ import { waitUnless } from './wait-unless.ts';
 
 /** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
-/** Longest search for another lastscrape, and for a mesh's proxy. */
+/** Longest search for another lastscrape, for what is wrong with a file, and for a mesh's proxy. */
 const SEARCH_TIMEOUT_MS = 1_000;
 
 /**
@@ -97,7 +97,8 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
   try {
     const told = await openConfiguredTelling(host, config, front, log.write);
     await tombstone?.checkFolder();
-    (await waitUnless(warnOfOthers(host.pid), signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    const searches = [warnOfOthers(host.pid), ...(told === null ? [] : [told.telling.warnOfFiles(signals.second)])];
+    for (const search of searches) (await waitUnless(search, signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
     const keeper = told?.keeper ?? null;
     const exporter = openConfiguredExporter(config, front, keeper);
     const newest = front?.newest ?? keeper?.newest ?? (async () => null);

@@ -62,6 +62,10 @@ export const MESSAGES = {
   },
   thresholdsPassed: { level: 'info', text: 'no threshold fails this run' },
   thresholdFailed: { level: 'error', text: 'a threshold fails this run' },
+  toldFileUnusable: {
+    level: 'warn',
+    text: 'a file for the push or the webhook cannot be used: it is read again when it is needed',
+  },
   pushing: { level: 'info', text: 'pushing the last numbers' },
   pushRetried: { level: 'debug', text: 'a part of the push was not accepted: it is sent again' },
   pushAccepted: { level: 'info', text: 'the last numbers were pushed' },

@@ -204,7 +204,12 @@ function summarizeVerdict(verdict: Verdict | null, { thresholds = [] }: Policy):
     return `Passed ${thresholds.length === 1 ? 'the threshold' : `${thresholds.length} thresholds`}`;
   const [first] = verdict.failed as readonly [FailedThreshold, ...FailedThreshold[]];
   const more = verdict.failed.length === 1 ? '' : `, and ${verdict.failed.length - 1} more`;
-  return `Failed by ${cut(first.entry, 100)} (${first.seen})${more}`;
+  return `Failed by ${cut(first.entry, 100)} (${showSeen(first.seen)})${more}`;
+}
+
+/** A fraction to nine digits, for a person: `failed` has it as it was. */
+function showSeen(seen: FailedThreshold['seen']): FailedThreshold['seen'] {
+  return typeof seen === 'string' || Number.isInteger(seen) ? seen : Number(seen.toPrecision(9));
 }
 
 /** How many scrapes were seen since main ended (null: not counted), how many are waited for, and how many of those came. */

@@ -50,6 +50,8 @@ export type Delivery = {
   readonly send: (request: DeliveryRequest) => Promise<DeliveryResult>;
   /** Connects, and sends nothing; why that does not work, or null. */
   readonly tryConnect: (timeoutMs: number, signal: AbortSignal) => Promise<readonly string[]>;
+  /** Why a file that it names cannot be used now, or null. */
+  readonly checkFiles: (signal: AbortSignal) => Promise<string | null>;
   readonly close: () => Promise<void>;
 };
 
@@ -69,14 +71,16 @@ export function openDelivery(destination: Destination): Delivery {
   const host = `${url.hostname}:${port}`;
   let exchange: Exchange | null = null;
 
-  async function prepare(signal: AbortSignal): Promise<HeadersFile> {
-    const [file, untrusted] = await Promise.all([
-      readHeaders?.({ timeoutMs: FILE_TIMEOUT_MS, signal }) ?? { headers: {} },
-      trust?.renew(signal) ?? null,
-    ]);
-    if ('why' in file) return { why: `the headers file ${headersFile} ${file.why}` };
-    return untrusted === null ? file : { why: untrusted };
+  async function readOwnHeaders(signal: AbortSignal): Promise<HeadersFile> {
+    const file = (await readHeaders?.({ timeoutMs: FILE_TIMEOUT_MS, signal })) ?? { headers: {} };
+    return 'why' in file ? { why: `the headers file ${headersFile} ${file.why}` } : file;
   }
+
+  async function prepare(signal: AbortSignal): Promise<HeadersFile> {
+    const [file, untrusted] = await Promise.all([readOwnHeaders(signal), trust?.renew(signal) ?? null]);
+    return 'why' in file || untrusted === null ? file : { why: untrusted };
+  }
+
   function describe(result: Exclude<ExchangeResult, { readonly kind: 'answered' }>): string {
     if (result.kind === 'refused') return `${host} refuses connections`;
     if (result.kind === 'dropped') return `${host} closed the connection without an answer`;
@@ -144,6 +148,12 @@ export function openDelivery(destination: Destination): Delivery {
       else if (result.kind === 'refused') problems.push(describe({ kind: 'refused' }));
       else problems.push(describe({ kind: 'failed', why: result.why, wasSent: false, status: null }));
       return problems;
+    },
+    async checkFiles(signal) {
+      const file = await readOwnHeaders(signal);
+      if ('why' in file) return file.why;
+      // Without a file of its own there is nothing to check, and TLS is not loaded before it is needed.
+      return caFile === null ? null : (trust?.renew(signal) ?? null);
     },
     close: async () => exchange?.close(),
   };

@@ -34,6 +34,8 @@ export type Telling = {
   readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Sends the report to the webhook; the same. */
   readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  /** A warning for each file that cannot be used now, while somebody can still mend it. Never rejects. */
+  readonly warnOfFiles: (signal: AbortSignal) => Promise<readonly LogEntry[]>;
   readonly close: () => Promise<void>;
 };
 
@@ -76,6 +78,11 @@ export function openTelling({ config, identity: sources, version, wallMs, log }:
         lastCall,
         onRetry: (why) => log({ id: 'webhookRetried', fields: { why } }),
       });
+    },
+    async warnOfFiles(signal) {
+      const problems = await Promise.all([pushDelivery, webhookDelivery].map((each) => each?.checkFiles(signal)));
+      const found = new Set(problems.filter((why) => typeof why === 'string'));
+      return [...found].map((why) => ({ id: 'toldFileUnusable', fields: { why } }));
     },
     async close() {
       await Promise.all([pushDelivery?.close(), webhookDelivery?.close()]);

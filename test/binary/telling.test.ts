@@ -141,6 +141,28 @@ test('secrets are nowhere but in the requests, whatever the receivers do with th
   for (const text of [stdout, stderr, JSON.stringify(pod.message())]) assert.doesNotMatch(text, /s3cret/);
 });
 
+test('a file that is not there yet: a warning at the start, and the push has it at the end', async () => {
+  await using pod = await openPod();
+  await using gateway = await openHttp();
+  const headersFile = join(folder, 'late');
+  const wanted = `the headers file ${headersFile} cannot be read: ENOENT`;
+  const { log, report } = await runToTheEnd(
+    pod,
+    {
+      LASTSCRAPE_TTL: '1s',
+      LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+      LASTSCRAPE_PUSH_HEADERS_FILE: headersFile,
+    },
+    async ({ said }) => {
+      await said('a file for the push or the webhook cannot be used: it is read again when it is needed');
+      writeFileSync(headersFile, 'Authorization: Bearer late\n');
+    },
+  );
+  assert.equal(log.find(({ msg }) => msg?.toString().startsWith('a file for the push'))?.['why'], wanted);
+  assert.equal(readPush(report).result, 'accepted');
+  assert.equal(gateway.seen[0]?.headers.authorization, 'Bearer late');
+});
+
 test('TLS: a webhook whose authority is given, in the program itself', { skip }, async () => {
   await using pod = await openPod();
   const authority = makeAuthority();

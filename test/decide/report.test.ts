@@ -514,6 +514,11 @@ test('buildReport() has the verdict first, in every form of it', () => {
   const both = reportNumbers([0.02, 6], ended('scraped', 100_000, 1));
   assert.match(both.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.02\), and 1 more; scraped once /);
   assert.deepEqual(both.alsoFailed, [{ entry: 'b > 5', seen: 6 }]);
+  const long = reportNumbers([24 / 242, 5], ended('scraped', 100_000, 1));
+  assert.match(long.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.0991735537\); /);
+  assert.equal(long.failed?.seen, 24 / 242);
+  const large = reportNumbers([12_345_678_901, 5], ended('scraped', 100_000, 1));
+  assert.match(large.summary, /\(12345678901\); /);
   const single = reportNumbers([0], ended('released', 1, 0), { thresholds: THRESHOLDS.slice(0, 1) });
   assert.match(single.summary, /^Passed the threshold; main ended; /);
 });

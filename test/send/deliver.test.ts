@@ -134,6 +134,27 @@ for (const [name, path, why] of WRONG_FILES) {
   });
 }
 
+for (const [name, path, why] of WRONG_FILES) {
+  test(`checkFiles() says beforehand that the headers file ${name}, and connects to nobody`, async () => {
+    const delivery = openDelivery(destination('http://127.0.0.1:1/', { headersFile: path() }));
+    assert.match((await delivery.checkFiles(NEVER)) ?? '', why);
+    await delivery.close();
+  });
+}
+
+test('checkFiles() has nothing to say of files that can be used, and of none', { skip }, async () => {
+  const more = [
+    { headersFile: file('fine', 'A: b\n') },
+    { caFile: file('fine.pem', authority.ca) },
+    { caFile: join(folder, 'nowhere') },
+    {},
+  ];
+  const found = await Promise.all(
+    more.map((each) => openDelivery(destination('https://127.0.0.1:1/', each)).checkFiles(NEVER)),
+  );
+  assert.deepEqual(found, [null, null, `the CA file ${join(folder, 'nowhere')} cannot be used: ENOENT`, null]);
+});
+
 test('send() gives a headers file up that never opens', async () => {
   const path = join(folder, 'pipe');
   execFileSync('mkfifo', [path]);
