@@ -81,6 +81,9 @@ test('a kept connection is closed when it is idle for long, whatever it sends th
   await drip(client, '\r\n');
 });
 
+/** A scrape that waits for 1,001 s: what comes later than a scraper waits for is not served. */
+const PATIENT = scrapeHead().replace('Seconds: 10', 'Seconds: 1001');
+
 test('a kept connection lives through answers that take longer than it may be idle', async () => {
   const clock = openManualClock(0);
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
@@ -96,7 +99,7 @@ test('a kept connection lives through answers that take longer than it may be id
   await client.readAnswer();
   await server.servedCount(1);
   clock.advance(299_999);
-  client.send(scrapeHead());
+  client.send(PATIENT);
   await server.requestedCount(2);
   clock.advance(1_000_000);
   open();
@@ -178,7 +181,7 @@ test('a slow source costs the client nothing of its time', async () => {
   }
   await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }), { clock });
   const client = await openRawClient(server.port);
-  client.send(scrapeHead());
+  client.send(PATIENT);
   await client.readBytes(200);
   clock.advance(1_000_000);
   open();
