@@ -24,7 +24,7 @@ const SET_BY_MS = 100;
 
 /**
  * Tells the time of day, in whole ms since 1970, of an instant of the monotonic clock. An instant keeps its time until somebody sets the
- * wall clock: what the two clocks are apart would be another millisecond at each look.
+ * wall clock. Without that it would waver by a millisecond, since the two clocks are read one after the other.
  */
 export function openWallTime({ nowMs, wallMs }: WallClock): (atMs: number) => number {
   let apartMs = wallMs() - nowMs();

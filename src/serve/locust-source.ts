@@ -77,9 +77,6 @@ type Page = {
 
 const DOWN: Page = { isUp: false, stats: null, mark: '', doubt: null };
 
-/** A page that was asked for: until its answer, and until that or TIMEOUT_MS. */
-type ComingPage = { readonly answered: Promise<void>; readonly inTime: Promise<void> };
-
 type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };
 
 /** Opens the source; connects at the first read. It never refuses. */
@@ -96,7 +93,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   // What is answered while nothing is new: one body, so that nobody writes, packs and joins 20 MB for each poll of a Locust that is gone.
   let answered: { readonly page: Page; readonly answer: LocustAnswer } | null = null;
   let pageAtMs = Number.NEGATIVE_INFINITY;
-  let comingPage: ComingPage | null = null;
+  // One that was asked for: until its answer, or until that is late.
+  let comingPage: Promise<void> | null = null;
   let cancelPage = () => {};
   let comingCsv: Promise<void> | null = null;
   let csvMark = '';
@@ -138,10 +136,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     if (headersFile === null) return {};
     const read = await headersFile({ timeoutMs: FILE_TIMEOUT_MS, signal: closing.signal });
     if ('headers' in read) return read.headers;
-    if (!warned.has('headersUnreadable')) {
-      warned.add('headersUnreadable');
-      parts.log({ id: 'headersUnreadable', fields: { file: parts.headersFile, why: read.why } });
-    }
+    warnOnce({ id: 'headersUnreadable', fields: { file: parts.headersFile, why: read.why } });
     return {};
   }
 
@@ -149,10 +144,10 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   function readPage(): Promise<void> {
     cancelPage();
     comingPage ??= askForPage();
-    return comingPage.inTime;
+    return comingPage;
   }
 
-  function askForPage(): ComingPage {
+  function askForPage(): Promise<void> {
     let isAnswered = false;
     let isLate = false;
     const answered = get('/stats/requests').then((result) => {
@@ -162,13 +157,12 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       // It may have ended its run meanwhile.
       if (isLate && isCsvWanted()) readCsv();
     });
-    const inTime = unlessLate(answered, TIMEOUT_MS).then(() => {
+    return unlessLate(answered, TIMEOUT_MS).then(() => {
       if (isAnswered) return;
       isLate = true;
       pageAtMs = clock.nowMs();
       takeDown('timed out');
     });
-    return { answered, inTime };
   }
 
   function takeAnswer(result: ExchangeResult): void {
@@ -179,13 +173,15 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     const isNew = mark !== page.mark;
     if (!isUp) takeDown(findDoubt(result));
     else if (isNew) page = takePage(cutErrors(scratch.bytes()).toString(), mark);
-    if (isRunningState(page.stats?.state ?? null)) csvChangedAtMs = pageAtMs;
+    if (isRunning()) csvChangedAtMs = pageAtMs;
     readPageAgain(isNew);
-    if (page.stats === null && result.kind === 'answered') warnOnce(isUp ? 'locustUnreadable' : 'locustError', result);
+    if (page.stats !== null || result.kind !== 'answered') return;
+    const fields = { url: `${url.origin}${base}/stats/requests`, status: result.status };
+    warnOnce({ id: isUp ? 'locustUnreadable' : 'locustError', fields });
   }
 
   function readPageAgain(isNew: boolean): void {
-    if (isRunningState(page.stats?.state ?? null)) {
+    if (isRunning()) {
       readPageIn(isNew ? PAGE_KEPT_MS : REUSE_MS);
     } else if (page.doubt !== null || (page.isUp && isCsvHurt)) {
       // A poll would come 20 s after one that took 5 s, and Locust may have recovered and ended by then.
@@ -197,10 +193,15 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     if (page.isUp || page.doubt !== doubt) page = { ...DOWN, doubt };
   }
 
-  function warnOnce(id: 'locustUnreadable' | 'locustError', { status }: { readonly status: number }): void {
-    if (warned.has(id)) return;
-    warned.add(id);
-    parts.log({ id, fields: { url: `${url.origin}${base}/stats/requests`, status } });
+  /** Users may run, by the newest page. */
+  function isRunning(): boolean {
+    return isRunningState(page.stats?.state ?? null);
+  }
+
+  function warnOnce(entry: LogEntry): void {
+    if (warned.has(entry.id)) return;
+    warned.add(entry.id);
+    parts.log(entry);
   }
 
   function takePage(text: string, mark: string): Page {
@@ -241,7 +242,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       }
       // What it takes to read it counts as well: 10,000 rows are 0.2 s, in which nothing else is done.
       const nowMs = clock.nowMs();
-      const ratio = isRunningState(page.stats?.state ?? null) ? CSV_PAUSE_RATIO : 0;
+      const ratio = isRunning() ? CSV_PAUSE_RATIO : 0;
       csvDueAtMs = nowMs + Math.max(CSV_PAUSE_MS, ratio * (nowMs - beganAtMs));
       if (isNew) csvChangedAtMs = nowMs;
       isCsvHurt = findDoubt(result) !== null;
@@ -266,7 +267,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   /** Everything once more: what is on its way was asked for before, but what is late is not waited for. */
   function renew(): void {
     const csv = comingCsv === null ? null : unlessLate(comingCsv, TIMEOUT_MS);
-    const renewal = Promise.all([comingPage?.inTime, csv]).then(() => {
+    const renewal = Promise.all([comingPage, csv]).then(() => {
       pageAtMs = Number.NEGATIVE_INFINITY;
       csvDueAtMs = Number.NEGATIVE_INFINITY;
       if (renewing === renewal) renewing = null;
