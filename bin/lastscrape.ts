@@ -1,8 +1,8 @@
 // The program. The only file that names `process`: everything of it goes to main() as a parameter.
 // It is bundled as CommonJS, which has no await at the top.
 
-import { endProcess, hasThreadCall, readExitCode } from '../src/end-process.ts';
 import { main } from '../src/main.ts';
+import { endProcess, hasThreadCall, readExitCode } from '../src/run/end-process.ts';
 
 // A reader of stdout that went away must not end the job (EPIPE).
 process.stdout.on('error', () => {});

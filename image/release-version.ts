@@ -41,7 +41,7 @@ export function setVersion(root: string, version: string): readonly string[] {
   };
   const oldPattern = old.replaceAll('.', '\\.');
   replace('package.json', RegExp(`(?<=^  "version": ")${oldPattern}(?=",$)`, 'gm'), 'once');
-  replace('src/version.ts', RegExp(`(?<=VERSION = ')${oldPattern}(?=';)`, 'g'), 'once');
+  replace('src/base/version.ts', RegExp(`(?<=VERSION = ')${oldPattern}(?=';)`, 'g'), 'once');
   // Twice: the lock's own field and the one of the package in the folder "".
   replace('package-lock.json', RegExp(`(?<="name": "lastscrape",\\s+"version": ")${oldPattern}(?=")`, 'g'), 'any');
   const behindWord = RegExp(`(?<=${WORDS.join('|')})${oldPattern}(?![\\w-]|\\.\\w)`, 'g');

@@ -1,9 +1,8 @@
 // The command line, and the tables of kinds: where a new kind of condition or target becomes known.
 
-import { PRESETS, presetKind } from './act/presets.ts';
-import { signalKind } from './act/signal-target.ts';
-import type { TargetKind } from './act/target.ts';
-import { urlKind } from './act/url-target.ts';
+import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
+import { waitUnless } from './base/wait-unless.ts';
+import { formatHelp } from './check/help.ts';
 import {
   type Kinds,
   type Misconfigured,
@@ -11,24 +10,25 @@ import {
   readConfig,
   readFallbackConfig,
   readReportSettings,
-} from './config.ts';
+} from './config/config.ts';
 import { EXIT } from './decide/report.ts';
-import { formatHelp } from './help.ts';
-import type { Exit, Host } from './host.ts';
 import type { ConditionKind } from './observe/condition.ts';
 import { containerKind } from './observe/container.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
-import { openPodSource, type PodSource } from './observe/pod-source.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { sigtermKind } from './observe/sigterm.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
-import { close, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run.ts';
-import { listenForSignals, type ReceivedSignals } from './signals.ts';
-import { findEntryProblems } from './startup-checks.ts';
-import { COMMIT, REPORT_BUGS_TO, VERSION } from './version.ts';
-import { waitUnless } from './wait-unless.ts';
+import { openPodSource, type PodSource } from './pod/pod-source.ts';
+import { PRESETS, presetKind } from './quit/presets.ts';
+import { signalKind } from './quit/signal-target.ts';
+import type { TargetKind } from './quit/target.ts';
+import { urlKind } from './quit/url-target.ts';
+import type { Exit, Host } from './run/host.ts';
+import { close, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run/run.ts';
+import { listenForSignals, type ReceivedSignals } from './run/signals.ts';
+import { findEntryProblems } from './run/startup-checks.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
 export const CONDITION_KINDS: readonly ConditionKind[] = [
@@ -130,8 +130,8 @@ async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSign
   }
   const { config } = result;
   const [{ inspect, findSurroundings }, { formatPlan }] = await Promise.all([
-    import('./inspect.ts'),
-    import('./plan.ts'),
+    import('./check/inspect.ts'),
+    import('./check/plan.ts'),
   ]);
   const found = await inspect(config, findSurroundings(host.env, host.pid), signal);
   const isUsable = found.problems.length === 0;

@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Kinds } from '../src/config.ts';
-import type { Host, SignalName } from '../src/host.ts';
+import { VERSION } from '../src/base/version.ts';
+import type { Kinds } from '../src/config/config.ts';
 import { KINDS, main } from '../src/main.ts';
 import type { Condition } from '../src/observe/condition.ts';
-import { close } from '../src/run.ts';
-import { VERSION } from '../src/version.ts';
+import type { Host, SignalName } from '../src/run/host.ts';
+import { close } from '../src/run/run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
 after(() => rmSync(folder, { recursive: true }));

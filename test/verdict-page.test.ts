@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { judgeNumbers, NO_NUMBERS } from '../src/decide/verdict.ts';
-import { openExposition } from '../src/wire/exposition.ts';
+import { openExposition } from '../src/exposition/exposition.ts';
 import { readValid } from './support/read-config.ts';
 import { readRecordedBody } from './support/recording.ts';
 
@@ -16,7 +16,7 @@ const ENTRIES = TABLE.trim()
   .slice(2)
   .map((row) => /`(locust_[^`]*)`/.exec(row)?.[1] ?? '');
 
-/** In the exporter's place: as src/wire/locust-memory.ts names it. */
+/** In the exporter's place: as src/front/locust/memory.ts names it. */
 const PERCENTILES =
   'locust_requests_response_time_percentile{method="",name="Aggregated",quantile="0.95"} 499\n' +
   'locust_requests_response_time_percentile{method="POST",name="/pay",quantile="0.99"} 900\n';

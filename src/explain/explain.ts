@@ -1,6 +1,6 @@
 // An object → what keeps it. Pure: the clock is a parameter.
 
-import type { Json } from '../wire/json.ts';
+import type { Json } from '../base/json.ts';
 import type { Explanation, Finding, Found, Reason } from './finding.ts';
 import { readJobFacts } from './job.ts';
 import { type ContainerFacts, type PodFacts, readPodFacts } from './pod.ts';

@@ -1,6 +1,6 @@
 // What comes through stdin → the pods and Jobs in it, or what is wrong with it and what to do. Pure.
 
-import { at, isObject, type Json, toObjects, toText } from '../wire/json.ts';
+import { at, isObject, type Json, toObjects, toText } from '../base/json.ts';
 import { quoteShell, quoteText } from './words.ts';
 
 /** The longest text that is read: a list of a thousand pods or so, within the heap that the binary allows itself. */

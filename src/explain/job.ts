@@ -1,6 +1,6 @@
 // A Job as kubectl prints it → the facts that the reasons go by. Pure.
 
-import { at, type Json, toNumber, toObjects, toText } from '../wire/json.ts';
+import { at, type Json, toNumber, toObjects, toText } from '../base/json.ts';
 import { quoteText, readTime } from './words.ts';
 
 /** The facts of a Job. */

@@ -1,8 +1,8 @@
 // The lines to paste, as YAML from the first column: what stands above them is part of them, so that it is plain where they belong. Pure.
 // A list is merged by the names of its items, as kubectl and the API server do it for containers and env.
 
-import { VERSION } from '../version.ts';
-import { toText } from '../wire/json.ts';
+import { toText } from '../base/json.ts';
+import { VERSION } from '../base/version.ts';
 import type { Change, Command } from './finding.ts';
 import type { ContainerFacts, PodFacts } from './pod.ts';
 import { quoteShell, quoteYaml } from './words.ts';

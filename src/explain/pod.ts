@@ -1,7 +1,7 @@
 // A pod as kubectl prints it → the facts that the reasons go by. Whether a container is started again follows wire/pod-status.ts. Pure.
 
-import { at, isObject, type Json, toNumber, toObjects, toText } from '../wire/json.ts';
-import { readPodObject } from '../wire/pod-status.ts';
+import { at, isObject, type Json, toNumber, toObjects, toText } from '../base/json.ts';
+import { readPodObject } from '../pod/pod-status.ts';
 import { findProgram, type Program } from './programs.ts';
 import { quoteText, readTime } from './words.ts';
 

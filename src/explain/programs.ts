@@ -1,8 +1,8 @@
 // The programs that stand beside a main container, by the names of their containers and images; a new one is a row. Pure.
 // Which request stops one, and what must be set for that, is in the presets of lastscrape (act/presets.ts).
 
-import { PRESETS } from '../act/presets.ts';
-import { type Json, toText } from '../wire/json.ts';
+import { type Json, toText } from '../base/json.ts';
+import { PRESETS } from '../quit/presets.ts';
 
 /** What a program is for the pod it stands in. */
 export type ProgramKind = 'lastscrape' | 'exporter' | 'mesh' | 'databaseProxy' | 'helper';

@@ -1,8 +1,8 @@
 // `lastscrape explain`: reads stdin, prints what keeps the pods and Jobs in it, gives the exit code. The only file here that is not pure.
 
+import { VERSION } from '../base/version.ts';
 import { EXIT } from '../decide/report.ts';
-import type { Host } from '../host.ts';
-import { VERSION } from '../version.ts';
+import type { Host } from '../run/host.ts';
 import { explainObject } from './explain.ts';
 import { formatExplained, formatJson } from './format.ts';
 import { INPUT_MAX_BYTES, readInput, USAGE } from './input.ts';

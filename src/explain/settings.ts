@@ -1,7 +1,7 @@
 // What the lastscrape of a pod was told, and what it told at its end: its environment, and the report in its termination message. Pure.
 
-import { parseDuration } from '../config-values.ts';
-import { at, isObject, type Json, parseObject, toObjects, toText } from '../wire/json.ts';
+import { at, isObject, type Json, parseObject, toObjects, toText } from '../base/json.ts';
+import { parseDuration } from '../config/values.ts';
 import { findAnnotation } from './lines.ts';
 import type { ContainerFacts, PodFacts } from './pod.ts';
 
@@ -13,7 +13,7 @@ export type ToldReport = {
   readonly targets: readonly { readonly target: string; readonly result: string; readonly hint: string }[];
 };
 
-/** Variables whose default is needed here (src/config-rows.ts; compared by the test). */
+/** Variables whose default is needed here (src/config/variables.ts; compared by the test). */
 export const DEFAULTS = {
   LASTSCRAPE_DONE_WHEN: 'metric:locust_up,port:5557',
   LASTSCRAPE_SCRAPES: '1',

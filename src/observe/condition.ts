@@ -1,9 +1,9 @@
 // What a kind of condition is: a row of the table in main.ts, and one file in this folder.
 
+import type { ParseResult } from '../base/parse-result.ts';
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
-import type { ParseResult } from '../parse-result.ts';
-import type { Reading } from '../wire/exposition.ts';
-import type { PodSource } from './pod-source.ts';
+import type { Reading } from '../exposition/exposition.ts';
+import type { PodSource } from '../pod/pod-source.ts';
 
 /** What one observation may use. */
 export type ObserveContext = {

@@ -1,10 +1,10 @@
 // Reads the exporter: one GET at a time over one connection, the body streamed through the filter of wire/.
 // Says what the answer was; decides nothing.
 
+import { openExchange } from '../base/net/exchange.ts';
 import type { ExporterObservation } from '../decide/model.ts';
-import { openExchange } from '../net/exchange.ts';
-import { type Exposition, openExposition } from '../wire/exposition.ts';
-import type { Selector } from '../wire/selector.ts';
+import { type Exposition, openExposition } from '../exposition/exposition.ts';
+import type { Selector } from '../exposition/selector.ts';
 import type { ExporterReading } from './condition.ts';
 
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */

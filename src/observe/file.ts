@@ -2,8 +2,8 @@
 // main makes it at its end. An emptyDir is empty when a pod starts.
 
 import { dirname } from 'node:path';
-import { stat } from '../files.ts';
-import { prepareThreadCall } from '../thread-call.ts';
+import { stat } from '../base/files.ts';
+import { prepareThreadCall } from '../base/thread-call.ts';
 import type { Condition, ConditionKind } from './condition.ts';
 import { describeFailedCall, describePendingCall, FILE_TIMEOUT_MS } from './file-access.ts';
 

@@ -1,7 +1,7 @@
 // One observation of everything: the exporter first, then the conditions until one shows that main is alive. Whatever hangs is
 // given up: the read of the exporter, each condition, the whole. Says what it saw; decides nothing.
 
-import { type Clock, callAfter } from '../clock.ts';
+import { type Clock, callAfter } from '../base/clock.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';

@@ -1,8 +1,8 @@
 // `port:[HOST:]PORT`: main is done when connections to PORT are refused. An open port proves that main is alive.
 // Connects and closes without sending a byte: harmless to a Locust master (measured on 2.47.0, hundreds in one run).
 
-import { dial } from '../net/dial.ts';
-import { describeHighPort, isPortNumber } from '../port-number.ts';
+import { dial } from '../base/net/dial.ts';
+import { describeHighPort, isPortNumber } from '../base/port-number.ts';
 import type { ConditionKind } from './condition.ts';
 
 /** A frozen Locust takes connections until its backlog is full (101), and then lets them time out. */

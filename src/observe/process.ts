@@ -1,8 +1,8 @@
 // `process:NAME`: main is done when no process of that name runs. One that runs proves that main is alive; none proves
 // nothing of before. Needs the PID namespace of the pod (shareProcessNamespace).
 
-import { findNamespaceProblem, findProcesses } from '../procfs.ts';
-import { prepareThreadCall } from '../thread-call.ts';
+import { findNamespaceProblem, findProcesses } from '../base/procfs.ts';
+import { prepareThreadCall } from '../base/thread-call.ts';
 import type { Condition, ConditionKind } from './condition.ts';
 
 /** A name as a file has it. */

@@ -3,9 +3,9 @@
 // anew with `Born` alone. The file is truncated and then written, so a reader may see it empty.
 
 import { basename, dirname } from 'node:path';
+import { readFile, stat } from '../base/files.ts';
+import { prepareThreadCall } from '../base/thread-call.ts';
 import type { ConditionObservation } from '../decide/model.ts';
-import { readFile, stat } from '../files.ts';
-import { prepareThreadCall } from '../thread-call.ts';
 import type { Condition, ConditionKind } from './condition.ts';
 import { describeFailedCall, describePendingCall, FILE_TIMEOUT_MS } from './file-access.ts';
 

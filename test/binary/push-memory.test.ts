@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { openMemoryGroup } from '../bench/memory-limit.ts';
 import { gateFront } from '../support/front-programs.ts';
 import { readTestVariable } from '../support/programs.ts';
 import {
@@ -18,7 +19,6 @@ import {
 } from '../support/push-receivers.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, openPort, startWatcher } from '../support/watcher.ts';
-import { openMemoryGroup } from '../tools/measure/memory-limit.ts';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
 const JOB = 'load';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import { DIST } from '../support/dist.ts';
 import { readExplainFixture } from '../support/explain-fixture.ts';
 import { type ExplainState, listExplainStates, type ReachedObject } from '../support/explain-states.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import { DEFINITIONS, definitionPath } from '../support/definitions.ts';
 import { gateDist } from '../support/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readInterpreter } from '../../image/elf.ts';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import { DIST } from '../support/dist.ts';
 import { copyLibraries, makeExporterRoot, makeJobRoot, makeLocustRoot, makeMeshRoot } from '../support/pod-root.ts';
 import { findOnPath, type Programs } from '../support/programs.ts';

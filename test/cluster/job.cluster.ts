@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import type { Container, Manifest } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';

@@ -1,7 +1,8 @@
 // Plays a golden transcript: lines that begin with `>` are what was seen, the lines below each are what was decided.
 // The grammar is in fixtures/transcripts/README.md.
 
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { buildPolicy } from '../../src/config/policy.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/answer.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
@@ -19,7 +20,6 @@ import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
 import { mergeReadings } from '../../src/decide/verdict.ts';
 import { KINDS } from '../../src/main.ts';
-import { buildPolicy } from '../../src/policy.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 import { readThresholdReadings } from '../support/threshold-readings.ts';
 
@@ -124,7 +124,7 @@ class Player {
     if (readAtMs !== null && !isUnreadable) this.#snapshotReadAtMs = readAtMs;
     const read = readThresholdReadings(fields.get('numbers'));
     const isKept = readAtMs !== null && !isUnreadable && read.length > 0;
-    // As src/serve/front.ts does: before main is alive nothing is kept beside the newest.
+    // As src/front/front.ts does: before main is alive nothing is kept beside the newest.
     const isAlive = this.#decision !== null && viewMain(this.#decision.state).wasAlive;
     const older = isAlive ? (this.#front.thresholds ?? []) : [];
     this.#front = {

@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { PRESETS } from '../../src/act/presets.ts';
-import { listVariables, readConfig } from '../../src/config.ts';
+import { listVariables, readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
+import { PRESETS } from '../../src/quit/presets.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');

@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { PRESETS } from '../../src/act/presets.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
+import { PRESETS } from '../../src/quit/presets.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 import { findLastscrape, readGolden } from '../support/injected.ts';
 

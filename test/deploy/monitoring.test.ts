@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import { OPERATOR_VERSION } from '../support/definitions.ts';
 import { type Network, openNetwork } from '../support/network.ts';
 import { findPrograms, gate } from '../support/programs.ts';

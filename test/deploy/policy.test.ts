@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { listVariables, readConfig } from '../../src/config.ts';
+import { VERSION } from '../../src/base/version.ts';
+import { listVariables, readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
-import { VERSION } from '../../src/version.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 import {
   buildGolden,

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { PRESETS } from '../../src/act/presets.ts';
-import { ROWS } from '../../src/config-rows.ts';
+import { VERSION } from '../../src/base/version.ts';
+import { ROWS } from '../../src/config/variables.ts';
 import { explainObject } from '../../src/explain/explain.ts';
 import type { Explanation } from '../../src/explain/finding.ts';
 import { PROGRAMS } from '../../src/explain/programs.ts';
 import { DEFAULTS } from '../../src/explain/settings.ts';
-import { VERSION } from '../../src/version.ts';
+import { PRESETS } from '../../src/quit/presets.ts';
 import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from '../support/explain-fixture.ts';
 import { putIntoPod } from '../support/put-in.ts';
 

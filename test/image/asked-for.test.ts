@@ -1,6 +1,6 @@
 // What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, for the
 // API client and TLS of `container:`, for the front, nor for what only `--check` or `explain` prints, and nobody for modules of
-// Node that have a stand-in or a wrapper because of what they cost (image/bundle.ts, src/files.ts). Runs the bundle itself; V8's
+// Node that have a stand-in or a wrapper because of what they cost (image/bundle.ts, src/base/files.ts). Runs the bundle itself; V8's
 // own coverage says which modules of it ran.
 
 import assert from 'node:assert/strict';
@@ -25,11 +25,11 @@ const BUNDLE = [
 /** The same with a pipe for stdin. */
 const PIPED = ['/bin/sh', '-c', 'echo | "$0" "$@"', ...BUNDLE];
 /** A module of the bundle is a function with its path for a name (esbuild), unless it always runs. */
-const API_CLIENT = ['lazy-source:src/observe/pod-reader.ts'];
-const CHECK = ['lazy-source:src/inspect.ts', 'lazy-source:src/plan.ts'];
-const FRONT = ['lazy-source:src/serve/front.ts'];
-const TELLING = ['lazy-source:src/send/telling.ts', 'lazy-source:src/send/identity.ts'];
-const KEEPING = ['lazy-source:src/send/keep.ts'];
+const API_CLIENT = ['lazy-source:src/pod/pod-reader.ts'];
+const CHECK = ['lazy-source:src/check/inspect.ts', 'lazy-source:src/check/plan.ts'];
+const FRONT = ['lazy-source:src/front/front.ts'];
+const TELLING = ['lazy-source:src/tell/telling.ts', 'lazy-source:src/pod/identity.ts'];
+const KEEPING = ['lazy-source:src/snapshot/keep.ts'];
 const EXPLAIN = ['lazy-source:src/explain/run-explain.ts'];
 const LAZY = [...API_CLIENT, ...CHECK, ...FRONT, ...TELLING, ...KEEPING, ...EXPLAIN, 'asset:yaml', 'lazy:lazy-sources'];
 const ASSET = ['lazy:lazy-sources'];

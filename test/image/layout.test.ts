@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { listNeeded, readElf, readInterpreter } from '../../image/elf.ts';
 import { sha256 } from '../../image/layout.ts';
 import { type Entry, writeTar } from '../../image/tar.ts';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import {
   type Descriptor,
   DIST,

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import type { Child } from '../support/child.ts';
 import { openPod, type Pod } from '../support/watcher.ts';
 import { gatePodman, openPodman, type Podman } from './pod-podman.ts';

@@ -9,7 +9,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/base/version.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { ROOT } from '../support/dist.ts';
 import type { InsidePlan } from '../support/inside.ts';

@@ -37,7 +37,7 @@ test('setVersion() writes the version wherever it stands, and back', () => {
   for (const file of [
     'package.json',
     'package-lock.json',
-    'src/version.ts',
+    'src/base/version.ts',
     'deploy/policy.yaml',
     'deploy/README.md',
   ]) {
@@ -48,7 +48,7 @@ test('setVersion() writes the version wherever it stands, and back', () => {
   assert.deepEqual([version, packages[''].version], [OTHER, OTHER]);
 
   const files = globSync(
-    ['*.{md,json}', 'src/version.ts', 'docs/**/*.md', 'deploy/**/*.*', 'fixtures/{pods,injected}/**/*.*'],
+    ['*.{md,json}', 'src/base/version.ts', 'docs/**/*.md', 'deploy/**/*.*', 'fixtures/{pods,injected}/**/*.*'],
     {
       cwd: copy,
     },
@@ -88,7 +88,7 @@ test('setVersion() refuses what is no version of an image, and writes nothing', 
   for (const version of ['', 'v1.2.3', '1.2', '01.2.3', '1.2.3.4', '1.2.3+build', '1.2.3-']) {
     assert.throws(() => setVersion(copy, version), { message: /^Cannot set the version: ".*" is none; must be like/ });
   }
-  writeFileSync(join(copy, 'src/version.ts'), 'export const VERSION = "1";\n');
+  writeFileSync(join(copy, 'src/base/version.ts'), 'export const VERSION = "1";\n');
   assert.throws(() => setVersion(copy, OTHER), {
     message: /^Cannot set the version: src\/version\.ts has .* in 0 places/,
   });

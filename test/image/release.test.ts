@@ -266,7 +266,7 @@ function runIn(checkout: string, args: readonly string[]): SpawnSyncReturns<stri
 test('release refuses a checkout that nobody could find again, and says everything that is missing at once', () => {
   const checkout = mkdtempSync(join(tmpdir(), 'lastscrape-checkout-'));
   try {
-    for (const path of ['package.json', 'image', 'src/version.ts']) {
+    for (const path of ['package.json', 'image', 'src/base/version.ts']) {
       cpSync(join(ROOT, path), join(checkout, path), {
         recursive: true,
         filter: (from) => !from.includes('node_modules'),

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import { RUNNING_AGE_MS } from '../../src/decide/pod-request.ts';
 import type { Condition } from '../../src/observe/condition.ts';
 import { combineContainers, containerKind, selectContainers } from '../../src/observe/container.ts';
-import type { PodEnvironment } from '../../src/observe/pod-reader.ts';
-import { openPodSource } from '../../src/observe/pod-source.ts';
-import { type ContainerState, type Pod, readPod } from '../../src/wire/pod-status.ts';
+import type { PodEnvironment } from '../../src/pod/pod-reader.ts';
+import { RUNNING_AGE_MS } from '../../src/pod/pod-request.ts';
+import { openPodSource } from '../../src/pod/pod-source.ts';
+import { type ContainerState, type Pod, readPod } from '../../src/pod/pod-status.ts';
 import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
+import type { Reading } from '../../src/exposition/exposition.ts';
 import { metricKind } from '../../src/observe/metric.ts';
-import type { Reading } from '../../src/wire/exposition.ts';
 import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 
 async function observe(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {

@@ -5,11 +5,11 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readFamilies } from '../../src/push/families.ts';
-import { otlp } from '../../src/push/otlp.ts';
-import type { PushKind } from '../../src/push/push-kind.ts';
-import { pushgateway } from '../../src/push/pushgateway.ts';
-import { remoteWrite } from '../../src/push/remote-write.ts';
+import { readFamilies } from '../../src/tell/encode/families.ts';
+import { otlp } from '../../src/tell/encode/otlp.ts';
+import type { PushKind } from '../../src/tell/encode/push-kind.ts';
+import { pushgateway } from '../../src/tell/encode/pushgateway.ts';
+import { remoteWrite } from '../../src/tell/encode/remote-write.ts';
 import { gateFront } from '../support/front-programs.ts';
 import {
   deleteGroup,

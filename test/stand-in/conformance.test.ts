@@ -11,7 +11,7 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { formatGoFloat } from '../../src/wire/exposition-text.ts';
+import { formatGoFloat } from '../../src/exposition/exposition-text.ts';
 import { rebuildStats } from '../support/rebuild-stats.ts';
 import { type ExporterVersion, openExporter } from './exporter.ts';
 import { findFreePort } from './locust.ts';

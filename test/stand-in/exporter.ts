@@ -5,7 +5,7 @@
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Family, formatLabels, makeGauge } from '../../src/wire/exposition-text.ts';
+import { type Family, formatLabels, makeGauge } from '../../src/exposition/exposition-text.ts';
 import { LocustMemory, writeExposition } from './exposition.ts';
 import { GO_VERSION, readRuntimeFamilies, readStartSeconds } from './go-runtime.ts';
 

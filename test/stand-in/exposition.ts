@@ -1,5 +1,5 @@
 // What locust_exporter shows: the memory of what Locust last said, and how it reads an answer, with what it reads wrong. Names, HELP,
-// numbers and escapes are those of src/wire. No I/O here. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, Go's encoding/json;
+// numbers and escapes are those of src/exposition. No I/O here. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, Go's encoding/json;
 // conformance.test.ts holds it against the recordings.
 
 import {
@@ -9,9 +9,9 @@ import {
   makeByteKey,
   makeGauge,
   type Sample,
-} from '../../src/wire/exposition-text.ts';
-import { findHelp } from '../../src/wire/locust-memory.ts';
-import { ROW_FIELDS } from '../../src/wire/locust-stats.ts';
+} from '../../src/exposition/exposition-text.ts';
+import { findHelp } from '../../src/front/locust/memory.ts';
+import { ROW_FIELDS } from '../../src/front/locust/page.ts';
 
 /** Writes families as the text format 0.0.4, families ordered by name as a registry does; samples stay in the order given. */
 export function writeExposition(families: readonly Family[]): string {

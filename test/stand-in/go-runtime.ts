@@ -4,7 +4,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpuUsage, memoryUsage, uptime } from 'node:process';
-import { type Family, formatLabels, makeGauge as one } from '../../src/wire/exposition-text.ts';
+import { type Family, formatLabels, makeGauge as one } from '../../src/exposition/exposition-text.ts';
 
 /** The families as of now, as client_golang 1.11 names and describes them (HELP and TYPE as in exporter-0.5.0). */
 export function readRuntimeFamilies(startedAtSeconds: number): Family[] {

@@ -1,14 +1,14 @@
 // A fixture of `--check` (fixtures/check/README.md): an environment, what the host around it shows, and all that is printed.
 
 import assert from 'node:assert/strict';
-import type { Target } from '../../src/act/target.ts';
-import { type Config, readConfig } from '../../src/config.ts';
+import { inspect, type Surroundings } from '../../src/check/inspect.ts';
+import { formatPlan } from '../../src/check/plan.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import type { ForceResult } from '../../src/decide/target.ts';
-import { inspect, type Surroundings } from '../../src/inspect.ts';
 import { KINDS } from '../../src/main.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition.ts';
-import { formatPlan } from '../../src/plan.ts';
+import type { Target } from '../../src/quit/target.ts';
 import { CONTEXT } from './condition-context.ts';
 import { readThresholdReadings } from './threshold-readings.ts';
 

@@ -2,7 +2,7 @@
 
 import type { ConditionContext, ObserveContext } from '../../src/observe/condition.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
-import { openPodSource } from '../../src/observe/pod-source.ts';
+import { openPodSource } from '../../src/pod/pod-source.ts';
 
 /** Of a lastscrape outside of any pod. */
 export const CONTEXT: ConditionContext = { pid: 1, pod: openPodSource({}, '1.2.3'), names: [] };

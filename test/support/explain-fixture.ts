@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Host } from '../../src/host.ts';
 import { main } from '../../src/main.ts';
+import type { Host } from '../../src/run/host.ts';
 import { type ExplainState, listExplainStates } from './explain-states.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');

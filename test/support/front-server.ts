@@ -1,5 +1,5 @@
 // The front's server on a free port of loopback, with answers that a test gives and a clock that it may turn.
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import {
   openServer,
   type ScrapeAnswer,
@@ -9,7 +9,7 @@ import {
   type Server,
   type ServerLimits,
   type ServerParts,
-} from '../../src/serve/server.ts';
+} from '../../src/front/server.ts';
 
 export const REAL_CLOCK: Clock = {
   nowMs: () => performance.now(),

@@ -1,6 +1,6 @@
 // A clock that a test moves on by hand, beside real sockets: what has no time limit in reality has none here.
 
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 export type ManualClock = Clock & {
   /** Moves on, and calls back all that is due by then, in its order. */

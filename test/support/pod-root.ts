@@ -51,7 +51,7 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
 /** Makes the exporter's, with the Node that runs the test. @returns lines of a Containerfile */
 export function makeExporterRoot(root: string): readonly string[] {
   copyStandIn(root, ['exporter-main', 'exporter', 'exposition', 'go-runtime']);
-  copySources(root, ['exposition-text', 'locust-memory', 'locust-rows', 'locust-stats']);
+  copySources(root, ['exposition/exposition-text', 'front/locust/memory', 'front/locust/rows', 'front/locust/page']);
   // As the real image: from scratch, user 1000.
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
 }
@@ -75,9 +75,9 @@ function copyStandIn(root: string, names: readonly string[]): void {
   for (const name of names) copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
 }
 
-/** Files of src/wire, which those of test/stand-in find two folders above them: in the image that is its root. */
+/** Files of src/, which those of test/stand-in find two folders above them: in the image that is its root. */
 function copySources(root: string, names: readonly string[]): void {
-  for (const name of names) copy(join(TEST, `../src/wire/${name}.ts`), join(root, `src/wire/${name}.ts`));
+  for (const name of names) copy(join(TEST, `../src/${name}.ts`), join(root, `src/${name}.ts`));
 }
 
 // Times are kept: Python believes a compiled file by the time of its source.

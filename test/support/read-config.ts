@@ -1,7 +1,7 @@
 // Configurations for tests, with main's tables of kinds.
 
 import assert from 'node:assert/strict';
-import { type Config, type Environment, type Program, readConfig } from '../../src/config.ts';
+import { type Config, type Environment, type Program, readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from './condition-context.ts';
 

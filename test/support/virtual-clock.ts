@@ -1,6 +1,6 @@
 // A clock that jumps to its next timer whenever everything waits, so that a test of hours takes milliseconds.
 
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 export class VirtualClock implements Clock {
   #nowMs = 0;

@@ -27,9 +27,9 @@ type Accepted = Pick<Mutant, 'file' | 'within' | 'was' | 'is'> & { readonly reas
 /** Tests that run together; those of a later round only where the ones before noticed nothing. */
 type Round = readonly string[];
 
-const FILES = ['src/{decide,wire,push,net,act,send,serve}/*.ts', 'src/config*.ts'];
+const FILES = ['src/{base,config,decide,exposition,front,observe,pod,quit,snapshot,tell}/**/*.ts'];
 /** Where the tests are that may notice a mutant of anything but the rules, besides its own. */
-const OTHER_TESTS = ['test/{wire,push,net,act,observe,send,serve}/*.test.ts', 'test/config*.test.ts'];
+const OTHER_TESTS = ['test/{base,config,exposition,front,observe,pod,quit,snapshot,tell}/**/*.test.ts'];
 /** They play all sequences: 40 s. */
 const EXHAUSTIVE: Round = ['test/decide/exhaustive.test.ts', 'test/decide/exhaustive-front.test.ts'];
 /** A mutant may make a test wait for its own time limit, or for ever. */
@@ -216,7 +216,7 @@ function findFailure(copy: string, tests: Round, limitMs: number): Promise<strin
   const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];
   const command = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', ...inside];
   // Only tests without processes and ports of their own get on in one process.
-  const isPure = tests.every((test) => /^test\/(decide|wire|push)\/|^test\/config/.test(test));
+  const isPure = tests.every((test) => /^test\/(config|decide|exposition|tell\/encode)\//.test(test));
   const isolation = isPure ? ['--test-isolation=none'] : ['--test-concurrency=1'];
   const flags = [...isolation, '--test-reporter=tap', ...tests];
   const child = spawn('unshare', [...command, ...flags], { cwd: copy, stdio: ['ignore', 'pipe', 'pipe'] });

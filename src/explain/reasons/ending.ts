@@ -1,6 +1,6 @@
 // A pod that is being deleted, or whose native sidecars are being ended. Pure.
 
-import { at, isObject } from '../../wire/json.ts';
+import { at, isObject } from '../../base/json.ts';
 import type { Found, Reason } from '../finding.ts';
 import { describeTemplate, kubectl, podChange, toLines } from '../lines.ts';
 import type { ContainerFacts, PodFacts } from '../pod.ts';

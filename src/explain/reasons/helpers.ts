@@ -1,7 +1,7 @@
 // What runs on beside a main that has ended: an exporter, a proxy, another helper. Pure.
 // Where lastscrape is in the pod its own rows tell (lastscrape.ts).
 
-import { toObjects, toText } from '../../wire/json.ts';
+import { toObjects, toText } from '../../base/json.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
 import {
   annotationLines,

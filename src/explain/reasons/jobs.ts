@@ -1,6 +1,6 @@
 // Why a Job is not over: what its own status tells. What its pods do is told by the pods. Pure.
 
-import { at, toObjects, toText } from '../../wire/json.ts';
+import { at, toObjects, toText } from '../../base/json.ts';
 import type { Command, Reason } from '../finding.ts';
 import type { JobFacts } from '../job.ts';
 import { kubectl, toLines } from '../lines.ts';

@@ -1,6 +1,6 @@
 // What was not started yet, or is started again and again: images, settings, init containers, back-off. Pure.
 
-import { at, isObject, toObjects, toText } from '../../wire/json.ts';
+import { at, isObject, toObjects, toText } from '../../base/json.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
 import { containerLines, describeTemplate, eventsCommand, kubectl, logsCommand, podChange, toLines } from '../lines.ts';
 import { type ContainerFacts, type Ended, findCondition, isNeverStarted, type PodFacts } from '../pod.ts';

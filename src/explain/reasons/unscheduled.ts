@@ -1,6 +1,6 @@
 // A pod that no node has: what the scheduler says, and what would let it place the pod. Pure.
 
-import { at, isObject, type Json, toObjects, toText } from '../../wire/json.ts';
+import { at, isObject, type Json, toObjects, toText } from '../../base/json.ts';
 import type { Change, Found, Reason } from '../finding.ts';
 import { containerLines, describeTemplate, eventsCommand, kubectl, podChange, toLines } from '../lines.ts';
 import { findCondition, type PodFacts } from '../pod.ts';

@@ -1,0 +1,72 @@
+// What `--help` prints, for a person. Pure.
+
+import { type Kinds, listVariables } from '../config/config.ts';
+import type { Variable } from '../config/variables.ts';
+import { type LogEntry, MESSAGES } from '../decide/messages.ts';
+
+const WIDTH = 100;
+
+/** The whole of `--help`: every variable with its default, the kinds, the exit codes. */
+export function formatHelp({ conditions, targets }: Kinds): string {
+  const variables = listVariables({ conditions }).flatMap((variable) => [
+    `  ${variable.name}=${variable.default}${formatOtherwise(variable)}`,
+    ...wrap(removeBackticks(variable.meaning), '      '),
+  ]);
+  const kinds = (rows: readonly { readonly usage: string; readonly meaning: string }[]) =>
+    rows.flatMap(({ usage, meaning }) => wrap(`${usage.padEnd(18)}  ${removeBackticks(meaning)}`, '  '));
+  return [
+    "lastscrape: holds a Job's pod until Prometheus has taken its last scrape, then stops the helper containers",
+    '',
+    'Usage: lastscrape [--check | --version | --help | explain [--json]]',
+    '  (no argument)  watch, hold, quit, exit',
+    '  --check        read the environment, print the plan and what is seen of it now, exit',
+    '  --version, -v  print version, commit and the version of Node, exit',
+    '  --help, -h     print this, exit',
+    "  explain        read a pod's or a Job's JSON from stdin, print what keeps it and what to change, exit:",
+    '                 kubectl get pod NAME --output=json | lastscrape explain [--json]',
+    '',
+    'Variables, with their defaults; an empty value means "not set":',
+    ...variables,
+    '',
+    'LASTSCRAPE_DONE_WHEN is a comma list of:',
+    ...kinds(conditions),
+    '',
+    'LASTSCRAPE_QUIT is a comma list, in order, of:',
+    ...kinds([...targets, { usage: 'none', meaning: 'stops nothing' }]),
+    '  A name with a port of its own takes another one as NAME:PORT, and one of its service as NAME:PORT:SERVICE_PORT.',
+    '',
+    "Also read: POD_NAME and POD_NAMESPACE (container:, push, webhook), DAPR_API_TOKEN (dapr); in the place of Locust's exporter",
+    '  LOCUST_EXPORTER_URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS, LOCUST_EXPORTER_WEB_TELEMETRY_PATH, LOCUST_METRIC_NAMESPACE.',
+    'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
+    '',
+    'Exit codes: 0 done, 1 a threshold fails, 64 usage, 65 explain cannot read its input, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',
+    '',
+  ].join('\n');
+}
+
+function formatOtherwise({ defaultOtherwise }: Variable): string {
+  return defaultOtherwise === undefined ? '' : ` (${removeBackticks(defaultOtherwise)})`;
+}
+
+/** A log entry as a line for a person. */
+export function formatLogEntry({ id, fields }: LogEntry): string {
+  const named = Object.entries(fields).map(([name, value]) => `${name} ${value}`);
+  return `${MESSAGES[id].text} (${named.join(', ')})`;
+}
+
+function removeBackticks(meaning: string): string {
+  return meaning.replaceAll('`', '');
+}
+
+function wrap(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(' ')) {
+    if (line.length + word.length > WIDTH && line !== indent) {
+      lines.push(line.trimEnd());
+      line = `${indent}  `;
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.trimEnd()];
+}

@@ -1,0 +1,110 @@
+// Reads what Locust answers to /stats/requests/csv: every row with its percentiles, never cached and never cut. Pure; never throws.
+// Source: StatsCSV of stats.py, written by Python's csv module (Locust 2.8 to 2.47).
+
+import type { LocustRow, RowField } from './page.ts';
+
+/** The columns that have a family, and of them those that the page rounds: no maximum may fall when the CSV is read. */
+const COLUMNS: ReadonlyMap<string, RowField> = new Map([
+  ['Request Count', 'num_requests'],
+  ['Failure Count', 'num_failures'],
+  ['Median Response Time', 'median_response_time'],
+  ['Average Response Time', 'avg_response_time'],
+  ['Min Response Time', 'min_response_time'],
+  ['Max Response Time', 'max_response_time'],
+  ['Average Content Size', 'avg_content_length'],
+]);
+
+const ROUNDED: ReadonlySet<string | undefined> = new Set<RowField>(['min_response_time', 'max_response_time']);
+
+/** Type and name, which may be quoted, and the numbers, which never are. */
+const RECORD = /([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^"\r\n]*)\r?\n/y;
+
+/** A row has 64 KiB of a name at most, and what cannot be read until then is none. */
+const RECORD_MAX_LENGTH = 256 * 1024;
+/** What is decoded at once: as one text a body of 10,000 rows is 2 MB that V8 frees late. */
+const PIECE_BYTES = 64 * 1024;
+const LINE_FEED = 0x0a;
+
+/**
+ * The rows that `isWanted`, read anew each time they are gone through; null where it is another text. What comes behind a row that
+ * cannot be read is left out: such a body was cut.
+ */
+export function readLocustCsv(
+  bytes: Uint8Array,
+  isWanted: (method: string, name: string) => boolean,
+): Iterable<LocustRow> | null {
+  const [header] = listRecords(bytes);
+  if (header === undefined || header[0] !== 'Type' || header[1] !== 'Name') return null;
+  const columns = header[2].split(',').map((title) => ({ field: COLUMNS.get(title), quantile: readQuantile(title) }));
+  return {
+    *[Symbol.iterator]() {
+      let isHeader = true;
+      for (const [method, name, numbers] of listRecords(bytes)) {
+        if (!isHeader && isWanted(method, name)) yield { method, name, ...readNumbers(numbers, columns) };
+        isHeader = false;
+      }
+    },
+  };
+}
+
+function* listRecords(bytes: Uint8Array): Generator<readonly [method: string, name: string, numbers: string]> {
+  let rest = '';
+  for (const piece of listPieces(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))) {
+    const text = rest + piece;
+    let at = 0;
+    for (;;) {
+      RECORD.lastIndex = at;
+      const record = RECORD.exec(text);
+      if (record === null) break;
+      at = RECORD.lastIndex;
+      const [, method, name, numbers] = record as unknown as [string, string, string, string];
+      yield [unquote(method), unquote(name), numbers];
+    }
+    // A line feed within quotes: the record goes on in the next piece.
+    rest = text.slice(at);
+    if (rest.length > RECORD_MAX_LENGTH) return;
+  }
+}
+
+/** Each ends with a line feed, but for the last one: no letter is cut. */
+function* listPieces(bytes: Buffer): Generator<string> {
+  for (let from = 0; from < bytes.length; ) {
+    let to = bytes.lastIndexOf(LINE_FEED, from + PIECE_BYTES) + 1;
+    if (to <= from) to = bytes.indexOf(LINE_FEED, from + PIECE_BYTES) + 1;
+    if (to <= from) to = bytes.length;
+    yield bytes.toString('utf8', from, to);
+    from = to;
+  }
+}
+
+type Column = { readonly field: RowField | undefined; readonly quantile: string | null };
+
+function readNumbers(text: string, columns: readonly Column[]): Pick<LocustRow, 'values' | 'percentiles'> {
+  const values: Partial<Record<RowField, number>> = {};
+  const percentiles = new Map<string, number>();
+  for (const [index, cell] of text.split(',').entries()) {
+    const { field, quantile } = columns[index] ?? {};
+    const value = readNumber(cell);
+    // `N/A` without requests.
+    if (value === null) continue;
+    // Half up, as `proper_round` of Locust has it.
+    if (field !== undefined) values[field] = ROUNDED.has(field) ? Math.round(value) : value;
+    else if (quantile !== null && quantile !== undefined) percentiles.set(quantile, value);
+  }
+  return { values, percentiles };
+}
+
+/** `99.9%` is the quantile 0.999; null: no percentile. */
+function readQuantile(title: string): string | null {
+  const [, percent] = /^(\d+(?:\.\d+)?)%$/.exec(title) ?? [];
+  return percent === undefined ? null : String(Number(`${percent}e-2`));
+}
+
+function readNumber(cell: string): number | null {
+  if (/^-?[\d.]+(?:e[+-]?\d+)?$/.test(cell)) return Number(cell);
+  return cell === 'nan' ? Number.NaN : null;
+}
+
+function unquote(cell: string): string {
+  return cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell;
+}

@@ -1,0 +1,155 @@
+// Reads of the source, one at a time, each shared by all who asked before it began. Everybody is given up at their own time, and a
+// read that nobody waits for any more is ended.
+
+import { type Clock, callAfter } from '../base/clock.ts';
+import type { ExporterReading } from '../observe/condition.ts';
+import { makeFailedReading } from '../observe/exporter.ts';
+import { limitBody } from '../snapshot/body.ts';
+import type { Answer, Beginning, Source, SourceRead } from './sources/source.ts';
+
+export type ReadRequest = {
+  /** From now on, the wait for the read before it included, until the source's last byte. */
+  readonly timeoutMs: number;
+  /** Gives it up; its reason is a string. */
+  readonly signal: AbortSignal;
+  /** A poll of our own, which gives way to a scrape. */
+  readonly isPoll: boolean;
+};
+
+export type Reads<SomeAnswer extends Answer = Answer> = {
+  /** Waits for a read that begins after this call. Never rejects. */
+  readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
+  /** When the newest read began; null before the first. */
+  readonly lastBegunAtMs: number | null;
+  readonly isReading: boolean;
+  /** Gives up all who wait, ends the read, and closes the source. Nothing is requested afterwards. */
+  readonly close: () => Promise<void>;
+};
+
+/** A poll that nobody shares has so much time for itself while a scrape waits. */
+export const POLL_MAX_MS = 1_000;
+
+type Sharer<SomeAnswer extends Answer> = {
+  readonly isPoll: boolean;
+  readonly limit: AbortController;
+  readonly begin: (beginning: Beginning<SomeAnswer>) => void;
+  readonly end: (reading: ExporterReading) => void;
+  hasBegun: boolean;
+};
+
+type Current<SomeAnswer extends Answer> = {
+  readonly begunAtMs: number;
+  readonly abort: (why: string) => void;
+  readonly ended: Promise<void>;
+  readonly sharers: Set<Sharer<SomeAnswer>>;
+};
+
+/** Opens the reads of a source, which is closed with them. */
+export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
+  const waiting = new Set<Sharer<SomeAnswer>>();
+  let current: Current<SomeAnswer> | null = null;
+  let lastBegunAtMs: number | null = null;
+  let cancelGivingWay = () => {};
+
+  function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead<SomeAnswer> {
+    const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
+    const ended = Promise.withResolvers<ExporterReading>();
+    const limit = new AbortController();
+    const cancelTimer = callAfter(clock, timeoutMs, () => giveUp(sharer, 'timed out'));
+    const onAbort = () => giveUp(sharer, String(signal.reason));
+    const sharer: Sharer<SomeAnswer> = {
+      isPoll,
+      limit,
+      hasBegun: false,
+      begin(beginning) {
+        sharer.hasBegun = true;
+        begun.resolve(beginning);
+      },
+      end(reading) {
+        cancelTimer();
+        signal.removeEventListener('abort', onAbort);
+        ended.resolve(reading);
+      },
+    };
+    waiting.add(sharer);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+    beginNext();
+    return { begun: begun.promise, ended: ended.promise };
+  }
+
+  function beginNext(): void {
+    if (current !== null) {
+      makeWay(current);
+      return;
+    }
+    if (waiting.size === 0) return;
+    const sharers = new Set(waiting);
+    waiting.clear();
+    const begunAtMs = clock.nowMs();
+    lastBegunAtMs = begunAtMs;
+    const controller = new AbortController();
+    const read = source.read(controller.signal);
+    const ended = follow(read, sharers);
+    current = { begunAtMs, abort: (why) => controller.abort(why), ended, sharers };
+  }
+
+  async function follow(read: SourceRead<SomeAnswer>, sharers: Set<Sharer<SomeAnswer>>): Promise<void> {
+    const beginning = await read.begun;
+    for (const sharer of sharers) {
+      if (beginning.kind !== 'answered') sharer.begin(beginning);
+      else sharer.begin({ ...beginning, body: limitBody(beginning.body, sharer.limit.signal) });
+    }
+    const reading = await read.ended;
+    for (const sharer of sharers) sharer.end(reading);
+    cancelGivingWay();
+    current = null;
+    beginNext();
+  }
+
+  function giveUp(sharer: Sharer<SomeAnswer>, why: string): void {
+    const isAsked = !waiting.delete(sharer);
+    sharer.limit.abort(why);
+    sharer.begin({ kind: 'failed', why });
+    sharer.end(makeFailedReading(why, isAsked));
+    if (current?.sharers.delete(sharer)) endIfUnwanted(current, why);
+    // Nobody may be left for whom the poll should give way.
+    if (current !== null) makeWay(current);
+  }
+  function endIfUnwanted({ sharers, abort }: Current<SomeAnswer>, why: string): void {
+    if (sharers.size === 0) abort(why);
+  }
+
+  /** Where a scrape waits behind a poll: the poll, once its time is over, waits for the scrape's read, or ends if its own has begun. */
+  function makeWay(read: Current<SomeAnswer>): void {
+    cancelGivingWay();
+    if (![...waiting].some(({ isPoll }) => !isPoll) || [...read.sharers].some(({ isPoll }) => !isPoll)) return;
+    cancelGivingWay = callAfter(clock, read.begunAtMs + POLL_MAX_MS - clock.nowMs(), () => {
+      const why = 'it gave way to a scrape';
+      for (const poll of [...read.sharers]) {
+        if (poll.hasBegun) {
+          giveUp(poll, why);
+        } else {
+          read.sharers.delete(poll);
+          waiting.add(poll);
+        }
+      }
+      endIfUnwanted(read, why);
+    });
+  }
+
+  return {
+    request,
+    get lastBegunAtMs() {
+      return lastBegunAtMs;
+    },
+    get isReading() {
+      return current !== null;
+    },
+    async close() {
+      for (const sharer of [...waiting, ...(current?.sharers ?? [])]) giveUp(sharer, 'closed');
+      await current?.ended;
+      await source.close();
+    },
+  };
+}

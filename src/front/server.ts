@@ -1,0 +1,258 @@
+// The front's HTTP server: its routes, its bounds, and which scrapes were handed over. What an answer is, the parts say.
+// Never trusts a client: whatever it sends or leaves out, the next one is answered, and nothing here throws.
+
+import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
+import { type Connection, type Connections, openConnections } from './connections.ts';
+import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
+import { readRequestPath } from './request-path.ts';
+import { readScrapeDeadline, readScrapeTimeout } from './scrape-timeout.ts';
+import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
+
+/** A scrape that wants its answer. */
+export type ScrapeRequest = {
+  /** When its headers were there. */
+  readonly startedAtMs: number;
+  /** How long a read for it may take. */
+  readonly timeoutMs: number;
+  /** The client hung up or was too slow, or the server closes; the reason is a string. */
+  readonly signal: AbortSignal;
+};
+
+export type ScrapeAnswer =
+  | { readonly kind: 'body'; readonly body: AnswerBody }
+  /** A 503 with that reason. */
+  | { readonly kind: 'unavailable'; readonly why: string };
+
+/** A scrape that was answered with a 200 to a GET, handed over whole and within the client's own time, to one that counts. */
+export type Served<Answer = ScrapeAnswer & { readonly kind: 'body' }> = {
+  /** When the request came. */
+  readonly startedAtMs: number;
+  /** When its answer was handed over. */
+  readonly atMs: number;
+  /** The client's; an IPv4 one without `::ffff:`. */
+  readonly address: string;
+  /** The first 100 characters of its User-Agent, '' without one. */
+  readonly agent: string;
+  /** The number of its connection. */
+  readonly connection: number;
+  /** Other connections that are open now and over which the same agent of the same address has taken a scrape. */
+  readonly openConnections: readonly number[];
+  readonly answer: Answer;
+};
+
+/** What the server asks for and tells. */
+export type ServerParts<Answer extends ScrapeAnswer & { readonly kind: 'body' } = ScrapeAnswer & { kind: 'body' }> = {
+  /** The paths of scrapes. */
+  readonly paths: readonly string[];
+  /** A path at which main may say, by any method, that it ends: a snapshot, as at /-/snapshot. Default: none. */
+  readonly quitPath?: string;
+  readonly clock: Clock;
+  /** Never rejects. */
+  readonly answer: (request: ScrapeRequest) => Promise<Answer | (ScrapeAnswer & { kind: 'unavailable' })>;
+  /** Reads and keeps the source's answer now. Never rejects. */
+  readonly snapshot: (signal: AbortSignal) => Promise<{ kind: 'kept' } | { kind: 'failed'; why: string }>;
+  readonly onServed: (served: Served<Answer>) => void;
+};
+
+/** The bounds of what clients can use up; the design has the figures, a test has smaller ones. */
+export type ServerLimits = {
+  readonly connectionsCount: number;
+  readonly headersBytes: number;
+  /** For a whole request: from connecting, or on a kept connection from its first byte. */
+  readonly requestMs: number;
+  /** How often Node looks for requests that take longer; its default is 30 s. */
+  readonly requestCheckMs: number;
+  /** Idle connections of scrapers tell replicas behind one address apart: longer than the usual scrape intervals. */
+  readonly idleMs: number;
+  readonly takeMs: number;
+  /** Requests that may wait on one connection for the answers before them. Scrapers send none. */
+  readonly waitingCount: number;
+  /** Where to listen for no host: the first that exists. */
+  readonly allHosts: readonly string[];
+};
+
+export const SERVER_LIMITS: ServerLimits = {
+  connectionsCount: 64,
+  headersBytes: 16 * 1024,
+  requestMs: 10_000,
+  requestCheckMs: 1_000,
+  idleMs: 300_000,
+  takeMs: 30_000,
+  waitingCount: 16,
+  allHosts: ALL_HOSTS,
+};
+
+/** Characters of a User-Agent that tell scrapers apart. */
+const AGENT_LENGTH_MAX = 100;
+
+export type Server = {
+  readonly port: number;
+  /** Answers to scrapes that have begun and not ended. */
+  readonly inFlightCount: number;
+  /** Stops listening and ends every connection at once. May be called again. Never rejects. */
+  readonly close: () => Promise<void>;
+};
+
+export type OpenedServer =
+  | { readonly kind: 'listening'; readonly server: Server }
+  /** What is wrong and what to do, to be written after `Cannot use LASTSCRAPE_FRONT: `. */
+  | { readonly kind: 'failed'; readonly problem: string };
+
+/** Listens. `host` null: all addresses, IPv6 where it exists; `port` 0: any that is free. Never rejects. */
+export async function openServer<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
+  at: { readonly host: string | null; readonly port: number },
+  parts: ServerParts<Answer>,
+  limits: ServerLimits = SERVER_LIMITS,
+): Promise<OpenedServer> {
+  const connections = openConnections(parts.clock, limits);
+  const routes = openRoutes(parts, connections, limits);
+  const http = createServer({
+    maxHeaderSize: limits.headersBytes,
+    headersTimeout: limits.requestMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.requestCheckMs,
+    keepAliveTimeout: limits.idleMs,
+  });
+  http.on('connection', (socket) => connections.accept(socket));
+  http.on('request', routes.onRequest);
+  const code = await listen(http, listListenHosts(at.host, limits.allHosts), at.port);
+  if (code !== null) return { kind: 'failed', problem: describeListenProblem(at.host, at.port, code) };
+  // Of a connection that could not be accepted; the next one can be.
+  http.on('error', () => {});
+  let closed: Promise<void> | null = null;
+  return {
+    kind: 'listening',
+    server: {
+      port: (http.address() as AddressInfo).port,
+      get inFlightCount() {
+        return routes.inFlightCount();
+      },
+      close() {
+        closed ??= close(http, connections);
+        return closed;
+      },
+    },
+  };
+}
+
+function close(http: HttpServer, connections: Connections): Promise<void> {
+  return new Promise((resolve) => {
+    http.close(() => resolve());
+    connections.closeAll('the front closes');
+  });
+}
+
+function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
+  parts: ServerParts<Answer>,
+  connections: Connections,
+  limits: ServerLimits,
+) {
+  const { clock } = parts;
+  const paths = parts.paths.map((path) => readRequestPath(path));
+  const found = [...new Set(parts.paths), '/-/healthy', '/-/ready'].map((path) => `GET ${path}`).join(', ');
+  /** The last answer of each connection: the next one waits for it. */
+  const lastAnswers = new WeakMap<Connection, Promise<void>>();
+  let inFlightCount = 0;
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    // A body that nobody wants is read all the same, so that the next request can be.
+    request.resume();
+    request.on('error', () => {});
+    response.on('error', () => {});
+    const connection = connections.find(request.socket);
+    if (connection === undefined || connection.requestsCount > limits.waitingCount) {
+      request.socket.destroy();
+      return;
+    }
+    const exchange: Exchange = { request, response, connection, clock, takeMs: limits.takeMs };
+    const startedAtMs = clock.nowMs();
+    connection.beginRequest();
+    const isScrape = isScrapeRequest(request);
+    if (isScrape) inFlightCount++;
+    const before = lastAnswers.get(connection) ?? Promise.resolve();
+    lastAnswers.set(
+      connection,
+      before
+        .then(() => (isScrape ? answerScrape(exchange, startedAtMs) : answerOther(exchange)))
+        .finally(() => {
+          if (isScrape) inFlightCount--;
+          connection.endRequest();
+        }),
+    );
+  }
+
+  function isScrapeRequest({ method, url = '' }: IncomingMessage): boolean {
+    return (method === 'GET' || method === 'HEAD') && paths.includes(readRequestPath(url));
+  }
+
+  async function answerScrape(exchange: Exchange, startedAtMs: number): Promise<void> {
+    const { request, connection } = exchange;
+    const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
+    const scrape = { startedAtMs, timeoutMs: readScrapeTimeout(header), signal: connection.gone };
+    const answer = await unlessGone(connection.gone, () => parts.answer(scrape));
+    if (answer === null) return;
+    if (answer.kind === 'unavailable') {
+      await sendText(exchange, 503, answer.why);
+      return;
+    }
+    const isWhole = await sendBody(exchange, answer.body);
+    // A scraper that stands still has its answer in its kernel and throws it away when it goes on (measured with Prometheus 2.42).
+    const isLate = clock.nowMs() - startedAtMs >= readScrapeDeadline(header);
+    const agent = request.headers['user-agent'] ?? '';
+    if (!isWhole || isLate || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent }))
+      return;
+    tellServed(connection, agent.slice(0, AGENT_LENGTH_MAX), startedAtMs, answer);
+  }
+
+  function tellServed(connection: Connection, agent: string, startedAtMs: number, answer: Answer): void {
+    const { address } = connection;
+    connection.scraperAgent = agent;
+    const others = connections
+      .list()
+      .filter((other) => other !== connection && other.address === address && other.scraperAgent === agent)
+      .filter(({ gone }) => !gone.aborted);
+    parts.onServed({
+      startedAtMs,
+      atMs: clock.nowMs(),
+      address,
+      agent,
+      connection: connection.number,
+      openConnections: others.map(({ number }) => number),
+      answer,
+    });
+  }
+
+  async function answerOther(exchange: Exchange): Promise<void> {
+    const { request, connection } = exchange;
+    const path = readRequestPath(request.url ?? '');
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'ok');
+    const isSnapshot = (request.method === 'POST' && path === '/-/snapshot') || path === parts.quitPath;
+    if (!isSnapshot) {
+      return sendText(exchange, 404, `not found; here are ${found}, and POST /-/snapshot from within the pod`);
+    }
+    if (!connection.isLoopback) {
+      return sendText(exchange, 403, 'forbidden: only from within the pod, at 127.0.0.1 or [::1]');
+    }
+    const result = await unlessGone(connection.gone, () => parts.snapshot(connection.gone));
+    if (result?.kind === 'kept') return sendText(exchange, 200, 'kept');
+    if (result?.kind === 'failed') return sendText(exchange, 503, result.why);
+  }
+
+  return { onRequest, inFlightCount: () => inFlightCount };
+}
+
+/** What is asked for; null: the client hung up before it came, or before it was asked for. */
+async function unlessGone<Value>(gone: AbortSignal, ask: () => Promise<Value>): Promise<Value | null> {
+  if (gone.aborted) return null;
+  return new Promise((resolve, reject) => {
+    const onGone = () => resolve(null);
+    gone.addEventListener('abort', onGone, { once: true });
+    ask()
+      .then(resolve, reject)
+      .finally(() => gone.removeEventListener('abort', onGone));
+  });
+}

@@ -1,0 +1,188 @@
+// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer begins when all of it was
+// read and is readable, so that it never breaks off, and nothing but metrics is served. The file system may hang: it is asked on
+// a thread, one read at a time.
+
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { close, fstat, open, read, readdir } from '../../base/files.ts';
+import { prepareThreadCall } from '../../base/thread-call.ts';
+import type { LogEntry } from '../../decide/messages.ts';
+import { type ExpositionReader, openExposition } from '../../exposition/exposition.ts';
+import type { Selector } from '../../exposition/selector.ts';
+import type { ExporterReading } from '../../observe/condition.ts';
+import { BODY_MAX_BYTES, makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
+import { type Body, openBody } from '../../snapshot/body.ts';
+import { filterFamilies } from '../../snapshot/filter-families.ts';
+import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
+
+type Answer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
+type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
+
+/** Where the bytes of files go. */
+type Sink = (piece: Uint8Array) => void;
+
+const PIECE_BYTES = 64 * 1024;
+const LINE_FEED = 0x0a;
+
+/** Opens the files at `url`, of which one whose path ends in a slash is a folder; `warn` is called once at most. */
+export function openFileSource(
+  url: URL,
+  metricNames: readonly string[],
+  warn: (entry: LogEntry) => void,
+  selectors: readonly Selector[] = [],
+): Source {
+  const path = fileURLToPath(url);
+  let hasWarned = false;
+  const onTwice = (family: string, file: string) => {
+    if (!hasWarned) warn({ id: 'familyTwice', fields: { family, file } });
+    hasWarned = true;
+  };
+  let newest: AbortSignal;
+  const readAll = prepareThreadCall(async () => {
+    const signal = newest;
+    return { signal, answer: await readAnswer(path, () => openExposition(metricNames, selectors), signal, onTwice) };
+  });
+
+  /** `signal` is this read's own. */
+  async function readOnce(signal: AbortSignal): Promise<Answer | NoAnswer> {
+    newest = signal;
+    for (;;) {
+      const result = await readAll({ timeoutMs: NO_TIMEOUT_MS, signal });
+      if (result.kind === 'pending') return { kind: 'failed', why: result.why };
+      // What an earlier read found, which hung, is old.
+      if (result.value.signal === signal) return result.value.answer;
+    }
+  }
+
+  return {
+    isProcess: false,
+    path: null,
+    close: async () => {},
+    read(signal) {
+      // A signal of its own tells this read from the others.
+      const answer = readOnce(AbortSignal.any([signal]));
+      return {
+        begun: answer.then((found) => (found.kind === 'answered' ? { kind: 'answered', body: found.body } : found)),
+        ended: answer.then((found) => {
+          switch (found.kind) {
+            case 'answered':
+              return found.reading;
+            case 'refused':
+              return REFUSED;
+            case 'failed':
+              return makeFailedReading(found.why, false);
+          }
+        }),
+      };
+    },
+  };
+}
+
+/** Never rejects. */
+async function readAnswer(
+  path: string,
+  open: () => ExpositionReader,
+  signal: AbortSignal,
+  onTwice: (family: string, file: string) => void,
+): Promise<Answer | NoAnswer> {
+  const exposition = open();
+  const whole = openBody();
+  const sink: Sink = (piece) => {
+    exposition.write(piece);
+    whole.push(piece);
+  };
+  const problem = path.endsWith('/')
+    ? await readFolder(path, signal, sink, onTwice)
+    : await readFile(path, signal, sink);
+  if (problem !== null) return problem;
+  whole.end();
+  const end = await whole.body.ended;
+  // Whoever sets the variable could have any file of this container served: only metrics are, and no line is quoted.
+  if (end.kind === 'whole' && !end.isReadable)
+    return failed(`${path} cannot be served: ${end.why.replace(/:.*/s, '')}`);
+  return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
+}
+
+/** null: all of its files are in the sink. A file that begins with a dot is none of them, as in a shell. Never rejects. */
+async function readFolder(
+  folder: string,
+  signal: AbortSignal,
+  sink: Sink,
+  onTwice: (family: string, file: string) => void,
+): Promise<NoAnswer | null> {
+  const names = await readdir(folder).catch((error) => describeProblem(folder, error));
+  if ('kind' in names) return names;
+  // The file that has a family first.
+  const owners = new Map<string, string>();
+  let readCount = 0;
+  let sizeBytes = 0;
+  for (const name of names.filter((each) => /^[^.].*\.prom$/s.test(each)).toSorted()) {
+    const path = join(folder, name);
+    const file = openBody();
+    const problem = await readFile(path, signal, file.push);
+    // It was removed since.
+    if (problem?.kind === 'refused') continue;
+    if (problem !== null) return problem;
+    file.end();
+    const families = await file.body.families();
+    for (const family of families) {
+      if (owners.has(family)) onTwice(family, path);
+      else owners.set(family, path);
+    }
+    const isKept = (family: string) => owners.get(family) === path;
+    for await (const piece of filterFamilies(file.body.read(), isKept)) {
+      sizeBytes += piece.length;
+      if (sizeBytes > BODY_MAX_BYTES) return failed(`${folder} has too much in it`);
+      sink(piece);
+    }
+    readCount++;
+  }
+  return readCount === 0 ? { kind: 'refused' } : null;
+}
+
+/** null: it is in the sink. Opened once: one that is renamed over it meanwhile is not this one. Never rejects. */
+async function readFile(path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
+  // A FIFO would wait for its writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) =>
+    describeProblem(path, error),
+  );
+  if (typeof file !== 'number') return file;
+  try {
+    return await copyFile(file, path, signal, sink);
+  } catch (error) {
+    return describeProblem(path, error);
+  } finally {
+    await close(file).catch(() => {});
+  }
+}
+
+async function copyFile(file: number, path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
+  const before = await fstat(file);
+  const isChanging = `${path} is being written`;
+  if (!before.isFile()) return failed(`${path} is no file`);
+  if (before.size === 0) return failed(`${path} is empty`);
+  if (before.size > BODY_MAX_BYTES) return failed(`${path} is too long`);
+  let last = 0;
+  for (let at = 0; at < before.size; ) {
+    if (signal.aborted) return failed(String(signal.reason));
+    const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, before.size - at));
+    const { bytesRead } = await read(file, piece, 0, piece.length, at);
+    if (bytesRead === 0) return failed(isChanging);
+    sink(piece.subarray(0, bytesRead));
+    last = piece[bytesRead - 1] as number;
+    at += bytesRead;
+  }
+  const after = await fstat(file);
+  if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) return failed(isChanging);
+  return last === LINE_FEED ? null : failed(`${path} does not end with a line feed`);
+}
+
+function failed(why: string): NoAnswer {
+  return { kind: 'failed', why };
+}
+
+function describeProblem(path: string, error: unknown): NoAnswer {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' ? { kind: 'refused' } : failed(`${path} cannot be read: ${code}`);
+}

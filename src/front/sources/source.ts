@@ -1,0 +1,35 @@
+// What the front reads from: a program that answers by HTTP, or files. A row of what a source is, and of what one read of it shows.
+
+import type { ExporterReading } from '../../observe/condition.ts';
+import type { Body } from '../../snapshot/body.ts';
+
+export type Source<SomeAnswer extends Answer = Answer> = {
+  /** Begins one read, and never rejects; the next one begins when this one has ended. The reason of `signal` is a string. */
+  readonly read: (signal: AbortSignal) => SourceRead<SomeAnswer>;
+  readonly close: () => Promise<void>;
+  /** Main is about to end: the next read shows what is newest, whatever that costs. Absent: every read does. */
+  readonly expectEnd?: () => void;
+  /** It is a program: one that refuses after main's end does not come back. */
+  readonly isProcess: boolean;
+  /** The path of its own at which the front serves it as well; null: only /metrics. */
+  readonly path: string | null;
+};
+
+/** An answer that has begun. */
+export type Answer = { readonly kind: 'answered'; readonly body: Body };
+
+/** How a read began: its body has begun, nobody is there, or it is known that none comes. */
+export type Beginning<SomeAnswer extends Answer = Answer> =
+  | SomeAnswer
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'failed'; readonly why: string };
+
+export type SourceRead<SomeAnswer extends Answer = Answer> = {
+  /** Never rejects. */
+  readonly begun: Promise<Beginning<SomeAnswer>>;
+  /** What the conditions go by; the body has ended by then. Never rejects. */
+  readonly ended: Promise<ExporterReading>;
+};
+
+/** A read ends by its signal; this is the longest span of a timer of Node. */
+export const NO_TIMEOUT_MS = 2_147_483_647;

@@ -1,0 +1,185 @@
+// A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL, and by those of its
+// service where they are others.
+
+import { dial } from '../base/net/dial.ts';
+import { openExchange } from '../base/net/exchange.ts';
+import { redactHref } from '../base/redact.ts';
+import type { Answer, Probe } from '../decide/target.ts';
+import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
+import type { Target } from './target.ts';
+
+/** Longest wait for one address of one port. */
+const PROBE_TIMEOUT_MS = 1_000;
+/** Longest wait of `--check` for the ports of one kind. */
+const INSPECT_TIMEOUT_MS = 2_000;
+
+export type HttpTargetOptions = {
+  readonly name?: string;
+  readonly method: string;
+  /** `http:`; its user and password are not sent: a Basic authorization is a header. */
+  readonly url: URL;
+  readonly version: string;
+  /** Sent besides the usual ones; their values are never printed. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Ports of its service, on the host of the URL: it is gone only when they refuse as well. Default: none. */
+  readonly servicePorts?: readonly number[];
+  /** Signals the owner of its port, should it not take the request. Default: nobody does. */
+  readonly sender?: Sender;
+  /** How its processes are named: no other owner of its port is signalled. Default: any name. */
+  readonly programs?: readonly string[];
+  /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
+  readonly flag?: string | null;
+  /** What must be set on it so that it quits, whether or not that can be seen. Default: nothing that is known. */
+  readonly needed?: string | null;
+  /** How long it may take to go. Default: 0, it refuses within 100 ms. */
+  readonly needsMs?: number;
+  /** It is a mesh's proxy: it carries scrapes and reports. Default: false. */
+  readonly isMesh?: boolean;
+  /** What an answer means for this very target; null: what it means for any. */
+  readonly hint?: (answer: HttpAnswer) => string | null;
+};
+
+/** The answer to a request. */
+export type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
+
+/** A target that is asked at a URL. */
+export function httpTarget(options: HttpTargetOptions): Target {
+  const {
+    name,
+    method,
+    url,
+    version,
+    hint,
+    servicePorts = [],
+    flag = null,
+    needed = flag,
+    needsMs = 0,
+    isMesh = false,
+  } = options;
+  const request = `${method} ${redactHref(url)}`;
+  const quitPort = Number(url.port || 80);
+  const headers: Record<string, string> = {
+    'user-agent': `lastscrape/${version}`,
+    'content-length': '0',
+    ...options.headers,
+  };
+  /** The first port that does not refuse, and what it does instead; null: all refuse. */
+  const findListener = (ports: readonly number[], timeoutMs: number, signal?: AbortSignal) =>
+    withinTime(timeoutMs, signal, async (limit) => {
+      for (const port of ports) {
+        const result = await dial(url.hostname, port, { timeoutMs: PROBE_TIMEOUT_MS, signal: limit });
+        if (result.kind === 'open') result.socket.destroy();
+        if (result.kind !== 'refused') return { port, probe: result.kind satisfies Probe };
+      }
+      return null;
+    });
+  const describe = (answer: HttpAnswer) => hint?.(answer) ?? describeAnswer(answer);
+  return {
+    name: name ?? request,
+    request,
+    needsMs,
+    isMesh,
+    outsidePod: {
+      why: "these are not the pod's ports",
+      need: `it must listen on ${url.hostname}:${quitPort}${needed === null ? '' : `, and needs ${needed}`}`,
+    },
+    async ask(timeoutMs, signal) {
+      const startedAtMs = performance.now();
+      // A connection of its own: one that a quitting server closes must not be taken for the next request.
+      const exchange = openExchange(url);
+      try {
+        const result = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
+        switch (result.kind) {
+          case 'answered':
+            return { kind: 'answered', status: result.status, isHtml: result.contentType.includes('html') };
+          case 'failed':
+            return { kind: 'failed', why: result.why, wasSent: result.wasSent };
+          case 'dropped':
+            return { kind: 'dropped' };
+          case 'refused': {
+            const leftMs = startedAtMs + timeoutMs - performance.now();
+            const service = await findListener(servicePorts, leftMs, signal);
+            return service === null ? { kind: 'refused' } : { kind: 'disabled', port: service.port };
+          }
+        }
+      } finally {
+        await exchange.close();
+      }
+    },
+    async probe(timeoutMs, signal) {
+      return (await findListener([quitPort, ...servicePorts], timeoutMs, signal))?.probe ?? 'refused';
+    },
+    ...buildForce(url, quitPort, options),
+    hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
+    async inspect() {
+      const quit = (await findListener([quitPort], INSPECT_TIMEOUT_MS))?.probe;
+      if (quit === 'open') return [`answers on ${quitPort}${flag === null ? '' : `; it quits only with ${flag}`}`];
+      if (quit === 'unknown') return [`neither answers nor refuses on ${quitPort}`];
+      const service = await findListener(servicePorts, INSPECT_TIMEOUT_MS);
+      if (service !== null) return [`refuses on ${quitPort}: ${describe({ kind: 'disabled', port: service.port })}`];
+      return [`refuses on ${[quitPort, ...servicePorts].join(', ')}: not started yet, or on another port`];
+    },
+  };
+}
+
+/** Runs a task that watches its signal, which is aborted when the time is up or `signal` is. */
+async function withinTime<Value>(
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  run: (limit: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort();
+  const timer = setTimeout(onAbort, timeoutMs);
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort);
+  try {
+    return await run(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
+
+/** How to end it without its consent: nothing where its process cannot be in this pod, or cannot be seen. */
+function buildForce(
+  url: URL,
+  quitPort: number,
+  { sender, programs }: HttpTargetOptions,
+): Pick<Target, 'force' | 'signalLeaves'> {
+  // PID 1: no other container's process is in this namespace.
+  if (sender === undefined || sender.pid === 1 || !LOOPBACK.test(url.hostname)) return {};
+  return {
+    force: (count, answer) =>
+      forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, programs ?? null, count, sender),
+    signalLeaves: (signal) => ({ leaves: describeExitCode(signal) }),
+  };
+}
+
+/** What an answer usually means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
+function describeAnswer(answer: HttpAnswer): string {
+  switch (answer.kind) {
+    case 'disabled':
+      return `its quit port refuses while ${answer.port} answers: quitting may be switched off`;
+    case 'dropped':
+      return 'it closed the connection and listens again: was it restarted, or is a proxy in between?';
+    case 'refused':
+      return 'it refused our request and listens again: was it restarted?';
+    case 'failed':
+      return `no answer (${answer.why}): is it overloaded, or is this another program's port?`;
+    case 'answered':
+      break;
+  }
+  const status = `it answered ${answer.status}`;
+  if (answer.status === 401 || answer.status === 403)
+    return `${status}: it wants credentials, or quitting is switched off`;
+  if (answer.status === 404) return `${status}: no such path, or quitting is switched off`;
+  if (answer.status === 405) return `${status}: it wants another method`;
+  if (answer.status < 300 && answer.isHtml)
+    return `${status} with a page of HTML: it has no quit endpoint at this path`;
+  if (answer.status < 300)
+    return `${status} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
+  return `${status}: look into its log`;
+}

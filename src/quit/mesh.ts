@@ -1,0 +1,34 @@
+// A mesh's proxy that nobody listed: found by the port that it answers on.
+
+import { dial } from '../base/net/dial.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import type { Preset } from './presets.ts';
+import type { Target } from './target.ts';
+
+/** Loopback accepts or refuses in less than a millisecond; what does neither is not worth a wait at the end of a run. */
+const FIND_TIMEOUT_MS = 200;
+
+/**
+ * A warning for each mesh proxy that answers on loopback after the last quit, although no mesh proxy was listed; none is
+ * searched for where one was listed, or where nothing was to be stopped. Connects, sends no byte; never rejects.
+ */
+export async function findForgottenMesh(
+  targets: readonly Target[],
+  presets: readonly Preset[],
+): Promise<readonly LogEntry[]> {
+  if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
+  const entries = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
+    if (foundBy === null) return [];
+    const result = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
+    if (result.kind !== 'open') return [];
+    result.socket.destroy();
+    const fields = { port: foundBy, add: `${name}, as the last entry of LASTSCRAPE_QUIT` };
+    return [
+      {
+        id: 'meshForgotten',
+        fields,
+      },
+    ];
+  });
+  return (await Promise.all(entries)).flat();
+}

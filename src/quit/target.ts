@@ -1,0 +1,57 @@
+// What a kind of quit target is: a row of the table in main.ts, and one file in this folder.
+
+import type { ParseResult } from '../base/parse-result.ts';
+import type { Answer, ForceResult, Probe } from '../decide/target.ts';
+
+/** One entry of QUIT. */
+export type Target = {
+  /** How it is named in logs and the report; without secrets. */
+  readonly name: string;
+  /** What is sent, for a person; without secrets. */
+  readonly request: string;
+  /** Asks it once to end; never rejects. */
+  readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
+  /** Probes whether it still listens, for `timeoutMs` at most; never rejects. */
+  readonly probe: (timeoutMs: number, signal: AbortSignal) => Promise<Probe>;
+  /** Ends it without its consent, `count` times before; absent where that is impossible from the start. Never rejects. */
+  readonly force?: (count: number, answer: Answer | null) => Promise<ForceResult>;
+  /** What a signal leaves behind in the pod, as fields of the log line that tells of it. */
+  readonly signalLeaves?: (signal: string) => Readonly<Record<string, unknown>>;
+  /** How long it may take to go; once it took the request it is not asked again before that has passed. Default: 0. */
+  readonly needsMs?: number;
+  /** It is a mesh's proxy, which carries scrapes and reports: to be asked last. Default: false. */
+  readonly isMesh?: boolean;
+  /** What the newest answer usually means where the target still runs; null: none came. */
+  readonly hint: (answer: Answer | null) => string;
+  /** Finds out once, before anything is watched, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  readonly check?: () => Promise<string | null>;
+  /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
+  readonly outsidePod?: { readonly why: string; readonly need: string };
+  /** It goes by the processes of the pod. Default: false. */
+  readonly usesProcesses?: boolean;
+  /** What `--check` can tell of it in this very pod, a line each; never asks it to end, never rejects. */
+  readonly inspect?: () => Promise<readonly string[]>;
+};
+
+/** What a target may take from the rest of the configuration and of the process. */
+export type TargetContext = {
+  readonly metricsUrl: URL;
+  readonly version: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of lastscrape itself. */
+  readonly pid: number;
+  /** Sends a signal, or with 0 only tries whether it may. @throws with the code ESRCH or EPERM. */
+  readonly kill: (pid: number, signal: string | 0) => void;
+};
+
+/** A kind of target. */
+export type TargetKind = {
+  /** How it is written, for messages: `locust-exporter`, `[METHOD ]URL`. */
+  readonly usage: string;
+  /** What people call the program that it is the preset of; absent: it is no preset. */
+  readonly otherNames?: readonly string[];
+  /** What it means, for `--help` and the README. */
+  readonly meaning: string;
+  /** Reads an entry; null where it is not of this kind, a problem says what it must be. */
+  readonly read: (entry: string, context: TargetContext) => ParseResult<Target> | null;
+};

@@ -1,0 +1,34 @@
+// What the program needs of its process and of nothing else: environment, streams, signals, clocks. Only types and what follows
+// from them: bin/ fills it with the real process, a test with whatever it likes.
+
+import type { Environment } from '../config/config.ts';
+
+/** The signals that are heard; the second one decides the exit code. */
+export type SignalName = 'SIGTERM' | 'SIGINT';
+
+/** The process that the program runs in. */
+export type Host = {
+  readonly env: Environment;
+  /** Without the program's own name. */
+  readonly argv: readonly string[];
+  /** Read by `explain` alone: nothing opens it before it is asked for. */
+  readonly stdin: () => AsyncIterable<string | Uint8Array> & { readonly isTTY?: boolean };
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+  /** Calls back at each signal. */
+  readonly onSignal: (listener: (name: SignalName) => void) => void;
+  /** Calls back at an error that nobody caught; the process ends at once with the code that the newest listener returns. */
+  readonly onUncaught: (listener: (error: unknown) => number) => void;
+  readonly pid: number;
+  /** Sends a signal, or with 0 only tries whether it may. @throws with the code ESRCH or EPERM. */
+  readonly kill: (pid: number, signal: string | 0) => void;
+  /** Of the Node that runs this, such as `24.21.0`. */
+  readonly nodeVersion: string;
+  /** Monotonic; it does not begin where performance.now() does. */
+  readonly nowMs: () => number;
+  /** Since 1970, UTC. */
+  readonly wallMs: () => number;
+};
+
+/** How the process is to end. `isUrgent`: at once, whatever is still open. */
+export type Exit = { readonly code: number; readonly isUrgent: boolean };

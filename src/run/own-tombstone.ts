@@ -1,0 +1,115 @@
+// Writes lastscrape's own tombstone into kubexit's graveyard, so that containers under kubexit can wait for the last scrape:
+// their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and again and again until exit, since kubexit reacts to
+// events of the folder alone and ignores the files that are there when it starts (kubexit's README; its issue 8).
+
+import { constants } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { access, rename, writeFile } from '../base/files.ts';
+import { prepareThreadCall } from '../base/thread-call.ts';
+
+/** How often it is written anew: how long a kubexit that starts late may take to see it. */
+export const REWRITE_MS = 2_000;
+/** A file system that works answers in milliseconds; one that hangs must hold up neither the quitting nor the end. */
+const WRITE_TIMEOUT_MS = 1_000;
+
+export type TombstoneOptions = {
+  /** In the folder that kubexit calls graveyard; its last part is the name that others wait for. */
+  readonly path: string;
+  readonly pid: number;
+  /** Now, as RFC 3339. */
+  readonly time: () => string;
+  /** Nobody waits for the file system any more. */
+  readonly signal: AbortSignal;
+  /** Called once, with the first reason why it cannot be written. */
+  readonly warn: (problem: string) => void;
+};
+
+/** The tombstone of a lastscrape that still runs. What it promises ends in a second or two, whatever the file system does. */
+export type OwnTombstone = {
+  /** Warns at the start where its folder shows that it cannot be written. */
+  readonly checkFolder: () => Promise<void>;
+  /** The hold is over: writes it, and goes on writing it. */
+  readonly declareDead: () => Promise<void>;
+  /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
+  readonly close: (exitCode: number) => Promise<void>;
+};
+
+/** Opens the tombstone; lastscrape is born now. Writes nothing yet. */
+export function openTombstone({ path, pid, time, signal, warn }: TombstoneOptions): OwnTombstone {
+  const born = time();
+  let died = '';
+  let exitCode = 0;
+  let rewriting: NodeJS.Timeout | undefined;
+  let hasWarned = false;
+  let writingCount = 0;
+  const callWrite = prepareThreadCall(() =>
+    writeTombstone(path, `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`, pid),
+  );
+  function warnOnce(problem: string | null): void {
+    if (problem === null || hasWarned || signal.aborted) return;
+    hasWarned = true;
+    warn(problem);
+  }
+  /** Writes it, or waits for the writing that is under way; false: that hangs. */
+  async function write(): Promise<boolean> {
+    writingCount++;
+    const result = await callWrite({ timeoutMs: WRITE_TIMEOUT_MS, signal });
+    writingCount--;
+    warnOnce(result.kind === 'returned' ? result.value : describePending(path));
+    return result.kind === 'returned';
+  }
+  return {
+    async checkFolder() {
+      warnOnce(await findTombstoneProblem(path, signal));
+    },
+    async declareDead() {
+      died = time();
+      rewriting = setInterval(write, REWRITE_MS);
+      await write();
+    },
+    async close(code) {
+      clearInterval(rewriting);
+      // Whoever waits for it would stop under a main that may run: after a bug, or a second signal.
+      if (died === '') return;
+      exitCode = code;
+      // What is under way has the old code.
+      if (writingCount > 0 && !(await write())) return;
+      await write();
+    },
+  };
+}
+
+/** Why no tombstone can be written there, as its folder shows in time; or null. */
+export async function findTombstoneProblem(path: string, signal?: AbortSignal): Promise<string | null> {
+  const callAccess = prepareThreadCall(() =>
+    access(dirname(path), constants.W_OK).then(
+      () => null,
+      (error) => describeProblem(path, error),
+    ),
+  );
+  const result = await callAccess({ timeoutMs: WRITE_TIMEOUT_MS, signal });
+  return result.kind === 'returned' ? result.value : describePending(path);
+}
+
+function describeProblem(path: string, error: unknown): string {
+  return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
+}
+
+function describePending(path: string): string {
+  return `Cannot write ${path}: its file system does not answer`;
+}
+
+/** A rename, so that nobody reads half of it: it arrives in the folder as one "create" under the name that is waited for. */
+async function writeTombstone(path: string, text: string, pid: number): Promise<string | null> {
+  const temporary = join(dirname(path), `.${basename(path)}.tmp-${pid}`);
+  try {
+    // A link that somebody put there is not followed.
+    const flag = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+    // Node takes the flags as a number as well (its documentation, "File system flags"); its types do not.
+    await writeFile(temporary, text, { flag: flag as unknown as string, mode: 0o644 });
+    await rename(temporary, path);
+    return null;
+  } catch (error) {
+    return describeProblem(path, error);
+  }
+}

@@ -1,0 +1,57 @@
+// What this very pod shows of a configuration before anything is watched: entries that cannot work here, and what is odd.
+
+import { findProcesses, readNamespace } from '../base/procfs.ts';
+import type { Config, Misconfigured } from '../config/config.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import { listTargetWarnings } from './target-warnings.ts';
+
+/** Asks every entry whether it can work in this pod; null: each can, as far as it can be told. */
+export async function findEntryProblems(config: Config): Promise<Misconfigured | null> {
+  const { isExitZero, terminationLog } = config;
+  const found = await listEntryProblems(config);
+  if (found.length === 0) return null;
+  const unreadable = found.map(({ variable }) => variable);
+  return { problems: found.map(formatEntryProblem), unreadable, isExitZero, terminationLog };
+}
+
+/** Why an entry cannot work in this pod. */
+export type EntryProblem = { readonly entry: string; readonly variable: string; readonly problem: string };
+
+/** Every entry that cannot work in this pod, in the order of the configuration. */
+export async function listEntryProblems({ conditions, targets }: Config): Promise<readonly EntryProblem[]> {
+  const entries = [
+    ...conditions.map(({ text, check }) => ({ entry: text, variable: 'LASTSCRAPE_DONE_WHEN', check })),
+    ...targets.map(({ name, check }) => ({ entry: name, variable: 'LASTSCRAPE_QUIT', check })),
+  ];
+  const problems: EntryProblem[] = [];
+  for (const { entry, variable, check } of entries) {
+    const problem = (await check?.()) ?? null;
+    if (problem !== null) problems.push({ entry, variable, problem });
+  }
+  return problems;
+}
+
+/** The problem as a message. */
+export function formatEntryProblem({ entry, variable, problem }: EntryProblem): string {
+  return `Cannot use "${entry}" of ${variable}: ${problem}`;
+}
+
+/** What is odd about the targets as a whole. */
+export function listWarnings({ targets, conditions, quitTimeoutMs }: Config): readonly LogEntry[] {
+  const waitsForAll = conditions.some((condition) => condition.waitsForAll === true);
+  return listTargetWarnings(targets, { quitTimeoutMs, waitsForAll });
+}
+
+/** Other lastscrapes that can be seen: in a process namespace that the pod's containers share. */
+export async function findOthers(ownPid: number): Promise<readonly number[]> {
+  if ((await readNamespace(ownPid)) !== 'shared') return [];
+  const found = await findProcesses('lastscrape', ownPid);
+  return found.kind === 'found' ? found.processes.map(({ pid }) => pid) : [];
+}
+
+/** A warning where another lastscrape runs in this pod and can be seen. */
+export async function warnOfOthers(ownPid: number): Promise<readonly LogEntry[]> {
+  const pids = await findOthers(ownPid);
+  if (pids.length === 0) return [];
+  return [{ id: 'otherLastscrape', fields: { pids } }];
+}

@@ -1,0 +1,41 @@
+// What `--check` finds out of those who are told: where it would go, and whether that can be reached. Sends no request.
+
+import { redactHref, redactPath } from '../base/redact.ts';
+import { findIdentity, type IdentitySources } from '../pod/identity.ts';
+import type { Delivery } from './deliver.ts';
+import { findKind, listLabels, openPushDelivery, openWebhookDelivery, type TellingConfig } from './telling.ts';
+
+/** Somebody who is told. */
+export type Listener = {
+  /** Where it would go, without secrets. */
+  readonly name: string;
+  /** What keeps it from arriving now: files, the network, trust. */
+  readonly problems: readonly string[];
+};
+
+/** A connection takes milliseconds, and a name some more. */
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** Finds everybody who is told; `isTried`: whether they can be reached from here, else there are no problems. */
+export async function findListeners(
+  config: TellingConfig,
+  identity: IdentitySources,
+  version: string,
+  { isTried, signal }: { readonly isTried: boolean; readonly signal: AbortSignal },
+): Promise<readonly Listener[]> {
+  const { push, webhook, pushLabels } = config;
+  const findProblems = async (delivery: Delivery | null) =>
+    isTried && delivery !== null ? delivery.tryConnect(CONNECT_TIMEOUT_MS, signal) : [];
+  const listeners: Listener[] = [];
+  if (push !== null) {
+    const labels = listLabels(await findIdentity(identity), pushLabels);
+    const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
+    const problems = await findProblems(openPushDelivery(config, version));
+    listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems });
+  }
+  if (webhook !== null) {
+    const problems = await findProblems(openWebhookDelivery(config, version));
+    listeners.push({ name: `webhook ${redactPath(webhook)}`, problems });
+  }
+  return listeners;
+}

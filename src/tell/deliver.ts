@@ -1,0 +1,271 @@
+// Sends requests to a server of the user's: headers from their file, TLS by the known authorities, no redirect followed. Says
+// what became of each in words for a person; a secret is never among them.
+
+import { cut } from '../base/cut.ts';
+import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/headers-file.ts';
+import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
+import { readRetryAfter } from '../base/net/retry-after.ts';
+import { prepareSmallFile, type ReadSmallFile } from '../base/small-file.ts';
+import type { AnswerEnd } from './encode/push-kind.ts';
+
+/** Where requests go. */
+export type Destination = {
+  readonly url: URL;
+  readonly headersFile: string | null;
+  /** null: the usual authorities only. */
+  readonly caFile: string | null;
+  readonly version: string;
+  /** Its path is a secret as well, as those of chat tools are. */
+  readonly isPathSecret: boolean;
+};
+
+export type DeliveryRequest = {
+  readonly method: 'POST' | 'PUT';
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  readonly timeoutMs: number;
+  /** Gives it up; its reason is a string. */
+  readonly signal: AbortSignal;
+  /** Called with the answer as it came, for who judges it: it may repeat secrets. */
+  readonly onBody?: (text: string) => void;
+};
+
+/** What became of a request; `text` is the beginning of the answer, for a person, without secrets. */
+export type DeliveryResult =
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly text: string;
+      /** Of what `onBody` was called with. */
+      readonly end: AnswerEnd;
+      /** What the answer asks for; 0: nothing. */
+      readonly retryAfterMs: number;
+    }
+  | { readonly kind: 'failed'; readonly why: string };
+
+export type Delivery = {
+  /** Sends one request, once; never rejects. One at a time. */
+  readonly send: (request: DeliveryRequest) => Promise<DeliveryResult>;
+  /** Connects, and sends nothing; why that does not work, or null. */
+  readonly tryConnect: (timeoutMs: number, signal: AbortSignal) => Promise<readonly string[]>;
+  /** Why a file that it names cannot be used now, or null. */
+  readonly checkFiles: (signal: AbortSignal) => Promise<string | null>;
+  readonly close: () => Promise<void>;
+};
+
+/** So much of an answer is shown. */
+const ANSWER_SHOWN_LENGTH = 200;
+/** So much of it is judged, and searched for what is hidden; the longest that we know are of some KB, a line for each refused series. */
+const ANSWER_READ_BYTES = 64 * 1024;
+/** A file is there, or it hangs. */
+const FILE_TIMEOUT_MS = 2_000;
+
+/** Opens a delivery; connects when the first request is sent. */
+export function openDelivery(destination: Destination): Delivery {
+  const { url, headersFile, caFile, version } = destination;
+  const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
+  const trust = url.protocol === 'https:' ? openTrust(caFile) : null;
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  const host = `${url.hostname}:${port}`;
+  let exchange: Exchange | null = null;
+
+  async function readOwnHeaders(signal: AbortSignal): Promise<HeadersFile> {
+    const file = (await readHeaders?.({ timeoutMs: FILE_TIMEOUT_MS, signal })) ?? { headers: {} };
+    return 'why' in file ? { why: `the headers file ${headersFile} ${file.why}` } : file;
+  }
+
+  async function prepare(signal: AbortSignal): Promise<HeadersFile> {
+    const [file, untrusted] = await Promise.all([readOwnHeaders(signal), trust?.renew(signal) ?? null]);
+    return 'why' in file || untrusted === null ? file : { why: untrusted };
+  }
+
+  function describe(result: Exclude<ExchangeResult, { readonly kind: 'answered' }>): string {
+    if (result.kind === 'refused') return `${host} refuses connections`;
+    if (result.kind === 'dropped') return `${host} closed the connection without an answer`;
+    return describeFailure(result.why, host, trust?.takeDistrust() ?? null);
+  }
+
+  return {
+    async send({ method, path, headers, body, timeoutMs, signal, onBody }) {
+      const untilMs = performance.now() + timeoutMs;
+      const prepared = await prepare(signal);
+      if ('why' in prepared) return { kind: 'failed', why: prepared.why };
+      exchange ??= openExchange(new URL(url.origin), trust?.dial);
+      const pieces: Uint8Array[] = [];
+      let sizeBytes = 0;
+      let retryAfterMs = 0;
+      let isPacked = false;
+      const keep = (piece: Uint8Array) => {
+        if (sizeBytes < ANSWER_READ_BYTES)
+          pieces.push(Uint8Array.from(piece.subarray(0, ANSWER_READ_BYTES - sizeBytes)));
+        sizeBytes += piece.length;
+        return true;
+      };
+      const result = await exchange.send({
+        method,
+        path,
+        headers: mergeHeaders(
+          { 'user-agent': `lastscrape/${version}`, 'accept-encoding': 'identity' },
+          headers,
+          prepared.headers,
+        ),
+        body,
+        timeoutMs: Math.max(1, untilMs - performance.now()),
+        signal,
+        onAnswer: (_, answered) => {
+          retryAfterMs = readRetryAfter(answered, Date.now());
+          isPacked = !['', 'identity'].includes(String(answered['content-encoding'] ?? '').toLowerCase());
+        },
+        onBody: (piece) => keep(piece) && sizeBytes <= ANSWER_MAX_BYTES,
+        onOtherBody: keep,
+      });
+      onBody?.(Buffer.concat(pieces).toString('utf8'));
+      const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(destination)];
+      const isUnreadable = sizeBytes > 0 && (isPacked || sizeBytes > ANSWER_READ_BYTES);
+      const answered = (status: number): DeliveryResult => ({
+        kind: 'answered',
+        status,
+        text: isPacked ? '' : shorten(pieces, hidden),
+        end: isUnreadable ? 'unreadable' : result.kind === 'answered' ? 'whole' : 'brokenOff',
+        retryAfterMs,
+      });
+      if (result.kind !== 'answered') {
+        // The status has come, and only the rest of the answer did not: it says what became of the request.
+        if (result.kind === 'failed' && result.status !== null) return answered(result.status);
+        return { kind: 'failed', why: hide(describe(result), hidden) };
+      }
+      return answered(result.status);
+    },
+    async tryConnect(timeoutMs, signal) {
+      const problems: string[] = [];
+      const prepared = await prepare(signal);
+      if ('why' in prepared) problems.push(prepared.why);
+      const { dial } = await import('../base/net/dial.ts');
+      const result = await (trust?.dial ?? dial)(url.hostname, port, { timeoutMs, signal });
+      if (result.kind === 'open') result.socket.destroy();
+      else if (result.kind === 'refused') problems.push(describe({ kind: 'refused' }));
+      else problems.push(describe({ kind: 'failed', why: result.why, wasSent: false, status: null }));
+      return problems;
+    },
+    async checkFiles(signal) {
+      const file = await readOwnHeaders(signal);
+      if ('why' in file) return file.why;
+      // Without a file of its own there is nothing to check, and TLS is not loaded before it is needed.
+      return caFile === null ? null : (trust?.renew(signal) ?? null);
+    },
+    close: async () => exchange?.close(),
+  };
+}
+
+/** The later ones win, by their names in any case. */
+function mergeHeaders(...all: readonly Headers[]): Headers {
+  return Object.fromEntries(
+    all.flatMap((headers) => Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+  );
+}
+
+/** Nobody wants more of an answer. */
+const ANSWER_MAX_BYTES = 1024 * 1024;
+
+/** The beginning of an answer, on one line. */
+function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): string {
+  const text = hide(Buffer.concat(pieces).toString('utf8'), hidden)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
+    .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
+    .trim();
+  return cut(text, ANSWER_SHOWN_LENGTH);
+}
+
+type Trust = {
+  readonly dial: Dial;
+  /** Reads the authorities anew; why they cannot be used, or null. */
+  readonly renew: (signal: AbortSignal) => Promise<string | null>;
+  /** Why the newest server was not trusted, once; null: it was. */
+  readonly takeDistrust: () => string | null;
+};
+
+/** TLS, loaded when the first connection is made. */
+function openTrust(caFile: string | null): Trust {
+  let authorities: string[] = [];
+  let distrust: string | null = null;
+  let dial: Dial | null = null;
+  let readCaFile: ReadSmallFile | null = null;
+  return {
+    dial: async (...connection) => {
+      if (dial === null) return { kind: 'unknown', why: 'no authorities' };
+      return dial(...connection);
+    },
+    async renew(signal) {
+      const [{ dialTls }, known] = await Promise.all([import('../base/net/dial-tls.ts'), import('./authorities.ts')]);
+      dial ??= dialTls({
+        readCa: () => authorities,
+        onDistrust: (code) => {
+          distrust = known.describeDistrust(code);
+        },
+      });
+      authorities = [...known.listUsualAuthorities()];
+      if (caFile === null) return null;
+      readCaFile ??= prepareSmallFile(caFile, known.CA_FILE_MAX_BYTES);
+      const file = await readCaFile({ timeoutMs: FILE_TIMEOUT_MS, signal });
+      const parsed = 'why' in file ? file : known.parseAuthorities(file.text);
+      if ('why' in parsed) return `the CA file ${caFile} cannot be used: ${parsed.why}`;
+      authorities = [...parsed.certificates, ...authorities];
+      return null;
+    },
+    takeDistrust() {
+      const taken = distrust;
+      distrust = null;
+      return taken;
+    },
+  };
+}
+
+/** A failure in words, by the code of the system where it is one. */
+function describeFailure(why: string, host: string, distrust: string | null): string {
+  if (distrust !== null) return `${host} is not trusted: ${distrust}`;
+  switch (why) {
+    case 'ENOTFOUND':
+      return `the name of ${host} is not known (ENOTFOUND)`;
+    case 'EAI_AGAIN':
+      return `no name server answers for ${host} (EAI_AGAIN)`;
+    case 'timed out':
+      return `${host} did not answer in time`;
+    case 'no time is left':
+      return `${host} did not answer in the time that was left`;
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+      return `${host} does not speak TLS (${why}): is it http:?`;
+    default:
+      return `${host}: ${why}`;
+  }
+}
+
+/** A receiver may repeat a part alone, and as it is written or as it is meant. */
+function listUrlSecrets({ url, isPathSecret }: Destination): readonly string[] {
+  const written = url.search
+    .slice(1)
+    .split('&')
+    .map((part) => part.slice(part.indexOf('=') + 1));
+  const query = [url.search, url.search.slice(1), ...written, ...url.searchParams.values()];
+  const parts = url.pathname.split('/').filter((part) => part.length >= 8);
+  const path = isPathSecret ? [url.pathname, ...parts, ...parts.map(decodePart)] : [];
+  return [...query, ...path].filter((text) => text.length >= 4);
+}
+
+/** As it is where its escapes are none. */
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** The longest first: one may be a part of another. */
+function hide(text: string, secrets: readonly string[]): string {
+  return secrets
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
+}

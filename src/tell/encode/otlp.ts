@@ -1,0 +1,207 @@
+// OTLP over HTTP, in JSON: families become metrics of OpenTelemetry, as its "Prometheus and OpenMetrics Compatibility" maps them.
+// (opentelemetry.io, "OTLP Specification 1.x"; the receiver's side is Prometheus 3.10 with --web.enable-otlp-receiver.)
+//
+// No startTimeUnixNano: an exposition does not say since when a counter counts, and the fields may be missing.
+
+import type { Family, Label } from '../../exposition/samples.ts';
+import { type BucketStep, openBucketPoints } from './bucket-points.ts';
+import { openByteWriter } from './byte-writer.ts';
+import { openLabelExporter } from './exported-labels.ts';
+import { judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
+
+/** Of a request. */
+const POINT_MAX_COUNT = 2000;
+/** Of a request, unless one point is longer. */
+const REQUEST_MAX_BYTES = 1024 * 1024;
+
+/** Those that receivers make `job` and `instance` of; the others become attributes of each point, as only those become labels. */
+const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
+  job: 'service.name',
+  instance: 'service.instance.id',
+};
+
+const SIGNAL_PATH = '/v1/metrics';
+
+/** What stands round the points of a metric. */
+const METRICS = {
+  gauge: { start: '"gauge":{', end: '}' },
+  sum: { start: '"sum":{"aggregationTemporality":2,"isMonotonic":true,', end: '}' },
+  histogram: { start: '"histogram":{"aggregationTemporality":2,', end: '}' },
+  summary: { start: '"summary":{', end: '}' },
+} as const;
+
+/** Of a request. */
+const END = ']}]}]}';
+
+type Metric = { readonly name: string; readonly help: string; readonly kind: keyof typeof METRICS };
+
+/** `otlp+http://…`; `/v1/metrics` is appended to the URL unless it ends so, as with OTEL_EXPORTER_OTLP_ENDPOINT. */
+export const otlp: PushKind = {
+  name: 'otlp',
+  findPath: ({ pathname, search }) => {
+    const base = pathname.replace(/\/+$/, '');
+    return `${base.endsWith(SIGNAL_PATH) ? base : base + SIGNAL_PATH}${search}`;
+  },
+  encode: encodeRequests,
+  judge: (status, text, end) => {
+    const judgement = judgeStatus(status);
+    if (judgement !== 'accepted') return judgement;
+    // A partial success is final, and what was rejected stays so.
+    if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
+    // It may be in what did not come. The same points at the same time may be sent again, but not to be answered in the same way.
+    if (end === 'whole') return 'accepted';
+    return end === 'brokenOff' ? 'retry' : 'refused';
+  },
+};
+
+async function* encodeRequests({ families, labels, url, nowMs, version }: PushParts): AsyncGenerator<PushRequest> {
+  const path = otlp.findPath(url, labels);
+  const headers = { 'Content-Type': 'application/json' };
+  const resourceLabels = labels.flatMap(([name, value]): Label[] => {
+    const attribute = RESOURCE_ATTRIBUTES[name];
+    return attribute === undefined ? [] : [[attribute, value]];
+  });
+  const pointLabels = labels.filter(([name]) => RESOURCE_ATTRIBUTES[name] === undefined);
+  const exportLabels = openLabelExporter(labels);
+  const formatPoint = (own: readonly Label[], timestampMs: number | null, fields: string) =>
+    `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${Math.max(0, timestampMs ?? nowMs)}000000",${fields}}`;
+  const start =
+    `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
+    `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(version)}},"metrics":[`;
+  // One time that the receiver does not take costs the whole request ("out of bounds", Prometheus 3.10): points that bring their own
+  // go by themselves.
+  const requests = openRequests(start);
+  const timedRequests = openRequests(start);
+  const toRequest = (body: Buffer): PushRequest => ({ method: 'POST', path, headers, body: () => body });
+
+  // A histogram or summary is whole when the next family begins.
+  let bucketed: Family | null = null;
+  const points = openBucketPoints();
+  const addPoint = (metric: Metric, own: readonly Label[], timestampMs: number | null, fields: string) =>
+    (timestampMs === null ? requests : timedRequests).add(metric, formatPoint(own, timestampMs, fields));
+  const addGauge = (name: string, own: readonly Label[], timestampMs: number | null, value: number) =>
+    addPoint({ name, help: '', kind: 'gauge' }, own, timestampMs, formatNumber(value));
+  function* takePoints(): Generator<Buffer> {
+    if (bucketed === null) return;
+    const { name, help, type } = bucketed;
+    for (const { labels: own, steps, sum, count, timestampMs } of points.take()) {
+      const total = count ?? steps.at(-1)?.value;
+      if (type === 'histogram' && total !== undefined) {
+        yield* addPoint({ name, help, kind: 'histogram' }, own, timestampMs, formatHistogram(steps, sum, total));
+      } else if (type === 'summary' && sum !== null && count !== null) {
+        yield* addPoint({ name, help, kind: 'summary' }, own, timestampMs, formatSummary(steps, sum, count));
+      } else {
+        // In OTLP a summary has both, and a histogram a count: without them they would get a 0 that nobody counted.
+        for (const { bound, value } of steps) {
+          yield* addGauge(name, [...own, ['quantile', String(bound)]], timestampMs, value);
+        }
+        if (sum !== null) yield* addGauge(`${name}_sum`, own, timestampMs, sum);
+        if (count !== null) yield* addGauge(`${name}_count`, own, timestampMs, count);
+      }
+    }
+    bucketed = null;
+  }
+  function* addSamples(family: Family): Generator<Buffer> {
+    const { name, help, type } = family;
+    if (bucketed !== null && bucketed.name !== name) yield* takePoints();
+    const isBucketed = type === 'histogram' || type === 'summary';
+    if (isBucketed) bucketed = family;
+    for (const sample of family.samples) {
+      const { labels: own, timestampMs, value } = sample;
+      if (isBucketed) {
+        if (!points.add(family, sample)) yield* addGauge(sample.name, own, timestampMs, value);
+      } else {
+        const kind = type === 'counter' ? 'sum' : 'gauge';
+        yield* addPoint({ name, help, kind }, own, timestampMs, formatNumber(value));
+      }
+    }
+  }
+
+  for await (const family of families()) for (const body of addSamples(family)) yield toRequest(body);
+  for (const body of takePoints()) yield toRequest(body);
+  for (const each of [requests, timedRequests]) for (const body of each.end()) yield toRequest(body);
+}
+
+/** Puts points together to metrics, and these to bodies of requests; both functions return those that are full. */
+function openRequests(start: string) {
+  const writer = openByteWriter('utf8');
+  let pointCount = 0;
+  let open: Metric | null = null;
+
+  function endMetric(): void {
+    if (open !== null) writer.write(`]${METRICS[open.kind].end}}`);
+    open = null;
+  }
+  function* takeBody(): Generator<Buffer> {
+    if (pointCount === 0) return;
+    endMetric();
+    writer.write(END);
+    yield writer.take();
+    pointCount = 0;
+  }
+  return {
+    *add(metric: Metric, point: string): Generator<Buffer> {
+      if (pointCount === POINT_MAX_COUNT || writer.sizeBytes + point.length > REQUEST_MAX_BYTES) yield* takeBody();
+      if (open !== null && open.name === metric.name && open.kind === metric.kind) {
+        writer.write(`,${point}`);
+      } else {
+        endMetric();
+        writer.write(`${pointCount === 0 ? start : ','}${formatHead(metric)}${point}`);
+        open = metric;
+      }
+      pointCount++;
+    },
+    end: takeBody,
+  };
+}
+
+function formatHead({ name, help, kind }: Metric): string {
+  const description = help === '' ? '' : `"description":${JSON.stringify(help)},`;
+  return `{"name":${JSON.stringify(name)},${description}${METRICS[kind].start}"dataPoints":[`;
+}
+
+/** One without a value is none. */
+function formatAttributes(labels: readonly Label[]): string {
+  let text = '';
+  for (const [name, value] of labels) {
+    if (value === '') continue;
+    text += `${text === '' ? '' : ','}{"key":${JSON.stringify(name)},"value":{"stringValue":${JSON.stringify(value)}}}`;
+  }
+  return `[${text}]`;
+}
+
+/** Buckets count what is below their bound in the text format, and what is between two bounds in OTLP. */
+function formatHistogram(steps: readonly BucketStep[], sum: number | null, total: number): string {
+  const bounds = steps.filter(({ bound }) => Number.isFinite(bound));
+  const counts = [
+    ...bounds.map(({ value }) => value),
+    steps.find(({ bound }) => bound === Number.POSITIVE_INFINITY)?.value ?? total,
+  ];
+  const between = counts.map((value, index) => formatCount(value - (counts[index - 1] ?? 0)));
+  return [
+    `"count":${formatCount(total)}`,
+    ...(sum === null ? [] : [`"sum":${formatDouble(sum)}`]),
+    `"bucketCounts":[${between.join()}]`,
+    `"explicitBounds":[${bounds.map(({ bound }) => bound).join()}]`,
+  ].join();
+}
+
+function formatSummary(steps: readonly BucketStep[], sum: number, count: number): string {
+  const quantiles = steps.map(
+    ({ bound, value }) => `{"quantile":${formatDouble(bound)},"value":${formatDouble(value)}}`,
+  );
+  return `"count":${formatCount(count)},"sum":${formatDouble(sum)},"quantileValues":[${quantiles.join()}]`;
+}
+
+/** A whole number of 64 bits is text in JSON (protobuf.dev, "ProtoJSON Format"). */
+function formatCount(value: number): string {
+  return `"${value > 0 ? Math.round(Math.min(value, Number.MAX_SAFE_INTEGER)) : 0}"`;
+}
+
+function formatNumber(value: number): string {
+  return `"asDouble":${formatDouble(value)}`;
+}
+
+function formatDouble(value: number): string {
+  return Number.isFinite(value) ? String(value) : `"${value}"`;
+}

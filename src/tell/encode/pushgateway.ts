@@ -1,0 +1,95 @@
+// The Pushgateway: the whole exposition in one PUT, in the text format, without timestamps.
+//
+// One request: a POST replaces families of the same name, so that a family in two requests would be half there; and a PUT
+// replaces the whole group at once, so that no family of an earlier push stays, and nobody scrapes a part
+// (github.com/prometheus/pushgateway, "API"; 1.5.1). Its body is streamed, so its length costs no memory.
+
+import type { Family, Label, Sample } from '../../exposition/samples.ts';
+import { openByteWriter } from './byte-writer.ts';
+import { openLabelExporter } from './exported-labels.ts';
+import { judgeStatus, type PushKind } from './push-kind.ts';
+
+const PIECE_BYTES = 64 * 1024;
+/** A group must have a job. */
+const DEFAULT_JOB = 'lastscrape';
+
+/** `pushgateway+http://…`; the labels become the group's. */
+export const pushgateway: PushKind = {
+  name: 'pushgateway',
+  findPath: (url, labels) => {
+    const group = withJob(labels).map(formatGroupLabel).join('');
+    return `${url.pathname.replace(/\/+$/, '')}/metrics${group}${url.search}`;
+  },
+  async *encode({ families, labels, url }) {
+    yield {
+      method: 'PUT',
+      path: pushgateway.findPath(url, labels),
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+      body: () => writeBody(families(), withJob(labels)),
+    };
+  },
+  judge: judgeStatus,
+};
+
+/** The path begins with the job. An empty value is none: Prometheus has no label then. */
+function withJob(labels: readonly Label[]): readonly Label[] {
+  const [, job = ''] = labels.find(([name]) => name === 'job') ?? [];
+  const others = labels.filter(([name, value]) => name !== 'job' && value !== '');
+  return [['job', job === '' ? DEFAULT_JOB : job], ...others];
+}
+
+/** What a path might not carry as it is, a slash or two dots, goes as base64 ("API", "base64 encoding"). */
+function formatGroupLabel([name, value]: Label): string {
+  if (/^[\w:-][\w.:-]*$/.test(value)) return `/${name}/${value}`;
+  return `/${name}@base64/${Buffer.from(value).toString('base64url')}`;
+}
+
+async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonly Label[]): AsyncGenerator<Uint8Array> {
+  const exportLabels = openLabelExporter(groupLabels);
+  const writer = openByteWriter('utf8');
+  for await (const family of families) {
+    // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
+    if (family.isFirst) writer.write(formatHead(family));
+    for (const sample of family.samples) {
+      writer.write(formatSample(sample, exportLabels(sample.labels)));
+      if (writer.sizeBytes >= PIECE_BYTES) yield writer.take();
+    }
+  }
+  if (writer.sizeBytes > 0) yield writer.take();
+}
+
+function formatHead({ name, type, help }: Family): string {
+  const quoted = formatName(name);
+  const helpLine = help === '' ? '' : `# HELP ${quoted} ${escapeHelp(help)}\n`;
+  return `${helpLine}# TYPE ${quoted} ${type}\n`;
+}
+
+function formatSample({ name, value }: Sample, labels: readonly Label[]): string {
+  const isPlain = LEGACY_NAME.test(name);
+  let text = isPlain ? '' : formatName(name);
+  for (const [label, labelValue] of labels) {
+    text += `${text === '' ? '' : ','}${formatName(label)}="${escapeLabelValue(labelValue)}"`;
+  }
+  return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatValue(value)}\n`;
+}
+
+/** Other names stand in quotes, which a Pushgateway takes with --push.enable-utf8-names only (its pull request 689; 1.5.1 has no such flag). */
+const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
+
+function formatName(name: string): string {
+  return LEGACY_NAME.test(name) ? name : `"${escapeLabelValue(name)}"`;
+}
+
+function escapeHelp(text: string): string {
+  return /[\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n') : text;
+}
+
+function escapeLabelValue(text: string): string {
+  return /[\\\n"]/.test(text) ? escapeHelp(text).replaceAll('"', '\\"') : text;
+}
+
+/** Shortest digits that give the same number back, as Go reads them. */
+function formatValue(value: number): string {
+  const text = String(value);
+  return Number.isFinite(value) ? text : text.replace('Infinity', 'Inf');
+}

@@ -1,0 +1,119 @@
+// Those who are told how a run ended: the receiver of its last numbers, and the webhook. Imported only where one of them is set.
+
+import type { Config } from '../config/config.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import type { Report } from '../decide/report.ts';
+import type { PushResult, WebhookResult } from '../decide/state.ts';
+import type { Label } from '../exposition/samples.ts';
+import { findIdentity, type Identity, type IdentitySources } from '../pod/identity.ts';
+import { readInTurns } from '../snapshot/in-turns.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { type Delivery, openDelivery } from './deliver.ts';
+import { PUSH_KINDS } from './encode/kinds.ts';
+import type { PushKind } from './encode/push-kind.ts';
+import { sendPush } from './push.ts';
+import { buildMessage, sendWebhook } from './webhook.ts';
+
+/** What of a configuration says who is told. */
+export type TellingConfig = Pick<
+  Config,
+  'push' | 'pushLabels' | 'pushHeadersFile' | 'webhook' | 'webhookHeadersFile' | 'caFile'
+>;
+
+export type TellingParts = {
+  readonly config: TellingConfig;
+  readonly identity: IdentitySources;
+  readonly version: string;
+  /** Now, in milliseconds since the epoch. */
+  readonly wallMs: () => number;
+  readonly log: (entry: LogEntry) => void;
+};
+
+export type Telling = {
+  /** Pushes the last exposition; `signal` gives it up, its reason is a string, and `lastCall` ends every wait. Never rejects. */
+  readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
+  /** Sends the report to the webhook; the same. */
+  readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  /** A warning for each file that cannot be used now, while somebody can still mend it. Never rejects. */
+  readonly warnOfFiles: (signal: AbortSignal) => Promise<readonly LogEntry[]>;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens what is configured; nothing is connected or read before it is asked for. */
+export function openTelling({ config, identity: sources, version, wallMs, log }: TellingParts): Telling {
+  const { push, webhook, pushLabels } = config;
+  const pushDelivery = openPushDelivery(config, version);
+  const webhookDelivery = openWebhookDelivery(config, version);
+  let identity: Promise<Identity> | null = null;
+  const identify = () => {
+    identity ??= findIdentity(sources);
+    return identity;
+  };
+
+  return {
+    async push(snapshot, signal, lastCall) {
+      if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
+      if (snapshot === null) return { kind: 'failed', why: 'no exposition was ever read whole' };
+      const { body } = snapshot;
+      return sendPush({
+        kind: findKind(push.to),
+        delivery: pushDelivery,
+        url: push.url,
+        labels: listLabels(await identify(), pushLabels),
+        read: () => readInTurns(body.read()),
+        nowMs: Math.round(wallMs()),
+        version,
+        signal,
+        lastCall,
+        onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),
+      });
+    },
+    async tell(report, signal, lastCall) {
+      if (webhook === null || webhookDelivery === null) throw new Error('Bug: there is no webhook');
+      return sendWebhook({
+        delivery: webhookDelivery,
+        url: webhook,
+        message: buildMessage(report, await identify()),
+        signal,
+        lastCall,
+        onRetry: (why) => log({ id: 'webhookRetried', fields: { why } }),
+      });
+    },
+    async warnOfFiles(signal) {
+      const problems = await Promise.all([pushDelivery, webhookDelivery].map((each) => each?.checkFiles(signal)));
+      const found = new Set(problems.filter((why) => typeof why === 'string'));
+      return [...found].map((why) => ({ id: 'toldFileUnusable', fields: { why } }));
+    },
+    async close() {
+      await Promise.all([pushDelivery?.close(), webhookDelivery?.close()]);
+    },
+  };
+}
+
+/** How the push is delivered; null: there is none. */
+export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingConfig, version: string): Delivery | null {
+  if (push === null) return null;
+  return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, version, isPathSecret: false });
+}
+
+/** How the webhook is delivered; null: there is none. */
+export function openWebhookDelivery(
+  { webhook, webhookHeadersFile, caFile }: TellingConfig,
+  version: string,
+): Delivery | null {
+  if (webhook === null) return null;
+  return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, version, isPathSecret: true });
+}
+
+/** The encoder of a kind of receiver. */
+export function findKind(to: string): PushKind {
+  const kind = PUSH_KINDS.find(({ name }) => name === to);
+  if (kind === undefined) throw new Error(`Bug: no such receiver: ${to}`);
+  return kind;
+}
+
+/** The labels of what is pushed: what is known, unless the user says otherwise. */
+export function listLabels(identity: Identity, own: readonly Label[]): readonly Label[] {
+  const known = Object.entries(identity).filter(([name]) => !own.some(([ownName]) => ownName === name));
+  return [...known, ...own];
+}

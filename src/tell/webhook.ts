@@ -1,0 +1,77 @@
+// Tells a webhook how the run went: the report as JSON, with a sentence for a person. Three tries; nothing depends on it.
+
+import type { Report } from '../decide/report.ts';
+import type { WebhookResult } from '../decide/state.ts';
+import type { Identity } from '../pod/identity.ts';
+import type { Delivery } from './deliver.ts';
+import { judgeStatus } from './encode/push-kind.ts';
+import { sendInTries } from './tries.ts';
+
+const TRIES_COUNT = 3;
+const TRY_TIMEOUT_MS = 5_000;
+const PAUSES_MS: readonly number[] = [1_000, 2_000];
+
+export type WebhookParts = {
+  readonly delivery: Delivery;
+  readonly url: URL;
+  readonly message: Readonly<Record<string, unknown>>;
+  readonly signal: AbortSignal;
+  /** The last try is made at once. */
+  readonly lastCall: AbortSignal;
+  readonly onRetry: (why: string) => void;
+  /** Between the tries; others for tests. */
+  readonly pausesMs?: readonly number[];
+};
+
+/** Sends the message; never rejects. */
+export async function sendWebhook({
+  delivery,
+  url,
+  message,
+  signal,
+  lastCall,
+  onRetry,
+  pausesMs = PAUSES_MS,
+}: WebhookParts): Promise<WebhookResult> {
+  const body = Buffer.from(JSON.stringify(message));
+  const result = await sendInTries(delivery, {
+    makeRequest: () => ({
+      method: 'POST',
+      path: url.pathname + url.search,
+      headers: { 'content-type': 'application/json; charset=utf-8', accept: '*/*' },
+      body,
+    }),
+    judge: judgeStatus,
+    timeoutsMs: [TRY_TIMEOUT_MS],
+    pausesMs,
+    maxCount: TRIES_COUNT,
+    signal,
+    lastCall,
+    onRetry,
+  });
+  if (result.kind === 'accepted') return result;
+  const { kind, why, tries } = result;
+  return { kind, why, tries };
+}
+
+/** The report, before it the sentence that chat tools show (`text`), and whose it is. */
+export function buildMessage(report: Report, identity: Identity): Readonly<Record<string, unknown>> {
+  return { text: formatText(report, identity), ...identity, ...report };
+}
+
+/** What was, whose it was, and where something is wrong what to look at. */
+function formatText(report: Report, { namespace, pod, job }: Identity): string {
+  const { summary, outcome, hint, exitCode, targets = [] } = report;
+  const where = [
+    ...(job === undefined ? [] : [`Job ${job}`]),
+    ...(namespace === undefined ? [] : [`namespace ${namespace}`]),
+    ...(pod === undefined ? [] : [`pod ${pod}`]),
+  ].join(', ');
+  const hints = [hint, ...targets.map((target) => target.hint)].filter((each) => each !== undefined);
+  const isWell = exitCode === 0 && (outcome === 'scraped' || outcome === 'released') && hints.length === 0;
+  const look =
+    isWell || pod === undefined
+      ? []
+      : [`kubectl describe pod ${namespace === undefined ? '' : `-n ${namespace} `}${pod}`];
+  return [`${where === '' ? '' : `${where}: `}${summary}`, ...hints, ...look].join('\n');
+}

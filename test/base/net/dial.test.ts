@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type DialResult, dial, isRefused, listHosts } from '../../../src/base/net/dial.ts';
+import { freezePort } from '../../support/frozen-port.ts';
+
+const VERDICTS: readonly (readonly [codes: string, isRefused: boolean])[] = [
+  ['ECONNREFUSED', true],
+  ['ECONNREFUSED ECONNREFUSED', true],
+  ['ECONNREFUSED EADDRNOTAVAIL', false],
+  ['EADDRNOTAVAIL ECONNREFUSED', false],
+  ['ECONNREFUSED EAFNOSUPPORT', false],
+  ['ENETUNREACH ECONNREFUSED', false],
+  ['', false],
+  ['EADDRNOTAVAIL', false],
+  ['EADDRNOTAVAIL EADDRNOTAVAIL', false],
+  ['EAFNOSUPPORT', false],
+  ['ENETUNREACH', false],
+  ['ETIMEDOUT', false],
+  ['ECONNREFUSED ETIMEDOUT', false],
+  ['ECONNREFUSED timed_out', false],
+  ['timed_out ECONNREFUSED EADDRNOTAVAIL', false],
+  ['ECONNREFUSED ECONNRESET', false],
+  ['ECONNREFUSED EHOSTUNREACH', false],
+  ['ECONNREFUSED EACCES', false],
+  ['ECONNREFUSED EMFILE', false],
+  ['ENOTFOUND', false],
+];
+
+for (const [codes, expected] of VERDICTS) {
+  test(`isRefused() takes "${codes}" for ${expected ? '' : 'not '}refused`, () => {
+    assert.equal(isRefused(codes === '' ? [] : codes.split(' ')), expected);
+  });
+}
+
+test('listHosts() knows localhost without looking it up, and takes anything else as it is', () => {
+  assert.deepEqual(listHosts('localhost', true), ['127.0.0.1', '::1']);
+  assert.deepEqual(listHosts('localhost', false), ['127.0.0.1']);
+  for (const hasIpv6 of [true, false]) {
+    assert.deepEqual(listHosts('127.0.0.2', hasIpv6), ['127.0.0.2']);
+    assert.deepEqual(listHosts('[::1]', hasIpv6), ['::1']);
+    assert.deepEqual(listHosts('exporter.example', hasIpv6), ['exporter.example']);
+  }
+});
+
+/** Listens on a free port and takes every connection. */
+async function listen(context: TestContext, host: string, port = 0): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).resume();
+  });
+  await once(server.listen(port, host), 'listening');
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A port of 127.0.0.1 where nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
+async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<DialResult> {
+  const result = await dial(host, port, { timeoutMs: 5_000, signal });
+  if (result.kind === 'open') result.socket.destroy();
+  return result;
+}
+
+const hasIpv6 = await (async () => {
+  const server = createServer();
+  server.listen(0, '::1');
+  const isThere = await Promise.race([
+    once(server, 'listening').then(() => true),
+    once(server, 'error').then(() => false),
+  ]).catch(() => false);
+  if (isThere) server.close();
+  return isThere;
+})();
+
+test('dial() finds a listener that has IPv4 only', async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  assert.equal((await dialOnce('localhost', port)).kind, 'open');
+  assert.equal((await dialOnce('127.0.0.1', port)).kind, 'open');
+});
+
+test('dial() finds a listener that has IPv6 only', { skip: hasIpv6 ? false : 'no ::1 here' }, async (context) => {
+  const port = await listen(context, '::1');
+  assert.equal((await dialOnce('localhost', port)).kind, 'open');
+  assert.equal((await dialOnce('[::1]', port)).kind, 'open');
+  assert.equal((await dialOnce('127.0.0.1', port)).kind, 'refused');
+});
+
+test('dial() finds a listener that has both', { skip: hasIpv6 ? false : 'no ::1 here' }, async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  await listen(context, '::1', port);
+  for (const host of ['localhost', '127.0.0.1', '[::1]']) assert.equal((await dialOnce(host, port)).kind, 'open');
+});
+
+test('dial() is refused where nothing listens', async () => {
+  const port = await closedPort();
+  assert.deepEqual(await dialOnce('localhost', port), { kind: 'refused' });
+  assert.deepEqual(await dialOnce('127.0.0.1', port), { kind: 'refused' });
+});
+
+test('dial() gives up at once when it is aborted', async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  const aborted = AbortSignal.abort('interrupted');
+  assert.deepEqual(await dialOnce('localhost', port, aborted), { kind: 'unknown', why: 'interrupted' });
+  const controller = new AbortController();
+  const result = dialOnce('localhost', port, controller.signal);
+  controller.abort('interrupted');
+  assert.deepEqual(await result, { kind: 'unknown', why: 'interrupted' });
+});
+
+test('dial() does not take a full backlog for refused', async () => {
+  using frozen = await freezePort();
+  const { port, result } = frozen;
+  assert.deepEqual(result, { kind: 'unknown', why: 'timed out' });
+  const controller = new AbortController();
+  const hanging = dial('localhost', port, { timeoutMs: 600_000, signal: controller.signal });
+  setImmediate(() => controller.abort('interrupted'));
+  assert.deepEqual(await hanging, { kind: 'unknown', why: 'interrupted' });
+});
+
+const findNamespaceProblem = (() => {
+  try {
+    execFileSync('unshare', ['-n', '-m', 'sh', '-c', 'ip link set lo up'], { stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return `Cannot make a network namespace (it takes Linux, root and iproute2): ${(error as Error).message.trim()}`;
+  }
+})();
+
+const folder = mkdtempSync(join(tmpdir(), 'lastscrape-dial-'));
+process.on('exit', () => rmSync(folder, { recursive: true }));
+const hosts = join(folder, 'hosts');
+writeFileSync(hosts, '127.0.0.1 two.example\n10.9.9.1 two.example\n');
+
+type Namespace = {
+  readonly name: string;
+  readonly prepare: string;
+  readonly results: Readonly<Record<string, string>>;
+};
+
+const NAMESPACES: readonly Namespace[] = [
+  {
+    name: 'IPv6 switched off',
+    prepare: 'ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6',
+    results: {
+      localhost: 'refused',
+      '127.0.0.1': 'refused',
+      '[::1]': 'unknown EADDRNOTAVAIL',
+      'localhost=127.0.0.1': 'open',
+    },
+  },
+  {
+    name: 'IPv6 only',
+    prepare: 'ip link set lo up; ip address del 127.0.0.1/8 dev lo',
+    results: {
+      localhost: 'unknown ENETUNREACH',
+      '[::1]': 'refused',
+      '127.0.0.1': 'unknown ENETUNREACH',
+      'localhost=::1': 'open',
+    },
+  },
+  {
+    name: 'no loopback at all',
+    prepare: ':',
+    results: { localhost: 'unknown ENETUNREACH' },
+  },
+  {
+    // 127.0.0.1 gives EADDRNOTAVAIL then, and ::1 refuses.
+    name: 'every local port in use',
+    prepare: 'ip link set lo up; echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range',
+    results: { localhost: 'refused', 'localhost=127.0.0.1+2': 'unknown EADDRNOTAVAIL' },
+  },
+  {
+    name: 'every local port in use, and IPv6 switched off',
+    prepare:
+      'ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range',
+    results: { localhost: 'refused', 'localhost=127.0.0.1+2': 'unknown EADDRNOTAVAIL' },
+  },
+  {
+    // The kernel picks the port that is asked as the local one: TCP connects to itself.
+    name: 'no local port but the one that is asked',
+    prepare: 'ip link set lo up; echo 5557 5557 >/proc/sys/net/ipv4/ip_local_port_range',
+    results: { '127.0.0.1': 'refused', '[::1]': 'refused', localhost: 'refused' },
+  },
+  {
+    // An AggregateError, whose own code is ECONNREFUSED here.
+    name: 'a name with one address that refuses and one that is prohibited',
+    prepare: `ip link set lo up; ip route add prohibit 10.9.9.0/24; mount --bind '${hosts}' /etc/hosts`,
+    results: { 'two.example': 'unknown EACCES', 'two.example=127.0.0.1': 'open' },
+  },
+];
+
+for (const { name, prepare, results } of NAMESPACES) {
+  test(`dial() gives the right results with ${name}`, (context) => {
+    if (findNamespaceProblem !== null) {
+      assert.notEqual(process.env['CI'], 'true', findNamespaceProblem);
+      console.error(`NOT TESTED: dial() with ${name}. ${findNamespaceProblem}`);
+      context.skip(findNamespaceProblem);
+      return;
+    }
+    const inside = join(import.meta.dirname, 'dial-inside.ts');
+    const command = ['-n', '-m', 'sh', '-ec', `${prepare}; exec "$@"`, 'sh', process.execPath, inside];
+    const output = execFileSync('unshare', [...command, ...Object.keys(results)], { encoding: 'utf8' });
+    const expected = Object.entries(results).map(([argument, kind]) => `${argument} ${kind}`);
+    assert.deepEqual(output.trim().split('\n'), expected);
+  });
+}

@@ -1,0 +1,321 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ExchangeResult, openExchange, type Request } from '../../../src/base/net/exchange.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../../support/peer.ts';
+
+const LIMIT_MS = 30_000;
+
+/** Long ago given up where the test is right. */
+const GET: Request = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' }, timeoutMs: LIMIT_MS };
+
+type Delivery = { readonly result: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
+
+/** Sends one GET to a peer that answers so. */
+async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise<Delivery> {
+  await using peer = await openPeer(answer);
+  const exchange = openExchange(peer.url);
+  let body = '';
+  const onBody = (piece: Uint8Array) => {
+    body += Buffer.from(piece).toString('latin1');
+    return true;
+  };
+  const result = await exchange.send({ ...GET, onBody, ...request });
+  await exchange.close();
+  return { result, body, requests: [...peer.requests] };
+}
+
+function answered(status: number, contentType = 'text/plain'): ExchangeResult {
+  return { kind: 'answered', status, contentType };
+}
+
+type Case = {
+  readonly name: string;
+  readonly answer: Answerer;
+  readonly expected: ExchangeResult;
+  readonly body?: string;
+};
+
+const failed = (why: string, status: number | null): ExchangeResult => ({ kind: 'failed', why, wasSent: true, status });
+const CASES: readonly Case[] = [
+  { name: 'an answer', answer: (s) => s.write(answerWith('a 1\n')), expected: answered(200), body: 'a 1\n' },
+  {
+    name: 'a chunked answer',
+    answer: (s) => s.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na \r\n2\r\n1\n\r\n0\r\n\r\n'),
+    expected: answered(200, ''),
+    body: 'a 1\n',
+  },
+  {
+    name: 'an HTTP/1.0 answer that ends with the connection',
+    answer: (s) => s.end('HTTP/1.0 200 OK\r\n\r\na 1\n'),
+    expected: answered(200, ''),
+    body: 'a 1\n',
+  },
+  {
+    name: "a 500, whose body is nobody's",
+    answer: (s) => s.write(answerWith('a 1\n', '500 No')),
+    expected: answered(500),
+  },
+  { name: 'a 204', answer: (s) => s.write('HTTP/1.1 204 No Content\r\n\r\n'), expected: answered(204, '') },
+  {
+    name: 'a 302, which it does not follow',
+    answer: (s) => s.write(answerWith('', '302 Found', 'Location: /elsewhere\r\n')),
+    expected: answered(302),
+  },
+  {
+    name: 'gzip although not asked for, as it came',
+    answer: (s) => s.write(answerWith('\x1f\x0b', '200 OK', 'Content-Encoding: gzip\r\n')),
+    expected: answered(200),
+    body: '\x1f\x0b',
+  },
+  {
+    name: 'a 103 before the answer',
+    answer: (s) => s.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${answerWith('a 1\n')}`),
+    expected: answered(200),
+    body: 'a 1\n',
+  },
+  {
+    name: 'a 100 before the answer',
+    answer: (s) => s.write(`HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 1\n')}`),
+    expected: answered(200),
+    body: 'a 1\n',
+  },
+  {
+    name: 'many 1xx before the answer, one with a header',
+    answer: (s) =>
+      s.write(
+        `HTTP/1.1 100 Continue\r\nX: ${'100 '.repeat(25)}\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 C\r\n\r\n${answerWith('a 1\n')}`,
+      ),
+    expected: answered(200),
+    body: 'a 1\n',
+  },
+  {
+    name: 'a body that looks like a 100',
+    answer: (s) => s.write(answerWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n')),
+    expected: answered(200),
+    body: 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
+  },
+  {
+    name: 'a 100 and then the end',
+    answer: (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n'),
+    expected: { kind: 'dropped' },
+  },
+  {
+    name: 'a 103 and then the end',
+    answer: (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'),
+    expected: { kind: 'dropped' },
+  },
+  { name: 'a connection that ends without an answer', answer: (s) => s.end(), expected: { kind: 'dropped' } },
+  { name: 'a reset without an answer', answer: (s) => s.resetAndDestroy(), expected: { kind: 'dropped' } },
+  {
+    name: 'a body shorter than declared',
+    answer: (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nlocust_users 6'),
+    expected: failed('other side closed (UND_ERR_SOCKET)', 200),
+    body: 'locust_users 6',
+  },
+  {
+    name: 'a chunked body without its end',
+    answer: (s) => s.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\nlocust_users 60\r\n'),
+    expected: failed('other side closed (UND_ERR_SOCKET)', 200),
+    body: 'locust_users 60',
+  },
+  {
+    name: 'a body longer than declared',
+    answer: (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\nb 2\n'),
+    expected: answered(200, ''),
+    body: 'a 1\n',
+  },
+  {
+    name: 'a reset in the middle of the body',
+    answer: (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 1\n', () => s.resetAndDestroy()),
+    expected: failed('ECONNRESET', 200),
+  },
+  {
+    name: '100 KB of headers',
+    answer: (s) => s.write(answerWith('', '200 OK', `X: ${'x'.repeat(100_000)}\r\n`)),
+    expected: failed('UND_ERR_HEADERS_OVERFLOW', null),
+  },
+  {
+    name: 'an answer that is not HTTP',
+    answer: (s) => s.end('SSH-2.0-OpenSSH_9.2\r\n'),
+    expected: failed('Response does not match the HTTP/1.1 protocol (Expected HTTP/, RTSP/ or ICE/)', null),
+  },
+];
+
+for (const { name, answer, expected, body } of CASES) {
+  test(`send() tells how a request ended: ${name}`, async () => {
+    const sent = await sendTo(answer);
+    if (expected.kind === 'failed') {
+      assert.ok(sent.result.kind === 'failed');
+      const { why, ...rest } = sent.result;
+      assert.deepEqual(rest, { kind: 'failed', wasSent: true, status: expected.status });
+      assert.ok(why.includes(expected.why) && !why.includes('undefined'), why);
+    } else assert.deepEqual(sent.result, expected);
+    if (body !== undefined) assert.equal(sent.body, body);
+    if (expected.kind === 'answered' && expected.status !== 200) assert.equal(sent.body, '');
+    assert.equal(sent.requests.length, 1, 'sent once');
+  });
+}
+
+test('send() sends the request as it is, without what a browser would add', async () => {
+  const { requests } = await sendTo((socket) => socket.write(answerWith('')), { method: 'POST', path: '/quit?a=b' });
+  const lines = requests[0]?.split('\r\n') ?? [];
+  assert.equal(lines[0], 'POST /quit?a=b HTTP/1.1');
+  assert.deepEqual(
+    lines
+      .slice(1)
+      .map((line) => line.split(':')[0]?.toLowerCase())
+      .sort(),
+    ['accept', 'connection', 'content-length', 'host'],
+  );
+});
+
+test('send() is refused where nothing listens', async () => {
+  const exchange = openExchange(new URL(`http://localhost:${await closedPort()}/`));
+  assert.deepEqual(await exchange.send(GET), { kind: 'refused' });
+  assert.deepEqual(await exchange.send(GET), { kind: 'refused' });
+  await exchange.close();
+});
+
+test('send() keeps one connection over many requests', async () => {
+  await using peer = await openPeer((socket) => socket.write(answerWith('a 1\n')));
+  const exchange = openExchange(peer.url);
+  for (let count = 0; count < 50; count++) assert.deepEqual(await exchange.send(GET), answered(200));
+  assert.equal(peer.connectionsCount(), 1);
+  await exchange.close();
+  await peer.closed(1);
+});
+
+test('send() reads past a 100 that comes before each answer, one byte at a time, over one connection', async () => {
+  await using peer = await openPeer(async (socket) => {
+    for (const letter of `HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 100\n')}`) {
+      await new Promise((resolve) => socket.write(letter, resolve));
+    }
+  });
+  const exchange = openExchange(peer.url);
+  for (let count = 0; count < 3; count++) {
+    let body = '';
+    const onBody = (piece: Uint8Array) => {
+      body += Buffer.from(piece).toString();
+      return true;
+    };
+    assert.deepEqual(await exchange.send({ ...GET, onBody }), answered(200));
+    assert.equal(body, 'a 100\n');
+  }
+  assert.equal(peer.connectionsCount(), 1);
+  await exchange.close();
+});
+
+test('send() opens a new connection after the last one was closed, and sends nothing twice', async () => {
+  await using peer = await openPeer((socket, _, count) => {
+    if (count === 1) socket.end();
+    else socket.end(answerWith('a 1\n', '200 OK', 'Connection: close\r\n'));
+  });
+  const exchange = openExchange(peer.url);
+  assert.deepEqual(await exchange.send(GET), answered(200));
+  assert.deepEqual(await exchange.send(GET), { kind: 'dropped' });
+  assert.deepEqual(await exchange.send(GET), answered(200));
+  assert.equal(peer.requests.length, 3);
+  await exchange.close();
+});
+
+test('send() reads the next answer after one that was longer than declared', async () => {
+  await using peer = await openPeer((socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nb 2\n'),
+  );
+  const exchange = openExchange(peer.url);
+  const bodies: string[] = [];
+  const onBody = (piece: Uint8Array) => bodies.push(Buffer.from(piece).toString()) > 0;
+  assert.deepEqual(await exchange.send({ ...GET, onBody }), answered(200, ''));
+  await exchange.send({ ...GET, onBody });
+  assert.ok(!bodies.includes('b 2\n'), "what nobody asked for is nobody's answer");
+  await exchange.close();
+});
+
+const ENDLESS: Readonly<Record<string, Answerer>> = {
+  'a server that says nothing': () => {},
+  'a body that stops in the middle': (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na 1\n'),
+  'an endless head': (socket) => socket.write('HTTP/1.1 200 OK\r\nX: '),
+};
+
+for (const [name, answer] of Object.entries(ENDLESS)) {
+  test(`send() ends at once when it is aborted: ${name}`, async () => {
+    const controller = new AbortController();
+    await using peer = await openPeer((socket, head, count) => {
+      answer(socket, head, count);
+      setImmediate(() => controller.abort('interrupted'));
+    });
+    const exchange = openExchange(peer.url);
+    const result = await exchange.send({ ...GET, signal: controller.signal });
+    assert.ok(result.kind === 'failed' && result.wasSent, JSON.stringify(result));
+    assert.equal(result.why, 'interrupted');
+    await peer.closed(1);
+    await exchange.close();
+  });
+
+  test(`send() ends at its time limit: ${name}`, async () => {
+    await using peer = await openPeer(answer);
+    const exchange = openExchange(peer.url);
+    const result = await exchange.send({ ...GET, timeoutMs: 50 });
+    assert.ok(result.kind === 'failed', JSON.stringify(result));
+    assert.equal(result.why, 'timed out');
+    await exchange.close();
+  });
+}
+
+test('send() works again after it was aborted', async () => {
+  await using peer = await openPeer((socket, _, count) => {
+    if (count === 0) controller.abort('interrupted');
+    else socket.write(answerWith('a 1\n'));
+  });
+  const controller = new AbortController();
+  const exchange = openExchange(peer.url);
+  assert.equal((await exchange.send({ ...GET, signal: controller.signal })).kind, 'failed');
+  assert.deepEqual(await exchange.send(GET), answered(200));
+  assert.equal(peer.connectionsCount(), 2);
+  await exchange.close();
+});
+
+test('send() sends nothing where it is aborted before', async () => {
+  await using peer = await openPeer((socket) => socket.write(answerWith('')));
+  const exchange = openExchange(peer.url);
+  const result = await exchange.send({ ...GET, signal: AbortSignal.abort('interrupted') });
+  assert.deepEqual(result, { kind: 'failed', why: 'interrupted', wasSent: false, status: null });
+  assert.equal(peer.connectionsCount(), 0);
+  await exchange.close();
+});
+
+test('send() tells the head of an answer, and the body of one that is not 200 apart from the other', async () => {
+  const heads: unknown[] = [];
+  let other = '';
+  const { body } = await sendTo((s) => s.write(answerWith('busy', '429 Too Many Requests', 'Retry-After: 7\r\n')), {
+    onAnswer: (status, headers) => heads.push([status, headers['retry-after']]),
+    onOtherBody: (piece) => {
+      other += Buffer.from(piece).toString();
+    },
+  });
+  assert.deepEqual([heads, other, body], [[[429, '7']], 'busy', '']);
+});
+
+test('openExchange() connects as it is told, to 443 where an https: URL names no port', async () => {
+  const dialled: unknown[] = [];
+  const exchange = openExchange(new URL('https://[::1]/'), async (hostname, port) => {
+    dialled.push([hostname, port]);
+    return { kind: 'refused' };
+  });
+  assert.deepEqual(await exchange.send(GET), { kind: 'refused' });
+  assert.deepEqual(dialled, [['[::1]', 443]]);
+  await exchange.close();
+});
+
+test('send() ends where onBody has enough', async () => {
+  const { result } = await sendTo((socket) => socket.write(answerWith('a 1\n')), { onBody: () => false });
+  assert.deepEqual(result, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 200 });
+});
+
+test('send() gives up on an endless body that came with another status than 200', async () => {
+  const { result } = await sendTo((socket) => {
+    socket.write('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 100000000\r\n\r\n');
+    socket.write('x'.repeat(2 * 1024 * 1024));
+  });
+  assert.deepEqual(result, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 500 });
+});

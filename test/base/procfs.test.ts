@@ -1,0 +1,173 @@
+// What lastscrape finds in a PID namespace, as --check prints it: which names match, what is hidden, whose namespace it is.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isStillRunning } from '../../src/base/procfs.ts';
+import { gateNamespaces, openPidNamespace, type PidNamespace } from '../support/pid-namespace.ts';
+import { until } from '../support/until.ts';
+import { COMMAND, startWatcher } from '../support/watcher.ts';
+
+const skip = gateNamespaces('test/base/procfs.test.ts');
+
+/** What --check says of the process of that name. */
+async function findByCheck(namespace: PidNamespace, name: string, uid?: number): Promise<string> {
+  const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_DONE_WHEN: `process:${name}` };
+  const { code, stdout, stderr } = await namespace.watch(env, { args: ['--check'], ...(uid && { uid }) }).ended;
+  assert.equal(code, 0, stderr);
+  const [, found = ''] = new RegExp(`^  process:${name}: (.*)$`, 'm').exec(stdout) ?? [];
+  return found.replace(/\d+/g, 'N');
+}
+
+/** The line of /proc of a process's one child, once that is a zombie. */
+function readZombieChild(pid: number): Promise<string> {
+  return until('a child that is a zombie', 10_000, async () => {
+    const child = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    const text = readFileSync(`/proc/${child}/stat`, 'utf8');
+    return / Z /.test(text) ? text : undefined;
+  });
+}
+
+const RUNS = 'alive (runs as PID N)';
+const NONE = 'done, or not started yet (no such process runs)';
+
+test('findProcesses() matches comm and the base name of argv[0], cut as the kernel cuts it', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const long = join(namespace.folder, 'name-of-more-than-15-bytes');
+  copyFileSync('/bin/sleep', long);
+  const uid = 1000;
+  await namespace.start([long, '600'], { uid, comm: 'name-of-more-th' });
+  await namespace.start(['bash', '-c', 'exec -a /opt/bin/other-name tail -f /dev/null'], { uid, comm: 'tail' });
+  await namespace.start(['bash', '-c', 'exec -a "odd name) S 1 (" env -u X sleep 600'], { uid, comm: 'sleep' });
+  assert.deepEqual(
+    {
+      long: await findByCheck(namespace, 'name-of-more-than-15-bytes'),
+      'another long name with the same 15 bytes': await findByCheck(namespace, 'name-of-more-than-15-of-them'),
+      'the cut name': await findByCheck(namespace, 'name-of-more-th'),
+      'argv[0]': await findByCheck(namespace, 'other-name'),
+      'comm beside another argv[0]': await findByCheck(namespace, 'tail'),
+      'an argument': await findByCheck(namespace, 'null'),
+      'a part of a name': await findByCheck(namespace, 'slee'),
+    },
+    {
+      long: RUNS,
+      'another long name with the same 15 bytes': NONE,
+      'the cut name': RUNS,
+      'argv[0]': RUNS,
+      'comm beside another argv[0]': RUNS,
+      'an argument': NONE,
+      'a part of a name': NONE,
+    },
+  );
+});
+
+test('findProcesses() never finds PID 1, lastscrape itself, or a zombie', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  assert.equal(await findByCheck(namespace, 'sleep'), NONE, 'PID 1 is a sleep');
+  assert.equal(await findByCheck(namespace, 'node'), NONE, 'lastscrape is a node');
+  assert.equal(await findByCheck(namespace, 'lastscrape-linux-x64'), NONE, 'or a binary');
+  // The parent is a tail by then, which does not wait for its child.
+  const zombie = await namespace.start(['sh', '-c', '/bin/true & exec tail -f /dev/null'], { uid: 1000, comm: 'tail' });
+  assert.match(await readZombieChild(zombie.pid), /^\d+ \(true\) Z /);
+  assert.equal(await findByCheck(namespace, 'true'), NONE);
+  assert.equal(await findByCheck(namespace, 'tail'), RUNS, 'and its parent is found');
+});
+
+test('findProcesses() finds a process whose first thread ended before the others', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  // The system call exit ends one thread: number 60 on x86-64, 93 on arm64.
+  const program = `import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=[600]).start()
+ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)`;
+  const { pid } = await namespace.start(['python3', '-c', program], { uid: 1000, comm: 'python3' });
+  await until(
+    'a first thread that is a zombie',
+    10_000,
+    async () => readFileSync(`/proc/${pid}/stat`, 'utf8').includes('(python3) Z ') || undefined,
+  );
+  assert.equal(await findByCheck(namespace, 'python3'), RUNS);
+});
+
+test('findProcesses() does not know what a /proc with hidepid hides', { skip }, async () => {
+  await using namespace = await openPidNamespace({ isHiding: true });
+  await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
+  assert.match(await findByCheck(namespace, 'tail'), /^unknown \(.*hidepid/);
+  assert.equal(
+    await findByCheck(namespace, 'tail', 1000),
+    'unknown (/proc does not show PID N (is it mounted with hidepid?))',
+  );
+});
+
+test('isStillRunning() tells a process from another one that has its PID by now', async () => {
+  const stat = readFileSync(`/proc/${process.pid}/stat`, 'utf8');
+  // The 22nd field (proc(5)); what stands before the last parenthesis is two of them.
+  const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[22 - 3]);
+  assert.equal(await isStillRunning({ pid: process.pid, startTicks }), true);
+  assert.equal(await isStillRunning({ pid: process.pid, startTicks: startTicks - 1 }), false);
+  const child = spawn('true');
+  await once(child, 'close');
+  assert.equal(await isStillRunning({ pid: child.pid ?? 0, startTicks }), false);
+});
+
+/** A shell that starts what follows, and waits for it as an init does. */
+const INIT = ['sh', '-c', '"$@"; exit $?', 'sh'];
+
+test('readNamespace() is not misled by an init or a shell that starts lastscrape', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  for (const init of [INIT, [...INIT, ...INIT]]) {
+    const processes = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_QUIT: 'signal:tail' };
+    const alone = await namespace.watch(processes, { args: ['--check'], isAlone: true, init }).ended;
+    assert.match(alone.stdout, /^ {2}process namespace: not shared/m, alone.stderr);
+    const beside = await namespace.watch(processes, { args: ['--check'], init }).ended;
+    assert.match(beside.stdout, /^ {2}process namespace: shared/m, beside.stderr);
+  }
+  const env = { LASTSCRAPE_DONE_WHEN: 'process:tail', LASTSCRAPE_START_TIMEOUT: '1ms' };
+  const { code, stderr } = await namespace.watch(env, { isAlone: true, init: INIT }).ended;
+  assert.equal(code, 78, 'no helper is quit under a main that is not seen');
+  assert.match(stderr, /do not share a process namespace/);
+});
+
+/** In a PID namespace of its own, as a container is. */
+const ALONE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...COMMAND];
+
+test('readNamespace() knows the container of a lastscrape that runs there already, from outside', {
+  skip,
+}, async (context) => {
+  const env = { PATH: process.env['PATH'] ?? '', LASTSCRAPE_DONE_WHEN: 'file:/no/such/file', LASTSCRAPE_QUIT: 'none' };
+  const first = startWatcher(env, [], ALONE);
+  context.after(() => first.child.kill('SIGKILL'));
+  await first.said('watching');
+  const pid = readFileSync(`/proc/${first.child.pid}/task/${first.child.pid}/children`, 'utf8').trim();
+  const exec = ['nsenter', `--pid=/proc/${pid}/ns/pid`, `--mount=/proc/${pid}/ns/mnt`, ...COMMAND];
+  const inPod = { ...env, KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_QUIT: 'signal:tail' };
+  const { stdout } = await startWatcher(inPod, ['--check'], exec).ended;
+  assert.match(stdout, /^ {2}process namespace: not shared/m);
+  // It may hold by then: a read of the exporter would be the scrape that it waits for.
+  const ended = { ...inPod, LASTSCRAPE_DONE_WHEN: 'port:1', LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics' };
+  const beside = await startWatcher(ended, ['--check'], exec).ended;
+  assert.match(beside.stdout, /^ {2}http:\/\/127\.0\.0\.1:1\/metrics: not read: a lastscrape runs here/m);
+  const alone = await startWatcher(ended, ['--check'], ALONE).ended;
+  assert.match(alone.stdout, /^ {2}http:\/\/127\.0\.0\.1:1\/metrics: nothing listens there/m);
+});
+
+test('findNamespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {
+  for (const args of [[], ['--check']]) {
+    const env = {
+      LASTSCRAPE_DONE_WHEN: 'process:nginx',
+      LASTSCRAPE_QUIT: 'signal:nginx',
+      LASTSCRAPE_START_TIMEOUT: '1ms',
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      PATH: process.env['PATH'] ?? '',
+    };
+    const node = await startWatcher(env, args).ended;
+    assert.equal(node.code, 78, 'every process of the machine can be seen');
+    assert.match(
+      node.stderr,
+      /^Cannot use "process:nginx" of LASTSCRAPE_DONE_WHEN: .*hostPID.*shareProcessNamespace: true/m,
+    );
+    assert.match(node.stderr, /^Cannot use "signal:nginx" of LASTSCRAPE_QUIT: .*hostPID/m);
+  }
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { redactEntry, redactHref, redactPath, redactPathEntry, redactUrl } from '../../src/base/redact.ts';
+
+const TABLE: readonly (readonly [text: string, redacted: string])[] = [
+  ['', ''],
+  ['locust-exporter', 'locust-exporter'],
+  ['http://localhost:9646/metrics', 'http://localhost:9646/metrics'],
+  ['http://user:pass@localhost/quit', 'http://***@localhost/quit'],
+  ['http://user@localhost/quit', 'http://***@localhost/quit'],
+  ['http://user:p@ss@localhost/quit', 'http://***@localhost/quit'],
+  ['http://user:p/a?s@localhost/quit', 'http://***@localhost/quit'],
+  ['http://localhost/quit?token=abc', 'http://localhost/quit?***'],
+  ['http://localhost/quit?a=b?c=d&e', 'http://localhost/quit?***'],
+  ['http://u:p@localhost/quit?token=abc#x', 'http://***@localhost/quit?***'],
+  ['POST http://u:p@a/b?c, GET http://d/e?f,none', 'POST http://***@a/b?***, GET http://d/e?***,none'],
+  ['http://u:p@a,http://v:q@b', 'http://***@a,http://***@b'],
+  ['http//u:p@a', 'http//***@a'],
+  ['http://u:pa', 'http://***'],
+  ['ss@host/quit', '***@host/quit'],
+  ['http://u:pa,ss@host/quit', 'http://***,***@host/quit'],
+  ['http://localhost:9646', 'http://localhost:9646'],
+  ['http://[::1]:9646/metrics', 'http://[::1]:9646/metrics'],
+];
+
+for (const [text, redacted] of TABLE) {
+  test(`redactUrl() prints ${JSON.stringify(text)} as ${JSON.stringify(redacted)}`, () => {
+    assert.equal(redactUrl(text), redacted);
+  });
+}
+
+const ENTRIES: readonly (readonly [text: string, redacted: string])[] = [
+  ['POST admin:hunter2@localhost:8080/quit', 'POST ***@localhost:8080/quit'],
+  ['http:/admin:hunter2@localhost:9646/metrics', '***@localhost:9646/metrics'],
+  ['POST http:/admin:hunter2@localhost/quit', 'POST ***@localhost/quit'],
+  ['http://localhost:9646/metrics?match=a,SECRET', 'http://localhost:9646/metrics?***'],
+  ['http://admin:hunter two@localhost/m', 'http://***@localhost/m'],
+  ['http://admin:x,hun/ter2@localhost/quit', 'http://***@localhost/quit'],
+  ['admin:hun/ter2@localhost/quit', '***@localhost/quit'],
+  ['http://a/b?c@d', 'http://***@d'],
+  ['locust-exporter', 'locust-exporter'],
+  ['POST http://localhost/quit', 'POST http://localhost/quit'],
+];
+for (const [text, redacted] of ENTRIES) {
+  test(`redactEntry() prints ${JSON.stringify(text)} as ${JSON.stringify(redacted)}`, () => {
+    assert.equal(redactEntry(text), redacted);
+  });
+}
+
+test('redactHref() prints a URL without user, password and query', () => {
+  assert.equal(redactHref(new URL('http://u:p@[::1]:9/a,b?match=a,SECRET#x')), 'http://***@[::1]:9/a,b?***');
+  assert.equal(redactHref(new URL('http://localhost/metrics')), 'http://localhost/metrics');
+});
+
+test('redactPath() and redactPathEntry() show where a URL leads to, and no more', () => {
+  assert.equal(redactPath(new URL('https://me:pw@a.test:8443/services/T0/s3cret?b=c')), 'https://a.test:8443/***');
+  assert.equal(redactPath(new URL('https://a.test')), 'https://a.test');
+  const texts: readonly (readonly [string, string])[] = [
+    ['https://a.test/services/s3cret', 'https://a.test/***'],
+    ['htps://a.test?s3cret', 'htps://a.test/***'],
+    ['https://a.test#s3cret', 'https://a.test/***'],
+    ['https://a.test/', 'https://a.test/'],
+    ['https://me:s3cret@a.test/x', 'https://***'],
+    ['https://me:s3/cret@a.test/x', 'https://***'],
+    ['hooks.a.test/services/s3cret', '***'],
+    ['slack', 'slack'],
+  ];
+  for (const [text, shown] of texts) assert.equal(redactPathEntry(text), shown);
+});

@@ -1,0 +1,327 @@
+// What lastscrape costs and what it brings, beside what people have instead (`npm run bench`, some 15 minutes; needs the
+// built binary, Locust and Prometheus). It prints tables, writes them and the figures to image/figures, and into the pages. With --short it
+// takes less than 4 minutes and writes nothing, for CI; with --front it measures what a front costs and nothing else, in 3 minutes.
+// Each fails when a *ratio* budget is exceeded by more than 25 %.
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { describePrograms, findPrograms, listMissing } from '../support/programs.ts';
+import { type Budget, nameBytes, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './budgets.ts';
+import { writeFigures } from './draw-figures.ts';
+import {
+  KEPT_SECONDS,
+  KUBELET_SECONDS,
+  measureFinalNumbers,
+  type PodRun,
+  RUN_SECONDS,
+  SCRAPE_SECONDS,
+  WAYS,
+  type Way,
+} from './final-numbers.ts';
+import {
+  type Footprint,
+  type FootprintPlan,
+  type Footprints,
+  measureFootprints,
+  PROGRAMS,
+  type Program,
+} from './footprint.ts';
+import { type FrontPlan, measureFront } from './front.ts';
+import { listFrontBudgets, writeFrontTables } from './front-tables.ts';
+import { findMedian } from './median.ts';
+import { findSubject, type Subject } from './subject.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const FIGURES = join(ROOT, 'image/figures');
+
+const FULL: Omit<FootprintPlan, 'subject'> = {
+  watchSeconds: 90,
+  growthSeconds: 30,
+  warmStartCount: 25,
+  coldStartCount: 7,
+  isLimitSearched: true,
+};
+const SHORT: Omit<FootprintPlan, 'subject'> = {
+  watchSeconds: 30,
+  growthSeconds: 15,
+  warmStartCount: 11,
+  coldStartCount: 3,
+  isLimitSearched: false,
+};
+const FULL_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 60, scrapeCount: 40, largeScrapeCount: 10 };
+const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, scrapeCount: 6, largeScrapeCount: 0 };
+/** 22: two more than the 20 phases that are wanted, for those that a busy machine spoils. */
+const FULL_PHASES = { phaseCount: 22, podCount: 8 };
+const SHORT_PHASES = { phaseCount: 1, podCount: 4 };
+
+const PROGRAM_NAMES: Readonly<Record<Program, string>> = {
+  lastscrape: 'lastscrape',
+  empty: 'empty Node 24 program',
+  shell: 'shell loop with curl',
+};
+
+const WAY_NAMES: Readonly<Record<Way, string>> = {
+  killed: `exporter as a native sidecar, ended ${KUBELET_SECONDS} s after Locust's exit`,
+  quitAtEnd: '`/quitquitquit` from the locustfile, as its last act',
+  keptFixed: `exporter kept for ${KEPT_SECONDS} s (preStop sleep)`,
+  lastscrape: 'lastscrape, no variable set',
+};
+
+const { values: options } = parseArgs({
+  options: { short: { type: 'boolean', default: false }, front: { type: 'boolean', default: false } },
+});
+const subject = findSubject();
+const programs = { ...findPrograms(), watcher: subject.command };
+const missing = [
+  ...(subject.binary === undefined ? ['the binary: run "npm run build"'] : []),
+  ...(options.front ? [] : listMissing(programs, ['locust', 'prometheus'])),
+];
+if (missing.length > 0) {
+  process.stderr.write(`Cannot measure: programs are missing; install ${missing.join('; ')}\n`);
+  process.exitCode = 1;
+} else {
+  const budgets = [...(options.front ? [] : await bench(subject)), ...(await benchFront(subject))];
+  if (!options.short) writeFigures();
+  process.exitCode = tellBroken(budgets);
+}
+
+/** All but the front. @returns its budgets */
+async function bench(subject: Subject): Promise<readonly Budget[]> {
+  const footprints = await measureFootprints({ ...(options.short ? SHORT : FULL), subject });
+  // The real exporter where there is one: it is last in the list.
+  const exporter = programs.exporters.at(-1);
+  if (exporter === undefined) throw new Error('Bug: no exporter at all');
+  const { runs, faults } = await measureFinalNumbers({
+    ...(options.short ? SHORT_PHASES : FULL_PHASES),
+    programs,
+    exporter,
+  });
+  for (const fault of faults) process.stderr.write(`A pod gave nothing: ${fault}\n`);
+  const budgets = listBudgets(footprints, subject);
+  const versions = describePrograms({ ...programs, exporters: [exporter] }, ['locust', 'prometheus']).slice(0, 3);
+  record('bench.md', [
+    writeFootprintTable(footprints, subject),
+    writeGrowthTable(footprints),
+    writeFinalNumbersTable(runs, faults.length, versions),
+    writeBudgetTable('Budgets', budgets),
+  ]);
+  return budgets;
+}
+
+/** What a front costs. @returns its budgets */
+async function benchFront(subject: Subject): Promise<readonly Budget[]> {
+  const figures = await measureFront({ ...(options.short ? SHORT_FRONT : FULL_FRONT), subject });
+  const budgets = listFrontBudgets(figures);
+  record('front.md', [writeFrontTables(figures), writeBudgetTable('Budgets of the front', budgets)]);
+  return budgets;
+}
+
+/** Prints tables; after a whole run they are what the pages and figures are made from. */
+function record(file: string, parts: readonly string[]): void {
+  const tables = parts.join('\n\n');
+  console.log(tables);
+  if (options.short) return;
+  mkdirSync(FIGURES, { recursive: true });
+  writeFileSync(join(FIGURES, file), `${tables}\n`);
+}
+
+/** Tells of ratios that are exceeded by too much. @returns the exit code */
+function tellBroken(budgets: readonly Budget[]): number {
+  const broken = budgets.filter(({ isRatio, measured = 0, most }) => isRatio && measured > most * RATIO_SLACK);
+  for (const { name, measured = 0, most } of broken) {
+    process.stderr.write(`${name} is ${measured.toFixed(2)}; at most ${most}, and 25 % more for a busy machine\n`);
+  }
+  return broken.length === 0 ? 0 : 1;
+}
+
+function listBudgets(
+  { programs: { lastscrape, empty }, growth, worksIn64Mebibytes }: Footprints,
+  subject: Subject,
+): readonly Budget[] {
+  const [small, middle] = growth;
+  if (small === undefined || middle === undefined) throw new Error('Bug: growth without two sizes');
+  const isX64 = process.arch === 'x64';
+  const size = subject.binary === undefined ? undefined : lastscrape.binaryBytes / 1e6;
+  const layer = readLayerBytes();
+  return [
+    { name: 'binary (MB)', most: isX64 ? 109.5 : 104, measured: size, digits: 1, isRatio: false },
+    { name: 'compressed layer (MB)', most: 30, measured: layer && layer / 1e6, digits: 1, isRatio: false },
+    ratio('resident memory / empty Node', 1.2, lastscrape.residentBytes, empty.residentBytes),
+    ratio('anonymous memory / empty Node', 1.6, lastscrape.anonymousBytes, empty.anonymousBytes),
+    ratio('start to first poll / start of an empty Node', 2.2, lastscrape.warmStartSeconds, empty.warmStartSeconds),
+    {
+      name: 'CPU seconds a minute at 1 s polls',
+      most: 0.12,
+      measured: lastscrape.cpuSecondsAt1s,
+      digits: 2,
+      isRatio: false,
+    },
+    ratio('anonymous memory at 3 MB / at 50 KB', 1.3, middle.anonymousBytes, small.anonymousBytes),
+    {
+      name: 'memory limit that works from a cold cache (MiB)',
+      most: 64,
+      measured:
+        worksIn64Mebibytes === undefined
+          ? undefined
+          : (lastscrape.smallestLimitMebibytes ?? (worksIn64Mebibytes ? 64 : Infinity)),
+      digits: 0,
+      isRatio: false,
+    },
+  ];
+}
+
+type Descriptor = {
+  readonly digest: string;
+  readonly size: number;
+  readonly platform?: { readonly architecture: string };
+};
+type Manifest = { readonly manifests?: readonly Descriptor[]; readonly layers?: readonly Descriptor[] };
+
+/** All layers of this machine's image in dist/image; `undefined` when it was not built. */
+function readLayerBytes(): number | undefined {
+  const layout = join(ROOT, 'dist/image');
+  if (!existsSync(join(layout, 'index.json'))) return undefined;
+  let manifest: Manifest = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8'));
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+  while (manifest.manifests !== undefined) {
+    const next = manifest.manifests.find(
+      ({ platform }) => (platform ?? { architecture }).architecture === architecture,
+    );
+    if (next === undefined) return undefined;
+    manifest = JSON.parse(readFileSync(join(layout, 'blobs', next.digest.replace(':', '/')), 'utf8'));
+  }
+  return manifest.layers?.reduce((sum, layer) => sum + layer.size, 0);
+}
+
+function writeFootprintTable({ programs: all }: Footprints, subject: Subject): string {
+  const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
+  const milliseconds = (seconds: number) => (seconds * 1000).toFixed(0);
+  const layer = readLayerBytes();
+  const rows: [string, (footprint: Footprint) => string | undefined][] = [
+    ['resident memory (MB)', ({ residentBytes }) => megabytes(residentBytes)],
+    ['anonymous memory (MB)', ({ anonymousBytes }) => megabytes(anonymousBytes)],
+    ['threads', ({ threadCount }) => String(threadCount)],
+    ['CPU seconds a minute, a poll every 1 s', ({ cpuSecondsAt1s }) => cpuSecondsAt1s.toFixed(2)],
+    ['CPU seconds a minute, a poll every 5 s', ({ cpuSecondsAt5s }) => cpuSecondsAt5s?.toFixed(2)],
+    ['start to first poll, warm (ms)', ({ warmStartSeconds }) => milliseconds(warmStartSeconds)],
+    [
+      'start to first poll, cold (ms)',
+      ({ coldStartSeconds }) => (coldStartSeconds === undefined ? undefined : milliseconds(coldStartSeconds)),
+    ],
+    ['program with all it loads (MB)', ({ filesBytes }) => megabytes(filesBytes)],
+    ['smallest workable memory limit (MiB)', ({ smallestLimitMebibytes }) => smallestLimitMebibytes?.toFixed(0)],
+  ];
+  const body = rows.map(([name, read]) => [name, ...PROGRAMS.map((program) => read(all[program]) ?? '–')]);
+  const own = subject.binary === undefined ? '–' : megabytes(all.lastscrape.binaryBytes);
+  return [
+    '### Footprint',
+    writeTable(
+      ['', ...PROGRAMS.map((program) => PROGRAM_NAMES[program])],
+      [
+        ...body.slice(0, -2),
+        ['binary (MB)', own, megabytes(all.empty.binaryBytes), '–'],
+        ['compressed image layer (MB)', layer === undefined ? '–' : megabytes(layer), '–', '–'],
+        ...body.slice(-2),
+      ],
+    ),
+    `Medians on ${process.platform} ${process.arch}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, all in one run, with an exposition of 50 KB. ` +
+      'MB are 10^6 bytes, MiB 2^20. The empty program makes no poll: its start is to its first line. The memory of the shell is that of a poll, with curl and grep. ' +
+      'Cold: its own file is not in the page cache, libc and its like are. A memory limit works when the whole run, from a cold start to the quit, takes no longer than without one.',
+  ].join('\n\n');
+}
+
+function writeGrowthTable({ growth }: Footprints): string {
+  return [
+    '### Growth with the exposition',
+    writeTable(
+      [
+        'exposition',
+        'resident (MB)',
+        'anonymous (MB)',
+        'time of a poll (ms)',
+        'CPU of a poll (ms)',
+        'CPU of the shell’s poll (ms)',
+      ],
+      growth.map((one) => [
+        nameBytes(one.bodyBytes),
+        (one.residentBytes / 1e6).toFixed(1),
+        (one.anonymousBytes / 1e6).toFixed(1),
+        (one.lookSeconds * 1000).toFixed(0),
+        (one.cpuSecondsPerLook * 1000).toFixed(1),
+        (one.shellCpuSecondsPerLook * 1000).toFixed(1),
+      ]),
+    ),
+    'A poll every 1 s, all sizes at the same time; after a slow poll lastscrape pauses for four times its length. The time is that of the whole poll, with the port.',
+  ].join('\n\n');
+}
+
+type WayNumbers = {
+  readonly way: Way;
+  readonly runCount: number;
+  readonly finalCount: number;
+  readonly finalShare: number;
+  readonly lostShare: number;
+  readonly worstLostShare: number;
+  readonly heldSeconds: number;
+  readonly longestHeldSeconds: number;
+};
+
+function summarize(runs: readonly PodRun[]): readonly WayNumbers[] {
+  return WAYS.flatMap((way) => {
+    const own = runs.filter((run) => run.way === way);
+    if (own.length === 0) return [];
+    const lost = own.map((run) => 1 - run.storedCount / run.printedCount);
+    const finalCount = own.filter((run) => run.storedCount === run.printedCount).length;
+    const held = own.map((run) => run.heldSeconds);
+    return [
+      {
+        way,
+        runCount: own.length,
+        finalCount,
+        finalShare: finalCount / own.length,
+        lostShare: lost.reduce((sum, share) => sum + share, 0) / own.length,
+        worstLostShare: Math.max(...lost),
+        heldSeconds: findMedian(held),
+        longestHeldSeconds: Math.max(...held),
+      },
+    ];
+  });
+}
+
+function writeFinalNumbersTable(runs: readonly PodRun[], faultCount: number, versions: readonly string[]): string {
+  return [
+    '### Final numbers',
+    writeTable(
+      [
+        'the end of the exporter',
+        'Prometheus has the final total',
+        'requests lost, mean',
+        'worst',
+        'pod held, median (s)',
+        'longest',
+      ],
+      summarize(runs).map((one) => [
+        WAY_NAMES[one.way],
+        `${one.finalCount} of ${one.runCount} (${percent(one.finalShare)})`,
+        percent(one.lostShare),
+        percent(one.worstLostShare),
+        one.heldSeconds.toFixed(1),
+        one.longestHeldSeconds.toFixed(1),
+      ]),
+    ),
+    `With \`--autoquit 0\`, a run of ${RUN_SECONDS} s and a scrape interval of ${SCRAPE_SECONDS} s, at random phases, each pod with a Locust of its own; ${versions.join(', ')}. ` +
+      'With the operator’s default of `--autoquit 60` the numbers can still be scraped for a minute after the run: an interval below that misses only the last `locust_up 0`, whichever way is taken. ' +
+      'They are lost with a short autoquit, a longer interval, or a test that is stopped. The share that is lost is that of so short a run; what is lost is the last seconds of any run. ' +
+      'Held: from Locust’s exit to that of the last container.' +
+      ' lastscrape passes on what Locust showed: workers report every 3 s and its page is cached for 2 s, so that with `--autoquit 0` the last report may never be on it.' +
+      (faultCount === 0
+        ? ''
+        : ` Left out, since the busy machine starved them: ${faultCount} of ${runs.length + faultCount} pods.`),
+  ].join('\n\n');
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
+}

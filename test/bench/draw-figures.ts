@@ -1,0 +1,39 @@
+// `npm run figures`: draws image/figures/*.svg from what is recorded beside them, and writes the figures' alternative texts and the
+// tables of the bench into the pages. The bench calls it after a whole run; after `npm run --silent demo > image/figures/demo.txt`, and after
+// `npm run --silent measure -- --front > image/figures/jobs.md` (with `--locust`: locust.md, with `--locust-cost`: locust-cost.md), call it.
+
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { drawFigures, fillPage, type Recorded } from './figures.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What is recorded now. */
+export function readRecorded(): Recorded {
+  const read = (name: string) => readFileSync(join(ROOT, 'image/figures', name), 'utf8');
+  return {
+    bench: read('bench.md'),
+    front: read('front.md'),
+    jobs: read('jobs.md'),
+    locust: read('locust.md'),
+    locustCost: read('locust-cost.md'),
+    demo: read('demo.txt'),
+  };
+}
+
+/** The pages that may have figures, relative to the checkout. */
+export const FIGURE_PAGES = globSync(['README.md', 'docs/*.md'], { cwd: ROOT }).toSorted();
+
+/** Writes all figures, and fills all pages. */
+export function writeFigures(): void {
+  const recorded = readRecorded();
+  const figures = drawFigures(recorded);
+  for (const [name, { svg }] of Object.entries(figures)) writeFileSync(join(ROOT, 'image/figures', name), svg);
+  for (const page of FIGURE_PAGES) {
+    const before = readFileSync(join(ROOT, page), 'utf8');
+    const after = fillPage(before, recorded, figures);
+    if (after !== before) writeFileSync(join(ROOT, page), after);
+  }
+}
+
+if (import.meta.main) writeFigures();

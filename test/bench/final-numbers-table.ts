@@ -1,0 +1,93 @@
+// `npm run measure -- --front [--runs=N]`: the last number of a job, 30 runs of each case at 5 s, as many side by side as two cores carry; then ten
+// ends before each pair of Prometheus. It prints tables and asserts nothing; it fails only when a run itself does.
+
+import {
+  JOB_CASES,
+  JOB_PROGRAMS,
+  type JobResult,
+  OTHER_CASES,
+  playJobs,
+  SLEEP_SECONDS,
+} from '../support/front-jobs.ts';
+import { POLL, withFrontPod } from '../support/front-pod.ts';
+import { describeFrontPrograms, listMissingFrontPrograms } from '../support/front-programs.ts';
+import { type FinalResult, openPrometheus, playFinals } from '../support/front-scrapers.ts';
+import { findMedian } from './median.ts';
+
+const RUNS_COUNT = Number(process.argv.find((arg) => /^--runs=\d+$/.test(arg))?.slice(7) ?? 30);
+const CASES = [...JOB_CASES, ...OTHER_CASES];
+const SIDE_BY_SIDE_COUNT = 3;
+const INTERVAL_MS = 5000;
+const PAIR_RUNS_COUNT = 10;
+/** More than twice the longest interval. */
+const PAIR_WORK_MS = 20_000;
+/** All behind one address. */
+const PAIRS: readonly (readonly [string, readonly string[]])[] = [
+  ['at 5 s and 8 s', ['5s', '8s']],
+  ['replicas of 5 s', ['5s', '5s']],
+];
+
+/** Prints both tables. @throws when programs are missing, or a run fails. */
+export async function measureFinalNumbers(): Promise<void> {
+  const missing = listMissingFrontPrograms(JOB_PROGRAMS);
+  if (missing.length > 0) throw new Error(`Cannot measure: real programs are missing; install ${missing.join('; ')}`);
+  // The table stands in a page: what is named by where it lies on this machine does not.
+  process.stderr.write(`Programs: ${describeFrontPrograms(JOB_PROGRAMS).join(', ')}\n`);
+  console.log(`Prometheus scrapes every ${INTERVAL_MS / 1000} s; the front polls every ${POLL}\n`);
+  const results: JobResult[] = [];
+  while (results.length < RUNS_COUNT * CASES.length) {
+    results.push(...(await withFrontPod((pod) => playJobs(pod, CASES, SIDE_BY_SIDE_COUNT, INTERVAL_MS))));
+    process.stderr.write(`${results.length} of ${RUNS_COUNT * CASES.length} runs\n`);
+  }
+  console.log('| job | way | final number stored | behind: median, most (ms) | held: median, most (s) |');
+  console.log('|---|---|---:|---:|---:|');
+  for (const { program, way } of CASES) {
+    const found = results.filter((result) => result.program === program && result.way === way);
+    console.log(`| ${program} | ${way} | ${describeRuns(found)} |`);
+  }
+  const leftBehindCount = results.filter(({ isLeftBehind }) => isLeftBehind).length;
+  console.log(
+    `\nThe Pushgateway of the cluster shows the groups of ${leftBehindCount} jobs that are gone; of lastscrape's none is left.`,
+  );
+  console.log('\nTwo Prometheus and a snapshot, SCRAPES=auto:');
+  for (const [what, intervals] of PAIRS) {
+    const found = await withFrontPod((pod) =>
+      playFinals(
+        pod,
+        (inPod, ports) =>
+          Promise.all(
+            intervals.map((interval, index) => openPrometheus(inPod, ports, { name: `replica-${index}`, interval })),
+          ),
+        PAIR_RUNS_COUNT,
+        PAIR_WORK_MS,
+      ),
+    );
+    console.log(`${what}: ${describePair(found)}`);
+  }
+}
+
+/** Of a job that nobody scraped there is no number to be behind with. */
+function describeRuns(runs: readonly JobResult[]): string {
+  const exactCount = runs.filter(({ stored, final }) => stored === final).length;
+  const behindMs = runs.flatMap(({ stored, final }) => (stored === undefined ? [] : [final - stored]));
+  const heldSeconds = runs.flatMap(({ way, report }) =>
+    way === 'sleep' ? SLEEP_SECONDS : (report?.heldSeconds ?? []),
+  );
+  return `${exactCount} of ${runs.length} | ${describeSpread(behindMs, 0)} | ${describeSpread(heldSeconds, 1)}`;
+}
+
+function describeSpread(values: readonly number[], digits: number): string {
+  if (values.length === 0) return '';
+  const sorted = values.toSorted((left, right) => left - right);
+  return `${findMedian(sorted).toFixed(digits)}, ${(sorted.at(-1) ?? 0).toFixed(digits)}`;
+}
+
+function describePair(results: readonly FinalResult[]): string {
+  const names = Object.keys(results[0]?.stored ?? {});
+  return names
+    .map((name) => {
+      const count = results.filter(({ stored, final }) => stored[name] === final).length;
+      return `${name} holds the final number in ${count} of ${results.length} runs`;
+    })
+    .join(', ');
+}

@@ -1,0 +1,126 @@
+// Starts what a measurement measures, and the exporters that it reads, each as a process of its own; all of them end with
+// the runner. Works on copies of the programs: nobody rebuilds or deletes them meanwhile, and nobody else has them in memory.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readTestVariable } from '../support/programs.ts';
+
+/** The exposition of every measurement that does not say another one. */
+export const SMALL_BYTES = 50_000;
+/** From the start of a program until it costs what it costs in every minute. */
+export const WARM_UP_SECONDS = 6;
+/** CPU time is counted in hundredths of a second where it is not counted finer: three of a kind run at a time. */
+export const INSTANCE_COUNT = 3;
+
+/** A process that was started. */
+export type Running = { readonly child: ChildProcess; readonly pid: number; readonly exited: Promise<number | null> };
+
+/** An exporter and the port of its main container. */
+export type Exposition = {
+  readonly url: string;
+  readonly mainPort: number;
+  readonly pid: number;
+  readonly stop: () => Promise<void>;
+};
+
+/** Where the processes of a measurement belong. */
+export type Runner = AsyncDisposable & {
+  /** Copies a program into the runner's folder. @returns the copy's path */
+  copy(file: string, name: string): string;
+  /** Starts a program with PATH and these variables. Its stdout is read by the one who asks. */
+  start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
+  /** Starts exposition-main.ts. */
+  openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
+  /** Starts client-page-main.ts. */
+  openClientPage(bodyBytes: number): Promise<Exposition>;
+};
+
+/** An exporter in this process that hears of requests at once. */
+export type Starter = Disposable & {
+  readonly exposition: Exposition;
+  /** When the next request comes. */
+  readonly requested: () => Promise<void>;
+};
+
+const PATH = readTestVariable('PATH') ?? '';
+
+/** Opens a runner with an empty folder. */
+export function openRunner(): Runner {
+  const stack = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-bench-'));
+  stack.defer(() => rmSync(folder, { recursive: true }));
+  const start: Runner['start'] = (command, env) => {
+    const [file = '', ...args] = command;
+    const child = spawn(file, args, { cwd: folder, env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(child, 'exit').then(([code]): number | null => code);
+    const { pid } = child;
+    if (pid === undefined) throw new Error(`Cannot start ${file}`);
+    stack.defer(() => stop({ child, pid, exited }));
+    return { child, pid, exited };
+  };
+  const open = async (name: string, args: readonly number[]): Promise<Exposition> => {
+    const running = start([process.execPath, join(import.meta.dirname, name), ...args.map(String)], {});
+    const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
+    const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
+    const { pid } = running;
+    return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), pid, stop: () => stop(running) };
+  };
+  return {
+    copy(file, name) {
+      copyFileSync(file, join(folder, name));
+      return join(folder, name);
+    },
+    start,
+    openExposition: (bodyBytes, holdMs = 0) => open('exposition-main.ts', [bodyBytes, holdMs]),
+    openClientPage: (bodyBytes) => open('client-page-main.ts', [bodyBytes]),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** Opens what tells when a program made its first look. */
+export async function openStarter(): Promise<Starter> {
+  let onRequest = (): void => {};
+  const server = createServer((_request, response) => {
+    onRequest();
+    response.end('locust_up 1\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    exposition: { url: `http://127.0.0.1:${port}`, mainPort: port, pid: process.pid, stop: async () => {} },
+    requested: () =>
+      new Promise<void>((resolve) => {
+        onRequest = resolve;
+      }),
+    [Symbol.dispose]: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** What lastscrape needs to watch an exposition; all else is default. */
+export function watchEnv({ url, mainPort }: Exposition): Record<string, string> {
+  return {
+    LASTSCRAPE_METRICS_URL: `${url}/metrics`,
+    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${mainPort}`,
+  };
+}
+
+/** Nobody reads its stdout. */
+export function discard(running: Running): Running {
+  running.child.stdout?.resume();
+  return running;
+}
+
+/** Ends it at once; a curl below a shell ends by itself. */
+export async function stop({ child, exited }: Running): Promise<void> {
+  child.kill('SIGKILL');
+  await exited;
+}

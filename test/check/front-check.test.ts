@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { findListenProblem, readSource } from '../../src/check/front-check.ts';
+
+const HOSTS = [null, 'localhost', '127.0.0.1', '0.0.0.0'] as const;
+
+test('findListenProblem() finds a port that is taken, and takes none itself', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  for (const host of HOSTS) {
+    const found = await findListenProblem({ host, port, text: '' });
+    assert.equal(found?.isTaken, true, String(host));
+  }
+  server.close();
+  await once(server, 'close');
+  for (const host of [...HOSTS, ...HOSTS]) assert.equal(await findListenProblem({ host, port, text: '' }), null);
+});
+
+test('findListenProblem() says what is wrong with an address that is not its own', async () => {
+  // 192.0.2.0/24 is nobody's (RFC 5737).
+  const found = await findListenProblem({ host: '192.0.2.1', port: 9469, text: '' });
+  assert.equal(found?.isTaken, false);
+  assert.match(found?.problem ?? '', /^this pod has no address 192\.0\.2\.1; /);
+});
+
+const NEVER = new AbortController().signal;
+
+test('readSource() reads what a front would serve, and says what it could not', async (context) => {
+  const bodies: Readonly<Record<string, string>> = { '/metrics': 'a 1\n', '/page': '<html>\n' };
+  const server = createHttpServer(({ url = '' }, response) => {
+    const body = bodies[url];
+    response.setHeader('Content-Type', url === '/open' ? 'application/openmetrics-text' : 'text/plain; version=0.0.4');
+    response.writeHead(body === undefined && url !== '/open' ? 404 : 200).end(body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const read = async (path: string) => readSource(new URL(path, `http://127.0.0.1:${port}`), ['a'], '1.2.3', NEVER);
+  const answered = await read('/metrics');
+  assert.equal(answered.observation.kind, 'answered');
+  assert.deepEqual(answered.metric('a'), { kind: 'value', value: 1 });
+  for (const [path, why] of [
+    ['/page', /./],
+    ['/open', /Content-Type/],
+    ['/other', /^HTTP 404$/],
+  ] as const) {
+    const { observation } = await read(path);
+    assert.ok(observation.kind === 'failed', path);
+    assert.match(observation.why, why, path);
+  }
+});
+
+test('readSource() reads files', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-source-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const url = pathToFileURL(join(folder, 'job.prom'));
+  const read = async () => (await readSource(url, [], '1.2.3', NEVER)).observation.kind;
+  assert.equal(await read(), 'refused');
+  writeFileSync(url, 'a 1');
+  assert.equal(await read(), 'failed', 'without its final line feed');
+  writeFileSync(url, 'a 1\n');
+  assert.equal(await read(), 'answered');
+});
+
+test('readSource() ends with its signal', async (context) => {
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const stop = new AbortController();
+  const reading = readSource(new URL(`http://127.0.0.1:${port}/metrics`), [], '1.2.3', stop.signal);
+  stop.abort('stopped by a test');
+  const { observation } = await reading;
+  assert.deepEqual(observation.kind === 'failed' && observation.why, 'stopped by a test');
+});

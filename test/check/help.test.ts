@@ -1,0 +1,70 @@
+// What --help prints: that nothing is missing in it, and its shape. The words are the README's (readme.test.ts).
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { formatHelp } from '../../src/check/help.ts';
+import { EXIT } from '../../src/decide/report.ts';
+import { KINDS } from '../../src/main.ts';
+
+/** Where what is printed is broken. */
+const WIDTH = 100;
+const HELP = formatHelp(KINDS);
+const lines = HELP.split('\n');
+
+/** The lines below one that begins so, until the next empty one. */
+function readBlock(start: string): string[] {
+  const from = lines.findIndex((line) => line.startsWith(start)) + 1;
+  assert.notEqual(from, 0, `there is "${start}"`);
+  return lines.slice(from, lines.indexOf('', from));
+}
+
+test('formatHelp() has every variable of the README with its default, in its order, and what it means below it', () => {
+  const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+  const rows = [...readme.matchAll(/^\| `(LASTSCRAPE_\w+|[A-Z_]+)` \| (`[^|]*) \| (.*) \|$/gm)];
+  assert.ok(rows.length >= 15, `only ${rows.length} variables`);
+  const block = readBlock('Variables, ');
+  assert.deepEqual(
+    block.filter((line) => /^ {2}\S/.test(line)),
+    rows.map(([, name, value]) => `  ${name}=${value?.replaceAll('`', '')}`),
+  );
+  const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();
+  const meanings = block.map((line) => (/^ {2}\S/.test(line) ? '\n' : line)).join(' ');
+  assert.deepEqual(
+    meanings.split('\n').slice(1).map(plain),
+    rows.map(([, , , meaning = '']) => plain(meaning)),
+  );
+});
+
+test('formatHelp() has every kind of condition and of target', () => {
+  const listUsages = (start: string) =>
+    readBlock(start).flatMap((line) => /^ {2}(\S+(?: \S+)*) {2,}\S/.exec(line)?.[1] ?? []);
+  assert.deepEqual(
+    listUsages('LASTSCRAPE_DONE_WHEN'),
+    KINDS.conditions.map(({ usage }) => usage),
+  );
+  assert.deepEqual(listUsages('LASTSCRAPE_QUIT'), [...KINDS.targets.map(({ usage }) => usage), 'none']);
+});
+
+test('formatHelp() has every exit code', () => {
+  const line = lines.find((each) => each.startsWith('Exit codes: ')) ?? '';
+  const codes = [...line.matchAll(/(?:: |, )(\d+) /g)].map(([, code]) => Number(code));
+  assert.deepEqual(codes, Object.values(EXIT));
+});
+
+test('formatHelp() breaks what is long, and prints no mark of Markdown', () => {
+  const wrapped = ['Variables, ', 'LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_QUIT']
+    .flatMap(readBlock)
+    .filter((line) => !line.startsWith('  A name with'));
+  assert.deepEqual(
+    wrapped.filter((line) => line.length > WIDTH),
+    [],
+  );
+  assert.ok(wrapped.some((line) => line.length > WIDTH - 10));
+  assert.deepEqual(
+    lines.filter((line) => line.includes('`') || line !== line.trimEnd()),
+    [],
+  );
+  assert.ok(HELP.endsWith('\n') && !HELP.endsWith('\n\n'));
+});

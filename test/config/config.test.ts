@@ -1,0 +1,609 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Config,
+  type Environment,
+  listVariables,
+  readConfig,
+  readFallbackConfig,
+} from '../../src/config/config.ts';
+import { formatDuration } from '../../src/config/values.ts';
+import { KINDS } from '../../src/main.ts';
+import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition.ts';
+import { CONTEXT } from '../support/condition-context.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { PROGRAM, readProblems, readValid } from '../support/read-config.ts';
+
+const VARIABLES = listVariables(KINDS);
+test('readConfig() has the defaults of the design where nothing is set', () => {
+  const config = readValid({});
+  assert.equal(config.metricsUrl.href, 'http://localhost:9646/metrics');
+  assert.deepEqual(
+    config.conditions.map(({ text, metricName }) => [text, metricName]),
+    [
+      ['metric:locust_up', 'locust_up'],
+      ['port:5557', null],
+    ],
+  );
+  assert.deepEqual(config.limits, DEFAULT_LIMITS);
+  assert.deepEqual(
+    config.targets.map(({ name, request }) => [name, request]),
+    [['locust-exporter', 'POST http://localhost:9646/quitquitquit']],
+  );
+  assert.equal(config.quitTimeoutMs, 30_000);
+  assert.deepEqual(config.terminationLog, { path: '/dev/termination-log', isChosen: false });
+  assert.deepEqual(
+    [config.isExitZero, config.isDryRun, config.logLevel, config.isExporterRead, config.front],
+    [false, false, 'info', true, null],
+  );
+});
+
+test('readConfig() takes an empty or blank value for not set', () => {
+  const blank = Object.fromEntries(VARIABLES.map(({ name }, index) => [name, ' '.repeat(index % 3)]));
+  const { terminationLog } = readValid(blank);
+  assert.deepEqual(terminationLog, { path: '/dev/termination-log', isChosen: false });
+  assert.equal(readValid(blank).limits.ttlMs, 90_000);
+});
+
+const DURATIONS: readonly (readonly [string, number])[] = [
+  ['0', 0],
+  ['90', 90_000],
+  ['500ms', 500],
+  ['90s', 90_000],
+  ['1m30s', 90_000],
+  ['2h', 7_200_000],
+  ['1h2m3s4ms', 3_723_004],
+  ['1m500ms', 60_500],
+  ['0s', 0],
+  [' 5s ', 5_000],
+];
+for (const [text, ms] of DURATIONS) {
+  test(`readConfig() reads the duration "${text}" as ${ms} ms`, () => {
+    assert.equal(readValid({ LASTSCRAPE_TTL: text }).limits.ttlMs, ms);
+  });
+}
+
+/** Variable, wrong value, the whole message. */
+const WRONG: readonly (readonly [string, string, string])[] = [
+  ...[
+    ['90 s', '90s'],
+    ['90S', '90s'],
+    ['"90s"', '90s'],
+    ['1 m 30 s', '1m30s'],
+    ['1.5m', '1m30s'],
+    ['1d', '24h'],
+    ['1w', '168h'],
+    ['0.1', '100ms'],
+    ['2 minutes', '2m'],
+    ['1h30min', '1h30m'],
+    ['30s1m', '1m30s'],
+    ['1.5s', '1s500ms'],
+  ].map(
+    ([value = '', written]) =>
+      [
+        'TTL',
+        value,
+        `Cannot read LASTSCRAPE_TTL: it is ${JSON.stringify(value)}; must be written "${written}"`,
+      ] as const,
+  ),
+  ['TTL', '0.25ms', 'Cannot read LASTSCRAPE_TTL: it is "0.25ms"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '1y', 'Cannot read LASTSCRAPE_TTL: it is "1y"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '400d', 'Cannot read LASTSCRAPE_TTL: it is "400d"; must be at most 8760h'],
+  ['POLL', '50 ms', 'Cannot read LASTSCRAPE_POLL: it is "50 ms"; must be at least 100ms'],
+  ['TTL', '9O s', 'Cannot read LASTSCRAPE_TTL: it is "9O s"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '-1', 'Cannot read LASTSCRAPE_TTL: it is "-1"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ['TTL', '9999999h', 'Cannot read LASTSCRAPE_TTL: it is "9999999h"; must be at most 8760h'],
+  ['POLL', '99ms', 'Cannot read LASTSCRAPE_POLL: it is "99ms"; must be at least 100ms'],
+  ['QUIT_TIMEOUT', '0', 'Cannot read LASTSCRAPE_QUIT_TIMEOUT: it is "0"; must be at least 1ms'],
+  [
+    'SETTLE',
+    'soon',
+    'Cannot read LASTSCRAPE_SETTLE: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  ['START_TIMEOUT', '1d', 'Cannot read LASTSCRAPE_START_TIMEOUT: it is "1d"; must be written "24h"'],
+  [
+    'RUN_TIMEOUT',
+    'x',
+    'Cannot read LASTSCRAPE_RUN_TIMEOUT: it is "x"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  [
+    'TERMINATION_GRACE',
+    's',
+    'Cannot read LASTSCRAPE_TERMINATION_GRACE: it is "s"; must be a duration such as "90s", "1m30s" or "500ms"',
+  ],
+  ['SCRAPES', 'one', 'Cannot read LASTSCRAPE_SCRAPES: it is "one"; must be a whole number from 0 to 1000'],
+  ['SCRAPES', '1001', 'Cannot read LASTSCRAPE_SCRAPES: it is "1001"; must be a whole number from 0 to 1000'],
+  ['SCRAPES', '-1', 'Cannot read LASTSCRAPE_SCRAPES: it is "-1"; must be a whole number from 0 to 1000'],
+  ...['lastscrape', '/graveyard/', '/'].map(
+    (value) =>
+      [
+        'TOMBSTONE',
+        value,
+        `Cannot read LASTSCRAPE_TOMBSTONE: it is "${value}"; must be "none" or an absolute path such as "/graveyard/lastscrape"`,
+      ] as const,
+  ),
+  ['EXIT_ZERO', 'True', 'Cannot read LASTSCRAPE_EXIT_ZERO: it is "True"; must be "true" or "false"'],
+  ['DRY_RUN', '1', 'Cannot read LASTSCRAPE_DRY_RUN: it is "1"; must be "true" or "false"'],
+  ['LOG_LEVEL', 'INFO', 'Cannot read LASTSCRAPE_LOG_LEVEL: it is "INFO"; must be "debug", "info", "warn" or "error"'],
+  [
+    'METRICS_URL',
+    'https://localhost:9646/metrics',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "https://localhost:9646/metrics"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
+  ],
+  [
+    'METRICS_URL',
+    'http://me:secret@localhost/metrics?token=secret',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "http://***@localhost/metrics?***"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
+  ],
+  [
+    'METRICS_URL',
+    'http://localhost:96460/metrics',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "http://localhost:96460/metrics"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"; 96460 is above the highest port, 65535',
+  ],
+  [
+    'METRICS_URL',
+    'locust://localhost:8089',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "locust://localhost:8089"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"; for the page of Locust "locust+http://localhost:8089"',
+  ],
+  [
+    'METRICS_URL',
+    'localhost:9646',
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "localhost:9646"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"',
+  ],
+  ...[
+    ['port', null],
+    ['odd:thing', null],
+    ['prt:9', 'port:9'],
+    ['Port=9', 'port:9'],
+    ['5557', 'port:5557'],
+    ['localhost:5557', 'port:localhost:5557'],
+    ['containers:load', 'container:load'],
+    ['/shared/done', 'file:/shared/done'],
+    ['locust_up', 'metric:locust_up'],
+    ['sigterm:', 'sigterm'],
+    ['sigterm:30s', 'sigterm'],
+    ['SIGTERM', 'sigterm'],
+    ['SIG_TERM', 'sigterm'],
+    ['sigtrem', 'sigterm'],
+    ['signal', 'sigterm'],
+    ['signal:', 'sigterm'],
+    ['TERM', 'sigterm'],
+    ['sigint', 'sigterm'],
+    ['signal:nginx', null],
+    ['metric', null],
+  ].map(
+    ([value, meant]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: "${value}" must be "metric:NAME", "port:[HOST:]PORT", "file:PATH", "process:NAME", "tombstone:PATH", "container:NAME" or "sigterm"${meant === null ? '' : `; did you mean "${meant}"?`}`,
+      ] as const,
+  ),
+  ...[
+    ['metric:locust_up;port:5557', 'metric:locust_up,port:5557'],
+    ['metric:locust_up; port:5557;', 'metric:locust_up,port:5557'],
+    ['metric:locust_up port:5557', 'metric:locust_up,port:5557'],
+    ['metric:locust_up\nport:5557', 'metric:locust_up,port:5557'],
+    ['file:/shared/done;port:5557', 'file:/shared/done,port:5557'],
+    ['port:1;port:2 port:3', 'port:1,port:2,port:3'],
+    ['port:5557;', 'port:5557'],
+    ['sigterm port:5557', 'sigterm,port:5557'],
+  ].map(
+    ([value, written]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: ${JSON.stringify(value)} must be separated by commas: "${written}"`,
+      ] as const,
+  ),
+  [
+    'QUIT',
+    'locust-exporter istio',
+    'Cannot read LASTSCRAPE_QUIT: "locust-exporter istio" must be separated by commas: "locust-exporter,istio"',
+  ],
+  [
+    'QUIT',
+    'POST http://u:p@localhost:1/a;GET http://localhost:2/b',
+    'Cannot read LASTSCRAPE_QUIT: "POST http://***@localhost:1/a;GET http://localhost:2/b" must be separated by commas: "POST http://***@localhost:1/a,GET http://localhost:2/b"',
+  ],
+  ...[
+    ['port:5557,,metric:a', 2, 3],
+    [',port:5557', 1, 2],
+    ['port:5557,', 2, 2],
+  ].map(
+    ([value, place, count]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: entry ${place} of ${count} is empty; must be left out, with its comma`,
+      ] as const,
+  ),
+  [
+    'DONE_WHEN',
+    'metric:a-b',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "metric:a-b" must be metric:NAME with a metric name such as "locust_up"',
+  ],
+  [
+    'DONE_WHEN',
+    'file:done',
+    'Cannot read LASTSCRAPE_DONE_WHEN: "file:done" must be file:PATH with an absolute path such as "/shared/done"',
+  ],
+  ...[
+    ['port:0', ''],
+    ['port:http', ''],
+    ['port:127.0.0.256:1', ''],
+    ['port:65536', '; 65536 is above the highest port, 65535'],
+    ['port:localhost:655350', '; 655350 is above the highest port, 65535'],
+    ['port:db:5432', '; "db" is not loopback: the ports of another host never prove anything about main'],
+    [
+      'port:example.org:80',
+      '; "example.org" is not loopback: the ports of another host never prove anything about main',
+    ],
+    ['port:10.0.0.1:80', '; "10.0.0.1" is not loopback: the ports of another host never prove anything about main'],
+    ['port:[fe80::1]:80', '; "[fe80::1]" is not loopback: the ports of another host never prove anything about main'],
+  ].map(
+    ([value, advice]) =>
+      [
+        'DONE_WHEN',
+        String(value),
+        `Cannot read LASTSCRAPE_DONE_WHEN: "${value}" must be port:[HOST:]PORT with a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"${advice}`,
+      ] as const,
+  ),
+  ...[
+    ['quitquitquit', null],
+    ['nginx', null],
+    ['istio-proxy', 'istio'],
+    ['pilot-agent', 'istio'],
+    ['istoi', 'istio'],
+    ['linkerd-proxy', 'linkerd'],
+    ['linkerd2-proxy', 'linkerd'],
+    ['daprd', 'dapr'],
+    ['cloudsql', 'cloud-sql-proxy'],
+    ['cloudsql-proxy', 'cloud-sql-proxy'],
+    ['cloud_sql_proxy', 'cloud-sql-proxy'],
+    ['cloud_sql_proxy:9092', 'cloud-sql-proxy:9092'],
+    ['alloydb-auth-proxy', 'alloydb-proxy'],
+    ['vault', 'vault-agent'],
+    ['consul', 'consul-dataplane'],
+    ['locust_exporter', 'locust-exporter'],
+    ['locust-metrics-exporter', 'locust-exporter'],
+    ['statsd', 'statsd-exporter'],
+    ['Envoy', 'envoy'],
+    ['None', 'none'],
+    ['off', 'none'],
+    ['process:nginx', 'signal:nginx'],
+    ['localhost:9646/quitquitquit', 'http://localhost:9646/quitquitquit'],
+  ].map(
+    ([value, meant]) =>
+      [
+        'QUIT',
+        String(value),
+        `Cannot read LASTSCRAPE_QUIT: "${value}" must be a preset of lastscrape --help, "signal:[SIGNAL:]NAME", "[METHOD ]URL" or "none"${meant === null ? '' : `; did you mean "${meant}"?`}`,
+      ] as const,
+  ),
+  [
+    'QUIT',
+    'istio:15020:150000',
+    'Cannot read LASTSCRAPE_QUIT: "istio:15020:150000" must be istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535; 150000 is above the highest port, 65535',
+  ],
+  [
+    'QUIT',
+    'http://localhost:70000/quit',
+    'Cannot read LASTSCRAPE_QUIT: "http://localhost:70000/quit" must be an http: URL such as "http://localhost:9646/quitquitquit"; 70000 is above the highest port, 65535',
+  ],
+  ['QUIT', 'locust-exporter,none', 'Cannot read LASTSCRAPE_QUIT: "none" must be the only entry: "none" stops nothing'],
+  [
+    'QUIT',
+    'https://u:p@localhost/quit?k=v',
+    'Cannot read LASTSCRAPE_QUIT: "https://***@localhost/quit?***" must be an http: URL such as "http://localhost:9646/quitquitquit"',
+  ],
+  [
+    'QUIT',
+    'http://u:hunter50%@localhost/quit',
+    'Cannot read LASTSCRAPE_QUIT: "http://***@localhost/quit" must be a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"',
+  ],
+  [
+    'QUIT',
+    'BREW http://localhost/',
+    'Cannot read LASTSCRAPE_QUIT: "BREW http://localhost/" must be a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL',
+  ],
+];
+for (const [name, value, message] of WRONG) {
+  test(`readConfig() says what ${name}=${value} must be`, () => {
+    assert.deepEqual(readProblems({ [`LASTSCRAPE_${name}`]: value }), [message]);
+  });
+}
+
+test('readConfig() names all problems at once', () => {
+  const problems = readProblems({
+    LASTSCRAPE_TTL: 'x',
+    LASTSCRAPE_DONE_WHEN: 'a:1,,b:2',
+    LASTSCRAPE_SCRAPES: '-',
+    LASTSCRAPE_TLL: '1',
+  });
+  assert.equal(problems.length, 6);
+});
+
+/** A variable of the environment, and what it may be meant for; empty: it is lastscrape's and near nothing; null: it is not lastscrape's. */
+const NAMES: readonly (readonly [string, string | null])[] = [
+  ['LASTSCRAPE_POLLS', 'LASTSCRAPE_POLL'],
+  ['LASTSCRAPE_URL', 'LASTSCRAPE_METRICS_URL'],
+  ['LASTSCRAPE_METRIC_URL', 'LASTSCRAPE_METRICS_URL'],
+  ['LASTSCRAPE_TIMEOUT', 'LASTSCRAPE_RUN_TIMEOUT, LASTSCRAPE_QUIT_TIMEOUT or LASTSCRAPE_START_TIMEOUT'],
+  ['LASTSCRAPE_ttl', 'LASTSCRAPE_TTL'],
+  ['LASTSCRAPE_', ''],
+  ['LASTSCRAPE_INTERVAL', ''],
+  ['LASTSCRAPE_XYZ', ''],
+  ['lastscrape_ttl', 'LASTSCRAPE_TTL'],
+  ['Lastscrape_Metrics_Url', 'LASTSCRAPE_METRICS_URL'],
+  ['lastscrape_tll', 'LASTSCRAPE_TTL'],
+  ['lastscrape.ttl', 'LASTSCRAPE_TTL'],
+  ['LASTSCRAPE-QUIT-TIMEOUT', 'LASTSCRAPE_QUIT_TIMEOUT'],
+  ['LASTSCRAPETTL', 'LASTSCRAPE_TTL'],
+  ['LAST_SCRAPE_TTL', 'LASTSCRAPE_TTL'],
+  ['LAST_SCRAPE_DONE_WHEN', 'LASTSCRAPE_DONE_WHEN'],
+  ['LASTSCRAP_TTL', 'LASTSCRAPE_TTL'],
+  ['LASTSCARPE_TTL', 'LASTSCRAPE_TTL'],
+  ['LASTSCRAPER_QUIT', 'LASTSCRAPE_QUIT'],
+  ['OTHER_VARIABLE', null],
+  ['TTL', null],
+  ['SCRAPE_TTL', null],
+  ['FASTSCRAPE_TTL', null],
+  ['LASTSHAPE_TTL', null],
+  ['LASTSCRAP_TLL', null],
+  ['LAST_SCRAPE_PORT', null],
+  ['LAST_SCRAPE_SERVICE_HOST', null],
+  ['LAST_SCRAPE_TTL_PORT', null],
+  ['LAST_SCRAPE_FOO', null],
+  ['LAST_TTL', null],
+  ['LASTSCRAPE', null],
+  ['lastscrape_xyz', null],
+  ['LS_COLORS', null],
+];
+for (const [name, meant] of NAMES) {
+  test(`readConfig() takes ${name} for ${meant === null ? "somebody else's" : meant || 'none of its variables'}, also when it is blank`, () => {
+    const advice = meant === '' ? 'no name is near; lastscrape --help lists them' : `did you mean ${meant}?`;
+    assert.deepEqual(
+      readProblems({ [name]: '' }),
+      meant === null ? [] : [`Cannot use ${name}: there is no such variable; ${advice}`],
+    );
+  });
+}
+
+test('readConfig() is short about a long name', () => {
+  assert.ok((readProblems({ [`LASTSCRAPE_${'X'.repeat(5_000)}`]: '' })[0]?.length ?? 999) < 200);
+});
+
+test('readConfig() names whoever is called otherwise by each of those names, and no two presets by one', () => {
+  const names = KINDS.targets.flatMap(({ usage, otherNames = [] }) => otherNames.map((name) => ({ usage, name })));
+  assert.ok(names.length > 15);
+  for (const { usage, name } of names.filter((each) => each.name !== each.usage)) {
+    assert.match(readProblems({ LASTSCRAPE_QUIT: name })[0] ?? '', new RegExp(`did you mean "${usage}"\\?$`), name);
+  }
+});
+
+test('readConfig() overlooks what Kubernetes makes from a Service named lastscrape', () => {
+  for (const name of [
+    'LASTSCRAPE_SERVICE_HOST',
+    'LASTSCRAPE_SERVICE_PORT',
+    'LASTSCRAPE_SERVICE_PORT_HTTP',
+    'LASTSCRAPE_PORT',
+    'LASTSCRAPE_PORT_80_TCP',
+    'LASTSCRAPE_PORT_80_TCP_PROTO',
+    'LASTSCRAPE_PORT_80_UDP_PORT',
+    'LASTSCRAPE_METRICS_PORT_9_SCTP_ADDR',
+    'LASTSCRAPE_METRICS_SERVICE_HOST',
+  ]) {
+    assert.deepEqual(readProblems({ [name]: 'tcp://10.0.0.1:80' }), [], name);
+    assert.ok(!VARIABLES.some((variable) => variable.name === name));
+  }
+});
+
+test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values are wrong', () => {
+  const result = readConfig(
+    { LASTSCRAPE_TTL: 'x', LASTSCRAPE_EXIT_ZERO: 'true', LASTSCRAPE_TERMINATION_LOG: '/tmp/x' },
+    KINDS,
+    PROGRAM,
+  );
+  assert.ok(!('config' in result));
+  assert.deepEqual([result.isExitZero, result.terminationLog], [true, { path: '/tmp/x', isChosen: true }]);
+  assert.deepEqual(result.unreadable, ['LASTSCRAPE_TTL']);
+});
+
+test('readConfig() ignores blanks around entries, and keeps their order', () => {
+  const config = readValid({
+    LASTSCRAPE_DONE_WHEN: ' port:[::1]:80 , file:/a b , metric:x ',
+    LASTSCRAPE_QUIT: 'get http://localhost:1/a%2Cb , locust-exporter',
+  });
+  assert.deepEqual(
+    config.conditions.map(({ text }) => text),
+    ['port:[::1]:80', 'file:/a b', 'metric:x'],
+  );
+  assert.deepEqual(
+    config.conditions.map(({ metricName }) => metricName),
+    [null, null, 'x'],
+  );
+  assert.deepEqual(
+    config.targets.map(({ name }) => name),
+    ['GET http://localhost:1/a%2Cb', 'locust-exporter'],
+  );
+});
+
+test('readConfig() does not read the exporter where there is no metric and nothing to hold for', () => {
+  const read = (env: Environment) => readValid({ LASTSCRAPE_DONE_WHEN: 'port:1', ...env }).isExporterRead;
+  assert.equal(read({}), true);
+  assert.equal(read({ LASTSCRAPE_SCRAPES: '0' }), false);
+  assert.equal(read({ LASTSCRAPE_TTL: '0' }), false);
+  assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_DONE_WHEN: 'metric:a' }), true);
+  assert.equal(read({ LASTSCRAPE_TTL: '0', LASTSCRAPE_FRONT: '9469' }), true);
+});
+
+test('readConfig() takes the path of a tombstone, and writes none by default', () => {
+  assert.equal(readValid({}).tombstonePath, null);
+  assert.equal(readValid({ LASTSCRAPE_TOMBSTONE: 'none' }).tombstonePath, null);
+  assert.equal(readValid({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' }).tombstonePath, '/graveyard/lastscrape');
+});
+
+test('readConfig() gives the conditions of a kind one context, with what the variable of that kind lists', () => {
+  const contexts: ConditionContext[] = [];
+  const kind = (name: string, variable?: KindVariable): ConditionKind => ({
+    name,
+    usage: `${name}:NAME`,
+    meaning: '',
+    ...(variable === undefined ? {} : { variable }),
+    read(_, context) {
+      contexts.push(context);
+      return { problem: 'a test' };
+    },
+  });
+  const skipped: KindVariable = {
+    name: 'LASTSCRAPE_SKIPPED',
+    default: 'none',
+    meaning: 'names to skip',
+    usedBy: 'one:*',
+    parseName: (text) => ({ value: text }),
+  };
+  const kinds = { conditions: [kind('one', skipped), kind('two')], targets: [] };
+  const read = (env: Environment) => {
+    contexts.length = 0;
+    readConfig(env, kinds, PROGRAM);
+    return contexts;
+  };
+  const env = { LASTSCRAPE_DONE_WHEN: 'one:a,one:b,two:c', LASTSCRAPE_SKIPPED: ' istio-proxy, b-1 ' };
+  const [first, second, other] = read(env);
+  assert.deepEqual(first, { pid: 1, pod: CONTEXT.pod, names: ['istio-proxy', 'b-1'] });
+  assert.equal(first, second, 'they share what they open');
+  assert.deepEqual(other?.names, []);
+  assert.deepEqual(read({ LASTSCRAPE_DONE_WHEN: 'one:a' })[0]?.names, []);
+  assert.deepEqual(
+    listVariables(kinds)
+      .map(({ name }) => name)
+      .slice(2, 6),
+    ['LASTSCRAPE_FRONT', 'LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_SKIPPED', 'LASTSCRAPE_SCRAPES'],
+  );
+});
+
+test('readConfig() takes names of containers for sidecars only', () => {
+  assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
+    'Cannot use LASTSCRAPE_SIDECARS: only container:* goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
+  ]);
+  assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'container:*' }), []);
+  assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
+    'Cannot read LASTSCRAPE_SIDECARS: "B" must be the name of a container such as "istio-proxy"',
+    'Cannot read LASTSCRAPE_SIDECARS: entry 4 of 4 is empty; must be left out, with its comma',
+  ]);
+});
+
+test('readConfig() says nothing of sidecars where DONE_WHEN is wrong, which may be why nothing goes by them', () => {
+  const problems = readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'contaner:*' });
+  assert.equal(problems.length, 1);
+  assert.match(problems[0] ?? '', /^Cannot read LASTSCRAPE_DONE_WHEN: /);
+});
+
+test('readFallbackConfig() takes what can be read, holds and stops nothing', () => {
+  const read = (env: Environment, unreadable: readonly string[]) => readFallbackConfig(env, unreadable, KINDS, PROGRAM);
+  const texts = ({ conditions }: Config) => conditions.map(({ text }) => text);
+  const kept = read({ LASTSCRAPE_DONE_WHEN: 'port:1', LASTSCRAPE_TTL: 'x', LASTSCRAPE_POLL: '5s' }, ['LASTSCRAPE_TTL']);
+  assert.deepEqual([texts(kept), kept.limits.ttlMs, kept.limits.pollMs], [['port:1'], 90_000, 5_000]);
+  assert.deepEqual([kept.limits.scrapesWantedCount, kept.targets], [0, []]);
+  const env = { LASTSCRAPE_DONE_WHEN: 'container:*', LASTSCRAPE_SIDECARS: 'proxy' };
+  assert.deepEqual(texts(read(env, ['LASTSCRAPE_DONE_WHEN'])), ['metric:locust_up', 'port:5557']);
+  assert.deepEqual(texts(read(env, ['LASTSCRAPE_SIDECARS'])), ['container:*']);
+});
+
+test('readFallbackConfig() waits 60 s at most for a main that DONE_WHEN does not describe', () => {
+  const read = (startTimeout: string, unreadable: readonly string[]) =>
+    readFallbackConfig({ LASTSCRAPE_START_TIMEOUT: startTimeout }, unreadable, KINDS, PROGRAM).limits.startTimeoutMs;
+  const table: readonly (readonly [startTimeout: string, guessedMs: number, knownMs: number])[] = [
+    ['0', 60_000, 0],
+    ['', 60_000, 600_000],
+    ['5s', 5_000, 5_000],
+  ];
+  for (const [startTimeout, guessedMs, knownMs] of table) {
+    assert.equal(read(startTimeout, ['LASTSCRAPE_DONE_WHEN']), guessedMs, startTimeout);
+    assert.equal(read(startTimeout, ['LASTSCRAPE_TTL']), knownMs, startTimeout);
+  }
+});
+
+test('readConfig() stops nothing with none', () => {
+  assert.deepEqual(readValid({ LASTSCRAPE_QUIT: ' none ' }).targets, []);
+});
+
+test('formatDuration() writes what readConfig() reads', () => {
+  for (const ms of [0, 1, 100, 1_000, 90_000, 3_723_004, 7_200_000]) {
+    assert.equal(readValid({ LASTSCRAPE_TTL: formatDuration(ms) }).limits.ttlMs, ms);
+  }
+});
+
+test('readFallbackConfig() does without values that are wrong only without those that cannot be read', () => {
+  const env = {
+    LASTSCRAPE_METRICS_URL: 'file:///shared/job.prom',
+    LASTSCRAPE_FRONT: 'x',
+    LASTSCRAPE_DONE_WHEN: 'port:1',
+  };
+  const config = readFallbackConfig(env, ['LASTSCRAPE_FRONT'], KINDS, PROGRAM);
+  assert.deepEqual([config.front, config.metricsUrl.href], [null, 'http://localhost:9646/metrics']);
+  assert.deepEqual(
+    config.conditions.map(({ text }) => text),
+    ['port:1'],
+  );
+});
+
+test('readFallbackConfig() fails where a default is wrong: a bug', () => {
+  const read = () => readFallbackConfig({}, [], { conditions: [], targets: [] }, PROGRAM);
+  assert.throws(read, /^Error: Bug: defaults are wrong: Cannot read LASTSCRAPE_DONE_WHEN/);
+});
+
+/** Settings, the variables that cannot be read, and what is waited for: with a signal, that alone. */
+const SIGNAL_FALLBACKS: readonly (readonly [env: Environment, unreadable: readonly string[], doneWhen: string])[] = [
+  [{ LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'port:80, sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'prt:80,sigterm' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'port:80;sigterm' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'SIGTERM' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'sigterm:' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'sigterm,x', LASTSCRAPE_RUN_TIMEOUT: '1h' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'container:*,sigterm,x', LASTSCRAPE_SIDECARS: 'a' }, ['LASTSCRAPE_DONE_WHEN'], 'sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'file:/sigterm/x', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/sigterm/x'],
+  [{ LASTSCRAPE_DONE_WHEN: 'file:/a b sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/a b sigterm'],
+  [{ LASTSCRAPE_DONE_WHEN: 'process: term', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'process:term'],
+  [{ LASTSCRAPE_DONE_WHEN: 'signal:nginx' }, ['LASTSCRAPE_DONE_WHEN'], 'metric:locust_up,port:5557'],
+];
+for (const [env, unreadable, doneWhen] of SIGNAL_FALLBACKS) {
+  test(`readFallbackConfig() waits for ${doneWhen} with ${JSON.stringify(env)}`, () => {
+    const config = readFallbackConfig({ LASTSCRAPE_FRONT: '9469', ...env }, unreadable, KINDS, PROGRAM);
+    assert.equal(config.conditions.map(({ text }) => text).join(), doneWhen);
+    assert.deepEqual([config.limits.scrapesWantedCount, config.targets, config.front?.port], [0, [], 9469]);
+    assert.equal(config.limits.startTimeoutMs, doneWhen.startsWith('metric:') ? 60_000 : 600_000);
+  });
+}
+
+test('readConfig() has no advice for an entry of several lines', () => {
+  const [problem = ''] = readProblems({ LASTSCRAPE_QUIT: 'is\ntio' });
+  assert.match(problem, /^Cannot read LASTSCRAPE_QUIT: "is\\ntio" must be one of|must be /);
+  assert.doesNotMatch(problem, /did you mean/);
+});
+
+test('readConfig() refuses to write its own tombstone over that of main', () => {
+  const env = { LASTSCRAPE_DONE_WHEN: 'tombstone:/g/main', LASTSCRAPE_TOMBSTONE: '/g/main' };
+  assert.match(readProblems(env).join(), /^Cannot use LASTSCRAPE_TOMBSTONE: it is that of main/);
+  assert.deepEqual(readProblems({ ...env, LASTSCRAPE_TOMBSTONE: '/g/lastscrape' }), []);
+});
+
+test('readConfig() is quick about any length of digits, and about many wrong entries', () => {
+  assert.equal(readProblems({ LASTSCRAPE_TTL: `${'1'.repeat(100_000)}_` }).length, 1);
+  for (const long of ['a'.repeat(100_000), '1:'.repeat(50_000), ':1'.repeat(50_000), `[${':'.repeat(100_000)}`]) {
+    assert.equal(readProblems({ LASTSCRAPE_FRONT: `${long}_`, LASTSCRAPE_DONE_WHEN: `${long}_` }).length, 2);
+  }
+  const problems = readProblems({ LASTSCRAPE_QUIT: Array(50_000).fill('x').join(',') });
+  assert.equal(problems.length, 21);
+  assert.match(problems.at(-1) ?? '', /: 49980 more entries are wrong; must be mended as well$/);
+  assert.ok(
+    readProblems({ LASTSCRAPE_QUIT: ':1'.repeat(30_000), LASTSCRAPE_METRICS_URL: '/'.repeat(60_000) }).join().length <
+      1_000,
+  );
+});
+
+test('readConfig() takes no port 0', () => {
+  assert.equal(readProblems({ LASTSCRAPE_METRICS_URL: 'http://localhost:0/metrics' }).length, 1);
+});

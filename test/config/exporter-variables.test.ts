@@ -1,0 +1,146 @@
+// What the variables of Locust's exporter switch on, what of ours counts instead, and every message about them in full.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Environment, readFallbackConfig } from '../../src/config/config.ts';
+import { KINDS } from '../../src/main.ts';
+import { PROGRAM, readProblems, readValid } from '../support/read-config.ts';
+
+const URI = { LOCUST_EXPORTER_URI: 'http://localhost:8089' };
+/** What the operator sets. */
+const OPERATOR = { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: ':9646' };
+const LOCUST = { LASTSCRAPE_METRICS_URL: 'locust+http://localhost:8089' };
+
+function read(env: Environment) {
+  const { metricsUrl, front, conditions, targets, limits, locust, placeBy } = readValid(env);
+  return {
+    url: metricsUrl.href,
+    front: front?.text ?? null,
+    doneWhen: conditions.map(({ text }) => text).join(),
+    scrapes: limits.scrapesWantedCount,
+    quit: targets.map(({ name }) => name).join(),
+    ...locust,
+    placeBy,
+  };
+}
+
+const IN_PLACE = {
+  url: 'locust+http://localhost:8089',
+  front: '9646',
+  doneWhen: 'metric:locust_up,port:5557',
+  scrapes: 'auto',
+  quit: '',
+  namespace: 'locust',
+  path: '/metrics',
+  headersFile: null as string | null,
+  placeBy: 'LOCUST_EXPORTER_URI',
+};
+const USUAL = {
+  ...IN_PLACE,
+  url: 'http://localhost:9646/metrics',
+  front: null,
+  scrapes: 1,
+  quit: 'locust-exporter',
+  placeBy: null,
+};
+
+const TABLE: readonly (readonly [what: string, env: Environment, expected: Partial<typeof IN_PLACE> | null])[] = [
+  ["the operator's variables", OPERATOR, {}],
+  ['the URI alone', URI, {}],
+  ['blanks', { LOCUST_EXPORTER_URI: ' http://localhost:8089 ', LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: '  ' }, {}],
+  ['an address', { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: '127.0.0.1:9000' }, { front: '127.0.0.1:9000' }],
+  ['IPv6', { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: '[::1]:9000' }, { front: '[::1]:9000' }],
+  [
+    'a namespace',
+    { ...OPERATOR, LOCUST_METRIC_NAMESPACE: 'load_test' },
+    { namespace: 'load_test', doneWhen: 'metric:load_test_up,port:5557' },
+  ],
+  ['headers', { ...OPERATOR, LASTSCRAPE_METRICS_HEADERS_FILE: '/a' }, { headersFile: '/a' }],
+  ['a path', { ...OPERATOR, LOCUST_EXPORTER_WEB_TELEMETRY_PATH: '/numbers' }, { path: '/numbers' }],
+  [
+    'a base path',
+    { LOCUST_EXPORTER_URI: 'http://localhost:8089/locust' },
+    { url: 'locust+http://localhost:8089/locust' },
+  ],
+  ['our own front', { ...OPERATOR, LASTSCRAPE_FRONT: '9999' }, { front: '9999' }],
+  ['our own end', { ...OPERATOR, LASTSCRAPE_DONE_WHEN: 'port:5557' }, { doneWhen: 'port:5557' }],
+  ['our own targets', { ...OPERATOR, LASTSCRAPE_QUIT: 'istio' }, { quit: 'istio' }],
+  ['our own count', { ...OPERATOR, LASTSCRAPE_SCRAPES: '2' }, { scrapes: 2 as never }],
+  [
+    'our own URL',
+    { ...LOCUST, LASTSCRAPE_FRONT: '9646', LOCUST_METRIC_NAMESPACE: 'x' },
+    { placeBy: null as never, namespace: 'x', doneWhen: 'metric:x_up,port:5557' },
+  ],
+  [
+    'our own URL, and their address',
+    { ...LOCUST, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: ':9646' },
+    { placeBy: null as never },
+  ],
+  ['nothing', {}, null],
+  ['an address and no URI', { LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: ':9646' }, null],
+  ['no front, said by ours', { ...OPERATOR, LASTSCRAPE_FRONT: 'none' }, null],
+  ['an exporter, said by ours', { ...OPERATOR, LASTSCRAPE_METRICS_URL: 'http://localhost:9646/metrics' }, null],
+  [
+    'what cannot be read and does not count',
+    { LOCUST_EXPORTER_URI: 'x', LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: 'x', LASTSCRAPE_FRONT: 'none' },
+    null,
+  ],
+];
+for (const [what, env, expected] of TABLE) {
+  test(`readConfig() with ${what} is ${expected === null ? 'as usual' : "in the exporter's place"}`, () => {
+    assert.deepEqual(read(env), expected === null ? USUAL : { ...IN_PLACE, ...expected });
+  });
+}
+
+const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
+  ...['https://localhost:8089', 'http://localhost:8089/stats/requests'].map(
+    (uri) =>
+      [
+        { LOCUST_EXPORTER_URI: uri },
+        `Cannot read LOCUST_EXPORTER_URI: it is "${uri}"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which counts instead`,
+      ] as const,
+  ),
+  [
+    { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: 'pod:9646' },
+    'Cannot read LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: it is "pod:9646"; must be a port with or without an IP address, such as ":9646"',
+  ],
+  [
+    { ...OPERATOR, LOCUST_METRIC_NAMESPACE: 'load-test' },
+    'Cannot read LOCUST_METRIC_NAMESPACE: it is "load-test"; must be letters, digits and "_", no digit first, such as "locust"',
+  ],
+  ...['metrics', '/-/healthy', '/quitquitquit', '/a b'].map(
+    (path) =>
+      [
+        { ...OPERATOR, LOCUST_EXPORTER_WEB_TELEMETRY_PATH: path },
+        `Cannot read LOCUST_EXPORTER_WEB_TELEMETRY_PATH: it is "${path}"; must be a path such as "/metrics", and none that begins with "/-/"`,
+      ] as const,
+  ),
+  [
+    LOCUST,
+    'Cannot use LASTSCRAPE_METRICS_URL: "locust+http://localhost:8089" is for a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
+  ],
+  ...['locust+https://a', 'locust+http://u:p@a', 'locust+http://a/stats/requests', 'locust+http://a?b', 'locust+x'].map(
+    (url) =>
+      [
+        { LASTSCRAPE_METRICS_URL: url, LASTSCRAPE_FRONT: '9646' },
+        `Cannot read LASTSCRAPE_METRICS_URL: it is "${url.replace('u:p', '***').replace('?b', '?***')}"; must be a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path, without /stats/requests`,
+      ] as const,
+  ),
+  [
+    { ...OPERATOR, LASTSCRAPE_FRONT: '8089' },
+    'Cannot use LASTSCRAPE_FRONT: port 8089 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be a port of its own',
+  ],
+  [
+    { ...OPERATOR, LASTSCRAPE_QUIT: 'locust-exporter' },
+    `Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where LASTSCRAPE_METRICS_URL is Locust's page, and no exporter`,
+  ],
+];
+for (const [env, problem] of PROBLEMS) {
+  test(`readConfig() says: ${problem}`, () => assert.deepEqual(readProblems(env), [problem]));
+}
+
+test('a variable of the exporter that cannot be read keeps no pod from being outlasted', () => {
+  const env = { ...OPERATOR, LOCUST_METRIC_NAMESPACE: 'load-test' };
+  const { metricsUrl, front } = readFallbackConfig(env, ['LOCUST_METRIC_NAMESPACE'], KINDS, PROGRAM);
+  assert.deepEqual([metricsUrl.href, front?.text], ['locust+http://localhost:8089', '9646']);
+});

@@ -1,0 +1,144 @@
+// The grammar of LASTSCRAPE_FAIL_IF, with every problem at once.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseThreshold, type Threshold } from '../../src/config/thresholds.ts';
+import { readProblems, readValid } from '../support/read-config.ts';
+
+const readThresholds = (text: string) => readValid({ LASTSCRAPE_FAIL_IF: text }).thresholds;
+const readFailIfProblems = (text: string) => readProblems({ LASTSCRAPE_FAIL_IF: text });
+
+type Parts = Pick<Threshold, 'name' | 'labels' | 'comparison' | 'limit'>;
+const READABLE: readonly (readonly [text: string, parts: Parts])[] = [
+  ['a > 1', { name: 'a', labels: [], comparison: '>', limit: 1 }],
+  ['a>=1', { name: 'a', labels: [], comparison: '>=', limit: 1 }],
+  ['a\t<  -1.5', { name: 'a', labels: [], comparison: '<', limit: -1.5 }],
+  ['a <= .5', { name: 'a', labels: [], comparison: '<=', limit: 0.5 }],
+  ['a == 1e3', { name: 'a', labels: [], comparison: '==', limit: 1000 }],
+  ['a != +1.E-2', { name: 'a', labels: [], comparison: '!=', limit: 0.01 }],
+  ['job:errors:rate5m > 0', { name: 'job:errors:rate5m', labels: [], comparison: '>', limit: 0 }],
+  ['a{} > 1', { name: 'a', labels: [], comparison: '>', limit: 1 }],
+  ['a { b = "c" , } > 1', { name: 'a', labels: [['b', 'c']], comparison: '>', limit: 1 }],
+  [
+    'a{method="",name="Aggregated"} > 1',
+    {
+      name: 'a',
+      labels: [
+        ['method', ''],
+        ['name', 'Aggregated'],
+      ],
+      comparison: '>',
+      limit: 1,
+    },
+  ],
+  ['a{b=", } > 2 {"} > 1', { name: 'a', labels: [['b', ', } > 2 {']], comparison: '>', limit: 1 }],
+  [String.raw`a{b="\"\\\n\\n"} > 1`, { name: 'a', labels: [['b', '"\\\n\\n']], comparison: '>', limit: 1 }],
+  ['a{b="x\r\ny\u2028\u0000"} > 1', { name: 'a', labels: [['b', 'x\r\ny\u2028\u0000']], comparison: '>', limit: 1 }],
+];
+for (const [text, parts] of READABLE) {
+  test(`parseThreshold() reads ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(parseThreshold(text), { value: { text, ...parts } });
+  });
+}
+
+test('readConfig() splits FAIL_IF at commas, but for those of labels', () => {
+  const text = ' a > 1 ,b{c="d},e",f="\\",g"} <= 2,\n c == 3';
+  assert.deepEqual(
+    readThresholds(text).map((each) => each.text),
+    ['a > 1', 'b{c="d},e",f="\\",g"} <= 2', 'c == 3'],
+  );
+  assert.deepEqual(readThresholds('none'), []);
+  assert.deepEqual(readThresholds('  '), []);
+});
+
+test('readConfig() polls the exporter where there is something to judge', () => {
+  const settings = { LASTSCRAPE_DONE_WHEN: 'port:1', LASTSCRAPE_SCRAPES: '0' };
+  assert.equal(readValid(settings).isExporterRead, false);
+  assert.equal(readValid({ ...settings, LASTSCRAPE_FAIL_IF: 'a > 1' }).isExporterRead, true);
+});
+
+const EXAMPLE = '"locust_requests_fail_ratio > 0.01"';
+const LABELS = 'written with label="value", separated by commas, such as {name="Aggregated"} between { and }';
+const NUMBER = 'compared with a plain number such as 0.01 or 500, in the unit of the metric';
+const PROBLEMS: readonly (readonly [entry: string, must: string])[] = [
+  ['> 1', `a metric, a comparison and a number, such as ${EXAMPLE}`],
+  ['1a > 1', `a metric, a comparison and a number, such as ${EXAMPLE}`],
+  ['none', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  ['a', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  ['a b > 1', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  [
+    'rate(a[5m]) > 1',
+    `a metric as the exposition shows it, such as ${EXAMPLE}; "rate(…)" is a function, and there are none`,
+  ],
+  ['p(95)<500', `a metric as the exposition shows it, such as ${EXAMPLE}; "p(…)" is a function, and there are none`],
+  ['a = 1', `compared by "==" and not by "=", such as ${EXAMPLE}`],
+  ['a => 1', `compared by ">=" and not by "=>", such as ${EXAMPLE}`],
+  ['a <> 1', `compared by "!=" and not by "<>", such as ${EXAMPLE}`],
+  ['a >> 1', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  ['a >', NUMBER],
+  ['a > b', NUMBER],
+  ['a > NaN', NUMBER],
+  ['a > 0x10', NUMBER],
+  ['a > 1e999', NUMBER],
+  ['a > 1 2', NUMBER],
+  ['a > 500ms', `${NUMBER}, without "ms"`],
+  ['a > 1.5%', `${NUMBER}; did you mean 0.015?`],
+  ['a > 1.1%', `${NUMBER}; did you mean 0.011?`],
+  ['a > 0.12345678%', `${NUMBER}; did you mean 0.0012345678?`],
+  ['a{b="c" > 1', LABELS],
+  ['a{b=c} > 1', LABELS],
+  ["a{b='c'} > 1", LABELS],
+  ['a{b=~"c.*"} > 1', LABELS],
+  ['a{b!="c"} > 1', LABELS],
+  ['a{b} > 1', LABELS],
+  ['a{,} > 1', LABELS],
+  ['a{b="c" d="e"} > 1', LABELS],
+  ['a{b="c",b="d"} > 1', 'written with each label once; b is there twice'],
+  ['a{b="\\d"} > 1', 'written with no escapes in a value but \\\\, \\" and \\n'],
+];
+for (const [entry, must] of PROBLEMS) {
+  test(`parseThreshold() says what "${entry}" must be`, () => {
+    assert.deepEqual(parseThreshold(entry), { problem: must });
+  });
+}
+
+test('readConfig() tells of every entry that is wrong at once, each with its entry', () => {
+  assert.deepEqual(readFailIfProblems('a > 1,, b => 2, c{d="e"} > 1%'), [
+    'Cannot read LASTSCRAPE_FAIL_IF: entry 2 of 4 is empty; must be left out, with its comma',
+    `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared by ">=" and not by "=>", such as ${EXAMPLE}`,
+    `Cannot read LASTSCRAPE_FAIL_IF: "c{d=\\"e\\"} > 1%" must be ${NUMBER}; did you mean 0.01?`,
+  ]);
+  assert.deepEqual(readFailIfProblems(',a > 1'), [
+    'Cannot read LASTSCRAPE_FAIL_IF: entry 1 of 2 is empty; must be left out, with its comma',
+  ]);
+});
+
+for (const text of ['a > 1; b > 2', 'a > 1\nb > 2', 'a > 1 or b > 2', 'a > 1 && b > 2']) {
+  test(`readConfig() advises a comma for ${JSON.stringify(text)}`, () => {
+    const [problem = '', ...others] = readFailIfProblems(text);
+    assert.match(problem, /must be separated by commas: "a > 1,b > 2"$/);
+    assert.deepEqual(others, []);
+  });
+}
+
+test('readConfig() takes no more entries than one search of each exposition each may cost', () => {
+  const list = (count: number) => Array.from({ length: count }, (_, index) => `a${index} > 1`).join();
+  assert.equal(readThresholds(list(50)).length, 50);
+  assert.deepEqual(readFailIfProblems(list(51)), [
+    'Cannot read LASTSCRAPE_FAIL_IF: it has 51 entries; must be 50 at most',
+  ]);
+});
+
+test('readConfig() reads a very long entry in no time', () => {
+  const long = 200_000;
+  for (const text of [
+    `a${' '.repeat(long)}b`,
+    `a{${' '.repeat(long)}`,
+    `a{b="${'\\\\'.repeat(long)}`,
+    `a > ${'1'.repeat(long)}x`,
+    `a{${'b="c",'.repeat(2)}${'"'.repeat(long)}`,
+    `a > 1 ${'or '.repeat(long)}`,
+  ]) {
+    assert.equal(readFailIfProblems(text).length > 0, true);
+  }
+});

@@ -1,0 +1,195 @@
+// Where the front listens and what it serves: how both are written. The other values: config.test.ts, by way of their variables.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  parseFilePath,
+  parseFront,
+  parseMetricsUrl,
+  parsePush,
+  parsePushLabel,
+  parsePushWhen,
+  parseScrapes,
+  parseWebhook,
+} from '../../src/config/values.ts';
+
+/** A text, the host, the port. */
+const FRONTS: readonly (readonly [text: string, host: string | null, port: number])[] = [
+  ['9469', null, 9469],
+  ['1', null, 1],
+  ['65535', null, 65535],
+  ['localhost:9469', 'localhost', 9469],
+  ['127.0.0.1:9469', '127.0.0.1', 9469],
+  ['0.0.0.0:9469', '0.0.0.0', 9469],
+  ['[::1]:9469', '::1', 9469],
+  ['[::]:9469', '::', 9469],
+  ['[fd00:0::5]:80', 'fd00::5', 80],
+];
+for (const [text, host, port] of FRONTS) {
+  test(`parseFront() reads ${text}`, () => {
+    assert.deepEqual(parseFront(text), { value: { host, port, text } });
+  });
+}
+
+test('parseFront() reads none', () => assert.deepEqual(parseFront('none'), { value: null }));
+
+/** A text, and the advice behind what it must be. */
+const NO_FRONTS: readonly (readonly [text: string, advice: string])[] = [
+  ['0', ''],
+  ['true', ''],
+  ['-1', ''],
+  ['9469x', ''],
+  ['127.0.0.1', ''],
+  ['127.0.0.256:9469', ''],
+  ['127.0.0.01:9469', ''],
+  ['127.1:9469', ''],
+  ['[::g]:9469', ''],
+  ['[::1]:0', ''],
+  ['[::1', ''],
+  ['::x:9469', ''],
+  [':0', ''],
+  ['http://127.0.0.1/metrics', ''],
+  ['http://host:9469/metrics', ''],
+  ['65536', '; 65536 is above the highest port, 65535'],
+  ['127.0.0.1:94690', '; 94690 is above the highest port, 65535'],
+  [':9469', '; did you mean "9469"?'],
+  ['*:9469', '; did you mean "9469"?'],
+  ['tcp://:9469', '; did you mean "9469"?'],
+  ['http://0.0.0.0:9469/metrics', '; did you mean "0.0.0.0:9469"?'],
+  ['http://localhost:9469', '; did you mean "localhost:9469"?'],
+  ['::1:9469', '; did you mean "[::1]:9469"?'],
+  ['locust:9469', '; a name is no address: all of them are meant by the port alone'],
+  ['LOCALHOST:9469', '; a name is no address: all of them are meant by the port alone'],
+];
+for (const [text, advice] of NO_FRONTS) {
+  test(`parseFront() says what ${text} must be`, () => {
+    assert.deepEqual(parseFront(text), {
+      problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
+    });
+  });
+}
+
+test('parseMetricsUrl() reads a file or a folder', () => {
+  for (const [text, href] of [
+    ['file:///shared/job.prom', 'file:///shared/job.prom'],
+    ['file:///shared/metrics/', 'file:///shared/metrics/'],
+    ['FILE://localhost/a b', 'file:///a%20b'],
+    ['file:///100%25.prom', 'file:///100%25.prom'],
+  ] as const) {
+    const parsed = parseMetricsUrl(text);
+    assert.equal('value' in parsed && parsed.value.href, href, text);
+  }
+});
+
+test('parseMetricsUrl() takes no file: URL that names no file', () => {
+  for (const text of [
+    'file:',
+    'file:///',
+    'file://///',
+    'file:job.prom',
+    'file:/shared/job.prom',
+    'file://shared/job.prom',
+    'file:///job.prom?x',
+    'file:///job.prom#x',
+    'file:///a%2Fb',
+    'file:///a%00',
+    'file:///%ff',
+    'file:///100%.prom',
+    'file://[/x',
+  ]) {
+    assert.deepEqual(
+      parseMetricsUrl(text),
+      {
+        problem:
+          'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder',
+      },
+      text,
+    );
+  }
+});
+
+test('parseScrapes() knows auto, and names it where there is a front', () => {
+  assert.deepEqual(parseScrapes('auto', false), { value: 'auto' });
+  assert.deepEqual(parseScrapes('Auto', true), { problem: 'a whole number from 0 to 1000, or "auto"' });
+  assert.deepEqual(parseScrapes('Auto', false), { problem: 'a whole number from 0 to 1000' });
+});
+
+const URLS: readonly (readonly [text: string, to: string, href: string])[] = [
+  ['pushgateway+http://pushgateway:9091', 'pushgateway', 'http://pushgateway:9091/'],
+  ['remote-write+https://prometheus/api/v1/write?a=b', 'remote-write', 'https://prometheus/api/v1/write?a=b'],
+  ['otlp+HTTP://[::1]:4318/v1/metrics', 'otlp', 'http://[::1]:4318/v1/metrics'],
+];
+for (const [text, to, href] of URLS) {
+  test(`parsePush() reads ${text}`, () => assert.deepEqual(parsePush(text), { value: { to, url: new URL(href) } }));
+  test(`parseWebhook() reads ${href}`, () => assert.deepEqual(parseWebhook(href), { value: new URL(href) }));
+}
+
+test('parsePush() and parseWebhook() read none', () => {
+  assert.deepEqual([parsePush('none'), parseWebhook('none')], [{ value: null }, { value: null }]);
+});
+
+for (const text of [
+  '',
+  'http://a',
+  'pushgateway',
+  'pushgateway+',
+  'prometheus+http://a',
+  'otlp+ftp://a',
+  'otlp+a:80',
+  'otlp+http:///a',
+]) {
+  test(`parsePush() does not read "${text}"`, () => {
+    const parsed = parsePush(text);
+    assert.match(
+      'problem' in parsed ? parsed.problem : '',
+      /^"pushgateway\+", "remote-write\+" or "otlp\+" and an http: or https: URL, such as "/,
+    );
+  });
+}
+
+for (const text of ['', 'a', 'a:80', 'ftp://a', 'http://', 'http:///a', 'http://a:0', 'http://a:99999', 'file:///a']) {
+  test(`parseWebhook() does not read "${text}"`, () => {
+    assert.deepEqual(parseWebhook(text), { problem: 'an http: or https: URL, or "none"' });
+  });
+}
+
+test('credentials in a URL are refused, with the file that they belong in', () => {
+  const push = parsePush('otlp+http://me:s3cret@a/');
+  assert.match('problem' in push ? push.problem : '', /without user and password; .* LASTSCRAPE_PUSH_HEADERS_FILE$/);
+  const webhook = parseWebhook('https://token@a/');
+  assert.match(
+    'problem' in webhook ? webhook.problem : '',
+    /without user and password; .* LASTSCRAPE_WEBHOOK_HEADERS_FILE$/,
+  );
+});
+
+test('parsePushLabel() takes no quotes around a value, which would be a part of it', () => {
+  for (const text of ['job="a b"', "job = 'a b'"]) {
+    assert.deepEqual(parsePushLabel(text), { problem: 'written without quotes, as "job=a b"' });
+  }
+  assert.deepEqual(parsePushLabel('job="a" b'), { value: ['job', '"a" b'] });
+  assert.deepEqual(parsePushLabel('job="'), { value: ['job', '"'] });
+});
+
+test('parsePushLabel() reads a name and a value, and nothing else', () => {
+  assert.deepEqual(parsePushLabel('job=a'), { value: ['job', 'a'] });
+  assert.deepEqual(parsePushLabel('_a1 = b=c d'), { value: ['_a1', 'b=c d'] });
+  assert.deepEqual(parsePushLabel('a__=b'), { value: ['a__', 'b'] });
+  for (const text of ['', 'a', 'a=', '=b', '1a=b', 'a-b=c', '__name__=x', '__a=x', 'a:b=c']) {
+    assert.ok('problem' in parsePushLabel(text), text);
+  }
+});
+
+test('parsePushWhen() reads two words', () => {
+  assert.deepEqual(parsePushWhen('expired'), { value: 'expired' });
+  assert.deepEqual(parsePushWhen('always'), { value: 'always' });
+  assert.deepEqual(parsePushWhen('Always'), { problem: '"expired" or "always"' });
+});
+
+test('parseFilePath() reads an absolute path of a file, and none', () => {
+  assert.deepEqual(parseFilePath('none', '/a'), { value: null });
+  assert.deepEqual(parseFilePath('/etc/ca.crt', '/a'), { value: '/etc/ca.crt' });
+  for (const text of ['', '/', 'ca.crt', '/etc/', 'None']) {
+    assert.deepEqual(parseFilePath(text, '/a'), { problem: '"none" or an absolute path such as "/a"' }, text);
+  }
+});

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../../src/exposition/families.ts';
+import { readRecordedBody } from '../support/recording.ts';
+
+type Pieces = readonly (Uint8Array | string)[];
+
+function scan(...pieces: Pieces): string[] {
+  const families = openFamilyScan();
+  for (const piece of pieces) families.write(Buffer.from(piece));
+  return [...families.end()];
+}
+
+function filter(pieces: Pieces, isKept: (family: string) => boolean, options?: FilterOptions): string {
+  const open = openFamilyFilter(isKept, options);
+  const kept = pieces.flatMap((piece) => [...open.write(Buffer.from(piece))]);
+  return Buffer.concat([...kept, ...open.end()]).toString();
+}
+
+function* pairs(body: Buffer): Generator<[Buffer, Buffer]> {
+  for (let at = 0; at <= body.length; at++) yield [body.subarray(0, at), body.subarray(at)];
+}
+
+const EACH_KIND = [
+  '# HELP h A histogram.',
+  '# TYPE h histogram',
+  'h_bucket{le="1"} 1',
+  'h_bucket{le="+Inf"} 1',
+  'h_sum 1',
+  'h_count 1',
+  '# HELP h_created When.',
+  '# TYPE h_created gauge',
+  'h_created 5',
+  '# TYPE s summary',
+  's{quantile="0.5"} 1',
+  's_sum 1',
+  's_count 1',
+  's_created 1',
+  '# TYPE g gauge',
+  'g 1',
+  'g_sum 1',
+  'g_count_total 1',
+  'u 1',
+  '# HELP gone Its samples vanished.',
+  '# TYPE gone gauge',
+  '# A comment about g.',
+  '',
+  'x_bucket 1',
+].join('\n');
+
+test('openFamilyScan() finds the families that have samples, and knows the suffixes by the TYPE line', () => {
+  assert.deepEqual(scan(EACH_KIND), ['h', 'h_created', 's', 'g', 'g_sum', 'g_count_total', 'u', 'x_bucket']);
+});
+
+test('openFamilyScan() finds the same cut anywhere, and byte by byte', () => {
+  const body = Buffer.from(EACH_KIND);
+  for (const [first, second] of pairs(body)) assert.deepEqual(scan(first, second), scan(body), `${first.length}`);
+  assert.deepEqual(scan(...Array.from(body, (byte) => Uint8Array.of(byte))), scan(body));
+});
+
+test('openFamilyScan() counts a recording as its TYPE lines do', () => {
+  for (const name of ['prometheus-2.42.0', 'node_exporter-1.12.1', 'python-prometheus_client-0.26.0']) {
+    const body = readRecordedBody(`expositions/${name}.txt`);
+    const announced = [...body.toString().matchAll(/^# TYPE (\S+)/gm)].map(([, family]) => family);
+    const found = scan(body);
+    assert.deepEqual(found.toSorted(), announced.filter((family) => found.includes(family ?? '')).toSorted(), name);
+    assert.ok(found.length > 15);
+  }
+});
+
+test('openFamilyScan() reads blanks, CR, quotes and what is no family as they are meant', () => {
+  const table: readonly (readonly [body: string, families: readonly string[]])[] = [
+    [' \ta 1\r\n\ta{b="c"} 2\n', ['a']],
+    ['#TYPE\ta \thistogram\r\n  a_bucket 1', ['a']],
+    ['#  \tTYPE a summary\na_sum 1', ['a']],
+    ['# TYPE a histogram\n a_bucket 1\nab_bucket 1\na_buckets 1', ['a', 'ab_bucket', 'a_buckets']],
+    ['a_sum 1\n# TYPE a histogram\n', ['a_sum']],
+    ['# HELP a histogram\na_sum 1', ['a_sum']],
+    ['# TYPES a histogram\na_sum 1', ['a_sum']],
+    ['# TYPE a histograms\na_sum 1', ['a_sum']],
+    ['# TYPE a\na 1', ['a']],
+    ['{"odd.é",b="c"} 1\n', ['odd.é']],
+    ['# TYPE "odd.h" histogram\n{ "odd.h_sum"} 1\n', ['odd.h']],
+    ['a{b="\r\nc 1\r"} 1\n', ['a', 'c']],
+    ['# a 1\n#a 1\n\n \t\n<p>\n9 1\n{} 1\n{"a 1', []],
+    ['a', ['a']],
+    ['', []],
+  ];
+  for (const [body, families] of table) assert.deepEqual(scan(body), families, JSON.stringify(body));
+});
+
+test('openFamilyFilter() keeps everything byte for byte, or nothing', () => {
+  for (const name of ['envoy-1.40.0-admin-stats', 'pushgateway-1.5.1', 'statsd_exporter-0.31.0']) {
+    const body = readRecordedBody(`expositions/${name}.txt`);
+    assert.equal(
+      filter([body], () => true),
+      body.toString(),
+      name,
+    );
+    assert.equal(
+      filter([body], () => false, { keepsOther: false }),
+      '',
+      name,
+    );
+  }
+});
+
+test('openFamilyFilter() leaves out the HELP, TYPE and sample lines of a family, cut anywhere', () => {
+  const body = Buffer.from(EACH_KIND);
+  const others = EACH_KIND.split('\n').filter(
+    (line) => !/^(?:# HELP h A|# TYPE h hist|h_[bsu]|h_count|# (?:HELP|TYPE) gone)/.test(line),
+  );
+  assert.equal(others.length, 16);
+  for (const [first, second] of pairs(body)) {
+    const kept = filter([first, second], (family) => !['h', 'gone'].includes(family));
+    assert.equal(kept, others.join('\n'), `cut at ${first.length}`);
+  }
+});
+
+test('openFamilyFilter() leaves out other comments and blank lines where it is told to', () => {
+  const body = '\n# a\n# HELP a A.\r\n# TYPE a gauge\r\n \t\n#\na 1\r\n# b\nb 1';
+  assert.equal(
+    filter([body], (family) => family === 'a', { keepsOther: false }),
+    '# HELP a A.\r\n# TYPE a gauge\r\na 1\r\n',
+  );
+  assert.equal(
+    filter([body], (family) => family === 'b', { keepsOther: false }),
+    'b 1',
+  );
+  assert.equal(
+    filter([body], (family) => family === 'b'),
+    '\n# a\n \t\n#\n# b\nb 1',
+  );
+});
+
+test('openFamilyFilter() asks for families, and may be used while it asks', () => {
+  const asked: string[] = [];
+  const body = '# TYPE a histogram\na_sum 1\na_count 1\nb 1\nb 2\na_bucket 1\n';
+  const kept = filter([body], (family) => {
+    asked.push(family);
+    assert.deepEqual(scan('c 1\nd 1\n'), ['c', 'd']);
+    return family === 'a';
+  });
+  assert.deepEqual(asked, ['a', 'a', 'a', 'b', 'a']);
+  assert.equal(kept, '# TYPE a histogram\na_sum 1\na_count 1\na_bucket 1\n');
+});
+
+test('openFamilyFilter() keeps or leaves out the whole of a line of any length, without holding it', () => {
+  for (const length of [1_000, 65_536, 3_000_000]) {
+    const line = `a{b="${'x'.repeat(1_000_000)}"} 1\n`;
+    const body = Buffer.from(`b 1\n${line}b 2\n#${'c'.repeat(500_000)}\n${line}b 3\n${line.slice(0, 300_000)}`);
+    const pieces = Array.from({ length: Math.ceil(body.length / length) }, (_, at) =>
+      body.subarray(at * length, (at + 1) * length),
+    );
+    assert.equal(
+      filter(pieces, () => true),
+      body.toString(),
+      `pieces of ${length}`,
+    );
+    const withoutA = `b 1\nb 2\n#${'c'.repeat(500_000)}\nb 3\n`;
+    assert.equal(
+      filter(pieces, (family) => family === 'b'),
+      withoutA,
+      `pieces of ${length}`,
+    );
+    assert.deepEqual(scan(...pieces), ['b', 'a']);
+  }
+  const open = openFamilyFilter(() => true);
+  const sizes = Array.from({ length: 20 }, () => Buffer.concat(open.write(Buffer.alloc(50_000, 'x'))).length);
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    1_000_000,
+    'what came of the line was handed on',
+  );
+});

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { openReadableCheck, READABLE_LINE_MAX_BYTES, type Readability } from '../../src/exposition/readable.ts';
+import { readRecordedBody } from '../support/recording.ts';
+
+function check(...pieces: readonly (Uint8Array | string)[]): Readability {
+  const readable = openReadableCheck();
+  for (const piece of pieces) readable.write(Buffer.from(piece));
+  return readable.end();
+}
+
+const FOLDER = new URL('../../fixtures/recordings/expositions/', import.meta.url);
+const RECORDED = readdirSync(FOLDER).filter((name) => name.endsWith('.txt'));
+
+test('openReadableCheck() reads every recorded exposition', () => {
+  assert.ok(RECORDED.length > 20);
+  for (const name of RECORDED) {
+    assert.deepEqual(check(readRecordedBody(`expositions/${name}`)), { isReadable: true }, name);
+  }
+  for (const name of ['13-odd-names-stopped.txt', '14-nan-running.txt', '14-nan-stopped.txt']) {
+    assert.deepEqual(check(readRecordedBody(`exporter-0.5.0-locust-2.47.0/${name}`)), { isReadable: true }, name);
+  }
+});
+
+test('openReadableCheck() says the same of a body cut anywhere between two pieces', () => {
+  const readable = 'a 1\n# HELP b\n\nb{c="d, }",e="\\"\n"} 2 3\r\nb 4'.replace('"\n"', '"\\n"');
+  const unreadable = 'a 1\nb{c="d} 2\na 2';
+  const [good, bad] = [Buffer.from(readable), Buffer.from(unreadable)];
+  for (let at = 0; at <= good.length; at++) {
+    assert.deepEqual(check(good.subarray(0, at), good.subarray(at)), { isReadable: true }, `cut at ${at}`);
+  }
+  for (let at = 0; at <= bad.length; at++) {
+    const why = 'neither a sample nor a comment: "b{c=\\"d} 2"';
+    assert.deepEqual(check(bad.subarray(0, at), bad.subarray(at)), { isReadable: false, why }, `cut at ${at}`);
+  }
+});
+
+test('openReadableCheck() says the same byte by byte', () => {
+  const body = readRecordedBody('expositions/python-prometheus_client-0.26.0.txt');
+  assert.deepEqual(check(...Array.from(body, (byte) => Uint8Array.of(byte))), { isReadable: true });
+});
+
+const SAMPLES = [
+  'a 1',
+  ' \ta \t1 \t2 \t',
+  'a 1 -5',
+  'a{} 1',
+  'a{}1',
+  'a { } 1',
+  'a{b="c"} 1',
+  'a{b="c",} 1',
+  'a { b = "c" , d\t=\t"e" , } 1',
+  'a{b=""} 1',
+  'a{b="\\\\"} 1',
+  'a{b="\\"} x"} 1',
+  'a{b="\\n#{},="} 1',
+  'a{b="\r\u2028é\0"} 1',
+  '_:a9{_9="c"} 1',
+  ':a 1',
+  '{"odd.name"} 1',
+  '{ "odd.name" , b="c", "d.e"="f" , } 1',
+  'a{"b.c"="d"} 1',
+  'a 1\r',
+  ...['0', '-1', '+1', '1.', '.5', '1.5', '1e5', '1E+5', '1.e-5', '.5e1', '00'].map((value) => `a ${value}`),
+  ...['NaN', 'nan', 'NAN', 'Inf', '+Inf', '-Inf', 'inf', '-inf', '+infinity', 'Infinity'].map((value) => `a ${value}`),
+];
+
+test('openReadableCheck() takes these for samples', () => {
+  for (const line of SAMPLES) {
+    assert.deepEqual(check(`${line}\n`), { isReadable: true }, JSON.stringify(line));
+    assert.deepEqual(check(line), { isReadable: true }, `${JSON.stringify(line)} without its line feed`);
+  }
+});
+
+// None is a sample of the text format as Prometheus reads it (promparse.go of prometheus/prometheus, text_parse.go of prometheus/common).
+const OTHERS = [
+  'a',
+  'a ',
+  'a b',
+  'a 1 2 3',
+  'a 1 2.5',
+  'a 1 b',
+  'a 1 # {} 1',
+  'a1',
+  '9a 1',
+  'a-b 1',
+  'é 1',
+  '1',
+  'a{b="c"}',
+  'a{b="c" 1',
+  'a{b="c} 1',
+  'a{b=c} 1',
+  'a{b} 1',
+  'a{"b"} 1',
+  'a{,} 1',
+  'a{b="c",,} 1',
+  'a{b="c" d="e"} 1',
+  'a{b="c"}} 1',
+  'a{9="c"} 1',
+  'a{b:c="d"} 1',
+  '{b="c"} 1',
+  '{} 1',
+  '{"a",b} 1',
+  'a\r1',
+  'a 1\r2',
+  '\u00a0a 1',
+  '<html>',
+  'OK',
+  ...['--1', '1e', 'e5', '.', '+', '+NaN', '-nan', 'Infi', '1,5', '1_000', '0x1p4', '0x10', '1p4', '""', '"1"'].map(
+    (value) => `a ${value}`,
+  ),
+];
+
+test('openReadableCheck() takes none of these for a sample, and says which it was', () => {
+  for (const line of OTHERS) {
+    for (const body of [`${line}\n`, line, `a 1\n\n# b\n${line}\na 2\n`]) {
+      const result = check(body);
+      assert.ok(!result.isReadable, JSON.stringify(body));
+      assert.equal(result.why, `neither a sample nor a comment: ${JSON.stringify(line)}`);
+    }
+  }
+});
+
+test('openReadableCheck() names the first line of many that cannot be read', () => {
+  const many = 'a 1\n'.repeat(50_000);
+  const why = 'neither a sample nor a comment: "b"';
+  assert.deepEqual(check(`${many}b\n${many}c\n${many}`), { isReadable: false, why });
+  assert.deepEqual(check(`${many}b\n`, `${many}c\n`, 'd'), { isReadable: false, why });
+});
+
+test('openReadableCheck() quotes no more than the start of a line', () => {
+  const result = check(`a 1\n${'é'.repeat(100)}\n`);
+  assert.deepEqual(result, { isReadable: false, why: `neither a sample nor a comment: "${'é'.repeat(30)}…"` });
+});
+
+test('openReadableCheck() wants a sample', () => {
+  for (const body of ['', '\n', '\r\n \t\n', '# HELP a b\n# TYPE a gauge\n', '#', '\n#a 1\n \t# a 1']) {
+    assert.deepEqual(check(body), { isReadable: false, why: 'no sample' }, JSON.stringify(body));
+  }
+  assert.deepEqual(check('# a\n'.repeat(50_000), 'a 1\n', '# a\n'.repeat(50_000)), { isReadable: true });
+});
+
+test('openReadableCheck() bounds a line, whatever the pieces', () => {
+  const longest = `a{b="${'x'.repeat(READABLE_LINE_MAX_BYTES - 9)}"} 1`;
+  assert.equal(longest.length, READABLE_LINE_MAX_BYTES);
+  const why = `a line of more than ${READABLE_LINE_MAX_BYTES} bytes`;
+  for (const length of [5_000, 65_536, 10_000_000]) {
+    const write = (text: string) => check(...(text.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? []));
+    assert.deepEqual(write(`${longest}\n`), { isReadable: true }, `pieces of ${length}`);
+    assert.deepEqual(write(`${longest}2\n`), { isReadable: false, why }, `pieces of ${length}`);
+    assert.deepEqual(write(`a 1\n${longest}2`), { isReadable: false, why }, `pieces of ${length}`);
+    assert.deepEqual(write(`a 1\n#${'x'.repeat(3_000_000)}\na 1\n`), { isReadable: false, why }, `pieces of ${length}`);
+  }
+});
+
+test('openReadableCheck() judges a long line in time that grows as its length does', () => {
+  // Each took hours where two parts of the expression matched the same bytes; with none it is milliseconds.
+  const many = 1_000_000;
+  for (const line of [
+    `${' '.repeat(many)}x`,
+    `a 1${' '.repeat(many)}x`,
+    `a ${'1'.repeat(many)}x`,
+    `a${' '.repeat(many)}x`,
+    `a{b="c"${' '.repeat(many)}x`,
+    `a{${' '.repeat(many)}x`,
+    `a{${'b="",'.repeat(many / 5)}x`,
+    `a{b="${'\\\\'.repeat(many / 2)}`,
+    `{"${'x'.repeat(many)}`,
+    'a'.repeat(many),
+  ]) {
+    assert.equal(check(`a 1\n${line}\n`).isReadable, false, line.slice(0, 20));
+  }
+});

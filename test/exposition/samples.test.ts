@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { FAMILY_PART_COUNT, type Family, openFamilyReader, readNumber } from '../../src/exposition/samples.ts';
+import { readRecordedBody } from '../support/recording.ts';
+import { readReferenceLine } from './reference.ts';
+
+function read(...pieces: readonly (Uint8Array | string)[]): Family[] {
+  const reader = openFamilyReader();
+  return [...pieces.flatMap((piece) => [...reader.write(Buffer.from(piece))]), ...reader.end()];
+}
+
+/** Parts of the same family that follow each other as one. */
+function join(parts: readonly Family[]): Family[] {
+  const joined: Family[] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (last?.name !== part.name) joined.push(part);
+    else joined[joined.length - 1] = { ...last, samples: [...last.samples, ...part.samples] };
+  }
+  return joined;
+}
+
+const EACH_KIND = [
+  '# HELP h A histogram\\nof two lines, \\\\ and "quotes".',
+  '# TYPE h histogram',
+  'h_bucket{le="1"} 1',
+  'h_bucket{le="+Inf"} 2',
+  'h_sum 1.5',
+  'h_count 2',
+  '# TYPE h_created gauge',
+  'h_created 5',
+  '# TYPE s summary',
+  '# HELP s After its type.',
+  's{quantile="0.5"} NaN',
+  's_sum 1',
+  's_count 1',
+  's_bucket 1',
+  '# A comment, and a blank line',
+  '',
+  '# TYPE c counter',
+  'c{a="b\\\\ \\"c\\"\\n\\q",empty="",} 1e3 1700000000000',
+  ' \tc { a = "" , b="{},=#" } +Inf -5 \r',
+  'u{ä} 1',
+  '{ä} 1',
+  'u{a="b" ä} 1',
+  'u 1 2 3',
+  'u{a="b} 1',
+  'u',
+  'u -inf',
+  '# TYPE i info',
+  'i 1',
+  '{"odd.name",a="b","c.d"="e\\"f"} 7 8',
+  '{} 7',
+  '# TYPE "odd.name" gauge',
+  '# HELP "quoted \\"name\\"" Its help.',
+  '{"quoted \\"name\\""} 1',
+  '# HELP empty',
+  '# TYPE empty',
+  'empty 1',
+].join('\n');
+
+test('openFamilyReader() cuts a timestamp of any length to what a number can tell', () => {
+  const reader = openFamilyReader();
+  const text = [20, 400].map((digits) => `a 1 ${'9'.repeat(digits)}\na 1 -${'9'.repeat(digits)}\n`).join('');
+  reader.write(Buffer.from(text));
+  const times = reader.end().flatMap(({ samples }) => samples.map(({ timestampMs }) => timestampMs));
+  const { MAX_SAFE_INTEGER: last, MIN_SAFE_INTEGER: first } = Number;
+  assert.deepEqual(times, [last, first, last, first]);
+});
+
+const NO_TIME = { timestampMs: null };
+const EACH_KIND_READ: readonly Family[] = [
+  {
+    name: 'h',
+    type: 'histogram',
+    help: 'A histogram\nof two lines, \\ and "quotes".',
+    isFirst: true,
+    samples: [
+      { name: 'h_bucket', labels: [['le', '1']], value: 1, ...NO_TIME },
+      { name: 'h_bucket', labels: [['le', '+Inf']], value: 2, ...NO_TIME },
+      { name: 'h_sum', labels: [], value: 1.5, ...NO_TIME },
+      { name: 'h_count', labels: [], value: 2, ...NO_TIME },
+    ],
+  },
+  {
+    name: 'h_created',
+    type: 'gauge',
+    help: '',
+    isFirst: true,
+    samples: [{ name: 'h_created', labels: [], value: 5, ...NO_TIME }],
+  },
+  {
+    name: 's',
+    type: 'summary',
+    help: 'After its type.',
+    isFirst: true,
+    samples: [
+      { name: 's', labels: [['quantile', '0.5']], value: Number.NaN, ...NO_TIME },
+      { name: 's_sum', labels: [], value: 1, ...NO_TIME },
+      { name: 's_count', labels: [], value: 1, ...NO_TIME },
+    ],
+  },
+  {
+    name: 's_bucket',
+    type: 'untyped',
+    help: '',
+    isFirst: true,
+    samples: [{ name: 's_bucket', labels: [], value: 1, ...NO_TIME }],
+  },
+  {
+    name: 'c',
+    type: 'counter',
+    help: '',
+    isFirst: true,
+    samples: [
+      {
+        name: 'c',
+        labels: [
+          ['a', 'b\\ "c"\n\\q'],
+          ['empty', ''],
+        ],
+        value: 1000,
+        timestampMs: 1_700_000_000_000,
+      },
+      {
+        name: 'c',
+        labels: [
+          ['a', ''],
+          ['b', '{},=#'],
+        ],
+        value: Number.POSITIVE_INFINITY,
+        timestampMs: -5,
+      },
+    ],
+  },
+  {
+    name: 'u',
+    type: 'untyped',
+    help: '',
+    isFirst: true,
+    samples: [{ name: 'u', labels: [], value: Number.NEGATIVE_INFINITY, ...NO_TIME }],
+  },
+  { name: 'i', type: 'untyped', help: '', isFirst: true, samples: [{ name: 'i', labels: [], value: 1, ...NO_TIME }] },
+  {
+    name: 'odd.name',
+    // Its TYPE line comes before the part's end.
+    type: 'gauge',
+    help: '',
+    isFirst: true,
+    samples: [
+      {
+        name: 'odd.name',
+        labels: [
+          ['a', 'b'],
+          ['c.d', 'e"f'],
+        ],
+        value: 7,
+        timestampMs: 8,
+      },
+    ],
+  },
+  {
+    name: 'quoted "name"',
+    type: 'untyped',
+    help: 'Its help.',
+    isFirst: true,
+    samples: [{ name: 'quoted "name"', labels: [], value: 1, ...NO_TIME }],
+  },
+  {
+    name: 'empty',
+    type: 'untyped',
+    help: '',
+    isFirst: true,
+    samples: [{ name: 'empty', labels: [], value: 1, ...NO_TIME }],
+  },
+];
+
+test('openFamilyReader() reads names, types, helps, labels, values and times, and skips what is no sample', () => {
+  assert.deepEqual(read(EACH_KIND), EACH_KIND_READ);
+});
+
+test('openFamilyReader() reads the same cut anywhere, and byte by byte', () => {
+  const body = Buffer.from(EACH_KIND);
+  for (let at = 0; at <= body.length; at++) {
+    assert.deepEqual(read(body.subarray(0, at), body.subarray(at)), EACH_KIND_READ, `cut at ${at}`);
+  }
+  assert.deepEqual(read(...Array.from(body, (byte) => Uint8Array.of(byte))), EACH_KIND_READ);
+});
+
+const FOLDER = new URL('../../fixtures/recordings/expositions/', import.meta.url);
+
+test('openFamilyReader() reads of every recorded exposition what the obvious reader does', () => {
+  for (const file of readdirSync(FOLDER).filter((name) => name.endsWith('.txt'))) {
+    const body = readRecordedBody(`expositions/${file}`);
+    const samples = read(body).flatMap((family) => family.samples);
+    const expected = body
+      .toString()
+      .split('\n')
+      .flatMap((line) => {
+        // prom-client writes `Nan`, which the obvious reader does not know.
+        const { name, sample } = readReferenceLine(line.replace(/ Nan$/, ' NaN'));
+        return sample === null ? [] : [{ name, labels: sample.labels, value: sample.value }];
+      });
+    assert.deepEqual(
+      samples.map(({ name, labels, value }) => ({ name, labels, value })),
+      expected,
+      file,
+    );
+    assert.ok(samples.length > 0);
+  }
+});
+
+test('openFamilyReader() gives a long family in parts, of which the first is marked', () => {
+  const lines = Array.from({ length: 2 * FAMILY_PART_COUNT + 1 }, (_, index) => `long{n="${index}"} ${index}\n`);
+  const parts = read('# TYPE long counter\n', ...lines);
+  assert.deepEqual(
+    parts.map(({ name, type, isFirst, samples }) => [name, type, isFirst, samples.length]),
+    [
+      ['long', 'counter', true, FAMILY_PART_COUNT],
+      ['long', 'counter', false, FAMILY_PART_COUNT],
+      ['long', 'counter', false, 1],
+    ],
+  );
+  assert.deepEqual(join(parts)[0]?.samples.at(-1), {
+    name: 'long',
+    labels: [['n', String(2 * FAMILY_PART_COUNT)]],
+    value: 2 * FAMILY_PART_COUNT,
+    timestampMs: null,
+  });
+});
+
+test('openFamilyReader() gives lines of a family between those of another as parts of their own', () => {
+  const parts = read('# TYPE a counter\na{n="1"} 1\nb 1\na{n="2"} 1\n');
+  assert.deepEqual(
+    parts.map(({ name, type, isFirst }) => [name, type, isFirst]),
+    [
+      ['a', 'counter', true],
+      ['b', 'untyped', true],
+      ['a', 'counter', false],
+    ],
+  );
+});
+
+test('openFamilyReader() goes by the TYPE line of a name that another family has as one of its samples', () => {
+  const ofItsOwn = '# TYPE h_sum counter\n';
+  for (const body of [`${ofItsOwn}# TYPE h histogram\nh_sum 1\n`, `# TYPE h histogram\n${ofItsOwn}h_sum 1\n`]) {
+    assert.deepEqual(
+      read(body).map(({ name, type }) => [name, type]),
+      [['h_sum', 'counter']],
+      body,
+    );
+  }
+  // Without one the histogram that comes afterwards takes the name.
+  assert.deepEqual(
+    read('h_sum 1\n# TYPE h histogram\nh_sum{a="b"} 1\n').map(({ name, type }) => [name, type]),
+    [
+      ['h_sum', 'untyped'],
+      ['h', 'histogram'],
+    ],
+  );
+});
+
+test('openFamilyReader() forgets names where there are more than a program can want to have, and goes on', () => {
+  const all = Array.from({ length: 10_000 }, (_, index) => `# TYPE n${index} counter\nn${index} 1\n`);
+  const parts = read(...all, 'n0 2\n', '# TYPE one_more counter\none_more 1\n', 'n0 3\n', 'one_more 2\n');
+  const last = parts.slice(-4);
+  assert.deepEqual(
+    last.map(({ name, type, isFirst }) => [name, type, isFirst]),
+    [
+      ['n0', 'counter', false],
+      ['one_more', 'counter', true],
+      ['n0', 'untyped', true],
+      ['one_more', 'counter', false],
+    ],
+  );
+  assert.ok(parts.slice(0, -4).every(({ type }) => type === 'counter'));
+});
+
+test('openFamilyReader() reads a line of 1 MiB', () => {
+  const text = `\\"${'{}, \\n'.repeat(200_000)}`;
+  const [family] = read(`a{b="${text}"} 1\n`);
+  assert.equal(family?.samples[0]?.labels[0]?.[1].length, text.length - 1 - 200_000);
+});
+
+test('readNumber() reads what Prometheus reads', () => {
+  const numbers: readonly (readonly [string, number])[] = [
+    ['1', 1],
+    ['+.5', 0.5],
+    ['-1.e-3', -0.001],
+    ['nan', Number.NaN],
+    ['Inf', Number.POSITIVE_INFINITY],
+    ['+inf', Number.POSITIVE_INFINITY],
+    ['-INFINITY', Number.NEGATIVE_INFINITY],
+    ['one', Number.NaN],
+  ];
+  for (const [text, number] of numbers) assert.equal(readNumber(text), number, text);
+});

@@ -1,0 +1,136 @@
+// What an exposition shows of the samples that are judged: names, labels, numbers, and what cannot be read.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openExposition } from '../../src/exposition/exposition.ts';
+import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
+import { openSelection, type Selector, type SelectorReading } from '../../src/exposition/selector.ts';
+import { readRecordedBody } from '../support/recording.ts';
+
+/** Reads the body whole and byte by byte, which must be the same. */
+function select(body: string | Uint8Array, name: string, labels: Readonly<Record<string, string>> = {}) {
+  const selector: Selector = { name, labels: Object.entries(labels) };
+  const bytes = Buffer.from(body);
+  const read = (size: number) => {
+    const exposition = openExposition([], [selector]);
+    for (let at = 0; at < bytes.length; at += size) exposition.write(bytes.subarray(at, at + size));
+    return exposition.end().selected[0] as SelectorReading;
+  };
+  const whole = read(bytes.length || 1);
+  if (bytes.length < 10_000) assert.deepEqual(read(1), whole, 'byte by byte');
+  return whole.kind === 'value' ? whole.value : whole.kind;
+}
+
+type Case = readonly [what: string, body: string, labels: Readonly<Record<string, string>>, reading: number | string];
+
+const CASES: readonly Case[] = [
+  ['one sample', 'a 1\n', {}, 1],
+  ['no last line feed', 'a 1', {}, 1],
+  ['nothing', '', {}, 'none'],
+  ['headers only', '# HELP a 1\n# TYPE a gauge\n', {}, 'none'],
+  ['other names', 'aa 1\na_total 2\nba 3\n', {}, 'none'],
+  ['one with longer names beside it', 'a 1\naa 2\na_total 3\n', {}, 1],
+  ['a name within another line', 'b{c="a 1"} 2\n', {}, 'none'],
+  ['labels that nobody asked for', 'a{b="c"} 1\n', {}, 1],
+  ['two of a name', 'a{b="c"} 1\na{b="d"} 2\n', {}, 'several'],
+  ['two of a name, one matches', 'a{b="c"} 1\na{b="d"} 2\n', { b: 'd' }, 2],
+  ['some of its labels', 'a{b="c",d="e"} 1\na{b="c",d="f"} 2\n', { d: 'f' }, 2],
+  ['two that match', 'a{b="c",d="e"} 1\na{b="c",d="f"} 2\n', { b: 'c' }, 'several'],
+  ['the same twice', 'a{b="c"} 1\na{b="c"} 1\n', { b: 'c' }, 'several'],
+  ['none that matches', 'a{b="c"} 1\na 2\n', { b: 'd' }, 'unmatched'],
+  ['none that matches in all', 'a{b="c",d="e"} 1\na{b="c",d="e",f="g"} 2\n', { b: 'c', d: 'g' }, 'unmatched'],
+  ['the value in another label', 'a{d="c"} 1\n', { b: 'c' }, 'unmatched'],
+  ['a longer value', 'a{b="cc"} 1\na{b="xc"} 2\n', { b: 'c' }, 'unmatched'],
+  ['a longer label', 'a{bb="c"} 1\n', { b: 'c' }, 'unmatched'],
+  ['text in a value that looks like a label', 'a{d="b=\\"c\\""} 1\n', { b: 'c' }, 'unmatched'],
+  ['an empty value: absent', 'a{d="e"} 1\na{b="c",d="e"} 2\n', { b: '' }, 1],
+  ['an empty value: empty', 'a{b="",d="e"} 1\na{b="c",d="e"} 2\n', { b: '' }, 1],
+  ['any order, and blanks', 'a { d = "e" ,\tb = "c" , } 1\n', { b: 'c', d: 'e' }, 1],
+  ['blanks before the name', '  a{b="c"} 1\n', { b: 'c' }, 1],
+  ['blanks within a value', 'a{b=" c  d"} 1\na{b="c d"} 2\n', { b: 'c d' }, 2],
+  ['a quote', 'a{b="\\""} 1\n', { b: '"' }, 1],
+  ['a backslash', 'a{b="\\\\n"} 1\na{b="\\n"} 2\n', { b: '\\n' }, 1],
+  ['a line feed', 'a{b="\\\\n"} 1\na{b="\\n"} 2\n', { b: '\n' }, 2],
+  ['an escape that is none', 'a{b="\\d"} 1\n', { b: '\\d' }, 1],
+  ['a carriage return in a name', 'a{b="x\ry"} 1\na{b="xy"} 2\n', { b: 'x\ry' }, 1],
+  ['lines that end with one', 'a{b="c"} 1\r\n', { b: 'c' }, 1],
+  ['NUL, U+2028 and a long letter', 'a{b="\u0000\u2028\u{1f600}"} 1\n', { b: '\u0000\u2028\u{1f600}' }, 1],
+  ['braces and commas in a value', 'a{b="},{"} 1\n', { b: '},{' }, 1],
+  ['a timestamp', 'a{b="c"} 1 1700000000000\n', { b: 'c' }, 1],
+  ['an exponent', 'a 1e-3\n', {}, 0.001],
+  ['a negative number', 'a -1\n', {}, -1],
+  ['NaN', 'a NaN\n', {}, Number.NaN],
+  ['+Inf', 'a +Inf\n', {}, Number.POSITIVE_INFINITY],
+  ['-Inf', 'a -Inf\n', {}, Number.NEGATIVE_INFINITY],
+  // It may be the very sample: the whole of it says nothing.
+  ['a number that is none', 'a x\n', {}, 'none'],
+  ['a number that is none beside one that is', 'a 1\na x\n', {}, 'none'],
+  ['a line that breaks off', 'a{b="c"} 1\na{b="c"}', { b: 'c' }, 'none'],
+  ['labels that cannot be read', 'a{b="c"} 1\na{b="c" 2\n', { b: 'c' }, 'none'],
+  ['another line of the name that cannot be read', 'a{b="c"} 1\na{b="d"} x\n', { b: 'c' }, 1],
+  ['a name that is a label, too', 'a{b="c",c="b"} 1\n', { c: 'b' }, 1],
+];
+for (const [what, body, labels, reading] of CASES) {
+  test(`openExposition() selects: ${what}`, () => {
+    assert.deepEqual(select(body, 'a', labels), reading);
+  });
+}
+
+test('openExposition() takes a line that is too long for one that cannot be read', () => {
+  const long = `a{c="${'x'.repeat(LINE_MAX_BYTES)}",b="c"} 1\n`;
+  assert.equal(select(long, 'a', { b: 'c' }), 'none');
+  assert.equal(select(`a{b="c"} 2\n${long}`, 'a', { b: 'c' }), 'none');
+  assert.equal(select(`${long}b 2\n`, 'b'), 2);
+});
+
+test('openSelection() wants no further line once nothing can change what it says', () => {
+  const read = (line: string) => (line === 'unreadable' ? null : { value: 1, labels: line });
+  const wantsMore = (...lines: readonly string[]) => {
+    const [, matching] = openSelection({ name: 'a', labels: [['b', 'c']] }, read).wanted;
+    return lines.map((line) => matching?.onLine(line));
+  };
+  assert.deepEqual(wantsMore('b="d"', 'b="c"', 'b="d"', 'b="c"'), [true, true, true, false]);
+  assert.deepEqual(wantsMore('b="d"', 'unreadable'), [true, false]);
+});
+
+test('openExposition() selects many entries in one pass, each for itself', () => {
+  const body = 'a 1\nb{c="d"} 2\nb{c="e"} 3\n';
+  const selectors: readonly Selector[] = [
+    { name: 'b', labels: [['c', 'e']] },
+    { name: 'x', labels: [] },
+    { name: 'b', labels: [] },
+    { name: 'a', labels: [] },
+    { name: 'a', labels: [] },
+    { name: 'a', labels: [['c', 'd']] },
+  ];
+  const exposition = openExposition(['a'], selectors);
+  exposition.write(Buffer.from(body));
+  const { selected, metrics } = exposition.end();
+  assert.deepEqual(selected, [
+    { kind: 'value', value: 3 },
+    { kind: 'none' },
+    { kind: 'several' },
+    { kind: 'value', value: 1 },
+    { kind: 'value', value: 1 },
+    { kind: 'unmatched' },
+  ]);
+  assert.deepEqual(metrics.get('a'), { kind: 'value', value: 1 });
+});
+
+// Read off the recordings with grep.
+const RECORDED: readonly (readonly [path: string, name: string, labels: Record<string, string>, reading: unknown])[] = [
+  ['07-stopped.11', 'locust_requests_fail_ratio', {}, 0.16216216216216217],
+  ['10-after-master-exit.1', 'locust_requests_fail_ratio', {}, 'none'],
+  ['07-stopped.11', 'locust_requests_avg_response_time', {}, 'several'],
+  ['07-stopped.11', 'locust_requests_num_requests', { name: 'Aggregated' }, 222],
+  ['07-stopped.11', 'locust_requests_num_requests', { name: 'Aggregated', method: '' }, 222],
+  ['07-stopped.11', 'locust_requests_num_requests', { name: 'Aggregated', method: 'GET' }, 'unmatched'],
+  ['10-after-master-exit.1', 'locust_requests_num_requests', { name: 'Aggregated' }, 222],
+  ['07-stopped.11', 'locust_requests_current_response_time_percentile_95', {}, 0],
+];
+for (const [path, name, labels, reading] of RECORDED) {
+  test(`openExposition() selects ${name}${JSON.stringify(labels)} of ${path}`, () => {
+    const body = readRecordedBody(`exporter-0.5.0-locust-2.47.0/${path}.txt`);
+    assert.deepEqual(select(body, name, labels), reading);
+  });
+}

@@ -1,0 +1,760 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import type { MainView } from '../../src/decide/answer.ts';
+import type { LogEntry } from '../../src/decide/messages.ts';
+import type { ServedScrape } from '../../src/decide/scrapers.ts';
+import type { Selector } from '../../src/exposition/selector.ts';
+import { type Front, openFront } from '../../src/front/front.ts';
+import { type ManualClock, openManualClock } from '../support/manual-clock.ts';
+import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from '../support/source.ts';
+
+const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
+const ENDING: MainView = { main: 'ending', wasAlive: true, endedAtMs: null };
+const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
+const POLL_MS = 1_000;
+/** Of the header that scrape() sends, 10 s, less the reserve. */
+const SCRAPE_TIMEOUT_MS = 9_500;
+/** What the front adds. */
+const OWN = /# HELP lastscrape_[\s\S]*$/;
+
+/** How long the answer is in whose middle a source dies: after each of the first 512 bytes, then after every 127th, a prime. */
+const DYING_BYTES = 65_536;
+const DYING_STEP_BYTES = 127;
+
+type World = {
+  readonly front: Front;
+  readonly source: SourceStandIn;
+  readonly clock: ManualClock;
+  readonly log: LogEntry[];
+};
+
+type WorldOptions = {
+  readonly metricNames?: readonly string[];
+  readonly selectors?: readonly Selector[];
+  readonly body?: string;
+  readonly url?: URL;
+  readonly toUnixSeconds?: (atMs: number) => number;
+};
+
+async function openWorld(t: TestContext, options: WorldOptions = {}): Promise<World> {
+  const source = await openSource(options.body);
+  const clock = openManualClock();
+  const log: LogEntry[] = [];
+  const opened = await openFront({
+    at: { host: '127.0.0.1', port: 0 },
+    url: options.url ?? source.url,
+    metricNames: options.metricNames ?? [],
+    selectors: options.selectors ?? [],
+    pollMs: POLL_MS,
+    clock,
+    toUnixSeconds: options.toUnixSeconds ?? ((atMs) => 1_000_000 + atMs / 1000),
+    version: '1.2.3',
+    log: (entry) => log.push(entry),
+  });
+  assert.equal(opened.kind, 'open');
+  const { front } = opened as { front: Front };
+  t.after(async () => {
+    await front.close();
+    await source[Symbol.asyncDispose]();
+  });
+  front.tell(LIVING);
+  return { front, source, clock, log };
+}
+
+const never = new AbortController().signal;
+
+/** Has the source read once, as an observation does, and waits for the read's end. */
+async function poll({ front, source, clock }: World): Promise<void> {
+  const before = source.requestsCount;
+  clock.advance(30_000);
+  await front.readExporter(never);
+  if (source.answer !== hang) await source.requests(before + 1);
+}
+
+/** Waits until what was read is kept; only with a body that has a sample. */
+async function untilKept({ front }: World, readAtMs: number): Promise<void> {
+  while ((front.observe().answeredAtMs ?? 0) < readAtMs) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Polls and waits for the snapshot. */
+async function takeSnapshot(world: World): Promise<void> {
+  await poll(world);
+  await untilKept(world, world.clock.nowMs());
+}
+
+/** The next scrape that was handed over: told a moment after the client has all of it. */
+async function takeScrape({ front }: World): Promise<ServedScrape> {
+  await new Promise<void>((resolve) => void front.onScrape(resolve));
+  const taken = front.takeScrape();
+  assert.ok(taken);
+  return taken.scrape;
+}
+
+/** What the source's part of an answer is. */
+function withoutOwn(text: string): string {
+  return text.replace(OWN, '');
+}
+
+/** An answer that breaks off after `body`. */
+function breakOff(body: string): Answer {
+  return (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000\r\n\r\n${body}`, () => {
+      socket.end();
+    });
+  };
+}
+
+/** Scrapes of a source that hangs; the clock moves on once the source has been asked. */
+async function scrapeTooLong({ front, source, clock }: World, options = {}) {
+  const before = source.requestsCount;
+  const scraped = scrape(front.port, options);
+  await source.requests(before + 1);
+  if (source.answer === hang) clock.advance(SCRAPE_TIMEOUT_MS);
+  return scraped;
+}
+
+test('living and answers: the very bytes, while they come, and our families after them', async (t) => {
+  const { front, source } = await openWorld(t);
+  const sent = Promise.withResolvers<Socket>();
+  source.answer = (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na 1\r\n\r\n');
+    sent.resolve(socket);
+  };
+  const first = Promise.withResolvers<string>();
+  const { connect } = await import('node:net');
+  const client = connect(front.port, '127.0.0.1');
+  let seen = '';
+  client.setEncoding('latin1').on('data', (text: string) => {
+    seen += text;
+    if (seen.includes('a 1')) first.resolve(seen);
+  });
+  client.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n');
+  const socket = await sent.promise;
+  // The source has not ended its answer yet.
+  assert.match(await first.promise, /a 1/);
+  source.answer = reply('a 1\nb{c="d"}   2 1234 \n\n# x\nb{c="é"} 3\n');
+  socket.write('4\r\nb 2\n\r\n0\r\n\r\n');
+  const whole = await scrape(front.port);
+  assert.equal(withoutOwn(whole.text), 'a 1\nb{c="d"}   2 1234 \n\n# x\nb{c="é"} 3\n');
+  assert.equal(whole.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  assert.equal(readValue(whole.text, 'lastscrape_source_up'), 1);
+  assert.equal(readValue(whole.text, 'lastscrape_main_ended'), 0);
+  assert.equal(readValue(whole.text, 'lastscrape_snapshot_timestamp_seconds'), 1_000_001);
+  assert.doesNotMatch(whole.text, /lastscrape_main_end_timestamp_seconds/);
+  assert.match(whole.text, /^lastscrape_build_info\{version="1\.2\.3"\} 1$/m);
+  client.destroy();
+});
+
+test('living and answers, without a last line feed: ours begin on a line of their own', async (t) => {
+  const { front } = await openWorld(t, { body: 'a 1' });
+  assert.match((await scrape(front.port)).text, /^a 1\n# HELP lastscrape_source_up/);
+});
+
+test('living and breaks off: ours breaks off, and it is no snapshot', async (t) => {
+  const world = await openWorld(t);
+  world.source.answer = breakOff('a 1\n');
+  const half = await scrape(world.front.port).catch((error: Error) => error);
+  assert.ok(half instanceof Error || !half.isWhole);
+  assert.equal(world.front.observe().hasSnapshot, false);
+});
+
+test('an answer without a length that ends within a line is broken off: its program may have been killed', async (t) => {
+  const world = await openWorld(t);
+  const { front, source } = world;
+  const head = 'HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n';
+  source.answer = (socket) => socket.end(`${head}rows_total 12`);
+  const half = await scrape(front.port).catch((error: Error) => error);
+  assert.ok(half instanceof Error || !half.isWhole);
+  assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
+  source.answer = (socket) => socket.end(`${head}rows_total 12345\n`);
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'rows_total 12345\n');
+});
+
+test('living and refuses: 503 without a snapshot, the snapshot with lastscrape_source_up 0 with one', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  await world.source.stop();
+  const none = await scrape(world.front.port);
+  assert.deepEqual([none.status, none.text], [503, 'the source is not there\n']);
+  await world.source.start();
+  await takeSnapshot(world);
+  const readAtMs = world.clock.nowMs();
+  await world.source.stop();
+  world.clock.advance(500);
+  const last = await scrape(world.front.port);
+  assert.equal(last.status, 200);
+  assert.equal(withoutOwn(last.text), 'a 1\n');
+  assert.equal(readValue(last.text, 'lastscrape_source_up'), 0);
+  assert.equal(readValue(last.text, 'lastscrape_snapshot_timestamp_seconds'), 1_000_000 + readAtMs / 1000);
+  const served = await takeScrape(world);
+  assert.deepEqual([served.served, served.isByRefusal, served.readAtMs], ['snapshot', true, readAtMs]);
+});
+
+const OTHERWISE: readonly { readonly name: string; readonly answer: Answer; readonly why: RegExp }[] = [
+  { name: 'hangs', answer: hang, why: /timed out/ },
+  { name: 'has an error status', answer: reply('a 1\n', { status: 500 }), why: /HTTP 500/ },
+  { name: 'has another type', answer: reply('a 1\n', { type: 'text/html' }), why: /Content-Type text\/html/ },
+  { name: 'closes the connection', answer: (socket) => socket.destroy(), why: /the connection was closed/ },
+];
+
+for (const { name, answer, why } of OTHERWISE) {
+  for (const view of [LIVING, ENDING]) {
+    test(`${view.main} and ${name}: 503 with the reason, whatever the snapshot`, async (t) => {
+      const world = await openWorld(t);
+      await takeSnapshot(world);
+      world.front.tell(view);
+      world.source.answer = answer;
+      const { status, text } = await scrapeTooLong(world);
+      assert.equal(status, 503);
+      assert.match(text, why);
+      assert.equal(world.front.takeScrape(), null);
+    });
+  }
+  test(`ended and ${name}: the snapshot`, async (t) => {
+    const world = await openWorld(t, { body: 'a 1\n' });
+    await takeSnapshot(world);
+    world.front.tell(ENDED);
+    world.source.answer = answer;
+    const { status, text } = await scrapeTooLong(world);
+    assert.deepEqual([status, withoutOwn(text)], [200, 'a 1\n']);
+    assert.equal(readValue(text, 'lastscrape_source_up'), 0);
+    assert.equal(readValue(text, 'lastscrape_main_ended'), 1);
+    assert.equal(readValue(text, 'lastscrape_main_end_timestamp_seconds'), 1_000_005);
+    assert.equal((await takeScrape(world)).isByRefusal, false);
+  });
+  test(`ended and ${name}, without a snapshot: 503`, async (t) => {
+    const world = await openWorld(t);
+    world.front.tell(ENDED);
+    world.source.answer = answer;
+    const { status, text } = await scrapeTooLong(world);
+    assert.equal(status, 503);
+    assert.match(text, why);
+  });
+}
+
+for (const view of [ENDING, ENDED]) {
+  test(`${view.main} and breaks off, or cannot be read: as if it had failed`, async (t) => {
+    const world = await openWorld(t, { body: 'a 1\n' });
+    await takeSnapshot(world);
+    world.front.tell(view);
+    for (const answer of [breakOff('a 2\n'), reply('a 2\n<html>\n'), reply(''), reply('# a comment\n')]) {
+      world.source.answer = answer;
+      const { status, text } = await scrape(world.front.port);
+      assert.deepEqual([status, withoutOwn(text)], view === ENDED ? [200, 'a 1\n'] : [503, text]);
+    }
+  });
+
+  test(`${view.main} and answers: its answer, and after it the families that have vanished`, async (t) => {
+    const world = await openWorld(t);
+    const before = '# HELP gone G.\n# TYPE gone gauge\ngone{x="1"} 7\ngone{x="2"} 8 123\nkept 1\n';
+    world.source.answer = reply(before);
+    await takeSnapshot(world);
+    world.front.tell(view);
+    world.source.answer = reply('# TYPE gone gauge\nkept 2\nnew 3\n');
+    const { text } = await scrape(world.front.port);
+    const gone = '# HELP gone G.\n# TYPE gone gauge\ngone{x="1"} 7\ngone{x="2"} 8 123\n';
+    assert.equal(withoutOwn(text), `kept 2\nnew 3\n${gone}`);
+    assert.equal(readValue(text, 'lastscrape_source_up'), 1);
+    assert.equal((await takeScrape(world)).served, 'joined');
+    // No number goes back: what was new then is kept now.
+    world.source.answer = reply('kept 4');
+    assert.equal(withoutOwn((await scrape(world.front.port)).text), `kept 4\nnew 3\n${gone}`);
+  });
+}
+
+test('ended and refuses, with and without a snapshot', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  await world.source.stop();
+  world.front.tell(ENDED);
+  assert.equal((await scrape(world.front.port)).status, 503);
+  await world.source.start();
+  world.front.tell(LIVING);
+  await takeSnapshot(world);
+  world.front.tell(ENDED);
+  await world.source.stop();
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
+});
+
+test('a program that refused after the end is not asked again, until main lives again', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  await takeSnapshot(world);
+  world.front.tell(ENDED);
+  await world.source.stop();
+  await scrape(world.front.port);
+  await world.source.start();
+  world.source.answer = reply('a 0\n');
+  const before = world.source.requestsCount;
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
+  world.clock.advance(POLL_MS);
+  await world.front.readExporter(never);
+  // Every observation sees that it is gone.
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal((await world.front.readExporter(never)).observation.kind, 'refused');
+  assert.equal(world.source.requestsCount, before);
+  world.front.tell(LIVING);
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 0\n');
+});
+
+test('a file that is missing after the end is asked for again', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'job.prom');
+  const world = await openWorld(t, { url: pathToFileURL(path) });
+  assert.equal((await scrape(world.front.port)).status, 503);
+  world.front.tell(ENDED);
+  assert.equal((await scrape(world.front.port)).status, 503);
+  writeFileSync(path, 'a 1\n');
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
+  writeFileSync(path, 'a 2');
+  const last = await scrape(world.front.port);
+  assert.equal(withoutOwn(last.text), 'a 1\n');
+  assert.equal(readValue(last.text, 'lastscrape_source_up'), 0);
+});
+
+test('a folder of a thousand textfiles, of which one is renamed over all the time: each answer is whole', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const files = join(folder, 'metrics');
+  mkdirSync(files);
+  const name = (index: number) => `f${String(index).padStart(4, '0')}`;
+  for (let index = 0; index < 1000; index++) writeFileSync(join(files, `${name(index)}.prom`), `${name(index)} 1\n`);
+  const world = await openWorld(t, { url: pathToFileURL(`${files}/`) });
+  let isDone = false;
+  const renaming = (async () => {
+    for (let turn = 0; !isDone; turn++) {
+      const lines = Array.from({ length: 1 + (turn % 500) }, (_, line) => `f0500{line="${line}"} ${turn}\n`);
+      writeFileSync(join(folder, 'new'), lines.join(''));
+      renameSync(join(folder, 'new'), join(files, 'f0500.prom'));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  for (let turn = 0; turn < 3; turn++) {
+    const { status, text } = await scrape(world.front.port);
+    assert.equal(status, 200);
+    for (let index = 0; index < 1000; index++) {
+      if (index !== 500) assert.equal(readValue(text, name(index)), 1);
+    }
+    const values = new Set([...text.matchAll(/^f0500\{.*\} (\d+)$/gm)].map(([, value]) => Number(value)));
+    assert.equal(values.size, 1);
+    const [value = 0] = values;
+    assert.equal([...text.matchAll(/^f0500\{/gm)].length, 1 + (value % 500));
+  }
+  isDone = true;
+  await renaming;
+});
+
+test('an answer that itself shows the end takes with it what has vanished', async (t) => {
+  const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\nusers 50\n' });
+  await takeSnapshot(world);
+  world.source.answer = reply('up 0\n');
+  await takeSnapshot(world);
+  await world.source.stop();
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'up 0\nusers 50\n');
+});
+
+test('a metric of 0 before main was ever alive is no end', async (t) => {
+  const world = await openWorld(t, { metricNames: ['up'], body: 'up 0\nold 50\n' });
+  world.front.tell({ ...LIVING, wasAlive: false });
+  await takeSnapshot(world);
+  world.source.answer = reply('up 0\n');
+  await takeSnapshot(world);
+  await world.source.stop();
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'up 0\n');
+});
+
+test('our families are left out where the source has them, whatever the pieces in which it sends them', async (t) => {
+  const { front, source } = await openWorld(t);
+  source.answer = (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nl\r\n');
+    setImmediate(() => socket.write('17\r\nastscrape_source_up 42\n\r\n0\r\n\r\n'));
+  };
+  const { text } = await scrape(front.port);
+  assert.match(text, /^lastscrape_source_up 42\n# HELP lastscrape_main_ended/);
+  assert.equal(text.match(/^lastscrape_source_up /gm)?.length, 1);
+});
+
+test('lastscrape_scrapes_total counts scrapes that were handed over, of those who count', async (t) => {
+  const world = await openWorld(t);
+  const { front } = world;
+  const count = async () => {
+    const { text } = await scrape(front.port);
+    await takeScrape(world);
+    return readValue(text, 'lastscrape_scrapes_total');
+  };
+  assert.equal(await count(), 0);
+  assert.equal(await count(), 1);
+  await scrape(front.port, { method: 'HEAD' });
+  await scrape(front.port, { path: '/other' });
+  assert.equal(await count(), 2);
+});
+
+test('gzip decodes to the plain answer', async (t) => {
+  const world = await openWorld(t, { body: 'a{b="c"} 1\n'.repeat(20_000) });
+  const { gunzipSync } = await import('node:zlib');
+  const plain = await scrape(world.front.port, { method: 'GET', headers: { 'user-agent': 'x' } });
+  const packed = await scrape(world.front.port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.equal(packed.headers['content-encoding'], 'gzip');
+  assert.equal(withoutOwn(gunzipSync(packed.bytes).toString()), withoutOwn(plain.text));
+});
+
+test('what is shown of a moment does not move when the wall clock is set', async (t) => {
+  let offset = 0;
+  const world = await openWorld(t, { toUnixSeconds: (atMs) => offset + atMs / 1000 });
+  await takeSnapshot(world);
+  world.front.tell(ENDED);
+  await world.source.stop();
+  const own = async () => OWN.exec((await scrape(world.front.port)).text)?.[0].replace(/^lastscrape_scrapes.*\n/m, '');
+  const before = await own();
+  offset = -3_600;
+  world.front.tell({ ...ENDED });
+  assert.equal(await own(), before);
+});
+
+test('a scraper whose time is up gets the snapshot, though another one waits longer for the same read', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  await takeSnapshot(world);
+  world.front.tell(ENDED);
+  const asked = world.source.requestsCount;
+  // Both wait behind a first one, so that they share a read.
+  world.source.answer = hang;
+  const first = new AbortController();
+  const before = scrape(world.front.port, { signal: first.signal }).catch(() => {});
+  await world.source.requests(asked + 1);
+  const shorter = scrape(world.front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '5' } });
+  const longer = scrape(world.front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '60' } });
+  // Their requests are there before the first one gives up: it came over an older connection.
+  await scrape(world.front.port, { path: '/-/ready' });
+  world.source.answer = (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\na 2\n');
+  };
+  first.abort();
+  await before;
+  await world.source.requests(asked + 2);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  world.clock.advance(4_500);
+  assert.equal(withoutOwn((await shorter).text), 'a 1\n');
+  world.clock.advance(55_000);
+  assert.equal(withoutOwn((await longer).text), 'a 1\n');
+});
+
+test('an older number is not served while a newer one is being kept', async (t) => {
+  // Large enough that finding what has vanished takes turns of the event loop.
+  const rows = Array.from({ length: 60_000 }, (_, row) => `kept{row="${row}"} 1\n`).join('');
+  const world = await openWorld(t, { body: `gone 1\n${rows}a 1\n` });
+  await takeSnapshot(world);
+  world.front.tell(ENDED);
+  world.source.answer = reply(`${rows}a 2\n`);
+  const before = world.source.requestsCount;
+  world.clock.advance(30_000);
+  void world.front.readExporter(never);
+  await world.source.requests(before + 1);
+  // Asked for after that read, and refused while what it found is being kept.
+  const { text } = await (async () => {
+    const scraped = scrape(world.front.port);
+    world.source.answer = (socket) => socket.destroy();
+    return scraped;
+  })();
+  assert.equal(readValue(text, 'a'), 2);
+});
+
+test('polls: begun by an observation, left out where a scrape read the source within the last POLL, and made up then', async (t) => {
+  const { front, source, clock } = await openWorld(t);
+  await front.readExporter(never);
+  await source.requests(1);
+  clock.advance(400);
+  await scrape(front.port);
+  clock.advance(600);
+  // 600 ms after the scrape.
+  assert.equal((await front.readExporter(never)).observation.kind, 'answered');
+  assert.equal(source.requestsCount, 2);
+  // The next observation would come up to two POLLs after the scrape.
+  clock.advance(400);
+  await source.requests(3);
+});
+
+test('polls go on beside scrapers that give up at once', async (t) => {
+  const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\n' });
+  const { front, source, clock } = world;
+  await takeSnapshot(world);
+  source.answer = hang;
+  clock.advance(5_000);
+  for (let turn = 0; turn < 3; turn++) {
+    const before = source.requestsCount;
+    const scraped = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '0.6' } });
+    await source.requests(before + 1);
+    clock.advance(300);
+    assert.equal((await scraped).status, 503);
+  }
+  source.answer = reply('up 0\n');
+  const before = source.requestsCount;
+  assert.deepEqual((await front.readExporter(never)).observation.kind, 'failed');
+  await source.requests(before + 1);
+  await untilKept(world, clock.nowMs());
+  // Nor does such a read hide what was seen.
+  source.answer = hang;
+  await scrapeTooLong(world);
+  assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
+});
+
+test('an observation waits for the read of a metric, for a POLL at most, and not at all without one', async (t) => {
+  const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\n' });
+  assert.deepEqual((await world.front.readExporter(never)).metric('up'), { kind: 'value', value: 1 });
+  world.source.answer = hang;
+  world.clock.advance(POLL_MS);
+  const reading = world.front.readExporter(never);
+  await world.source.requests(2);
+  world.clock.advance(POLL_MS);
+  assert.equal((await reading).observation.kind, 'none');
+  const interrupted = new AbortController();
+  const again = world.front.readExporter(interrupted.signal);
+  interrupted.abort('interrupted');
+  assert.equal((await again).observation.kind, 'none');
+  const other = await openWorld(t);
+  other.source.answer = hang;
+  assert.equal((await other.front.readExporter(never)).observation.kind, 'none');
+});
+
+test('POST /-/snapshot reads at once, by a read that begins after it, and says why it could not be kept', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  const { front, source, clock } = world;
+  const post = () => scrape(front.port, { method: 'POST', path: '/-/snapshot' });
+  const kept = await post();
+  assert.deepEqual([kept.status, kept.text], [200, 'kept\n']);
+  assert.equal(front.observe().hasSnapshot, true);
+  // One that comes while a read is on its way waits for the next one.
+  const asked = source.requestsCount;
+  const held = Promise.withResolvers<Socket>();
+  source.answer = held.resolve;
+  const scraped = scrape(front.port);
+  const socket = await held.promise;
+  source.answer = reply('a 3\n');
+  const posted = post();
+  await scrape(front.port, { path: '/-/ready' });
+  reply('a 2\n')(socket, 0);
+  await scraped;
+  assert.equal((await posted).status, 200);
+  assert.equal(source.requestsCount, asked + 2);
+
+  for (const [answer, why] of [
+    [reply('a 4\n', { status: 404 }), /HTTP 404/],
+    [reply('a 4\nb\n'), /neither a sample nor a comment: "b"/],
+    [reply(''), /no sample/],
+    [breakOff('a 4\n'), /closed|ended|terminated/],
+  ] as const) {
+    source.answer = answer;
+    const { status, text } = await post();
+    assert.equal(status, 503);
+    assert.match(text, why);
+  }
+  source.answer = hang;
+  const before = source.requestsCount;
+  const late = post();
+  await source.requests(before + 1);
+  clock.advance(15_000);
+  assert.deepEqual([(await late).status, (await late).text], [503, 'the source cannot be read: timed out\n']);
+  await source.stop();
+  const gone = await post();
+  assert.deepEqual([gone.status, gone.text], [503, 'the source is not there\n']);
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 3\n');
+});
+
+test('POST /-/snapshot has its own time, though a scraper waits longer for the same read', async (t) => {
+  const world = await openWorld(t);
+  const { front, source, clock } = world;
+  const first = new AbortController();
+  source.answer = hang;
+  const before = scrape(front.port, { signal: first.signal }).catch(() => {});
+  await source.requests(1);
+  const posted = scrape(front.port, { method: 'POST', path: '/-/snapshot' });
+  const scraped = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '60' } }).catch(() => {});
+  await scrape(front.port, { path: '/-/ready' });
+  source.answer = (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\na 2\n');
+  };
+  first.abort();
+  await before;
+  await source.requests(2);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  clock.advance(15_000);
+  assert.deepEqual([(await posted).status, (await posted).text], [503, 'timed out\n']);
+  clock.advance(60_000);
+  await scraped;
+});
+
+test('onScrape() calls once there is a scrape, at once where there is one already, and not after it was cancelled', async (t) => {
+  const world = await openWorld(t);
+  const { front } = world;
+  let calls = 0;
+  const called = Promise.withResolvers<void>();
+  const count = () => {
+    calls++;
+    called.resolve();
+  };
+  const cancel = front.onScrape(count);
+  await scrape(front.port);
+  await called.promise;
+  cancel();
+  assert.equal((await takeScrape(world)).served, 'live');
+  front.onScrape(count)();
+  await scrape(front.port);
+  await takeScrape(world);
+  assert.equal(calls, 1);
+  assert.equal(front.takeScrape(), null);
+});
+
+test('close() ends scrapes, polls and snapshot calls that wait, and leaves no timer', async (t) => {
+  const { front, source, clock } = await openWorld(t);
+  await scrape(front.port, { agent: new Agent({ keepAlive: true }) });
+  await front.readExporter(never);
+  source.answer = hang;
+  const waiting = [
+    scrape(front.port),
+    scrape(front.port),
+    scrape(front.port, { method: 'POST', path: '/-/snapshot' }),
+  ].map((each) => each.catch((error: Error) => error));
+  await source.requests(2);
+  clock.advance(POLL_MS);
+  await front.readExporter(never);
+  await front.close();
+  for (const each of waiting) assert.ok((await each) instanceof Error);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(clock.timerCount, 0);
+  await front.close();
+});
+
+test('a port that is taken is a problem that says what to do', async (t) => {
+  const { front, source, clock } = await openWorld(t);
+  const parts = { url: source.url, metricNames: [], pollMs: POLL_MS, clock, version: '1', log: () => {} };
+  const at = { host: '127.0.0.1', port: front.port };
+  const opened = await openFront({ ...parts, at, toUnixSeconds: (atMs) => atMs });
+  assert.deepEqual(opened, {
+    kind: 'failed',
+    problem: `port ${front.port} is taken by something else in this pod; choose another one, and declare it as the container's port`,
+  });
+});
+
+test('a source that dies within its answer: never half of it as if it were whole', async (t) => {
+  const world = await openWorld(t);
+  const { front, source } = world;
+  const row = (number: number) => `job_rows_total{row="${number}"} ${number}\n`;
+  const body = Array.from({ length: 3_000 }, (_, number) => row(number))
+    .join('')
+    .slice(0, DYING_BYTES);
+  await takeSnapshot(world);
+  const client = new Agent({ keepAlive: true });
+  t.after(() => client.destroy());
+  for (let length = 0; length < DYING_BYTES; length += length < 512 ? 1 : DYING_STEP_BYTES) {
+    source.answer = breakOff(body.slice(0, length));
+    const got = await scrape(front.port, { agent: client }).catch((error: Error) => error);
+    assert.ok(got instanceof Error || !got.isWhole || got.status === 503, `after ${length} bytes`);
+  }
+  await source.stop();
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'job_rows_total 1\n');
+});
+
+const WAITING: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+const JUDGED: readonly Selector[] = [
+  { name: 'a', labels: [] },
+  { name: 'b', labels: [] },
+];
+
+/** What is judged, in short. */
+function readNumbers({ front }: World): readonly (number | string)[] {
+  const { thresholds = [] } = front.observe();
+  return thresholds.map((reading) => (reading.kind === 'value' ? reading.value : reading.kind));
+}
+
+test('what is judged: of each entry the newest number of the answers since main was alive', async (t) => {
+  const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+  const { front, source } = world;
+  front.tell(WAITING);
+  assert.deepEqual(readNumbers(world), []);
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [1, 1]);
+  source.answer = reply('a 2\n');
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [2, 'none'], 'what was shown before main was alive is of another run');
+  front.tell(LIVING);
+  assert.deepEqual(readNumbers(world), [2, 'none'], 'the newest may be the one that shows it alive');
+  source.answer = reply('b 3\n');
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [2, 3]);
+  source.answer = reply('a NaN\nb{c="d"} 4\nb{c="e"} 5\n');
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [Number.NaN, 'several']);
+});
+
+test('what is judged: nothing of an answer that cannot be read, breaks off, or is none', async (t) => {
+  const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+  const { source } = world;
+  await takeSnapshot(world);
+  for (const answer of [
+    reply('a 2\nwhat is this\n'),
+    breakOff('a 2\nb 2\n'),
+    reply('a 2\nb 2\n', { status: 500 }),
+    reply('a 2\nb 2\n', { type: 'text/html' }),
+    ((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\na 25\nb 2')) satisfies Answer,
+  ]) {
+    source.answer = answer;
+    // An answer that breaks off is one that breaks off for the scraper as well.
+    await scrape(world.front.port).catch(() => {});
+    await scrape(world.front.port, { path: '/-/snapshot', method: 'POST' });
+    assert.deepEqual(readNumbers(world), [1, 1]);
+  }
+  await source.stop();
+  await scrape(world.front.port);
+  assert.deepEqual(readNumbers(world), [1, 1]);
+});
+
+for (const view of [LIVING, ENDED]) {
+  test(`what is judged: what a scrape got, by the time it is told of (main ${view.main})`, async (t) => {
+    const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+    const { front, source } = world;
+    await takeSnapshot(world);
+    front.tell(view);
+    source.answer = reply('a 2\n');
+    await scrape(front.port);
+    await new Promise<void>((resolve) => void front.onScrape(resolve));
+    assert.deepEqual(front.takeScrape()?.front.thresholds, [
+      { kind: 'value', value: 2 },
+      { kind: 'value', value: 1 },
+    ]);
+  });
+}
+
+test('what is judged: nothing of a program that is started anew while the end of main is being proven', async (t) => {
+  const show = (a: number, scrapesCount: number) =>
+    [
+      `a ${a}`,
+      'b 1',
+      `promhttp_metric_handler_requests_total{code="200"} ${scrapesCount}`,
+      'promhttp_metric_handler_requests_in_flight 1\n',
+    ].join('\n');
+  const world = await openWorld(t, { selectors: JUDGED, body: show(7, 100) });
+  const { front, source } = world;
+  front.tell(LIVING);
+  await takeSnapshot(world);
+  front.tell({ main: 'ending', wasAlive: true, endedAtMs: null });
+  source.answer = reply(show(8, 101));
+  await takeSnapshot(world);
+  source.answer = reply(show(0, 1));
+  await takeSnapshot(world);
+  front.tell(ENDED);
+  source.answer = reply(show(0, 2));
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [8, 1]);
+  front.tell(LIVING);
+  await takeSnapshot(world);
+  assert.deepEqual(readNumbers(world), [0, 1], 'main lives again, and so do its numbers');
+});
+
+test('what is judged: nothing, where nobody asked for it', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  await takeSnapshot(world);
+  assert.equal(world.front.observe().thresholds, undefined);
+});

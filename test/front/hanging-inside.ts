@@ -1,0 +1,23 @@
+// Run by hanging.test.ts beside a file system that hangs, whose path it is given: reads it as a source, again and again, and prints
+// to a file what came of each read, a line each, until the file system is gone.
+import { appendFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { openFileSource } from '../../src/front/sources/file.ts';
+
+const [path = '', output = ''] = process.argv.slice(2);
+const sources = [`${path}/job.prom`, `${path}/`, `${path}/other.prom`, `${path}/fourth.prom`].map((each) =>
+  openFileSource(pathToFileURL(each), [], () => {}),
+);
+
+async function readOnce(index: number, timeoutMs: number): Promise<string> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort('timed out'), timeoutMs);
+  const beginning = await (sources[index] as (typeof sources)[0]).read(controller.signal).begun;
+  clearTimeout(timer);
+  const result = beginning.kind === 'failed' ? beginning.why : beginning.kind;
+  appendFileSync(output, `${index} ${result}\n`);
+  return result;
+}
+
+for (const index of [0, 0, 1, 2, 3, 0]) await readOnce(index, 50);
+while ((await readOnce(0, 60_000)) === 'timed out');

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeListenProblem, listListenHosts } from '../../src/front/listen.ts';
+import { openServer } from '../../src/front/server.ts';
+import { answerOf, openFrontServer, REAL_CLOCK, scrapeHead } from '../support/front-server.ts';
+import { openPeer } from '../support/peer.ts';
+import { openRawClient } from '../support/raw-client.ts';
+
+const PARTS = {
+  paths: ['/metrics'],
+  clock: REAL_CLOCK,
+  answer: async () => answerOf([]),
+  snapshot: async () => ({ kind: 'kept' }) as const,
+  onServed: () => {},
+};
+
+test('openServer() listens on all addresses, and names an IPv4 client by its IPv4 address', async () => {
+  await using server = await openFrontServer(() => answerOf(['a 1\n']), { host: null });
+  for (const host of ['127.0.0.1', '::1']) {
+    const client = await openRawClient(server.port, { host });
+    client.send(scrapeHead());
+    assert.equal((await client.readAnswer()).body.toString(), 'a 1\n', host);
+  }
+  await server.servedCount(2);
+  assert.deepEqual(server.served.map(({ address }) => address).toSorted(), ['127.0.0.1', '::1']);
+});
+
+test('openServer() listens on IPv4 alone where there is no IPv6', async () => {
+  // 2001:db8::/32 is for documentation: no interface has it.
+  const allHosts = ['2001:db8::1', '127.0.0.1'];
+  await using server = await openFrontServer(() => answerOf(['a 1\n']), { host: null, limits: { allHosts } });
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead());
+  assert.equal((await client.readAnswer()).status, 200);
+});
+
+test('openServer() listens at the host that was asked for only', async () => {
+  await using server = await openFrontServer(() => answerOf([]), { host: 'localhost' });
+  const elsewhere = await openRawClient(server.port, { host: '127.0.0.2' });
+  assert.equal(await elsewhere.closed, 'ECONNREFUSED');
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead());
+  assert.equal((await client.readAnswer()).status, 200);
+});
+
+test('openServer() says what is wrong with a port that is taken, on all addresses and on one', async () => {
+  await using peer = await openPeer(() => {});
+  for (const host of [null, '127.0.0.1']) {
+    assert.deepEqual(await openServer({ host, port: peer.port }, PARTS), {
+      kind: 'failed',
+      problem: `port ${peer.port} is taken by something else in this pod; choose another one, and declare it as the container's port`,
+    });
+  }
+});
+
+test('openServer() says that there is no such address', async () => {
+  assert.deepEqual(await openServer({ host: '192.0.2.1', port: 9469 }, PARTS), {
+    kind: 'failed',
+    problem: 'this pod has no address 192.0.2.1; leave the host out to listen on all addresses, such as "9469"',
+  });
+});
+
+test('describeListenProblem() says what to do about a port that is not allowed, and names what it does not know', () => {
+  assert.equal(
+    describeListenProblem(null, 80, 'EACCES'),
+    'port 80 is not allowed for this user; choose one above 1023, or add the capability NET_BIND_SERVICE',
+  );
+  assert.equal(describeListenProblem(null, 80, 'EMFILE'), 'listening on port 80 gives EMFILE; choose another port');
+});
+
+test('listListenHosts() never has localhost looked up', () => {
+  assert.deepEqual(listListenHosts('localhost', ['::']), ['127.0.0.1']);
+  assert.deepEqual(listListenHosts('::1', ['::']), ['::1']);
+  assert.deepEqual(listListenHosts(null, ['::', '0.0.0.0']), ['::', '0.0.0.0']);
+});

@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { openReads, POLL_MAX_MS, type ReadRequest, type Reads } from '../../src/front/reads.ts';
+import type { Beginning, Source, SourceRead } from '../../src/front/sources/source.ts';
+import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
+import { type Body, type OpenBody, openBody } from '../../src/snapshot/body.ts';
+import { openManualClock } from '../support/manual-clock.ts';
+
+const NEVER = new AbortController().signal;
+
+/** One read of the source, as the test drives it. */
+type Asked = {
+  readonly signal: AbortSignal;
+  readonly open: OpenBody;
+  /** The answer begins. */
+  readonly answer: () => Promise<void>;
+  readonly refuse: () => Promise<void>;
+  /** Its body is whole. */
+  readonly end: () => Promise<void>;
+};
+
+/** A source whose reads the test drives; one that is given up ends at once, as real ones do. */
+class DrivenSource implements Source {
+  readonly isProcess = true;
+  readonly path = null;
+  readonly asked: Asked[] = [];
+  isClosed = false;
+  /** One that is given up ends a turn later. */
+  endsLate = false;
+  #openCount = 0;
+  read(signal: AbortSignal): SourceRead {
+    assert.equal(this.#openCount++, 0, 'one read at a time');
+    const begun = Promise.withResolvers<Beginning>();
+    const ended = Promise.withResolvers<typeof NOT_READ>();
+    const open = openBody();
+    const settle = (reading: typeof NOT_READ) => {
+      this.#openCount = 0;
+      ended.resolve(reading);
+    };
+    signal.addEventListener('abort', () => {
+      const why = String(signal.reason);
+      open.breakOff(why);
+      begun.resolve({ kind: 'failed', why });
+      const end = () => settle(makeFailedReading(why, true));
+      if (this.endsLate) setImmediate(end);
+      else end();
+    });
+    this.asked.push({
+      signal,
+      open,
+      answer: async () => {
+        begun.resolve({ kind: 'answered', body: open.body });
+        await turn();
+      },
+      refuse: async () => {
+        begun.resolve({ kind: 'refused' });
+        settle(NOT_READ);
+        await turn();
+      },
+      end: async () => {
+        begun.resolve({ kind: 'answered', body: open.body });
+        open.end();
+        settle(NOT_READ);
+        await turn();
+      },
+    });
+    return { begun: begun.promise, ended: ended.promise };
+  }
+  async close() {
+    assert.equal(this.#openCount, 0, 'its read has ended');
+    this.isClosed = true;
+  }
+}
+
+/** A clock that also lets what was called back run. */
+function openClock() {
+  const clock = openManualClock(5_000);
+  return {
+    nowMs: clock.nowMs,
+    after: clock.after,
+    get timerCount() {
+      return clock.timerCount;
+    },
+    async forward(ms: number): Promise<void> {
+      clock.advance(ms);
+      await turn();
+    },
+  };
+}
+
+function open() {
+  const source = new DrivenSource();
+  const clock = openClock();
+  return { source, clock, reads: openReads(source, clock) };
+}
+
+/** What a request has come to so far. */
+function watch(read: SourceRead) {
+  const seen: { beginning: Beginning | null; why: string | null } = { beginning: null, why: null };
+  void read.begun.then((beginning) => {
+    seen.beginning = beginning;
+  });
+  void read.ended.then(({ observation }) => {
+    seen.why = observation.kind === 'failed' ? observation.why : 'read';
+  });
+  return seen;
+}
+
+function request(reads: Reads, options: Partial<ReadRequest> = {}) {
+  return watch(reads.request({ timeoutMs: 10_000, signal: NEVER, isPoll: false, ...options }));
+}
+
+function takeBody({ beginning }: { beginning: Beginning | null }): Body {
+  assert.ok(beginning?.kind === 'answered', JSON.stringify(beginning));
+  return beginning.body;
+}
+
+async function readAll(body: Body): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body.read()) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
+
+test('request() begins a read at once, and hands on what comes of it', async () => {
+  const { source, clock, reads } = open();
+  assert.equal(reads.lastBegunAtMs, null);
+  assert.equal(reads.isReading, false);
+  const { signal } = new AbortController();
+  const first = request(reads, { signal });
+  assert.equal(source.asked.length, 1);
+  assert.equal(reads.lastBegunAtMs, 5_000);
+  assert.equal(reads.isReading, true);
+  await clock.forward(7);
+  await source.asked[0]?.answer();
+  const text = readAll(takeBody(first));
+  source.asked[0]?.open.push(Buffer.from('a 1\n'));
+  assert.equal(first.why, null);
+  await source.asked[0]?.end();
+  assert.equal(await text, 'a 1\n');
+  assert.equal(first.why, 'read');
+  assert.equal(reads.isReading, false);
+  assert.deepEqual(getEventListeners(signal, 'abort'), []);
+  const second = request(reads);
+  assert.equal(reads.lastBegunAtMs, 5_007);
+  await source.asked[1]?.refuse();
+  assert.deepEqual(second, { beginning: { kind: 'refused' }, why: 'read' });
+  assert.equal(clock.timerCount, 0);
+});
+
+test('who comes while a read is under way shares the next one, which begins after all of them came', async () => {
+  const { source, clock, reads } = open();
+  const first = request(reads);
+  const others = [request(reads), request(reads, { isPoll: true }), request(reads)];
+  await source.asked[0]?.answer();
+  assert.deepEqual(
+    others.map(({ beginning }) => beginning),
+    [null, null, null],
+  );
+  await clock.forward(50);
+  await source.asked[0]?.end();
+  assert.equal(first.why, 'read');
+  assert.equal(source.asked.length, 2);
+  assert.equal(reads.lastBegunAtMs, 5_050);
+  source.asked[1]?.open.push(Buffer.from('a 2\n'));
+  await source.asked[1]?.end();
+  for (const other of others) assert.equal(await readAll(takeBody(other)), 'a 2\n');
+  assert.equal(source.asked.length, 2);
+  assert.equal(clock.timerCount, 0);
+});
+
+test('each who shares a read is given up at their own time, and the read with the last of them', async () => {
+  const { source, clock, reads } = open();
+  const first = request(reads);
+  const [short, long] = [request(reads, { timeoutMs: 1_000 }), request(reads, { timeoutMs: 3_000 })];
+  await source.asked[0]?.end();
+  assert.equal(first.why, 'read');
+  await source.asked[1]?.answer();
+  source.asked[1]?.open.push(Buffer.from('a 1\n'));
+  const [shortBody, longBody] = [takeBody(short), takeBody(long)];
+  const brokenOff = assert.rejects(readAll(shortBody), /^Error: timed out$/);
+  const text = readAll(longBody);
+  await clock.forward(1_000);
+  await brokenOff;
+  assert.deepEqual(await shortBody.ended, { kind: 'broken', why: 'timed out' });
+  assert.equal(short.why, 'timed out');
+  assert.equal(long.why, null);
+  assert.equal(source.asked[1]?.signal.aborted, false);
+  await clock.forward(1_999);
+  await source.asked[1]?.end();
+  assert.equal(await text, 'a 1\n');
+  assert.equal(long.why, 'read');
+
+  const [last, waiting] = [request(reads, { timeoutMs: 1_000 }), request(reads, { timeoutMs: 1_000 })];
+  await source.asked[2]?.answer();
+  const cut = assert.rejects(readAll(takeBody(last)), /^Error: timed out$/);
+  await clock.forward(1_000);
+  await cut;
+  assert.equal(source.asked[2]?.signal.reason, 'timed out');
+  assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
+  assert.equal(source.asked.length, 3, 'the one that waited had no time left');
+  assert.equal(reads.isReading, false);
+  assert.equal(clock.timerCount, 0);
+});
+
+test('a time limit counts from the request, the wait for the read before it included', async () => {
+  const { source, clock, reads } = open();
+  request(reads);
+  await clock.forward(100);
+  const waiting = request(reads, { timeoutMs: 500 });
+  await clock.forward(499);
+  assert.equal(waiting.why, null);
+  await clock.forward(1);
+  assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
+  await source.asked[0]?.end();
+  assert.equal(source.asked.length, 1, 'nobody waits for another');
+});
+
+test('a read that came whole in time is read to its end at any pace', async () => {
+  const { source, clock, reads } = open();
+  const controller = new AbortController();
+  const slow = request(reads, { timeoutMs: 500, signal: controller.signal });
+  await source.asked[0]?.answer();
+  source.asked[0]?.open.push(Buffer.from('a 1\n'));
+  const reader = takeBody(slow).read()[Symbol.asyncIterator]();
+  await reader.next();
+  source.asked[0]?.open.push(Buffer.from('b 1\n'));
+  await source.asked[0]?.end();
+  await clock.forward(60_000);
+  controller.abort('gone');
+  assert.equal(String(Buffer.from((await reader.next()).value)), 'b 1\n');
+  assert.equal((await reader.next()).done, true);
+});
+
+test('a client that goes ends its read, unless somebody else shares it', async () => {
+  const { source, reads } = open();
+  const controllers = Array.from({ length: 4 }, () => new AbortController());
+  const [first, second, third, fourth] = controllers.map(({ signal }) => request(reads, { signal }));
+  controllers[1]?.abort('hung up');
+  await turn();
+  assert.deepEqual(second, { beginning: { kind: 'failed', why: 'hung up' }, why: 'hung up' });
+  assert.equal(source.asked[0]?.signal.aborted, false);
+  controllers[0]?.abort('hung up');
+  await turn();
+  assert.equal(first?.why, 'hung up');
+  assert.equal(source.asked[0]?.signal.reason, 'hung up');
+  assert.equal(source.asked.length, 2);
+  controllers[2]?.abort('hung up');
+  await source.asked[1]?.end();
+  assert.equal(third?.why, 'hung up');
+  assert.equal(await readAll(takeBody(fourth as NonNullable<typeof fourth>)), '');
+  assert.equal(request(reads, { signal: AbortSignal.abort('gone') }).why, null);
+  assert.equal(source.asked.length, 2, 'who is gone already begins none');
+});
+
+test('what was asked may have been counted, what was not was not', async () => {
+  const { reads } = open();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const [asked, waiting] = [1, 2].map(() => reads.request({ timeoutMs: 1, signal, isPoll: true }));
+  controller.abort('SIGTERM');
+  assert.deepEqual((await asked?.ended)?.observation, { kind: 'failed', why: 'SIGTERM', mayCount: true });
+  assert.deepEqual((await waiting?.ended)?.observation, { kind: 'failed', why: 'SIGTERM', mayCount: false });
+});
+
+test('a poll of its own gives way to a scrape after a second, and shares its read', async () => {
+  const { source, clock, reads } = open();
+  const poll = request(reads, { isPoll: true });
+  await clock.forward(400);
+  const scrape = request(reads);
+  await clock.forward(POLL_MAX_MS - 401);
+  assert.equal(source.asked.length, 1);
+  await clock.forward(1);
+  assert.equal(source.asked[0]?.signal.reason, 'it gave way to a scrape');
+  assert.equal(source.asked.length, 2);
+  assert.equal(poll.why, null);
+  source.asked[1]?.open.push(Buffer.from('a 1\n'));
+  await source.asked[1]?.end();
+  for (const each of [poll, scrape]) assert.equal(await readAll(takeBody(each)), 'a 1\n');
+  assert.equal(clock.timerCount, 0);
+});
+
+test('a poll that has been going for longer gives way at once, and ends where its answer has begun', async () => {
+  const { source, clock, reads } = open();
+  const poll = request(reads, { isPoll: true, timeoutMs: 60_000 });
+  await source.asked[0]?.answer();
+  await clock.forward(30_000);
+  const scrape = request(reads);
+  await clock.forward(0);
+  assert.equal(poll.why, 'it gave way to a scrape');
+  assert.equal((await takeBody(poll).ended).kind, 'broken');
+  await source.asked[1]?.end();
+  assert.equal(scrape.why, 'read');
+  assert.equal(clock.timerCount, 0);
+});
+
+test('a poll goes on where a scrape shares it, where only a poll waits, and where the scrape is gone', async () => {
+  const { source, clock, reads } = open();
+  request(reads);
+  const shared = [request(reads, { isPoll: true }), request(reads)];
+  await source.asked[0]?.end();
+  const controller = new AbortController();
+  const waiting = [request(reads), request(reads, { isPoll: true }), request(reads, { signal: controller.signal })];
+  await clock.forward(5_000);
+  await source.asked[1]?.end();
+  assert.deepEqual(
+    shared.map(({ why }) => why),
+    ['read', 'read'],
+  );
+  await source.asked[2]?.end();
+  assert.deepEqual(
+    waiting.map(({ why }) => why),
+    ['read', 'read', 'read'],
+  );
+
+  const poll = request(reads, { isPoll: true });
+  const other = request(reads, { isPoll: true });
+  const gone = request(reads, { signal: controller.signal });
+  await clock.forward(500);
+  controller.abort('hung up');
+  await clock.forward(5_000);
+  assert.equal(gone.why, 'hung up');
+  assert.equal(source.asked[3]?.signal.aborted, false);
+  await source.asked[3]?.end();
+  await source.asked[4]?.end();
+  assert.deepEqual([poll.why, other.why], ['read', 'read']);
+});
+
+test('a poll that is left alone by the scrape it shared a read with gives way to the next one', async () => {
+  const { source, clock, reads } = open();
+  const controller = new AbortController();
+  request(reads);
+  const poll = request(reads, { isPoll: true });
+  request(reads, { signal: controller.signal });
+  await source.asked[0]?.end();
+  const scrape = request(reads);
+  await clock.forward(2_000);
+  assert.equal(source.asked.length, 2);
+  controller.abort('hung up');
+  await clock.forward(0);
+  assert.equal(source.asked.length, 3);
+  await source.asked[2]?.end();
+  assert.deepEqual([poll.why, scrape.why], ['read', 'read']);
+});
+
+test('close() gives up everybody, waits for the read to end, and closes the source', async () => {
+  const { source, clock, reads } = open();
+  source.endsLate = true;
+  const all = [request(reads), request(reads), request(reads, { isPoll: true })];
+  await reads.close();
+  assert.deepEqual(
+    all.map(({ why }) => why),
+    ['closed', 'closed', 'closed'],
+  );
+  assert.equal(source.asked.length, 1);
+  assert.equal(source.isClosed, true);
+  assert.equal(clock.timerCount, 0);
+  const idle = open();
+  await idle.reads.close();
+  assert.equal(idle.source.isClosed, true);
+});

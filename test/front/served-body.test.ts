@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { OwnValues } from '../../src/exposition/own-families.ts';
+import { serveGrowing, serveWhole } from '../../src/front/served-body.ts';
+import { openBody } from '../../src/snapshot/body.ts';
+
+const VALUES: OwnValues = {
+  version: '1.2.3',
+  isSourceUp: true,
+  isMainEnded: false,
+  mainEndSeconds: null,
+  snapshotSeconds: 7,
+  scrapesCount: 0,
+};
+
+async function readAll(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const read: Uint8Array[] = [];
+  for await (const piece of pieces) read.push(piece);
+  return Buffer.concat(read).toString();
+}
+
+test('serveGrowing() leaves a family of ours out that the source has, wherever its pieces are cut', async () => {
+  const text = 'lastscrape_source_up 42\n';
+  for (let cut = 1; cut < 12; cut++) {
+    const { body, push, end } = openBody();
+    const iterator = serveGrowing(body, VALUES).read()[Symbol.asyncIterator]();
+    const read: Buffer[] = [];
+    for (const piece of [text.slice(0, cut), text.slice(cut)]) {
+      const next = iterator.next();
+      push(Buffer.from(piece));
+      read.push(Buffer.from((await next).value));
+    }
+    end();
+    const rest = await readAll({ [Symbol.asyncIterator]: () => iterator });
+    assert.equal(Buffer.concat(read).toString(), text);
+    assert.match(rest, /^# HELP lastscrape_main_ended /, `cut at ${cut}`);
+  }
+});
+
+test('serveWhole() knows its size, and ends a last line that has no end', async () => {
+  for (const text of ['a 1\n', 'a 1', 'lastscrape_build_info 1\na 1\n']) {
+    const { body, push, end } = openBody();
+    push(Buffer.from(text));
+    end();
+    const served = await serveWhole(body, VALUES);
+    const sent = await readAll(served.read());
+    assert.equal(Buffer.byteLength(sent), served.sizeBytes);
+    assert.match(sent, /^a 1\n# HELP lastscrape_source_up |^lastscrape_build_info 1\na 1\n# HELP/);
+    assert.equal(sent.match(/^lastscrape_build_info/gm)?.length, 1);
+    assert.equal(await readAll(served.read()), sent);
+  }
+});

@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { openHttpSource } from '../../../src/front/sources/http.ts';
+import type { Beginning } from '../../../src/front/sources/source.ts';
+import type { ExporterReading } from '../../../src/observe/condition.ts';
+import { BODY_MAX_BYTES } from '../../../src/observe/exporter.ts';
+import { type Body, type BodyEnd, BrokenBody } from '../../../src/snapshot/body.ts';
+import { usedBytes } from '../../support/memory.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../../support/peer.ts';
+import { readRecordedBody, readRecordedHeader } from '../../support/recording.ts';
+
+const NEVER = new AbortController().signal;
+const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt');
+const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n';
+
+type Result = { readonly beginning: Beginning; readonly reading: ExporterReading };
+
+/** One read of a source that answers so. */
+async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<Result> {
+  await using peer = await openPeer(answer);
+  const source = openHttpSource(peer.url, ['locust_up'], '1.2.3');
+  const { begun, ended } = source.read(signal);
+  const result = { beginning: await begun, reading: await ended };
+  await source.close();
+  return result;
+}
+
+async function readAll(body: Body): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body.read()) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+function takeBody({ beginning }: Result): Body {
+  assert.ok(beginning.kind === 'answered', JSON.stringify(beginning));
+  return beginning.body;
+}
+
+/** No answer began, and the conditions know nothing. */
+function assertFailed({ beginning, reading }: Result, why: RegExp, mayCount: boolean): void {
+  assert.ok(beginning.kind === 'failed', JSON.stringify(beginning));
+  assert.match(beginning.why, why);
+  assertUnread(reading, why, mayCount);
+}
+
+function assertUnread({ observation, metric }: ExporterReading, why: RegExp, mayCount: boolean): void {
+  assert.ok(observation.kind === 'failed', JSON.stringify(observation));
+  assert.match(observation.why, why);
+  assert.equal(observation.mayCount, mayCount);
+  assert.equal(metric('locust_up').kind, 'unknown');
+}
+
+/** An answer began, and nobody takes what came of it for whole. */
+async function assertBroken(result: Result, why: RegExp): Promise<void> {
+  const body = takeBody(result);
+  const end: BodyEnd = await body.ended;
+  assert.ok(end.kind === 'broken', JSON.stringify(end));
+  assert.match(end.why, why);
+  await assert.rejects(readAll(body), BrokenBody);
+  assertUnread(result.reading, why, true);
+}
+
+test('read() hands on the bytes and shows the conditions what is in them', async () => {
+  const result = await readOnce((socket) => socket.write(answerWith(STOPPED.toString())));
+  assert.ok((await readAll(takeBody(result))).equals(STOPPED));
+  assert.deepEqual(await takeBody(result).ended, { kind: 'whole', isReadable: true, why: '' });
+  assert.deepEqual(result.reading.observation, {
+    kind: 'answered',
+    scrapes: { finishedCount: 55, inFlightCount: 1 },
+    totals: { requests: 222, failures: 36, users: 0 },
+  });
+  assert.deepEqual(result.reading.metric('locust_up'), { kind: 'value', value: 1 });
+});
+
+test('read() hands on what real programs answer in the text format, and nothing else', async () => {
+  const folder = new URL('../../../fixtures/recordings/expositions/', import.meta.url);
+  const others: string[] = [];
+  for (const name of readdirSync(folder).filter((each) => each.endsWith('.txt'))) {
+    const type = readRecordedHeader(`expositions/${name}`, 'content-type');
+    const bytes = readRecordedBody(`expositions/${name}`);
+    const result = await readOnce((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: ${bytes.length}\r\n\r\n`);
+      socket.write(bytes);
+    });
+    if (result.beginning.kind === 'answered') {
+      assert.ok((await readAll(result.beginning.body)).equals(bytes), name);
+      assert.equal((await result.beginning.body.ended).kind, 'whole');
+    } else {
+      assertFailed(result, /^Content-Type application\/openmetrics-text; version=1\.0\.0; charset=utf-8/, true);
+      others.push(name);
+    }
+  }
+  assert.deepEqual(others, [
+    'python-prometheus_client-0.26.0-openmetrics.txt',
+    'python-prometheus_client-0.26.0-prom3-accept.txt',
+  ]);
+});
+
+test('read() goes by the content type: the text format, said in any way or not at all', async () => {
+  const answer =
+    (header: string): Answerer =>
+    (socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\n${header}Content-Length: 4\r\n\r\na 1\n`);
+  for (const type of [
+    'text/plain',
+    'TEXT/Plain ; charset=utf-8',
+    'text/plain;version=0.0.4',
+    'text/plain; Version = "0.0.4"; charset=utf-8; escaping=underscores',
+    '',
+  ]) {
+    const result = await readOnce(answer(`Content-Type: ${type}\r\n`));
+    assert.equal(String(await readAll(takeBody(result))), 'a 1\n', type);
+  }
+  assert.equal(String(await readAll(takeBody(await readOnce(answer(''))))), 'a 1\n', 'no header');
+  for (const type of ['text/html', 'application/json', 'text/plain; version=1.0.0', 'text/plainer', 'text']) {
+    assertFailed(await readOnce(answer(`Content-Type: ${type}\r\n`)), new RegExp(`^Content-Type ${type}$`), true);
+  }
+  for (const encoding of ['gzip', 'br']) {
+    const why = new RegExp(`^Content-Encoding ${encoding}$`);
+    assertFailed(await readOnce(answer(`Content-Encoding: ${encoding}\r\n`)), why, true);
+  }
+  assert.equal((await readOnce(answer('Content-Encoding: Identity\r\n'))).beginning.kind, 'answered');
+});
+
+test('read() asks for the text format, names itself, and keeps its connection after answers of every kind', async () => {
+  const answers = [
+    answerWith('a 1\n'),
+    answerWith('no', '500 No'),
+    answerWith('<p>', '200 OK', 'Content-Type: text/html\r\n').replace('Content-Type: text/plain\r\n', ''),
+    answerWith('a 1\n'),
+  ];
+  await using peer = await openPeer((socket, _, count) => socket.write(answers[count] ?? ''), '/m?a=b');
+  const source = openHttpSource(peer.url, [], '1.2.3');
+  const kinds: string[] = [];
+  for (const _ of answers) {
+    const { begun, ended } = source.read(NEVER);
+    kinds.push((await begun).kind);
+    await ended;
+  }
+  await source.close();
+  assert.deepEqual(kinds, ['answered', 'failed', 'failed', 'answered']);
+  assert.equal(peer.connectionsCount(), 1);
+  for (const request of peer.requests) {
+    const lines = request.split('\r\n');
+    assert.equal(lines[0], 'GET /m?a=b HTTP/1.1');
+    assert.ok(lines.includes('accept: text/plain;version=0.0.4'), request);
+    assert.ok(lines.includes('user-agent: lastscrape/1.2.3'), request);
+    assert.ok(!/encoding/i.test(request), request);
+  }
+});
+
+test('read() begins when the answer does, and hands on pieces as they come', async () => {
+  const { promise: more, resolve: sendMore } = Promise.withResolvers<void>();
+  await using peer = await openPeer((socket) => {
+    socket.write(`${HEAD}Content-Length: 8\r\n\r\n`);
+    void more.then(() => socket.write('b 2\n'));
+    socket.write('a 1\n');
+  });
+  const source = openHttpSource(peer.url, [], '1.2.3');
+  const { begun, ended } = source.read(NEVER);
+  const beginning = await begun;
+  assert.ok(beginning.kind === 'answered');
+  const reader = beginning.body.read()[Symbol.asyncIterator]();
+  assert.equal(String(Buffer.from((await reader.next()).value)), 'a 1\n');
+  sendMore();
+  assert.equal(String(Buffer.from((await reader.next()).value)), 'b 2\n');
+  assert.equal((await ended).observation.kind, 'answered');
+  assert.equal((await reader.next()).done, true);
+  await source.close();
+});
+
+test('read() says where the source refuses', async () => {
+  const source = openHttpSource(new URL(`http://127.0.0.1:${await closedPort()}/metrics`), ['locust_up'], '1.2.3');
+  const { begun, ended } = source.read(NEVER);
+  assert.deepEqual(await begun, { kind: 'refused' });
+  assert.deepEqual((await ended).observation, { kind: 'refused' });
+  await source.close();
+});
+
+test('read() begins nothing where another status is answered, or nothing', async () => {
+  assertFailed(await readOnce((s) => s.write(answerWith('a 1\n', '500 No'))), /^HTTP 500$/, false);
+  assertFailed(await readOnce((s) => s.end('HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\na')), /^HTTP 503$/, false);
+  assertFailed(await readOnce((s) => s.write('HTTP/1.1 204 None\r\n\r\n')), /^HTTP 204$/, false);
+  assertFailed(await readOnce((s) => s.end()), /^the connection was closed$/, true);
+  assertFailed(await readOnce((s) => s.resetAndDestroy()), /^the connection was closed$/, true);
+  assertFailed(await readOnce((s) => s.end('SSH-2.0\r\n')), /Expected HTTP/, true);
+});
+
+test('read() asks once more where a kept connection was closed, and learns that the program is gone', async () => {
+  await using peer = await openPeer((socket, _, count) => {
+    if (count === 1) socket.destroy();
+    else socket.write(answerWith('a 1\n'));
+  });
+  const source = openHttpSource(peer.url, [], '1.2.3');
+  for (const expectedCount of [1, 3]) {
+    const { begun, ended } = source.read(NEVER);
+    assert.equal((await begun).kind, 'answered');
+    await ended;
+    assert.equal(peer.requests.length, expectedCount);
+  }
+  await source.close();
+
+  const ending = await openPeer((socket) => {
+    void ending[Symbol.asyncDispose]();
+    socket.destroy();
+  });
+  const gone = openHttpSource(ending.url, [], '1.2.3');
+  assert.deepEqual(await gone.read(NEVER).begun, { kind: 'refused' });
+  await gone.close();
+});
+
+test('an answer that ends at any byte of its body is whole for nobody', async () => {
+  const body = STOPPED.subarray(0, 300).toString('latin1');
+  const chunked = `64\r\n${body.slice(0, 100)}\r\nc8\r\n${body.slice(100)}\r\n0\r\n\r\n`;
+  let answer = '';
+  await using peer = await openPeer((socket) => socket.end(answer, 'latin1'));
+  const source = openHttpSource(peer.url, [], '1.2.3');
+  for (const [header, sent] of [
+    ['Content-Length: 300', body],
+    ['Transfer-Encoding: chunked', chunked],
+  ] as const) {
+    for (let length = 0; length < sent.length; length++) {
+      answer = `${HEAD}${header}\r\n\r\n${sent.slice(0, length)}`;
+      const { begun, ended } = source.read(NEVER);
+      await assertBroken({ beginning: await begun, reading: await ended }, /closed|EOF|terminated|Invalid|Response/i);
+    }
+  }
+  await source.close();
+});
+
+test('an answer is broken by a reset, by chunks that are none, and where it hangs by the signal', async () => {
+  await assertBroken(
+    await readOnce((s) => s.write(`${HEAD}Content-Length: 99\r\n\r\na 1\n`, () => s.resetAndDestroy())),
+    /ECONNRESET/,
+  );
+  await assertBroken(
+    await readOnce((s) => s.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\nnone\r\n`)),
+    /Invalid character in chunk size/,
+  );
+  await using peer = await openPeer((s) => s.write(`${HEAD}Content-Length: 99\r\n\r\na 1\n`));
+  const source = openHttpSource(peer.url, ['locust_up'], '1.2.3');
+  const controller = new AbortController();
+  const { begun, ended } = source.read(controller.signal);
+  const beginning = await begun;
+  controller.abort('timed out');
+  await assertBroken({ beginning, reading: await ended }, /^timed out$/);
+  await source.close();
+});
+
+test('a source that hangs before it answers is given up by the signal', async () => {
+  const controller = new AbortController();
+  const result = await readOnce(() => controller.abort('timed out'), controller.signal);
+  assertFailed(result, /^timed out$/, true);
+  assertFailed(await readOnce(() => assert.fail('asked'), AbortSignal.abort('gone')), /^gone$/, false);
+});
+
+test('read() reads afresh what changes its families', async () => {
+  const bodies = ['a 1\n', '# HELP b\nb 1\n', 'a 1\nb 1\n'];
+  await using peer = await openPeer((socket, _, count) => socket.write(answerWith(bodies[count] ?? '')));
+  const source = openHttpSource(peer.url, [], '1.2.3');
+  const found: string[][] = [];
+  for (const _ of bodies) {
+    const { begun, ended } = source.read(NEVER);
+    const beginning = await begun;
+    await ended;
+    assert.ok(beginning.kind === 'answered');
+    found.push([...(await beginning.body.families())]);
+  }
+  await source.close();
+  assert.deepEqual(found, [['a'], ['b'], ['a', 'b']]);
+});
+
+test('read() takes 30 MB without having it raw, and is broken off where it is endless', async () => {
+  const lines = Buffer.from(
+    Array.from({ length: 1_000 }, (_, row) => `a{row="${row}",b="${'x'.repeat(row % 50)}"} ${row * 1.7}\n`).join(''),
+  );
+  const chunk = Buffer.concat([Buffer.from(`${lines.length.toString(16)}\r\n`), lines, Buffer.from('\r\n')]);
+  for (const isEndless of [false, true]) {
+    const before = usedBytes();
+    const count = isEndless ? Number.POSITIVE_INFINITY : Math.ceil((30 * 1024 * 1024) / lines.length);
+    let sentCount = 0;
+    let grownBytes = 0;
+    const result = await readOnce((socket) => {
+      const more = () => {
+        while (!socket.destroyed && sentCount < count) {
+          sentCount++;
+          if (sentCount % 200 === 0) grownBytes = Math.max(grownBytes, usedBytes() - before);
+          if (!socket.write(chunk)) return;
+        }
+        if (!socket.destroyed) socket.end('0\r\n\r\n');
+      };
+      socket.on('drain', more);
+      socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+      more();
+    });
+    assert.ok(grownBytes > 0 && grownBytes < 16 * 1024 * 1024, `${grownBytes} bytes more in use`);
+    if (isEndless) {
+      await assertBroken(result, /^the body is too long$/);
+      assert.ok(takeBody(result).sizeBytes <= BODY_MAX_BYTES);
+    } else {
+      assert.equal(takeBody(result).sizeBytes, count * lines.length);
+      assert.deepEqual(await takeBody(result).ended, { kind: 'whole', isReadable: true, why: '' });
+    }
+  }
+});
+
+test('an HTTP source is a program, and says at which other path it is served', async () => {
+  for (const [path, own] of [
+    ['/metrics', null],
+    ['/metrics?a=b', null],
+    ['/', '/'],
+    ['/actuator/prometheus?a=b', '/actuator/prometheus'],
+  ] as const) {
+    const source = openHttpSource(new URL(path, 'http://localhost:1'), [], '1.2.3');
+    assert.equal(source.path, own);
+    assert.equal(source.isProcess, true);
+    await source.close();
+  }
+});

@@ -1,0 +1,382 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { BODY_MAX_BYTES } from '../../src/pod/pod-client.ts';
+import { openPodReader, type PodEnvironment, type PodReader, type PodReadResult } from '../../src/pod/pod-reader.ts';
+import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/pod/pod-request.ts';
+import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
+import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { closedPort } from '../support/peer.ts';
+import { readRecordedText } from '../support/recording.ts';
+
+const skip = gateOpenssl('test/pod/pod-reader.test.ts');
+const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };
+const POD = readRecordedText('kubernetes-1.36.3/never.json');
+const GET = 'GET /api/v1/namespaces/load-tests/pods/load-x7k2p';
+
+/** A clock that the test moves; no jitter, unless asked for. */
+function makeEnvironment(accountFolder: string, jitter = 0) {
+  let now = 1_000_000;
+  const environment: PodEnvironment = {
+    accountFolder,
+    mountInfoPath: '/nowhere',
+    nowMs: () => now,
+    pause: async (ms) => {
+      now += ms;
+    },
+    jitter: () => jitter,
+  };
+  return { environment, advance: (ms: number) => (now += ms), now: () => now };
+}
+
+type Scenario = { readonly server: ApiServer; readonly pod: PodReader; readonly advance: (ms: number) => number };
+
+/** Plays a scenario of one server that answers so, and one reader. */
+async function play(
+  answer: ApiAnswerer,
+  scenario: (parts: Scenario) => Promise<void>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  await using server = await openApiServer({ authority, answer });
+  const { environment, advance } = makeEnvironment(server.accountFolder);
+  const pod = openPodReader({ ...server.env, ...env }, '1.2.3', environment);
+  await scenario({ server, pod, advance });
+  await pod.close();
+}
+
+const NEWEST = { maxAgeMs: 0, seenNumber: 0 };
+
+function expectFailure(result: PodReadResult): FailedPodRequest {
+  assert.ok(result.kind === 'failed', result.kind);
+  return result;
+}
+
+test('read() reads this pod, with the mounted token and namespace, over one connection', { skip }, async () => {
+  let headers: Readonly<Record<string, unknown>> = {};
+  const answer: ApiAnswerer = (request, response) => {
+    headers = request.headers;
+    give(response, POD);
+  };
+  await play(answer, async ({ server, pod, advance }) => {
+    for (let count = 1; count <= 5; count++) {
+      const result = await pod.read({ maxAgeMs: 0, seenNumber: count - 1 });
+      assert.ok(result.kind === 'read');
+      assert.deepEqual([result.number, result.pod.containers[0]?.state.kind], [count, 'done']);
+      advance(1_000);
+    }
+    assert.deepEqual(server.requests, Array(5).fill(`${GET} first`));
+    assert.equal(server.connectionsCount(), 1);
+    assert.deepEqual([headers['user-agent'], headers['accept']], ['lastscrape/1.2.3', 'application/json']);
+  });
+});
+
+test('read() takes POD_NAME and POD_NAMESPACE before the host name and the mount', { skip }, async () => {
+  await play(
+    (_, response) => give(response, POD),
+    async ({ server, pod }) => {
+      await pod.read(NEWEST);
+      assert.deepEqual(server.requests, ['GET /api/v1/namespaces/other/pods/main-0 first']);
+    },
+    { POD_NAME: 'main-0', POD_NAMESPACE: 'other' },
+  );
+});
+
+test('read() serves an answer again while it is young, and always one that the caller has not seen in this poll', {
+  skip,
+}, async () => {
+  await play(
+    (_, response) => give(response, POD),
+    async ({ server, pod, advance }) => {
+      const readNumber = async (maxAgeMs: number, seenNumber: number) => {
+        const result = await pod.read({ maxAgeMs, seenNumber });
+        return result.kind === 'read' ? result.number : null;
+      };
+      assert.equal(await readNumber(5_000, 0), 1);
+      advance(4_999);
+      assert.equal(await readNumber(5_000, 1), 1);
+      advance(1);
+      assert.equal(await readNumber(5_000, 1), 2);
+      assert.equal(await readNumber(0, 2), 3, 'the newest is wanted');
+      assert.equal(await readNumber(0, 2), 3, 'and shared by another condition of the same poll');
+      advance(250);
+      assert.equal(await readNumber(0, 2), 4);
+      assert.equal(server.requests.length, 4);
+    },
+  );
+});
+
+test('read() goes on with a renewed token, also where the old one is refused before the new one is seen', {
+  skip,
+}, async () => {
+  const answer: ApiAnswerer = (_, response) => give(response, POD);
+  await play(answer, async ({ server, pod, advance }) => {
+    assert.equal((await pod.read(NEWEST)).kind, 'read');
+    advance(1_000);
+    server.rotate(makeToken('second'), true);
+    assert.equal((await pod.read(NEWEST)).kind, 'read');
+    advance(1_000);
+    // The server takes the third one only, which the kubelet mounts while the request is under way.
+    server.rotate(makeToken('third'), false);
+    const refused = expectFailure(await pod.read(NEWEST));
+    assert.equal(refused.why, 'HTTP 401');
+    assert.match(
+      String(refused.problem),
+      /^the API server does not take the token in \S+\/token \(HTTP 401\), even when read again; /,
+    );
+    assert.equal(refused.isLasting, true);
+    assert.deepEqual(
+      server.requests.map((request) => request.split(' ').at(-1)),
+      ['first', 'second', 'second'],
+    );
+  });
+  let rotated: ApiServer | null = null;
+  await using server = await openApiServer({
+    authority,
+    answer(request, response) {
+      if (!(request.headers.authorization ?? '').endsWith('.first')) return give(response, POD);
+      rotated?.rotate(makeToken('second'), true);
+      refuse(response, 401);
+    },
+  });
+  rotated = server;
+  const pod = openPodReader(server.env, '1.2.3', makeEnvironment(server.accountFolder).environment);
+  assert.equal((await pod.read(NEWEST)).kind, 'read');
+  assert.deepEqual(
+    server.requests.map((request) => request.split(' ').at(-1)),
+    ['first', 'second'],
+  );
+  await pod.close();
+});
+
+test('read() says on 403 which Role to create, for whom', { skip }, async () => {
+  await play(
+    (_, response) => refuse(response, 403),
+    async ({ pod }) => {
+      const { why, problem, isLasting } = expectFailure(await pod.read(NEWEST));
+      assert.equal(why, 'HTTP 403');
+      assert.equal(isLasting, true);
+      assert.equal(
+        problem,
+        'the API server forbids system:serviceaccount:load-tests:watcher to get pod load-tests/load-x7k2p (HTTP 403); create the Role: ' +
+          'kubectl create role lastscrape --verb=get --resource=pods -n load-tests && ' +
+          'kubectl create rolebinding lastscrape --role=lastscrape --serviceaccount=load-tests:watcher -n load-tests',
+      );
+    },
+  );
+});
+
+test('read() says on 404, and on another pod of that name, that the host name is not the name', { skip }, async () => {
+  await play(
+    (_, response) => refuse(response, 404),
+    async ({ pod }) => {
+      const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
+      assert.match(
+        String(problem),
+        /^pod load-tests\/load-x7k2p is not there \(HTTP 404\); .* set POD_NAME from metadata.name by fieldRef$/,
+      );
+      assert.equal(isLasting, true);
+    },
+  );
+  await using server = await openApiServer({ authority, answer: (_, response) => give(response, POD) });
+  const mountInfoPath = join(server.accountFolder, 'mountinfo');
+  const mount = (uid: string) =>
+    writeFileSync(
+      mountInfoPath,
+      `368 418 254:0 /k/pods/${uid}/containers/watcher/c7a353e0 /dev/termination-log rw - ext4 x rw\n`,
+    );
+  const { environment } = makeEnvironment(server.accountFolder);
+  mount('00000000-0000-0000-0000-000000000000');
+  const other = openPodReader(server.env, '1.2.3', { ...environment, mountInfoPath });
+  assert.match(
+    String(expectFailure(await other.read(NEWEST)).problem),
+    /^pod load-tests\/load-x7k2p is another one than this; /,
+  );
+  await other.close();
+  mount(JSON.parse(POD).metadata.uid);
+  const own = openPodReader(server.env, '1.2.3', { ...environment, mountInfoPath });
+  assert.equal((await own.read(NEWEST)).kind, 'read');
+  assert.equal(own.own?.name, 'watcher');
+  await own.close();
+});
+
+test('read() asks ever less often while the server fails, and at once when it has recovered', { skip }, async () => {
+  let isBroken = true;
+  const answer: ApiAnswerer = (_, response) => {
+    if (isBroken) response.writeHead(503).end('{"kind":"Status","message":"etcd is down"}');
+    else give(response, POD);
+  };
+  await play(answer, async ({ server, pod, advance }) => {
+    for (const [index, pauseMs] of [...RETRY_PAUSES_MS, 30_000].entries()) {
+      const result = expectFailure(await pod.read(NEWEST));
+      assert.match(result.why, /^the API server https:\/\/127\.0\.0\.1:\d+ answers HTTP 503: etcd is down$/);
+      const what = result.why.replace(': etcd is down', '; it is asked again, ever less often');
+      assert.equal(
+        result.problem,
+        index < 3 ? null : what,
+        "a person hears of it when it lasts, without the server's words",
+      );
+      assert.deepEqual([result.isLasting, result.failedCount], [false, index + 1]);
+      advance(pauseMs - 1);
+      assert.equal(await pod.read(NEWEST), result, 'not asked again before');
+      assert.equal(server.requests.length, index + 1);
+      advance(1);
+    }
+    isBroken = false;
+    assert.equal((await pod.read(NEWEST)).kind, 'read');
+    isBroken = true;
+    advance(1_000);
+    assert.equal(expectFailure(await pod.read(NEWEST)).failedCount, 1);
+  });
+});
+
+test('read() adds up to a quarter by chance to a pause', { skip }, async () => {
+  await using server = await openApiServer({ authority, answer: (_, response) => response.writeHead(500).end() });
+  const { environment, now } = makeEnvironment(server.accountFolder, 1);
+  const pod = openPodReader(server.env, '1.2.3', environment);
+  const { retryAtMs } = expectFailure(await pod.read(NEWEST));
+  assert.equal(Number(retryAtMs) - now(), 1_250);
+  await pod.close();
+});
+
+for (const [retryAfter, pauseMs] of [
+  ['7', 7_000],
+  ['0', 1_000],
+  ['100000', 60_000],
+  ['Sat, 21 Nov 2015 09:30:00 GMT', 1_000],
+] as const) {
+  test(`read() waits ${pauseMs} ms on 429 with Retry-After: ${retryAfter}`, { skip }, async () => {
+    await using server = await openApiServer({
+      authority,
+      answer: (_, response) => response.writeHead(429, { 'retry-after': retryAfter }).end('Too many requests'),
+    });
+    const { environment, now } = makeEnvironment(server.accountFolder);
+    const pod = openPodReader(server.env, '1.2.3', environment);
+    const { why, retryAtMs } = expectFailure(await pod.read(NEWEST));
+    assert.match(why, /answers HTTP 429$/);
+    assert.equal(Number(retryAtMs) - now(), pauseMs);
+    await pod.close();
+  });
+}
+
+const BROKEN: Readonly<Record<string, readonly [ApiAnswerer, RegExp]>> = {
+  'an answer that is not JSON': [(_, response) => give(response, '<html>'), /^the answer is not JSON$/],
+  'an answer that is another object': [
+    (_, response) => give(response, '{"kind":"PodList"}'),
+    /^the answer is not a Pod$/,
+  ],
+  'a cut body': [
+    (_, response) => {
+      response.writeHead(200, { 'content-length': POD.length });
+      response.write(POD.slice(0, 1_000), () => response.destroy());
+    },
+    /gives no answer: .*(other side closed|ECONNRESET)/,
+  ],
+  'a body without an end': [
+    (_, response) => response.writeHead(200).write('x'.repeat(BODY_MAX_BYTES + 1)),
+    /gives no answer: the body is too long$/,
+  ],
+  'a redirect, which is not followed': [
+    (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    /answers HTTP 302$/,
+  ],
+  'a long error page': [(_, response) => response.writeHead(500).end('x'.repeat(100_000)), /answers HTTP 500$/],
+};
+
+for (const [name, [answer, why]] of Object.entries(BROKEN)) {
+  test(`read() fails for now: ${name}`, { skip }, async () => {
+    await play(answer, async ({ pod }) => {
+      const result = expectFailure(await pod.read(NEWEST));
+      assert.match(result.why, why);
+      assert.deepEqual([result.isLasting, result.problem], [false, null]);
+    });
+  });
+}
+
+test('read() ends a request that hangs when it is aborted, which is no fault of the server', { skip }, async () => {
+  const controller = new AbortController();
+  await play(
+    () => controller.abort('the time is up'),
+    async ({ pod }) => {
+      const result = expectFailure(await pod.read({ ...NEWEST, signal: controller.signal }));
+      assert.deepEqual([result.why, result.retryAtMs, result.failedCount], ['the time is up', null, 0]);
+    },
+  );
+});
+
+test('read() gives up on an answer that hangs', { skip }, async () => {
+  await play(
+    () => {},
+    async ({ pod }) => assert.match(expectFailure(await pod.read(NEWEST)).why, /gives no answer: timed out$/),
+  );
+});
+
+test('read() asks once more where the kept connection had ended', { skip }, async () => {
+  const answer: ApiAnswerer = (request, response, count) => {
+    if (count === 1) request.socket.destroy();
+    else give(response, POD);
+  };
+  await play(answer, async ({ server, pod, advance }) => {
+    assert.equal((await pod.read(NEWEST)).kind, 'read');
+    advance(1_000);
+    assert.equal((await pod.read(NEWEST)).kind, 'read');
+    assert.deepEqual([server.requests.length, server.connectionsCount()], [3, 2]);
+  });
+});
+
+test('read() trusts the mounted authority only, and the right address only', { skip }, async () => {
+  const answer: ApiAnswerer = () => assert.fail('the token must not be sent');
+  for (const certificate of [makeAuthority().sign(['IP:127.0.0.1']), authority.sign(['IP:10.96.0.1'])]) {
+    await using server = await openApiServer({ authority, certificate, answer });
+    const pod = openPodReader(server.env, '1.2.3', makeEnvironment(server.accountFolder).environment);
+    const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
+    assert.match(
+      String(problem),
+      /^the certificate of https:\S+ is not trusted \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|ERR_TLS_CERT_ALTNAME_INVALID)\); /,
+    );
+    assert.equal(isLasting, true);
+    assert.deepEqual(server.requests, []);
+    await pod.close();
+  }
+});
+
+test('read() is refused where nothing listens', { skip }, async () => {
+  await play(
+    () => {},
+    async ({ pod }) => assert.match(expectFailure(await pod.read(NEWEST)).why, /gives no answer: refused$/),
+    { KUBERNETES_SERVICE_PORT: `${await closedPort()}` },
+  );
+});
+
+test('read() says what is missing, without asking anybody', { skip }, async () => {
+  const cases: readonly (readonly [Record<string, string>, RegExp])[] = [
+    [{ KUBERNETES_SERVICE_HOST: '' }, /^KUBERNETES_SERVICE_HOST is not set; this must run in a pod of Kubernetes$/],
+    [
+      { KUBERNETES_SERVICE_PORT: 'x' },
+      /^KUBERNETES_SERVICE_HOST and _PORT are "127.0.0.1" and "x"; must be a host and a port$/,
+    ],
+    [{ HOSTNAME: '' }, /^POD_NAME is ""; set it from metadata.name by fieldRef$/],
+    [{ POD_NAME: '../secrets' }, /^POD_NAME is "..\/secrets"; set it from metadata.name by fieldRef$/],
+    [{ POD_NAMESPACE: 'a/b' }, /^POD_NAMESPACE is "a\/b"; set it from metadata.namespace by fieldRef$/],
+  ];
+  for (const [env, problem] of cases) {
+    await play(
+      () => assert.fail('nobody is asked'),
+      async ({ pod, server }) => {
+        const result = expectFailure(await pod.read(NEWEST));
+        assert.match(String(result.problem), problem);
+        assert.deepEqual([result.isLasting, result.retryAtMs, server.requests.length], [true, null, 0]);
+      },
+      env,
+    );
+  }
+  const pod = openPodReader(
+    { KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' },
+    '1',
+    makeEnvironment('/nowhere').environment,
+  );
+  assert.match(
+    String(expectFailure(await pod.read(NEWEST)).problem),
+    /^no service account is mounted at \/nowhere; remove automountServiceAccountToken: false from the pod or its account$/,
+  );
+});

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ContainerState, type Pod, readPod, readStatusMessage } from '../../src/pod/pod-status.ts';
+import { readRecordedBody, readRecordedText } from '../support/recording.ts';
+
+const FOLDER = 'kubernetes-1.36.3';
+
+function read(text: string): Pod {
+  const reading = readPod(text);
+  if ('why' in reading) assert.fail(reading.why);
+  return reading.pod;
+}
+
+/** The kind of each container's state, by name. */
+function listKinds(pod: Pod): Record<string, ContainerState['kind']> {
+  return Object.fromEntries(pod.containers.map(({ name, state }) => [name, state.kind]));
+}
+
+const RECORDINGS: Readonly<Record<string, Readonly<Record<string, ContainerState['kind']>>>> = {
+  // 3 under Never.
+  'never.json': { load: 'done', lastscrape: 'alive' },
+  'on-failure.1-waiting.json': {
+    fails: 'notStarted',
+    good: 'notStarted',
+    oom: 'notStarted',
+    noimage: 'notStarted',
+    lastscrape: 'notStarted',
+  },
+  'on-failure.2-running.json': {
+    fails: 'alive',
+    good: 'done',
+    oom: 'alive',
+    noimage: 'notStarted',
+    lastscrape: 'alive',
+  },
+  // `fails` and `oom` are "terminated" here, and are restarted 10 s later.
+  'on-failure.3-ended.json': { fails: 'alive', good: 'done', oom: 'alive', noimage: 'notStarted', lastscrape: 'alive' },
+  'on-failure.4-crash-loop.json': {
+    fails: 'alive',
+    good: 'done',
+    oom: 'alive',
+    noimage: 'notStarted',
+    lastscrape: 'alive',
+  },
+  // In a `Never` pod, each ended with 3: a rule for 3, a rule for all but 3, and OnFailure of its own.
+  'rules.json': { in: 'alive', notin: 'done', onfailure: 'alive', lastscrape: 'alive' },
+  'deleted.1-begun.json': { load: 'alive', lastscrape: 'alive' },
+  'deleted.2-ended.json': { load: 'done', lastscrape: 'done' },
+  // `load` is "terminated" here, and everything is started again by its rule RestartAllContainers.
+  'restart-all.1-begun.json': { load: 'alive', lastscrape: 'alive' },
+  'restart-all.2-waiting.json': { load: 'alive', lastscrape: 'alive' },
+};
+
+for (const [file, expected] of Object.entries(RECORDINGS)) {
+  test(`readPod() reads ${file} of a real API server`, () => {
+    assert.deepEqual(listKinds(read(readRecordedText(`${FOLDER}/${file}`))), expected);
+  });
+}
+
+test('readPod() tells what it saw, in few words', () => {
+  const listSeen = (file: string) =>
+    Object.fromEntries(
+      read(readRecordedText(`${FOLDER}/${file}`)).containers.map(({ name, state }) => [name, state.seen]),
+    );
+  assert.deepEqual(listSeen('on-failure.3-ended.json'), {
+    fails: 'ended with 3, to be restarted',
+    good: 'ended with 0',
+    oom: 'ended with 137 (OOMKilled), to be restarted',
+    noimage: 'not started (ImagePullBackOff)',
+    lastscrape: 'running',
+  });
+  assert.equal(listSeen('on-failure.4-crash-loop.json')['fails'], 'to be restarted (CrashLoopBackOff)');
+});
+
+test('readPod() knows the pod and its native sidecar', () => {
+  const { uid, initNames } = read(readRecordedText(`${FOLDER}/on-failure.1-waiting.json`));
+  assert.match(uid, /^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+  assert.deepEqual(initNames, ['native']);
+});
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A pod with one container `main`; `pod` replaces parts of it. */
+function podWith(pod: { spec?: Fields; container?: Fields; status?: Fields; pod?: Fields; metadata?: Fields }): string {
+  return JSON.stringify({
+    kind: 'Pod',
+    metadata: { uid: 'u', ...pod.metadata },
+    spec: { restartPolicy: 'Never', ...pod.spec, containers: [{ name: 'main', ...pod.container }] },
+    status: { phase: 'Running', containerStatuses: [{ name: 'main', restartCount: 0, ...pod.status }], ...pod.pod },
+  });
+}
+
+const ended = (exitCode: number, reason = exitCode === 0 ? 'Completed' : 'Error') => ({
+  state: { terminated: { exitCode, reason } },
+});
+const waiting = (reason: string) => ({ state: { waiting: { reason } } });
+const rule = (operator: string, values: readonly number[], action = 'Restart') => ({
+  action,
+  exitCodes: { operator, values },
+});
+const ON_FAILURE = { restartPolicy: 'OnFailure' };
+const ALWAYS = { restartPolicy: 'Always' };
+const DELETED = { metadata: { deletionTimestamp: '2026-11-21T14:38:21Z' } };
+
+const TABLE: readonly (readonly [string, Parameters<typeof podWith>[0], ContainerState['kind']])[] = [
+  ['Never and 0', { status: ended(0) }, 'done'],
+  ['Never and 1', { status: ended(1) }, 'done'],
+  ['Never and OOMKilled', { status: ended(137, 'OOMKilled') }, 'done'],
+  ['OnFailure and 0', { spec: ON_FAILURE, status: ended(0) }, 'done'],
+  ['OnFailure and 1', { spec: ON_FAILURE, status: ended(1) }, 'alive'],
+  ['OnFailure and OOMKilled', { spec: ON_FAILURE, status: ended(137, 'OOMKilled') }, 'alive'],
+  ['Always and 0', { spec: ALWAYS, status: ended(0) }, 'alive'],
+  ['no policy at all, which is Always', { spec: { restartPolicy: undefined }, status: ended(0) }, 'alive'],
+  [
+    'a policy of its own, Never, in an OnFailure pod',
+    { spec: ON_FAILURE, container: { restartPolicy: 'Never' }, status: ended(1) },
+    'done',
+  ],
+  ['a policy of its own, OnFailure, and 0', { container: ON_FAILURE, status: ended(0) }, 'done'],
+  ['a policy of its own, OnFailure, and 1', { container: ON_FAILURE, status: ended(1) }, 'alive'],
+  ['a policy of its own, Always', { container: ALWAYS, status: ended(0) }, 'alive'],
+  [
+    'a rule In that matches',
+    { container: { restartPolicy: 'Never', restartPolicyRules: [rule('In', [1, 3])] }, status: ended(3) },
+    'alive',
+  ],
+  [
+    'a rule In that does not match',
+    { container: { restartPolicy: 'Never', restartPolicyRules: [rule('In', [1])] }, status: ended(3) },
+    'done',
+  ],
+  [
+    'a rule NotIn that matches',
+    { container: { restartPolicy: 'Never', restartPolicyRules: [rule('NotIn', [1])] }, status: ended(3) },
+    'alive',
+  ],
+  [
+    'a rule NotIn that does not match',
+    { container: { restartPolicy: 'Never', restartPolicyRules: [rule('NotIn', [3])] }, status: ended(3) },
+    'done',
+  ],
+  [
+    'a rule of an unknown operator',
+    { container: { restartPolicy: 'Never', restartPolicyRules: [rule('Above', [1])] }, status: ended(3) },
+    'done',
+  ],
+  [
+    'no matching rule, and OnFailure',
+    { container: { ...ON_FAILURE, restartPolicyRules: [rule('In', [0])] }, status: ended(3) },
+    'alive',
+  ],
+  [
+    'a rule In without values',
+    {
+      container: { restartPolicy: 'Never', restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In' } }] },
+      status: ended(0),
+    },
+    'done',
+  ],
+  [
+    'a rule without a policy beside it',
+    { container: { restartPolicyRules: [rule('In', [3])] }, status: ended(3) },
+    'done',
+  ],
+  [
+    'a rule that restarts all',
+    {
+      container: { restartPolicy: 'Never', restartPolicyRules: [rule('In', [3], 'RestartAllContainers')] },
+      status: ended(3),
+    },
+    'alive',
+  ],
+  [
+    'all are restarted because of another',
+    { status: ended(0), pod: { conditions: [{ type: 'AllContainersRestarting', status: 'True' }] } },
+    'alive',
+  ],
+  [
+    'all were restarted',
+    { status: ended(0), pod: { conditions: [{ type: 'AllContainersRestarting', status: 'False' }] } },
+    'done',
+  ],
+  ['a deleted pod, OnFailure and 1', { spec: ON_FAILURE, status: ended(1), ...DELETED }, 'done'],
+  ['a deleted pod that still runs', { spec: ON_FAILURE, status: { state: { running: {} } }, ...DELETED }, 'alive'],
+  [
+    'a deleted pod in CrashLoopBackOff, whose status may be old',
+    { spec: ON_FAILURE, status: { ...waiting('CrashLoopBackOff'), restartCount: 1 }, ...DELETED },
+    'alive',
+  ],
+  [
+    'a failed pod (evicted), OnFailure and 137',
+    { spec: ON_FAILURE, status: ended(137), pod: { phase: 'Failed' } },
+    'done',
+  ],
+  ['a pod that is over', { spec: ON_FAILURE, status: ended(1), pod: { phase: 'Succeeded' } }, 'done'],
+  ['running', { status: { state: { running: { startedAt: 'x' } } } }, 'alive'],
+  ['CrashLoopBackOff without a last state', { status: waiting('CrashLoopBackOff') }, 'alive'],
+  ['CrashLoopBackOff with one', { status: { ...waiting('CrashLoopBackOff'), lastState: ended(1).state } }, 'alive'],
+  ['waiting after a restart', { status: { ...waiting('ContainerCreating'), restartCount: 1 } }, 'alive'],
+  ['waiting with a last state', { status: { ...waiting('PodInitializing'), lastState: ended(1).state } }, 'alive'],
+  ['ContainerCreating', { status: waiting('ContainerCreating') }, 'notStarted'],
+  ['ImagePullBackOff', { status: waiting('ImagePullBackOff') }, 'notStarted'],
+  ['a status without a state', { status: {} }, 'notStarted'],
+  ['an exit code that is no number', { status: { state: { terminated: { exitCode: '0' } } } }, 'notStarted'],
+  ['no status of it', { pod: { containerStatuses: [{ name: 'other', ...ended(0) }] } }, 'notStarted'],
+  ['no statuses', { pod: { containerStatuses: undefined } }, 'notStarted'],
+  ['statuses that are no list', { pod: { containerStatuses: { main: ended(0) } } }, 'notStarted'],
+  [
+    'an ephemeral container of the same name',
+    { pod: { containerStatuses: [], ephemeralContainerStatuses: [{ name: 'main', ...ended(0) }] } },
+    'notStarted',
+  ],
+];
+
+for (const [name, pod, kind] of TABLE) {
+  test(`readPod() takes for ${kind}: ${name}`, () => {
+    const [main] = read(podWith(pod)).containers;
+    assert.equal(main?.state.kind, kind);
+  });
+}
+
+test('readPod() tells which containers no exit is the last of', () => {
+  const isAlways = (pod: Parameters<typeof podWith>[0]) => read(podWith(pod)).containers[0]?.isAlwaysRestarted;
+  assert.equal(isAlways({ spec: ALWAYS }), true);
+  assert.equal(isAlways({ container: ALWAYS }), true);
+  assert.equal(isAlways({ spec: ALWAYS, container: ON_FAILURE }), false);
+  assert.equal(isAlways({}), false);
+  assert.equal(isAlways({ spec: { restartPolicy: undefined } }), true, 'the default of the API');
+});
+
+test('readPod() counts regular containers only', () => {
+  const text = JSON.stringify({
+    kind: 'Pod',
+    spec: {
+      initContainers: [{ name: 'init' }, { name: 'native', restartPolicy: 'Always' }],
+      containers: [{ name: 'b' }, { name: 'a' }],
+      ephemeralContainers: [{ name: 'debug' }],
+    },
+  });
+  const { containers, initNames, uid } = read(text);
+  assert.deepEqual([containers.map(({ name }) => name), initNames, uid], [['b', 'a'], ['init', 'native'], '']);
+});
+
+test('readPod() says why a text is no pod, whatever it is', () => {
+  for (const text of ['', 'x', '<html>', '[]', 'null', '1', '"Pod"', '{"kind":"Pod"']) {
+    assert.deepEqual(readPod(text), { why: 'the answer is not JSON' }, text);
+  }
+  const pod = JSON.parse(podWith({}));
+  for (const value of [{}, { ...pod, kind: 'PodList' }, { ...pod, spec: null }, { ...pod, spec: { containers: [] } }]) {
+    assert.deepEqual(readPod(JSON.stringify(value)), { why: 'the answer is not a Pod' });
+  }
+});
+
+test('readPod() never takes a cut text for a pod, wherever it is cut', () => {
+  const text = readRecordedText(`${FOLDER}/never.json`);
+  const end = text.trimEnd().length;
+  for (let length = 0; length < end; length += 7) assert.ok('why' in readPod(text.slice(0, length)), `${length}`);
+});
+
+test('readStatusMessage() reads what the API server says beside an error', () => {
+  const readMessage = (file: string) => readStatusMessage(readRecordedBody(`${FOLDER}/${file}`).toString());
+  assert.equal(readMessage('401.txt'), 'Unauthorized');
+  assert.match(readMessage('403.txt'), /^pods "never" is forbidden: User "system:serviceaccount:/);
+  assert.equal(readMessage('404.txt'), 'pods "nothing" not found');
+  for (const text of ['', 'no', '{"kind":"Pod","message":"x"}', '{"kind":"Status","message":1}']) {
+    assert.equal(readStatusMessage(text), '', text);
+  }
+});

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { test } from 'node:test';
+import type { Answer } from '../../src/decide/target.ts';
+import { type HttpTargetOptions, httpTarget } from '../../src/quit/http-target.ts';
+import { freezePort } from '../support/frozen-port.ts';
+import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
+
+const NEVER = new AbortController().signal;
+const LIMIT_MS = 30_000;
+
+type Asked = { readonly answer: Answer; readonly requests: readonly string[]; readonly connectionsCount: number };
+
+async function ask(answer: Answerer, options: Partial<Omit<HttpTargetOptions, 'url'>> = {}): Promise<Asked> {
+  await using peer = await openPeer(answer);
+  const url = new URL(`http://user:pass@127.0.0.1:${peer.port}/quit?token=s3cret`);
+  const target = httpTarget({ method: 'POST', version: '1.2.3', ...options, url });
+  const answered = await target.ask(LIMIT_MS, NEVER);
+  return { answer: answered, requests: [...peer.requests], connectionsCount: peer.connectionsCount() };
+}
+
+const ANSWERS: readonly (readonly [name: string, answer: Answerer, expected: Answer])[] = [
+  ['200', (s) => s.write(answerWith('OK')), { kind: 'answered', status: 200, isHtml: false }],
+  ['403', (s) => s.write(answerWith('', '403 No')), { kind: 'answered', status: 403, isHtml: false }],
+  [
+    'a redirect, not followed',
+    (s) => s.write(answerWith('', '302 Found', 'Location: /other\r\n')),
+    { kind: 'answered', status: 302, isHtml: false },
+  ],
+  [
+    'a page of HTML',
+    (s) => s.write('HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 0\r\n\r\n'),
+    { kind: 'answered', status: 200, isHtml: true },
+  ],
+  ['the end of the connection', (s) => s.end(), { kind: 'dropped' }],
+  ['a reset', (s) => s.resetAndDestroy(), { kind: 'dropped' }],
+];
+
+for (const [name, answer, expected] of ANSWERS) {
+  test(`ask() says what the answer was: ${name}`, async () => {
+    const asked = await ask(answer);
+    assert.deepEqual(asked.answer, expected);
+    assert.equal(asked.requests.length, 1);
+  });
+}
+
+test('ask() says that it was refused, or got no answer', async () => {
+  const url = new URL(`http://localhost:${await closedPort()}/`);
+  const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
+  assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort('interrupted')), {
+    kind: 'failed',
+    why: 'interrupted',
+    wasSent: false,
+  });
+  await using peer = await openPeer(() => {});
+  const silent = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
+  assert.deepEqual(await silent.ask(20, NEVER), { kind: 'failed', why: 'timed out', wasSent: true });
+  await peer.closed(1);
+});
+
+test('ask() takes a connection of its own each time and leaves none behind', async () => {
+  await using peer = await openPeer((socket) => socket.write(answerWith('OK')));
+  const target = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
+  await target.ask(LIMIT_MS, NEVER);
+  await target.ask(LIMIT_MS, NEVER);
+  assert.equal(peer.connectionsCount(), 2);
+  await peer.closed(2);
+});
+
+function readHeaders(request: string | undefined): Readonly<Record<string, string>> {
+  const lines = request?.split('\r\n').slice(1) ?? [];
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+  );
+}
+
+test('ask() sends method, path, query and its name, and says that there is no body only where one may be expected', async () => {
+  for (const [method, length] of [
+    ['POST', '0'],
+    ['PUT', '0'],
+    ['DELETE', undefined],
+    ['PATCH', '0'],
+    ['GET', undefined],
+    ['HEAD', undefined],
+  ] as const) {
+    const { requests, answer } = await ask((socket) => socket.write(answerWith('')), { method });
+    assert.deepEqual(answer, { kind: 'answered', status: 200, isHtml: false }, method);
+    assert.equal(requests[0]?.split('\r\n')[0], `${method} /quit?token=s3cret HTTP/1.1`);
+    const headers = readHeaders(requests[0]);
+    assert.equal(headers['user-agent'], 'lastscrape/1.2.3');
+    assert.equal(headers['content-length'], length, method);
+    assert.equal(headers['transfer-encoding'], undefined);
+    assert.equal(headers['authorization'], undefined);
+  }
+});
+
+test('httpTarget() names itself without secrets', () => {
+  const url = new URL('http://user:pass@localhost:1/quit?token=s3cret');
+  const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  assert.equal(target.name, 'POST http://***@localhost:1/quit?***');
+  assert.equal(target.request, 'POST http://***@localhost:1/quit?***');
+  assert.equal(httpTarget({ name: 'a', method: 'GET', url, version: '1.2.3' }).name, 'a');
+});
+
+test('probe() sees whether the port is open, and sends nothing', async () => {
+  const options = { method: 'POST', version: '1.2.3' };
+  await using peer = await openPeer(() => {});
+  assert.equal(await httpTarget({ ...options, url: peer.url }).probe(1_000, NEVER), 'open');
+  await peer.closed(1);
+  assert.deepEqual(peer.requests, []);
+  const closed = httpTarget({ ...options, url: new URL(`http://localhost:${await closedPort()}/`) });
+  assert.equal(await closed.probe(1_000, NEVER), 'refused');
+  assert.equal(await closed.probe(1_000, AbortSignal.abort('SIGTERM')), 'unknown');
+});
+
+test('ask() says that nothing was sent where the request cannot be made', async () => {
+  await using peer = await openPeer(() => {});
+  const target = httpTarget({ method: 'POST', version: '1.2.3', url: peer.url, headers: { token: 'a\nb' } });
+  const answer = await target.ask(LIMIT_MS, NEVER);
+  assert.deepEqual(answer, { kind: 'failed', why: 'invalid token header (UND_ERR_INVALID_ARG)', wasSent: false });
+  assert.equal(peer.connectionsCount(), 0);
+});
+
+test('probe() keeps its time over all addresses and ports together', async (context) => {
+  const server = createServer((socket) => socket.destroy());
+  await once(server.listen(0, '::1'), 'listening');
+  context.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const target = httpTarget({ method: 'POST', version: '1.2.3', url: new URL(`http://localhost:${port}/`) });
+  assert.equal(await target.probe(1_000, NEVER), 'open');
+  // The time is up while 127.0.0.1 is asked: ::1 is not asked any more.
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const probing = target.probe(1_000, NEVER);
+  context.mock.timers.tick(1_000);
+  assert.equal(await probing, 'unknown');
+});
+
+test('hint() says what an answer usually means', () => {
+  const url = new URL('http://localhost:1/');
+  const { hint } = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  const answered = (status: number, isHtml = false): Answer => ({ kind: 'answered', status, isHtml });
+  const table: readonly (readonly [answer: Answer | null, hint: RegExp])[] = [
+    [null, /^no request could be made$/],
+    [{ kind: 'dropped' }, /closed the connection and listens again/],
+    [{ kind: 'disabled', port: 5432 }, /^its quit port refuses while 5432 answers: quitting may be switched off$/],
+    [{ kind: 'refused' }, /refused our request and listens again/],
+    [{ kind: 'failed', why: 'timed out', wasSent: true }, /^no answer \(timed out\): is it overloaded/],
+    [answered(401), /^it answered 401: it wants credentials/],
+    [answered(403), /^it answered 403: it wants credentials, or quitting is switched off$/],
+    [answered(404, true), /^it answered 404: no such path/],
+    [answered(405), /^it answered 405: it wants another method$/],
+    [answered(200, true), /^it answered 200 with a page of HTML: it has no quit endpoint at this path$/],
+    [answered(200), /^it answered 200 and lives on: .*LASTSCRAPE_QUIT_TIMEOUT/],
+    [answered(299, true), /^it answered 299 with a page of HTML/],
+    [answered(299), /^it answered 299 and lives on/],
+    [answered(300, true), /^it answered 300: look into its log$/],
+    [answered(300), /^it answered 300: look into its log$/],
+    [answered(302), /^it answered 302: look into its log$/],
+    [answered(500), /^it answered 500: look into its log$/],
+  ];
+  for (const [answer, expected] of table) assert.match(hint(answer), expected);
+});
+
+test("hint() prefers the target's own words", () => {
+  const url = new URL('http://localhost:1/');
+  const own = (answer: Answer) => (answer.kind === 'dropped' ? 'own words' : null);
+  const { hint } = httpTarget({ method: 'POST', url, version: '1.2.3', hint: own });
+  assert.equal(hint({ kind: 'dropped' }), 'own words');
+  assert.match(hint({ kind: 'refused' }), /listens again/);
+  assert.equal(hint(null), 'no request could be made');
+});
+
+/** A target whose quit port is closed and whose service listens on `servicePorts`. */
+function behind(quitPort: number, servicePorts: readonly number[], more: Partial<HttpTargetOptions> = {}) {
+  const url = new URL(`http://127.0.0.1:${quitPort}/quit`);
+  return httpTarget({ method: 'POST', version: '1.2.3', url, servicePorts, ...more });
+}
+
+test('ask() takes a refused quit port for disabled while its service answers on any port, and sends the service nothing', async () => {
+  await using service = await openPeer(() => {});
+  const [quitPort, otherPort] = [await closedPort(), await closedPort()];
+  const answer = await behind(quitPort, [otherPort, service.port]).ask(LIMIT_MS, NEVER);
+  assert.deepEqual(answer, { kind: 'disabled', port: service.port });
+  await service.closed(1);
+  assert.deepEqual(service.requests, []);
+  assert.deepEqual(await behind(quitPort, [otherPort]).ask(LIMIT_MS, NEVER), { kind: 'refused' });
+});
+
+test('probe() takes a target for gone when its quit port and all ports of its service refuse', async () => {
+  await using service = await openPeer(() => {});
+  const [quitPort, otherPort] = [await closedPort(), await closedPort()];
+  assert.equal(await behind(quitPort, [otherPort, service.port]).probe(1_000, NEVER), 'open');
+  assert.equal(await behind(service.port, [otherPort]).probe(1_000, NEVER), 'open');
+  assert.equal(await behind(quitPort, [otherPort]).probe(1_000, NEVER), 'refused');
+});
+
+test('inspect() takes port 80 for that of a URL without one', async () => {
+  const { inspect } = httpTarget({ method: 'POST', version: '1.2.3', url: new URL('http://localhost/quit') });
+  assert.match((await inspect?.())?.[0] ?? '', / on 80(:|$)/);
+});
+
+test('probe() gives up when its time is over or it is aborted, also before it began', async () => {
+  using frozen = await freezePort();
+  const target = behind(frozen.port, []);
+  assert.equal(await target.probe(10, NEVER), 'unknown');
+  const controller = new AbortController();
+  const first = Promise.race([
+    target.probe(600_000, NEVER).then(() => 'the time limit of a single probe'),
+    target.probe(600_000, controller.signal).then((probe) => `${probe}, aborted`),
+  ]);
+  setImmediate(() => controller.abort());
+  assert.equal(await first, 'unknown, aborted');
+  assert.equal(await target.probe(600_000, AbortSignal.abort()), 'unknown');
+});
+
+test('ask() sends the headers of its own', async () => {
+  const { requests } = await ask((socket) => socket.write(answerWith('')), { headers: { 'x-vault-request': 'true' } });
+  assert.equal(readHeaders(requests[0])['x-vault-request'], 'true');
+});
+
+test('inspect() says what its ports show now, and sends nothing', async () => {
+  await using open = await openPeer(() => {});
+  const [closed, other] = [await closedPort(), await closedPort()];
+  const hint = (answer: Answer) => (answer.kind === 'disabled' ? `own words of ${answer.port}` : null);
+  const table = [
+    [behind(open.port, []), `answers on ${open.port}`],
+    [behind(open.port, [], { flag: '--quit' }), `answers on ${open.port}; it quits only with --quit`],
+    [behind(closed, []), `refuses on ${closed}: not started yet, or on another port`],
+    [behind(closed, [other]), `refuses on ${closed}, ${other}: not started yet, or on another port`],
+    [behind(closed, [open.port], { hint }), `refuses on ${closed}: own words of ${open.port}`],
+  ] as const;
+  for (const [target, line] of table) assert.deepEqual(await target.inspect?.(), [line]);
+  assert.deepEqual(open.requests, []);
+});

@@ -1,0 +1,733 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { MainView } from '../../src/decide/answer.ts';
+import type { LogEntry } from '../../src/decide/messages.ts';
+import type { ConditionObservation, ExporterObservation, FrontObservation, Limits } from '../../src/decide/model.ts';
+import type { ServedScrape } from '../../src/decide/scrapers.ts';
+import type { State, TargetReport } from '../../src/decide/state.ts';
+import type { Answer, Probe } from '../../src/decide/target.ts';
+import type { Condition, ExporterReading } from '../../src/observe/condition.ts';
+import { beginObservation, type Sources } from '../../src/observe/observation.ts';
+import type { Target } from '../../src/quit/target.ts';
+import { type LoopFront, type LoopParts, runLoop } from '../../src/run/loop.ts';
+import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const LIMITS: Limits = {
+  ...DEFAULT_LIMITS,
+  ttlMs: 10_000,
+  settleMs: 1_000,
+  startTimeoutMs: 60_000,
+  terminationGraceMs: 5_000,
+};
+const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
+const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
+
+/** A front with a snapshot, and no answer on its way. */
+const SEEN: FrontObservation = { hasSnapshot: true, answeredAtMs: null, inFlightCount: 0 };
+
+type Script = {
+  readonly limits?: Partial<Limits>;
+  readonly conditions?: readonly Condition[];
+  readonly read?: Sources['readExporter'];
+  readonly targets?: readonly Target[];
+  readonly isDryRun?: boolean;
+  readonly front?: LoopFront;
+  readonly push?: LoopParts['push'];
+  readonly tell?: LoopParts['tell'];
+};
+
+function world(script: Script) {
+  const clock = new VirtualClock();
+  const first = new AbortController();
+  const second = new AbortController();
+  const log: LogEntry[] = [];
+  const progress: string[] = [];
+  let terminatedAtMs: number | null = null;
+  const conditions = script.conditions ?? [buildCondition('port', () => DONE)];
+  const targets = script.targets ?? [];
+  const observeFront = script.front === undefined ? {} : { observeFront: () => SEEN };
+  const sources: Sources = { conditions, readExporter: script.read ?? null, ...observeFront };
+  const parts: LoopParts = {
+    policy: {
+      limits: { ...LIMITS, ...script.limits },
+      conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
+      targets: targets.map(({ name, request, force }) => ({
+        name,
+        request,
+        needsMs: 0,
+        canForce: force !== undefined,
+      })),
+      quitTimeoutMs: 30_000,
+      isDryRun: script.isDryRun ?? false,
+      hasFront: script.front !== undefined,
+      ...(script.push === undefined ? {} : { push: { to: 'otlp', when: 'always' } }),
+      hasWebhook: script.tell !== undefined,
+    },
+    clock,
+    signals: {
+      get terminatedAtMs() {
+        return terminatedAtMs;
+      },
+      first: first.signal,
+      second: second.signal,
+    },
+    front: script.front ?? null,
+    observe: (effect) => beginObservation(sources, clock, effect),
+    targets,
+    log: (entry) => log.push(entry),
+    afterHold: async () => {
+      progress.push('afterHold');
+    },
+    beforeQuit: async () => {
+      progress.push('beforeQuit');
+    },
+    ...(script.push === undefined ? {} : { push: script.push }),
+    ...(script.tell === undefined ? {} : { tell: script.tell }),
+    progress: (state) => progress.push(state.phase.kind),
+  };
+  return {
+    clock,
+    log,
+    progress,
+    run: () => clock.run(runLoop(parts)),
+    signal() {
+      if (terminatedAtMs === null) {
+        terminatedAtMs = clock.nowMs();
+        first.abort('interrupted');
+      } else second.abort('interrupted');
+    },
+  };
+}
+
+/** The targets that are through. */
+function readReports({ phase }: State): readonly TargetReport[] {
+  return phase.kind === 'quitting' ? phase.reports : [];
+}
+
+function reading(look: ExporterObservation): ExporterReading {
+  return { observation: look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
+}
+
+function buildCondition(text: string, look: () => ConditionObservation, metricName: string | null = null): Condition {
+  return { text, metricName, observe: async () => look() };
+}
+
+/** A target that answers and shows its port as it is told to; `asked` and `probed` say how often. */
+function buildTarget(name: string, answers: readonly Answer[], probes: readonly Probe[], onAsk = () => {}) {
+  const seen = { asked: 0, probed: 0 };
+  const target: Target = {
+    name,
+    request: `POST ${name}`,
+    ask: async () => {
+      onAsk();
+      return answers[Math.min(seen.asked++, answers.length - 1)] as Answer;
+    },
+    probe: async () => probes[Math.min(seen.probed++, probes.length - 1)] as Probe,
+    hint: (answer) => `hint for ${answer?.kind}`,
+  };
+  return { target, seen };
+}
+
+const DROPPED: Answer = { kind: 'dropped' };
+const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
+
+test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', async () => {
+  const { clock, progress, run } = world({
+    conditions: [buildCondition('port', () => (clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+    read: async () =>
+      reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
+  });
+  const state = await run();
+  const targets = readReports(state);
+  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'afterHold', 'beforeQuit', 'quitting']);
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
+  assert.equal(targets[0]?.result, 'stopped');
+  assert.equal(clock.timerCount, 0);
+});
+
+test('runLoop() reads metrics first, and looks at nothing more once one shows that main is alive', async () => {
+  const looked: number[] = [];
+  const { clock, run } = world({
+    limits: { runTimeoutMs: 4_000, scrapesWantedCount: 0 },
+    conditions: [
+      buildCondition('port', () => {
+        looked.push(clock.nowMs());
+        return DONE;
+      }),
+      buildCondition('metric', () => (clock.nowMs() < 1_500 ? ALIVE : DONE), 'locust_up'),
+    ],
+  });
+  await run();
+  assert.ok(looked.length > 0 && looked.every((atMs) => atMs >= 1_500), looked.join(' '));
+});
+
+test('runLoop() never has two looks in flight', async () => {
+  let inFlight = 0;
+  let most = 0;
+  const slow = world({
+    limits: { runTimeoutMs: 30_000 },
+    conditions: [buildCondition('port', () => ALIVE)],
+    read: async () => {
+      inFlight++;
+      most = Math.max(most, inFlight);
+      await new Promise<void>((resolve) => slow.clock.after(2_000, resolve));
+      inFlight--;
+      return reading({ kind: 'refused' });
+    },
+  });
+  await slow.run();
+  assert.equal(most, 1);
+});
+
+test('runLoop() ends a read that hangs at the TTL', async () => {
+  let reads = 0;
+  const hanging = world({
+    conditions: [buildCondition('port', () => (hanging.clock.nowMs() < 500 ? ALIVE : DONE))],
+    read: (signal) => {
+      reads++;
+      if (reads < 6) return Promise.resolve(reading({ kind: 'refused' }));
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      });
+    },
+  });
+  const state = await hanging.run();
+  assert.ok(state.phase.kind === 'quitting');
+  assert.equal(state.phase.outcome, 'expired');
+  assert.equal(state.phase.sinceMs - (state.phase.mainEndedAtMs ?? 0), LIMITS.ttlMs);
+});
+
+test('runLoop() gives the read 1 s at most after a signal, and probes the port', async () => {
+  const texts: string[] = [];
+  const interrupted = world({
+    conditions: [
+      buildCondition('port', () => {
+        texts.push(`port at ${interrupted.clock.nowMs()}`);
+        return ALIVE;
+      }),
+    ],
+    read: (signal) =>
+      new Promise((resolve) => {
+        if (interrupted.clock.nowMs() > 0) {
+          resolve(reading({ kind: 'refused' }));
+          return;
+        }
+        interrupted.clock.after(700, () => interrupted.signal());
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      }),
+  });
+  const state = await interrupted.run();
+  assert.equal(texts[0], 'port at 1000', 'it had a second');
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 5_700);
+});
+
+test('runLoop() wakes from its pause at a signal', async () => {
+  const { clock, run, signal, log } = world({
+    limits: { pollMs: 600_000, terminationGraceMs: 0 },
+    conditions: [buildCondition('port', () => ALIVE)],
+  });
+  clock.after(3_000, signal);
+  const state = await run();
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 3_000);
+  assert.ok(log.some(({ id }) => id === 'terminating'));
+});
+
+test('runLoop() reads for 1 s at most in the look that follows a signal in a pause', async () => {
+  let readAtMs = 0;
+  const hanging = world({
+    limits: { pollMs: 10_000 },
+    conditions: [buildCondition('port', () => ALIVE)],
+    read: (signal) => {
+      readAtMs = hanging.clock.nowMs();
+      if (readAtMs === 0) return Promise.resolve(reading({ kind: 'refused' }));
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      });
+    },
+  });
+  hanging.clock.after(3_000, hanging.signal);
+  const state = await hanging.run();
+  assert.ok(hanging.log.some(({ id }) => id === 'terminating'));
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 8_000, 'the grace is kept');
+  assert.ok(readAtMs > 3_000, 'and there was another look');
+});
+
+test('runLoop() gives up at once at the second signal, while watching', async () => {
+  const { clock, run, signal } = world({ conditions: [buildCondition('port', () => ALIVE)] });
+  clock.after(3_000, signal);
+  clock.after(3_200, signal);
+  const state = await run();
+  assert.equal(state.phase.kind, 'running');
+  assert.equal(clock.nowMs(), 3_200);
+});
+
+test('runLoop() gives up at once at the second signal, while quitting, and says which targets it got to', async () => {
+  const stopped = buildTarget('one', [DROPPED], ['refused']);
+  const living = buildTarget('two', [OK], ['open']);
+  const quitting = world({
+    limits: { scrapesWantedCount: 0 },
+    conditions: [buildCondition('port', () => (quitting.clock.nowMs() < 500 ? ALIVE : DONE))],
+    targets: [stopped.target, living.target],
+  });
+  quitting.clock.after(6_000, quitting.signal);
+  quitting.clock.after(6_100, quitting.signal);
+  const targets = readReports(await quitting.run());
+  assert.deepEqual(
+    targets.map(({ target, result }) => [target, result]),
+    [['one', 'stopped']],
+  );
+  assert.equal(quitting.clock.nowMs(), 6_100);
+});
+
+test('runLoop() lets a target that lives on no longer than its share of the grace', async () => {
+  const one = buildTarget('one', [OK], ['open']);
+  const two = buildTarget('two', [OK], ['open']);
+  const { clock, run, signal } = world({
+    limits: { terminationGraceMs: 0 },
+    conditions: [buildCondition('port', () => ALIVE)],
+    targets: [one.target, two.target],
+  });
+  clock.after(2_000, signal);
+  const targets = readReports(await run());
+  assert.deepEqual(
+    targets.map(({ result, hint }) => [result, hint]),
+    [
+      ['failed', 'hint for answered'],
+      ['failed', 'hint for answered'],
+    ],
+  );
+  assert.equal(clock.nowMs(), 3_000, 'quitting gets 1 s, and no more');
+});
+
+test('runLoop() shortens what a target has when the signal comes while it is asked', async () => {
+  const living = buildTarget('one', [OK], ['open']);
+  const { clock, run, signal } = world({
+    limits: { scrapesWantedCount: 0, terminationGraceMs: 3_000, startTimeoutMs: 1_000 },
+    conditions: [buildCondition('port', () => DONE)],
+    targets: [living.target],
+  });
+  clock.after(5_000, signal);
+  const targets = readReports(await run());
+  assert.equal(targets[0]?.result, 'failed');
+  assert.equal(clock.nowMs(), 8_000);
+});
+
+test('runLoop() asks nobody in a dry run, and says whom it would have asked', async () => {
+  const target = buildTarget('exporter', [OK], ['open']);
+  const { log, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
+  const targets = readReports(await run());
+  assert.deepEqual(targets, [{ target: 'exporter', result: 'skipped', seconds: 0 }]);
+  assert.deepEqual(target.seen, { asked: 0, probed: 0 });
+  assert.ok(log.some(({ id, fields }) => id === 'targetSkipped' && fields['request'] === 'POST exporter'));
+});
+
+test('runLoop() asks strictly in order, one after the other is gone', async () => {
+  const order: string[] = [];
+  const one = buildTarget('one', [DROPPED], ['open', 'open', 'refused'], () => order.push('ask one'));
+  const two = buildTarget('two', [{ kind: 'refused' }], ['open'], () => order.push('ask two'));
+  const { run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [one.target, two.target] });
+  const targets = readReports(await run());
+  assert.deepEqual(order, ['ask one', 'ask two']);
+  assert.equal(one.seen.probed, 3);
+  assert.deepEqual(
+    targets.map(({ result }) => result),
+    ['stopped', 'alreadyGone'],
+  );
+});
+
+test('runLoop() waits longer than a timer of Node can', async () => {
+  const { clock, run } = world({
+    limits: { pollMs: 40 * 86_400_000, runTimeoutMs: 60 * 86_400_000 },
+    conditions: [buildCondition('port', () => ALIVE)],
+  });
+  const state = await run();
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
+  assert.ok(clock.nowMs() >= 60 * 86_400_000);
+});
+
+test('runLoop() rejects when a part throws: a bug', async () => {
+  const { run } = world({
+    read: () => {
+      throw new Error('Bug: never');
+    },
+  });
+  await assert.rejects(run(), /Bug: never/);
+});
+
+test('runLoop() sees a main that runs, although the process stood still over START_TIMEOUT', async () => {
+  const frozen = world({
+    limits: { startTimeoutMs: 60_000, runTimeoutMs: 600_000, scrapesWantedCount: 0 },
+    conditions: [buildCondition('port', () => (frozen.clock.nowMs() < 5_000 ? DONE : ALIVE))],
+  });
+  frozen.clock.after(3_000, () => frozen.clock.standStill(300_000));
+  const state = await frozen.run();
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut', 'RUN_TIMEOUT ends it');
+  assert.ok(frozen.log.some(({ id }) => id === 'mainRunning'));
+});
+
+test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
+  const observedAtMs: number[] = [];
+  const slow = world({
+    limits: { startTimeoutMs: 60_000, pollMs: 60_000, runTimeoutMs: 60_000, scrapesWantedCount: 0 },
+    conditions: [
+      buildCondition('port', () => {
+        observedAtMs.push(slow.clock.nowMs());
+        return slow.clock.nowMs() === 0 ? DONE : ALIVE;
+      }),
+    ],
+  });
+  const state = await slow.run();
+  assert.deepEqual(observedAtMs.slice(0, 2), [0, 60_000]);
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
+});
+
+test('runLoop() tells a signal that comes in the middle of an observation at once, and tightens its limits', async () => {
+  const hanging = world({
+    conditions: [buildCondition('port', () => ALIVE)],
+    read: (signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () =>
+          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
+        );
+      }),
+  });
+  let loggedAtMs = -1;
+  hanging.clock.after(4_000, () => {
+    hanging.signal();
+    loggedAtMs = hanging.log.findIndex(({ id }) => id === 'terminating') < 0 ? -1 : hanging.clock.nowMs();
+  });
+  const state = await hanging.run();
+  assert.equal(loggedAtMs, 4_000);
+  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
+  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 4_000 + LIMITS.terminationGraceMs);
+});
+
+/** A front on which `scrape()` is one that was just handed over; `views` are those that it was told, without repetitions. */
+function buildFront(nowMs: () => number) {
+  const scrapes: ServedScrape[] = [];
+  const views: string[] = [];
+  let listeners: (() => void)[] = [];
+  const front: LoopFront = {
+    takeScrape: () => {
+      const scrape = scrapes.shift();
+      return scrape === undefined ? null : { scrape, front: SEEN };
+    },
+    onScrape: (callback) => {
+      listeners.push(callback);
+      if (scrapes.length > 0) callback();
+      return () => {
+        listeners = listeners.filter((each) => each !== callback);
+      };
+    },
+    tell: ({ main, endedAtMs }: MainView) => {
+      const view = endedAtMs === null ? main : `${main} at ${endedAtMs}`;
+      if (views.at(-1) !== view) views.push(view);
+    },
+  };
+  const scrape = (address = 'a') => {
+    scrapes.push({
+      startedAtMs: nowMs(),
+      atMs: nowMs(),
+      address,
+      agent: 'Prometheus',
+      connection: 1,
+      openConnections: [],
+      served: 'snapshot',
+      isByRefusal: true,
+      readAtMs: 0,
+    });
+    for (const listener of listeners) listener();
+  };
+  return { front, scrape, views, countListeners: () => listeners.length, countLeft: () => scrapes.length };
+}
+
+/** A main that ends at 5 s behind a front, with whatever else; it is observed every 500 ms from then on. */
+function frontWorld(script: Script = {}) {
+  const front = buildFront(() => watched.clock.nowMs());
+  const watched: ReturnType<typeof world> = world({
+    conditions: [buildCondition('port', () => (watched.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    read: async () => reading({ kind: 'refused' }),
+    ...script,
+    front: front.front,
+    limits: { scrapesWantedCount: 1, ...script.limits },
+  });
+  return { ...watched, ...front };
+}
+
+function readEnd({ phase }: State) {
+  assert.ok(phase.kind === 'quitting');
+  return [phase.outcome, phase.sinceMs, phase.scrapesSeenCount];
+}
+
+test('runLoop() tells the front of each change of what is known of main', async () => {
+  const { views, run, countListeners } = frontWorld();
+  assert.deepEqual(readEnd(await run()), ['expired', 15_000, 0]);
+  assert.deepEqual(views, ['living', 'ending', 'ended at 5000']);
+  assert.equal(countListeners(), 0, 'nobody listens any more');
+});
+
+test('runLoop() ends a pause for a scrape, and the hold with it', async () => {
+  const { clock, scrape, run, log, countListeners } = frontWorld();
+  clock.after(7_777, scrape);
+  assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 1]);
+  assert.ok(log.some(({ id }) => id === 'scraperFound'));
+  assert.equal(countListeners(), 0);
+  assert.equal(clock.timerCount, 0);
+});
+
+test('runLoop() goes on with its pause after a scrape that ends nothing', async () => {
+  const observedAtMs: number[] = [];
+  const { clock, scrape, run } = frontWorld({
+    limits: { scrapesWantedCount: 3 },
+    read: async () => {
+      observedAtMs.push(clock.nowMs());
+      return reading({ kind: 'refused' });
+    },
+  });
+  clock.after(1_300, scrape);
+  clock.after(1_700, scrape);
+  clock.after(7_300, scrape);
+  clock.after(8_100, scrape);
+  clock.after(8_200, scrape);
+  assert.deepEqual(readEnd(await run()), ['scraped', 7_300, 3], 'what was taken by refusal counts');
+  assert.deepEqual(observedAtMs.slice(0, 3), [0, 1_000, 2_000]);
+});
+
+test('runLoop() tells every scrape that came at the same moment', async () => {
+  const { clock, scrape, run, countLeft, countListeners } = frontWorld({ limits: { scrapesWantedCount: 2 } });
+  clock.after(7_777, () => {
+    scrape('a');
+    scrape('b');
+  });
+  assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 2]);
+  assert.deepEqual([countLeft(), countListeners()], [0, 0]);
+});
+
+test('runLoop() tells a scrape that came during an observation before what that showed', async () => {
+  const slow = frontWorld({
+    read: async () => {
+      if (slow.clock.nowMs() > 7_000) await new Promise<void>((resolve) => slow.clock.after(400, resolve));
+      return reading({ kind: 'refused' });
+    },
+  });
+  slow.clock.after(7_600, slow.scrape);
+  const [outcome, atMs, count] = readEnd(await slow.run());
+  assert.deepEqual([outcome, count], ['scraped', 1]);
+  assert.ok(Number(atMs) > 7_600 && Number(atMs) < 8_000, `by that very observation: ${atMs}`);
+  assert.equal(slow.countLeft(), 0);
+});
+
+test('runLoop() counts a scrape that comes just before the observation that ends the hold', async () => {
+  const last = frontWorld({
+    read: async () => {
+      // The TTL is over now.
+      if (last.clock.nowMs() === 15_000) last.scrape();
+      return reading({ kind: 'refused' });
+    },
+  });
+  assert.deepEqual(readEnd(await last.run()), ['scraped', 15_000, 1]);
+});
+
+test('runLoop() tells the front at once of a signal that is the end of main, in the middle of an observation', async () => {
+  const signal: Condition = {
+    text: 'sigterm',
+    metricName: null,
+    isSignal: true,
+    observe: async () => ({ kind: 'notObserved' }),
+  };
+  let viewsAtSignal: readonly string[] = [];
+  const hanging = frontWorld({
+    conditions: [signal],
+    limits: { terminationGraceMs: 5_000 },
+    read: (aborted) =>
+      new Promise((resolve) => {
+        if (hanging.clock.nowMs() >= 3_400) resolve(reading({ kind: 'refused' }));
+        else aborted.addEventListener('abort', () => resolve(reading({ kind: 'failed', why: '', mayCount: false })));
+      }),
+  });
+  hanging.clock.after(3_400, () => {
+    hanging.signal();
+    viewsAtSignal = [...hanging.views];
+  });
+  hanging.clock.after(6_000, hanging.scrape);
+  assert.deepEqual(readEnd(await hanging.run()), ['scraped', 6_000, 1]);
+  assert.equal(viewsAtSignal.at(-1), 'ended at 3400');
+});
+
+test('an observation that is due is not kept waiting, however many scrape', async () => {
+  const scrape: ServedScrape = {
+    startedAtMs: 0,
+    atMs: 0,
+    address: '10.0.0.1',
+    agent: 'Prometheus',
+    connection: 1,
+    openConnections: [],
+    served: 'live',
+    isByRefusal: false,
+    readAtMs: 0,
+  };
+  const clock = new VirtualClock();
+  let observations = 0;
+  let scrapesCount = 0;
+  let isThere = false;
+  const lateMs: number[] = [];
+  const never = new AbortController().signal;
+  const stop = new AbortController();
+  const ended = runLoop({
+    policy: {
+      limits: LIMITS,
+      conditions: [{ isMetric: false }],
+      targets: [],
+      quitTimeoutMs: 30_000,
+      isDryRun: false,
+      hasFront: true,
+    },
+    clock,
+    signals: { terminatedAtMs: null, first: never, second: stop.signal },
+    observe(effect) {
+      observations++;
+      lateMs.push(clock.nowMs() - effect.atMs);
+      if (observations === 3) stop.abort('interrupted');
+      const sources: Sources = { conditions: [buildCondition('port', () => ALIVE)], readExporter: null };
+      return beginObservation(sources, clock, effect);
+    },
+    front: {
+      takeScrape() {
+        if (!isThere) return null;
+        isThere = false;
+        return { scrape, front: { hasSnapshot: true, answeredAtMs: 0, inFlightCount: 0 } };
+      },
+      // One every 100 ms.
+      onScrape(callback) {
+        if (++scrapesCount > 1_000) throw new Error('nothing is observed any more');
+        clock.standStill(100);
+        isThere = true;
+        callback();
+        return () => {};
+      },
+      tell() {},
+    },
+    targets: [],
+    log: () => {},
+    beforeQuit: async () => {},
+    progress: () => {},
+  });
+  await clock.run(ended);
+  assert.equal(observations, 3);
+  // No later than one scrape takes.
+  assert.ok(
+    lateMs.every((ms) => ms <= 100),
+    String(lateMs),
+  );
+});
+
+/** Ends when its signal comes; `endedAtMs` says when and why. */
+function hang(clock: VirtualClock, endedAtMs: [number, string][]) {
+  return (signal: AbortSignal) =>
+    new Promise<never>((resolve) => {
+      const end = () => {
+        endedAtMs.push([clock.nowMs(), String(signal.reason)]);
+        resolve({ kind: 'failed', why: String(signal.reason), tries: 1 } as never);
+      };
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end);
+    });
+}
+
+test('runLoop() pushes between the hold and what comes before quitting, and tells the webhook the state by then', async () => {
+  const told: string[] = [];
+  const scene = world({
+    conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    limits: { scrapesWantedCount: 0 },
+    targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+    push: async () => {
+      told.push(`push after ${scene.progress.at(-1)}`);
+      return { kind: 'accepted', requestsCount: 2 };
+    },
+    tell: async (state) => {
+      told.push(`tell of ${readReports(state).map(({ result }) => result)}`);
+      return { kind: 'accepted', status: 200, tries: 1 };
+    },
+  });
+  const state = await scene.run();
+  assert.deepEqual(told, ['push after afterHold', 'tell of stopped']);
+  const phases = scene.progress.slice(scene.progress.indexOf('quitting'));
+  assert.deepEqual(phases, ['quitting', 'afterHold', 'quitting', 'beforeQuit', 'quitting']);
+  assert.deepEqual(state.phase.kind === 'quitting' && state.phase.push, { to: 'otlp', result: 'accepted', seconds: 0 });
+  assert.equal(scene.clock.timerCount, 0);
+});
+
+test('runLoop() gives up a push and a webhook that hang, each at its limit', async () => {
+  const ends: [number, string][] = [];
+  const scene = world({
+    conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    limits: { scrapesWantedCount: 0 },
+    push: (signal) => hang(scene.clock, ends)(signal),
+    tell: (_, signal) => hang(scene.clock, ends)(signal),
+  });
+  const state = await scene.run();
+  const sinceMs = state.phase.kind === 'quitting' ? state.phase.sinceMs : 0;
+  assert.deepEqual(ends, [
+    [sinceMs + 30_000, 'no time is left'],
+    [sinceMs + 50_000, 'no time is left'],
+  ]);
+  assert.equal(scene.clock.timerCount, 0);
+});
+
+test('runLoop() calls for a last try a second before a push is given up, also where a signal brings that nearer', async () => {
+  for (const [terminatedMs, expected] of [
+    [null, [-1_000, 0]],
+    [8_000, [11_000, 12_000]],
+    [8_000.5, [8_000.5, 8_000.5]],
+  ] as const) {
+    const atMs: number[] = [];
+    const scene = world({
+      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      limits: { scrapesWantedCount: 0, terminationGraceMs: terminatedMs === 8_000.5 ? 0 : 5_000 },
+      targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+      push: (signal, lastCall) => {
+        lastCall.addEventListener('abort', () => atMs.push(scene.clock.nowMs()));
+        return hang(scene.clock, [])(signal).finally(() => atMs.push(scene.clock.nowMs())) as never;
+      },
+    });
+    if (terminatedMs !== null) scene.clock.after(terminatedMs, scene.signal);
+    const { phase } = await scene.run();
+    const fromMs = terminatedMs === null && phase.kind === 'quitting' ? phase.sinceMs + 30_000 : 0;
+    assert.deepEqual(
+      atMs,
+      expected.map((ms) => fromMs + ms),
+    );
+    assert.equal(scene.clock.timerCount, 0);
+  }
+});
+
+test('runLoop() gives a push that hangs what is left of the grace from the first signal on, and nothing from the second', async () => {
+  for (const [secondMs, expected] of [
+    [null, [12_000, 'no time is left']],
+    [500, [8_500, 'interrupted']],
+  ] as const) {
+    const ends: [number, string][] = [];
+    const scene = world({
+      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      limits: { scrapesWantedCount: 0, terminationGraceMs: 5_000 },
+      targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+      push: (signal) => hang(scene.clock, ends)(signal),
+    });
+    scene.clock.after(8_000, scene.signal);
+    if (secondMs !== null) scene.clock.after(8_000 + secondMs, scene.signal);
+    const state = await scene.run();
+    assert.deepEqual(ends, [expected]);
+    assert.equal(readReports(state).length, secondMs === null ? 1 : 0);
+    assert.equal(scene.progress.includes('beforeQuit'), secondMs === null);
+    assert.equal(scene.clock.timerCount, 0);
+  }
+});

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { writeTerminationMessage } from '../../src/run/termination-message.ts';
+
+function makeFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-message-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test('writeTerminationMessage() leaves a default path alone that is not there', (context) => {
+  const path = join(makeFolder(context), 'termination-log');
+  assert.equal(writeTerminationMessage(path, false, '{}'), null);
+  assert.equal(existsSync(path), false);
+});
+
+test('writeTerminationMessage() creates a path that the user chose', (context) => {
+  const path = join(makeFolder(context), 'termination-log');
+  assert.equal(writeTerminationMessage(path, true, '{"a":"ü"}'), null);
+  assert.equal(readFileSync(path, 'utf8'), '{"a":"ü"}');
+});
+
+test('writeTerminationMessage() rewrites in place, with a shorter and a longer text', (context) => {
+  const path = join(makeFolder(context), 'termination-log');
+  writeFileSync(path, 'what was there before');
+  const { ino } = statSync(path);
+  for (const text of ['{"short":1}', '{"longer":"üüüüüüüüüüüüüüüüüüüüüüüüüüüü"}', '{}', '']) {
+    assert.equal(writeTerminationMessage(path, false, text), null);
+    assert.equal(readFileSync(path, 'utf8'), text);
+  }
+  assert.equal(statSync(path).ino, ino, 'the mount stays the mount');
+});
+
+test('writeTerminationMessage() does not write into a directory, a device, or a FIFO that nobody reads', (context) => {
+  const folder = makeFolder(context);
+  const fifo = join(folder, 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  const directory = join(folder, 'directory');
+  mkdirSync(directory);
+  for (const path of [directory, '/dev/null', fifo]) {
+    for (const isChosen of [true, false]) {
+      assert.equal(writeTerminationMessage(path, isChosen, '{}'), `Cannot write ${path}: it is no regular file`);
+    }
+  }
+});
+
+test('writeTerminationMessage() says why it could not write', (context) => {
+  const folder = makeFolder(context);
+  const nowhere = join(folder, 'nowhere', 'termination-log');
+  assert.equal(writeTerminationMessage(nowhere, true, '{}'), `Cannot write ${nowhere}: ENOENT`);
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const below = join(file, 'termination-log');
+  assert.equal(writeTerminationMessage(below, true, '{}'), `Cannot write ${below}: ENOTDIR`);
+  // Not writable to anybody, root included: the kernel's own.
+  const readOnly = '/proc/version';
+  assert.match(writeTerminationMessage(readOnly, false, '{}') ?? '', /^Cannot write \/proc\/version: E[A-Z]+$/);
+});

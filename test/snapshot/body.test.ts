@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type Body, BrokenBody, limitBody, openBody } from '../../src/snapshot/body.ts';
+import { collectGarbage } from '../support/memory.ts';
+
+const MIB = 1024 * 1024;
+
+async function readAll(body: Body, signal?: AbortSignal): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body.read(signal)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** Lines of random values, as programs show them, of that many bytes. */
+function makeExposition(sizeBytes: number): Buffer {
+  let text = '';
+  for (let row = 0; text.length < sizeBytes; row++) {
+    text += `http_requests_total{method="GET",path="/page/${row % 997}",code="200"} ${(row * 2_654_435_761) % 1e9}\n`;
+  }
+  return Buffer.from(`${text.slice(0, sizeBytes - 1)}\n`);
+}
+
+test('openBody() gives a reader the pieces as they come, and the end', async () => {
+  const { body, push, end } = openBody();
+  const reader = body.read()[Symbol.asyncIterator]();
+  for (const text of ['a 1\n', 'b ', '2\n']) {
+    const next = reader.next();
+    push(Buffer.from(text));
+    assert.equal(String(Buffer.from((await next).value)), text);
+  }
+  const last = reader.next();
+  end();
+  assert.equal((await last).done, true);
+  assert.deepEqual(await body.ended, { kind: 'whole', isReadable: true, why: '' });
+  assert.equal(body.sizeBytes, 8);
+  assert.equal(body.endsWithLineFeed, true);
+});
+
+test('openBody() is read from the first byte by whoever comes, at any time and pace', async () => {
+  const bytes = makeExposition(3 * MIB);
+  const { body, push, end } = openBody();
+  const readers = [readAll(body)];
+  const slow: Uint8Array[] = [];
+  const slowReader = body.read()[Symbol.asyncIterator]();
+  // Sizes without a common measure with the chunks.
+  for (let at = 0, size = 1; at < bytes.length; at += size, size = (size * 7) % 70_001) {
+    push(bytes.subarray(at, at + size));
+    if (size % 5 === 0) slow.push((await slowReader.next()).value);
+    if (size % 11 === 0) readers.push(readAll(body));
+  }
+  end();
+  readers.push(readAll(body));
+  await turn();
+  readers.push(readAll(body));
+  assert.ok(readers.length > 5);
+  for (const read of await Promise.all(readers)) assert.ok(read.equals(bytes));
+  for (let next = await slowReader.next(); !next.done; next = await slowReader.next()) slow.push(next.value);
+  assert.ok(Buffer.concat(slow).equals(bytes));
+  assert.ok((await readAll(body)).equals(bytes));
+});
+
+test('openBody() says whether it is readable, and how it ends', async () => {
+  const table: readonly (readonly [text: string, why: string, endsWithLineFeed: boolean])[] = [
+    ['a 1\n', '', true],
+    ['a 1', '', false],
+    ['', 'no sample', false],
+    ['<p>\n', 'neither a sample nor a comment: "<p>"', true],
+  ];
+  for (const [text, why, endsWithLineFeed] of table) {
+    const { body, push, end } = openBody();
+    push(Buffer.from(text));
+    end();
+    assert.deepEqual(await body.ended, { kind: 'whole', isReadable: why === '', why });
+    assert.equal(body.endsWithLineFeed, endsWithLineFeed);
+  }
+});
+
+test('openBody() finds families once it is whole', async () => {
+  const { body, push, end } = openBody();
+  const families = body.families();
+  push(Buffer.from('# TYPE a histogram\na_su'));
+  push(Buffer.from('m 1\nb 2'));
+  end();
+  assert.deepEqual(await families, new Set(['a', 'b']));
+  assert.equal(await body.families(), await families);
+});
+
+test('a body that breaks off is whole for nobody', async () => {
+  const { body, push, end, breakOff } = openBody();
+  const waiting = readAll(body);
+  const begun = body.read()[Symbol.asyncIterator]();
+  push(Buffer.from('a 1\n'));
+  await begun.next();
+  const families = body.families();
+  breakOff('reset');
+  end();
+  push(Buffer.from('b 1\n'));
+  for (const read of [waiting, readAll(body), begun.next(), families, body.families()]) {
+    await assert.rejects(read, (error) => error instanceof BrokenBody && error.message === 'reset');
+  }
+  assert.deepEqual(await body.ended, { kind: 'broken', why: 'reset' });
+  assert.equal(body.sizeBytes, 4);
+});
+
+test('a body that is whole does not break off, and takes no more', async () => {
+  const { body, push, end, breakOff } = openBody();
+  push(Buffer.from('a 1\n'));
+  end();
+  breakOff('reset');
+  push(Buffer.from('b 1\n'));
+  end();
+  assert.equal(String(await readAll(body)), 'a 1\n');
+  assert.equal((await body.ended).kind, 'whole');
+});
+
+test('read() is ended by its signal, while it waits and before it begins', async () => {
+  const { body, push } = openBody();
+  push(Buffer.from('a 1\n'));
+  const controller = new AbortController();
+  const read = readAll(body, controller.signal);
+  await turn();
+  controller.abort('timed out');
+  await assert.rejects(read, /^Error: timed out$/);
+  await assert.rejects(readAll(body, AbortSignal.abort('gone')), /^Error: gone$/);
+});
+
+test('limitBody() breaks off for one reader, and never once the source has ended', async () => {
+  const { body, push, end } = openBody();
+  const [first, second] = [new AbortController(), new AbortController()];
+  const [early, late] = [limitBody(body, first.signal), limitBody(body, second.signal)];
+  push(Buffer.from('a 1\n'));
+  const [earlyRead, lateRead] = [readAll(early), readAll(late)];
+  await turn();
+  first.abort('timed out');
+  await assert.rejects(earlyRead, BrokenBody);
+  assert.deepEqual(await early.ended, { kind: 'broken', why: 'timed out' });
+  push(Buffer.from('b 2\n'));
+  assert.equal(late.sizeBytes, 8);
+  end();
+  await late.ended;
+  second.abort('timed out');
+  assert.equal(String(await lateRead), 'a 1\nb 2\n');
+  assert.equal(String(await readAll(late)), 'a 1\nb 2\n');
+  assert.deepEqual(await late.families(), new Set(['a', 'b']));
+  assert.equal(late.endsWithLineFeed, true);
+  assert.deepEqual(await late.ended, { kind: 'whole', isReadable: true, why: '' });
+  await assert.rejects(readAll(limitBody(openBody().body, AbortSignal.abort('gone'))), /^Error: gone$/);
+});
+
+test('openBody() never has a large body raw: one that comes at once, and one that comes in time', async () => {
+  const sizeBytes = 30 * MIB;
+  const piece = makeExposition(MIB);
+  for (const isAtOnce of [true, false]) {
+    collectGarbage();
+    const before = process.memoryUsage().arrayBuffers;
+    const { body, push, end } = openBody();
+    let mostBytes = 0;
+    for (let sent = 0; sent < sizeBytes; sent += 64 * 1024) {
+      const at = sent % MIB;
+      push(Buffer.from(piece.subarray(at, at + 64 * 1024)));
+      if (!isAtOnce) await turn();
+      if (sent % (5 * MIB) !== 0) continue;
+      collectGarbage();
+      mostBytes = Math.max(mostBytes, process.memoryUsage().arrayBuffers - before);
+    }
+    end();
+    while (body.sizeBytes < sizeBytes) await turn();
+    assert.ok(mostBytes < 12 * MIB, `${mostBytes} bytes while it came, at once: ${isAtOnce}`);
+    let length = 0;
+    for await (const part of body.read()) {
+      assert.ok(part.length <= 64 * 1024);
+      length += part.length;
+    }
+    assert.equal(length, sizeBytes);
+    assert.equal((await body.ended).kind, 'whole');
+  }
+});
+
+test('openBody() packs all of a body once it is whole, a last piece of four bytes included, and hands out nothing twice', async () => {
+  const piece = makeExposition(MIB);
+  const raw = Buffer.concat([piece, piece, Buffer.from('a 1\n')]);
+  const large = openBody();
+  large.push(raw);
+  const early: Uint8Array[] = [];
+  const reader = large.body.read()[Symbol.asyncIterator]();
+  early.push((await reader.next()).value);
+  large.end();
+  for (let count = 0; count < 20; count++) await turn();
+  // Its buffers are used again by the next body.
+  const small = openBody();
+  small.push(Buffer.alloc(MIB, 0x23));
+  for (let next = await reader.next(); !next.done; next = await reader.next()) early.push(next.value);
+  assert.ok(Buffer.concat(early).equals(raw));
+  assert.ok((await readAll(large.body)).equals(raw));
+});
+
+test('openBody() takes what it is given at once: its owner may use the bytes again', async () => {
+  const { body, push, end } = openBody();
+  const bytes = Buffer.from('a 1\n');
+  push(bytes);
+  bytes.fill(0x23);
+  end();
+  assert.equal(String(await readAll(body)), 'a 1\n');
+});
+
+test('openBody() is read on from within a chunk that was packed meanwhile', async () => {
+  const bytes = makeExposition(3 * MIB);
+  const { body, push, end } = openBody();
+  const reader = body.read()[Symbol.asyncIterator]();
+  const parts: Uint8Array[] = [];
+  push(bytes.subarray(0, 10_000));
+  parts.push((await reader.next()).value);
+  push(bytes.subarray(10_000));
+  for (let count = 0; count < 100; count++) await turn();
+  end();
+  for (let next = await reader.next(); !next.done; next = await reader.next()) parts.push(next.value);
+  assert.ok(Buffer.concat(parts).equals(bytes));
+});
+
+test('openBody() forgets what came of a body that breaks off', async () => {
+  collectGarbage();
+  const before = process.memoryUsage().arrayBuffers;
+  const { body, push, breakOff } = openBody();
+  for (let count = 0; count < 20; count++) push(Buffer.from(makeExposition(MIB)));
+  breakOff('reset');
+  await turn();
+  collectGarbage();
+  const grownBytes = process.memoryUsage().arrayBuffers - before;
+  assert.ok(grownBytes < MIB, `${grownBytes} bytes`);
+  assert.equal(body.sizeBytes, 20 * MIB);
+});

@@ -1,0 +1,370 @@
+// Requests to real HTTP and TLS servers: what arrives, whom it trusts, what is told of a failure, and that no secret is.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
+import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
+import { openHttp, openHttps } from '../support/receiver.ts';
+
+const skip = gateOpenssl('test/tell/deliver.test.ts');
+const NOBODY: Authority = { ca: '', sign: () => ({ cert: '', key: '' }) };
+const authority = skip === false ? makeAuthority() : NOBODY;
+const folder = mkdtempSync(join(tmpdir(), 'lastscrape-deliver-'));
+after(() => rmSync(folder, { recursive: true }));
+const caFile = join(folder, 'ca.pem');
+writeFileSync(caFile, authority.ca);
+const NEVER = new AbortController().signal;
+const LIMIT_MS = 30_000;
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+function destination(url: string, more: Partial<Destination> = {}): Destination {
+  return { url: new URL(url), headersFile: null, caFile: null, version: '0.1.0', isPathSecret: false, ...more };
+}
+
+/** Sends one request, and closes. */
+async function send(to: Destination, more: Partial<DeliveryRequest> = {}) {
+  const delivery = openDelivery(to);
+  try {
+    return await delivery.send({
+      method: 'POST',
+      path: to.url.pathname + to.url.search,
+      headers: { 'content-type': 'text/plain' },
+      body: Buffer.from('numbers'),
+      timeoutMs: LIMIT_MS,
+      signal: NEVER,
+      ...more,
+    });
+  } finally {
+    await delivery.close();
+  }
+}
+
+test('send() hands over method, path, headers and body, and tells the answer', async () => {
+  await using server = await openHttp((response) => {
+    response.statusCode = 202;
+    response.end('queued');
+  });
+  const headersFile = file('headers', 'Authorization: Bearer s3cret-token\nUser-Agent: mine\n');
+  const to = destination(`http://localhost:${server.port}/push?db=1`, { headersFile });
+  assert.deepEqual(await send(to), { kind: 'answered', status: 202, text: 'queued', end: 'whole', retryAfterMs: 0 });
+  const [{ method, url, headers, body } = assert.fail('nothing came')] = server.seen;
+  assert.deepEqual([method, url, body], ['POST', '/push?db=1', 'numbers']);
+  assert.equal(headers.authorization, 'Bearer s3cret-token');
+  assert.equal(headers['user-agent'], 'mine', 'the file wins');
+  assert.equal(headers['content-length'], '7');
+});
+
+test('send() says who it is', async () => {
+  await using server = await openHttp();
+  await send(destination(`http://127.0.0.1:${server.port}/`));
+  assert.equal(server.seen[0]?.headers['user-agent'], 'lastscrape/0.1.0');
+});
+
+test('send() streams a body whose length it does not know', async () => {
+  await using server = await openHttp();
+  async function* body() {
+    for (let index = 0; index < 50; index++) yield Buffer.from('x'.repeat(10_000));
+  }
+  const result = await send(destination(`http://127.0.0.1:${server.port}/`), { method: 'PUT', body: body() });
+  assert.equal(result.kind, 'answered');
+  assert.equal(server.seen[0]?.body.length, 500_000);
+  assert.equal(server.seen[0]?.headers['transfer-encoding'], 'chunked');
+});
+
+test('send() fails where the body breaks off, and the server gets no whole one', async () => {
+  await using server = await openHttp();
+  async function* body() {
+    yield Buffer.from('begun');
+    throw new Error('the snapshot is gone');
+  }
+  const result = await send(destination(`http://127.0.0.1:${server.port}/`), { body: body() });
+  assert.equal(result.kind, 'failed');
+  assert.equal(server.seen.length, 0);
+});
+
+test('send() reads the headers file anew each time', async () => {
+  await using server = await openHttp();
+  const headersFile = file('renewed', 'X-Token: first\n');
+  const to = destination(`http://127.0.0.1:${server.port}/`, { headersFile });
+  const delivery = openDelivery(to);
+  const request = {
+    method: 'POST',
+    path: '/',
+    headers: {},
+    body: Buffer.of(),
+    timeoutMs: LIMIT_MS,
+    signal: NEVER,
+  } as const;
+  await delivery.send(request);
+  writeFileSync(headersFile, 'X-Token: second\n');
+  await delivery.send(request);
+  await delivery.close();
+  assert.deepEqual(
+    server.seen.map(({ headers }) => headers['x-token']),
+    ['first', 'second'],
+  );
+});
+
+const WRONG_FILES: readonly (readonly [name: string, path: () => string, why: RegExp])[] = [
+  ['is missing', () => join(folder, 'nowhere'), /^the headers file \S+ cannot be read: ENOENT$/],
+  ['is a folder', () => folder, /cannot be read: EISDIR$/],
+  ['is too long', () => file('long', `A: ${'x'.repeat(70_000)}`), /cannot be read: it is longer than 64 KiB$/],
+  [
+    'has a wrong line',
+    () => file('wrong', 'Bearer s3cret'),
+    /cannot be used: line 1 is no header; must be "Name: value"$/,
+  ],
+];
+for (const [name, path, why] of WRONG_FILES) {
+  test(`send() sends nothing where the headers file ${name}`, async () => {
+    await using server = await openHttp();
+    const result = await send(destination(`http://127.0.0.1:${server.port}/`, { headersFile: path() }));
+    assert.match(result.kind === 'failed' ? result.why : '', why);
+    assert.equal(server.seen.length, 0);
+  });
+}
+
+for (const [name, path, why] of WRONG_FILES) {
+  test(`checkFiles() says beforehand that the headers file ${name}, and connects to nobody`, async () => {
+    const delivery = openDelivery(destination('http://127.0.0.1:1/', { headersFile: path() }));
+    assert.match((await delivery.checkFiles(NEVER)) ?? '', why);
+    await delivery.close();
+  });
+}
+
+test('checkFiles() has nothing to say of files that can be used, and of none', { skip }, async () => {
+  const more = [
+    { headersFile: file('fine', 'A: b\n') },
+    { caFile: file('fine.pem', authority.ca) },
+    { caFile: join(folder, 'nowhere') },
+    {},
+  ];
+  const found = await Promise.all(
+    more.map((each) => openDelivery(destination('https://127.0.0.1:1/', each)).checkFiles(NEVER)),
+  );
+  assert.deepEqual(found, [null, null, `the CA file ${join(folder, 'nowhere')} cannot be used: ENOENT`, null]);
+});
+
+test('send() gives a headers file up that never opens', async () => {
+  const path = join(folder, 'pipe');
+  execFileSync('mkfifo', [path]);
+  await using server = await openHttp();
+  const result = await send(destination(`http://127.0.0.1:${server.port}/`, { headersFile: path }));
+  assert.match(result.kind === 'failed' ? result.why : '', /cannot be read: timed out$/);
+  // Lets the thread go that waits for a writer.
+  writeFileSync(path, '');
+});
+
+test('send() follows no redirect, and does not show where it leads', async () => {
+  await using other = await openHttp();
+  await using server = await openHttp((response) => {
+    response.writeHead(302, { location: `http://127.0.0.1:${other.port}/` });
+    response.end();
+  });
+  const result = await send(destination(`http://127.0.0.1:${server.port}/`));
+  assert.deepEqual(result, { kind: 'answered', status: 302, text: '', end: 'whole', retryAfterMs: 0 });
+  assert.equal(other.seen.length, 0);
+});
+
+test("send() shows the receiver's own words, short and on one line, without the secrets that it repeats", async () => {
+  const basic = Buffer.from('user:pa55word').toString('base64');
+  await using server = await openHttp((response, { headers, url }) => {
+    response.statusCode = 403;
+    response.end(`no\n\tentry: ${headers.authorization}, pa55word at ${url}\u0007 ${'x'.repeat(300)}`);
+  });
+  const headersFile = file('echoed', `Authorization: Basic ${basic}\n`);
+  const to = destination(`http://127.0.0.1:${server.port}/services/T000/B0000000/tok3nT0ken?key=s3cretKey`, {
+    headersFile,
+    isPathSecret: true,
+  });
+  const result = await send(to);
+  assert.equal(result.kind === 'answered' && result.text.length, 200);
+  assert.match(result.kind === 'answered' ? result.text : '', /^no entry: \*\*\*, \*\*\* at \*\*\*\S* x+…$/);
+  for (const secret of [basic, 'pa55word', 'tok3nT0ken', 's3cretKey', 'B0000000']) {
+    assert.ok(!JSON.stringify(result).includes(secret), secret);
+  }
+});
+
+test('send() hides a part of the query or of the path alone, as it is written and as it is meant', async () => {
+  await using server = await openHttp((response, { url }) => {
+    const [path = '', query = ''] = url.split('?');
+    const parts = [path.split('/').at(-1) ?? '', query.split('=').at(-1) ?? ''];
+    response.writeHead(403).end(JSON.stringify([parts, parts.map(decodeURIComponent)]));
+  });
+  const to = destination(`http://127.0.0.1:${server.port}/hooks/tok3n%2FT0ken?a=1&key=s3cret%2FKey`, {
+    isPathSecret: true,
+  });
+  assert.deepEqual(await send(to), {
+    kind: 'answered',
+    status: 403,
+    text: '[["***","***"],["***","***"]]',
+    end: 'whole',
+    retryAfterMs: 0,
+  });
+});
+
+test('send() knows the status where the rest of the answer hangs or is endless', async () => {
+  await using slow = await openHttp((response) => {
+    response.writeHead(400, { 'content-length': '1000' });
+    response.write('out of order sample');
+  });
+  const result = await send(destination(`http://127.0.0.1:${slow.port}/`), { timeoutMs: 1_000 });
+  assert.deepEqual(result, {
+    kind: 'answered',
+    status: 400,
+    text: 'out of order sample',
+    end: 'brokenOff',
+    retryAfterMs: 0,
+  });
+});
+
+test('send() gives up a server that accepts and never answers, and one that answers a byte at a time', async () => {
+  await using silent = await openPeer(() => {});
+  const why = (result: Awaited<ReturnType<typeof send>>) => (result.kind === 'failed' ? result.why : result.kind);
+  const to = destination(`http://127.0.0.1:${silent.port}/`);
+  assert.equal(why(await send(to, { timeoutMs: 200 })), `127.0.0.1:${silent.port} did not answer in time`);
+  const signal = AbortSignal.abort('no time is left');
+  assert.equal(why(await send(to, { signal })), `127.0.0.1:${silent.port} did not answer in the time that was left`);
+  await using dripping = await openPeer((socket) => {
+    const timer = setInterval(() => socket.write('H'), 20);
+    socket.on('close', () => clearInterval(timer)).on('error', () => {});
+  });
+  assert.match(
+    why(await send(destination(`http://127.0.0.1:${dripping.port}/`), { timeoutMs: 200 })),
+    /did not answer in time|Expected HTTP/,
+  );
+});
+
+test('send() tells a refusal, a reset, a name that nobody knows', async () => {
+  const port = await closedPort();
+  assert.deepEqual(await send(destination(`http://localhost:${port}/`)), {
+    kind: 'failed',
+    why: `localhost:${port} refuses connections`,
+  });
+  await using rude = await openPeer((socket) => socket.resetAndDestroy());
+  const reset = await send(destination(`http://127.0.0.1:${rude.port}/`));
+  assert.match(reset.kind === 'failed' ? reset.why : '', /closed the connection without an answer|ECONNRESET/);
+  const unknown = await send(destination('http://nobody.invalid/'));
+  assert.match(
+    unknown.kind === 'failed' ? unknown.why : '',
+    /^(the name of nobody.invalid:80 is not known|no name server answers for nobody.invalid:80)/,
+  );
+});
+
+// TLS.
+
+test('send() trusts the authorities of the CA file beside the usual ones', { skip }, async () => {
+  await using server = await openHttps(authority.sign(['DNS:localhost']));
+  const url = `https://localhost:${server.port}/hook`;
+  assert.deepEqual(await send(destination(url, { caFile })), {
+    kind: 'answered',
+    status: 200,
+    text: 'ok',
+    end: 'whole',
+    retryAfterMs: 0,
+  });
+  assert.deepEqual(await send(destination(url)), {
+    kind: 'failed',
+    why: `localhost:${server.port} is not trusted: its certificate is of an authority that is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE): set LASTSCRAPE_CA_FILE`,
+  });
+  assert.equal(server.seen.length, 1, 'nothing is sent to a stranger');
+});
+
+test("send() trusts the system's authorities", { skip }, async () => {
+  await using server = await openHttps(authority.sign(['DNS:localhost']));
+  const program = `
+    import { openDelivery } from ${JSON.stringify(join(import.meta.dirname, '../../src/tell/deliver.ts'))};
+    const url = new URL('https://localhost:${server.port}/');
+    const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0', isPathSecret: false });
+    const request = { method: 'POST', path: '/', headers: {}, body: Buffer.of(), timeoutMs: 30000, signal: new AbortController().signal };
+    console.log(JSON.stringify(await delivery.send(request)));
+    await delivery.close();`;
+  // OpenSSL's own variable for where the system keeps them.
+  const child = await runChild(program, { SSL_CERT_FILE: caFile });
+  assert.deepEqual(JSON.parse(child), { kind: 'answered', status: 200, text: 'ok', end: 'whole', retryAfterMs: 0 });
+});
+
+const DISTRUSTED: readonly (readonly [name: string, certificate: () => Certificate, why: RegExp])[] = [
+  [
+    'for another name',
+    () => authority.sign(['DNS:example.test']),
+    /its certificate is for another name \(ERR_TLS_CERT_ALTNAME_INVALID\)$/,
+  ],
+  ['for an address only', () => authority.sign(['IP:127.0.0.1']), /its certificate is for another name/],
+  [
+    'that has expired',
+    () => authority.sign(['DNS:localhost'], 'expired'),
+    /its certificate has expired \(CERT_HAS_EXPIRED\)$/,
+  ],
+];
+for (const [name, certificate, why] of DISTRUSTED) {
+  test(`send() does not trust a certificate ${name}`, { skip }, async () => {
+    await using server = await openHttps(certificate());
+    const result = await send(destination(`https://localhost:${server.port}/`, { caFile }));
+    assert.match(result.kind === 'failed' ? result.why : '', why);
+    assert.equal(server.seen.length, 0);
+  });
+}
+
+const WRONG_CAS: readonly (readonly [name: string, path: () => string, why: RegExp])[] = [
+  ['is missing', () => join(folder, 'nowhere.pem'), /^the CA file \S+ cannot be used: ENOENT$/],
+  ['has no certificate', () => file('none.pem', 'hello'), /cannot be used: it has no certificate in PEM form$/],
+  [
+    'has a broken one',
+    () => file('broken.pem', `${authority.ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`),
+    /cannot be used: its certificate 2 of 2 cannot be read$/,
+  ],
+];
+for (const [name, path, why] of WRONG_CAS) {
+  test(`send() sends nothing where the CA file ${name}`, { skip }, async () => {
+    await using server = await openHttps(authority.sign(['DNS:localhost']));
+    const result = await send(destination(`https://localhost:${server.port}/`, { caFile: path() }));
+    assert.match(result.kind === 'failed' ? result.why : '', why);
+  });
+}
+
+test('send() says that a server does not speak TLS', { skip }, async () => {
+  await using server = await openHttp();
+  const result = await send(destination(`https://localhost:${server.port}/`));
+  assert.match(result.kind === 'failed' ? result.why : '', /does not speak TLS \(\w+\): is it http:\?$|EPROTO/);
+});
+
+test('tryConnect() finds what keeps a request from arriving, and sends none', { skip }, async () => {
+  await using server = await openHttps(authority.sign(['DNS:localhost']));
+  const url = `https://localhost:${server.port}/`;
+  const check = async (more: Partial<Destination>) => openDelivery(destination(url, more)).tryConnect(LIMIT_MS, NEVER);
+  assert.deepEqual(await check({ caFile }), []);
+  const [untrusted = ''] = await check({});
+  assert.match(untrusted, /is not trusted: /);
+  const both = await check({ headersFile: join(folder, 'nowhere') });
+  assert.deepEqual(
+    both.map((problem) => problem.replace(/:.*/, '')),
+    [`the headers file ${join(folder, 'nowhere')} cannot be read`, 'localhost'],
+  );
+  assert.equal(server.seen.length, 0);
+  const port = await closedPort();
+  assert.deepEqual(await openDelivery(destination(`http://localhost:${port}/`)).tryConnect(LIMIT_MS, NEVER), [
+    `localhost:${port} refuses connections`,
+  ]);
+});
+
+async function runChild(program: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const { execFile } = await import('node:child_process');
+  return new Promise((resolve, reject) => {
+    const args = ['--input-type=module', '--eval', program];
+    execFile(process.execPath, args, { env: { ...process.env, ...env } }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(stderr, { cause: error }));
+    });
+  });
+}

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { otlp } from '../../../src/tell/encode/otlp.ts';
+import { encode } from '../../support/encode-push.ts';
+
+test('otlp.findPath() appends the path of metrics unless it is there', () => {
+  const paths = [
+    ['http://collector:4318', '/v1/metrics'],
+    ['http://collector:4318/', '/v1/metrics'],
+    ['http://prometheus/api/v1/otlp', '/api/v1/otlp/v1/metrics'],
+    ['http://prometheus/api/v1/otlp/v1/metrics/?a=b', '/api/v1/otlp/v1/metrics?a=b'],
+  ] as const;
+  for (const [url, path] of paths) assert.equal(otlp.findPath(new URL(url), []), path);
+});
+
+test('otlp.judge() takes a partial success for a refusal', () => {
+  assert.equal(otlp.judge(200, '{}', 'whole'), 'accepted');
+  assert.equal(otlp.judge(200, '{"partialSuccess":{}}', 'whole'), 'accepted');
+  assert.equal(
+    otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":"0","errorMessage":"careful"}}', 'whole'),
+    'accepted',
+  );
+  assert.equal(
+    otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":"12","errorMessage":"too old"}}', 'whole'),
+    'refused',
+  );
+  assert.equal(otlp.judge(200, '{"partialSuccess": {"rejectedDataPoints": 1}}', 'whole'), 'refused');
+  for (const end of ['brokenOff', 'unreadable'] as const) {
+    assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDataPoints":12', end), 'refused');
+    assert.equal(otlp.judge(503, 'unava', end), 'retry');
+  }
+  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'brokenOff'), 'retry');
+  assert.equal(otlp.judge(200, '{"partialSuccess":{"rejectedDa', 'unreadable'), 'refused');
+  assert.equal(otlp.judge(503, '', 'whole'), 'retry');
+  assert.equal(otlp.judge(400, '', 'whole'), 'refused');
+});
+
+type Points = { readonly dataPoints: readonly Readonly<Record<string, unknown>>[] };
+type Metric = { readonly name: string } & { readonly [kind in 'gauge' | 'sum' | 'histogram']?: Points };
+type Body = {
+  readonly resourceMetrics: readonly [
+    { readonly resource: unknown; readonly scopeMetrics: readonly [{ scope: unknown; metrics: readonly Metric[] }] },
+  ];
+};
+
+/** The metrics of each request. */
+async function encodeMetrics(body: string): Promise<readonly (readonly Metric[])[]> {
+  const requests = await encode(otlp, body);
+  return requests.map((request) => {
+    const { resourceMetrics } = JSON.parse(request.body.toString()) as Body;
+    return resourceMetrics[0].scopeMetrics[0].metrics;
+  });
+}
+
+const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+const timeUnixNano = '1700000000000000000';
+
+test('otlp.encode() makes resource, scope and metrics of families', async () => {
+  const body = [
+    '# HELP a_total Its "help".',
+    '# TYPE a_total counter',
+    'a_total{job="own",empty="",text="\\"ä\\"\\n"} 1e21',
+    'a_total 2',
+    '# TYPE g gauge',
+    'g NaN',
+    'g{kind="inf"} +Inf',
+    'g{kind="minus"} -Inf',
+    'u 1',
+  ].join('\n');
+  const [request, ...others] = await encode(otlp, body, {
+    url: 'http://collector:4318',
+    labels: [
+      ['job', 'load'],
+      ['instance', 'a:1'],
+      ['pod', 'p'],
+    ],
+  });
+  assert.deepEqual(others, []);
+  assert.equal(request?.method, 'POST');
+  assert.equal(request.path, '/v1/metrics');
+  assert.deepEqual(request.headers, { 'Content-Type': 'application/json' });
+  const pod = attribute('pod', 'p');
+  assert.deepEqual(JSON.parse(request.body.toString()), {
+    resourceMetrics: [
+      {
+        resource: { attributes: [attribute('service.name', 'load'), attribute('service.instance.id', 'a:1')] },
+        scopeMetrics: [
+          {
+            scope: { name: 'lastscrape', version: '1.2.3' },
+            metrics: [
+              {
+                name: 'a_total',
+                description: 'Its "help".',
+                sum: {
+                  aggregationTemporality: 2,
+                  isMonotonic: true,
+                  dataPoints: [
+                    {
+                      attributes: [pod, attribute('exported_job', 'own'), attribute('text', '"ä"\n')],
+                      timeUnixNano,
+                      asDouble: 1e21,
+                    },
+                    { attributes: [pod], timeUnixNano, asDouble: 2 },
+                  ],
+                },
+              },
+              {
+                name: 'g',
+                gauge: {
+                  dataPoints: [
+                    { attributes: [pod], timeUnixNano, asDouble: 'NaN' },
+                    { attributes: [pod, attribute('kind', 'inf')], timeUnixNano, asDouble: 'Infinity' },
+                    { attributes: [pod, attribute('kind', 'minus')], timeUnixNano, asDouble: '-Infinity' },
+                  ],
+                },
+              },
+              { name: 'u', gauge: { dataPoints: [{ attributes: [pod], timeUnixNano, asDouble: 1 }] } },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+});
+
+test('otlp.encode() makes counts between bounds of the buckets of a histogram', async () => {
+  const [metrics] = await encodeMetrics(
+    [
+      '# TYPE h histogram',
+      'h_bucket{a="1",le="0.5"} 2',
+      'h_bucket{a="1",le="1e+06"} 5',
+      'h_bucket{a="1",le="+Inf"} 9',
+      'h_sum{a="1"} 12.5',
+      'h_count{a="1"} 9',
+      // Without the infinite bucket, the sum, and in the second the count; a count that falls, and one that is no whole number.
+      'h_bucket{a="2",le="1"} 3',
+      'h_bucket{a="2",le="2"} 2',
+      'h_count{a="2"} 7.4',
+      'h_bucket{a="3",le="1"} 4',
+      'h_bucket{a="3",le="2"} 6',
+      'h_bucket{a="3",le="4"} 7',
+      'h_sum{a="4"} NaN',
+      'h_count{a="4"} 1e300',
+      'h{a="5"} 5',
+      'h_bucket{a="7",le="1"} 1',
+      'h_count{a="7"} 1',
+      'h_bucket{a="8",le="1"} 3',
+      'h_count{a="8"} 0',
+      'h_bucket{a="9",le="+Inf"} 0',
+      'h_count{a="9"} 2',
+      'h_sum{a="6"} 6',
+    ].join('\n'),
+  );
+  const point = (a: string, fields: object) => ({ attributes: [attribute('a', a)], timeUnixNano, ...fields });
+  assert.deepEqual(metrics, [
+    { name: 'h', gauge: { dataPoints: [point('5', { asDouble: 5 })] } },
+    {
+      name: 'h',
+      histogram: {
+        aggregationTemporality: 2,
+        dataPoints: [
+          point('1', { count: '9', sum: 12.5, bucketCounts: ['2', '3', '4'], explicitBounds: [0.5, 1_000_000] }),
+          point('2', { count: '7', bucketCounts: ['3', '0', '5'], explicitBounds: [1, 2] }),
+          point('3', { count: '7', bucketCounts: ['4', '2', '1', '0'], explicitBounds: [1, 2, 4] }),
+          point('4', {
+            count: '9007199254740991',
+            sum: 'NaN',
+            bucketCounts: ['9007199254740991'],
+            explicitBounds: [],
+          }),
+          point('7', { count: '1', bucketCounts: ['1', '0'], explicitBounds: [1] }),
+          point('8', { count: '0', bucketCounts: ['3', '0'], explicitBounds: [1] }),
+          point('9', { count: '2', bucketCounts: ['0'], explicitBounds: [] }),
+        ],
+      },
+    },
+    // Nothing says how many.
+    { name: 'h_sum', gauge: { dataPoints: [point('6', { asDouble: 6 })] } },
+  ]);
+});
+
+test('otlp.encode() makes a summary of one with sum and count, and gauges of one without', async () => {
+  const [metrics] = await encodeMetrics(
+    [
+      '# HELP s Its help.',
+      '# TYPE s summary',
+      's{a="1",quantile="0.5"} NaN',
+      's{a="1",quantile="0.99"} 2',
+      's_sum{a="1"} 3',
+      's_count{a="1"} 4',
+      's{a="2",quantile="0.5"} 5',
+      's_count{a="2"} 6',
+      's_sum{a="3"} 7',
+      's_bucket 1',
+    ].join('\n'),
+  );
+  const gauge = (name: string, value: number, ...labels: readonly object[]) => ({
+    name,
+    gauge: { dataPoints: [{ attributes: labels, timeUnixNano, asDouble: value }] },
+  });
+  assert.deepEqual(metrics, [
+    {
+      name: 's',
+      description: 'Its help.',
+      summary: {
+        dataPoints: [
+          {
+            attributes: [attribute('a', '1')],
+            timeUnixNano,
+            count: '4',
+            sum: 3,
+            quantileValues: [
+              { quantile: 0.5, value: 'NaN' },
+              { quantile: 0.99, value: 2 },
+            ],
+          },
+        ],
+      },
+    },
+    gauge('s', 5, attribute('a', '2'), attribute('quantile', '0.5')),
+    gauge('s_count', 6, attribute('a', '2')),
+    gauge('s_sum', 7, attribute('a', '3')),
+    gauge('s_bucket', 1),
+  ]);
+});
+
+test('otlp.encode() puts a histogram together that comes in parts, and ends it where the next family begins', async () => {
+  const points = Array.from(
+    { length: 150 },
+    (_, index) => `h_bucket{a="${index}",le="+Inf"} 1\nh_count{a="${index}"} 1\n`,
+  );
+  const [metrics] = await encodeMetrics(`# TYPE h histogram\n${points.join('')}# TYPE i histogram\ni_count 2\ng 1\n`);
+  assert.deepEqual(
+    metrics?.map((metric) => [metric.name, Object.keys(metric)[1]]),
+    [
+      ['h', 'histogram'],
+      ['i', 'histogram'],
+      ['g', 'gauge'],
+    ],
+  );
+  assert.equal(metrics?.[0]?.histogram?.dataPoints.length, 150);
+});
+
+test('otlp.encode() sends at most 2000 points at once, and those with times of their own apart from the others', async () => {
+  const body = Array.from({ length: 8001 }, (_, index) => `a{n="${index}"} 1${index % 2 === 0 ? ' 5' : ''}\n`).join('');
+  const requests = await encodeMetrics(`# TYPE a counter\n${body}a{n="ancient"} 1 -7\na{n="first"} 1 0\n`);
+  assert.deepEqual(
+    requests.map((metrics) => {
+      const points = metrics.flatMap(({ sum }) => sum?.dataPoints ?? []);
+      return [metrics.length, points.length, new Set(points.map((each) => each['timeUnixNano']))];
+    }),
+    [
+      [1, 2000, new Set(['5000000'])],
+      [1, 2000, new Set([timeUnixNano])],
+      [1, 2000, new Set(['5000000'])],
+      [1, 2000, new Set([timeUnixNano])],
+      [1, 3, new Set(['5000000', '0000000'])],
+    ],
+  );
+});
+
+test('otlp.encode() sends at most 2000 points at once of what ends with the body', async () => {
+  const body = Array.from({ length: 2001 }, (_, index) => `h_count{n="${index}"} 1\n`).join('');
+  const requests = await encodeMetrics(`# TYPE h histogram\n${body}`);
+  assert.deepEqual(
+    requests.map((metrics) => metrics.map(({ histogram }) => histogram?.dataPoints.length)),
+    [[2000], [1]],
+  );
+});
+
+test('otlp.encode() sends at most 1 MiB at once, unless one point is longer', async () => {
+  const third = 'x'.repeat(340_000);
+  const thirds = `a{b="${third}"} 1\na{b="${third}y"} 1\na{b="${third}z"} 1\n`;
+  const long = 'x'.repeat(700_000);
+  const requests = await encodeMetrics(`${thirds}a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`);
+  assert.deepEqual(
+    requests.map((metrics) => metrics.map(({ gauge }) => gauge?.dataPoints.length)),
+    [[3], [1], [1], [1], [1]],
+  );
+});
+
+test('otlp.encode() sends nothing where there is no sample', async () => {
+  assert.deepEqual(await encode(otlp, '# TYPE a counter\n'), []);
+});

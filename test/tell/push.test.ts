@@ -1,0 +1,231 @@
+// Pushes with an encoder of the test's to a real server: the order, what is sent again, what ends it, and what is told.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { openDelivery } from '../../src/tell/deliver.ts';
+import { otlp } from '../../src/tell/encode/otlp.ts';
+import { judgeStatus, type PushKind } from '../../src/tell/encode/push-kind.ts';
+import { type PushParts, sendPush } from '../../src/tell/push.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
+import { openHttp } from '../support/receiver.ts';
+
+/** One request for each family. */
+const FAMILY_BY_FAMILY: PushKind = {
+  name: 'pushgateway',
+  findPath: (url) => url.pathname,
+  async *encode({ families, labels }) {
+    for await (const { name, samples } of families()) {
+      const body = Buffer.from(JSON.stringify([labels, samples.map(({ value }) => value)]));
+      yield { method: 'POST', path: `/${name}`, headers: { 'content-type': 'text/plain' }, body: () => body };
+    }
+  },
+  judge: judgeStatus,
+};
+const NEVER = new AbortController().signal;
+
+async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 2\nc 3\n') {
+  const url = new URL(`http://127.0.0.1:${port}/`);
+  const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0.1.0', isPathSecret: false });
+  const retries: string[] = [];
+  const result = await sendPush({
+    kind: FAMILY_BY_FAMILY,
+    delivery,
+    url,
+    labels: [['job', 'checkout']],
+    async *read() {
+      yield Buffer.from(text);
+    },
+    nowMs: 0,
+    version: '0.1.0',
+    signal: NEVER,
+    lastCall: NEVER,
+    onRetry: (why) => retries.push(why),
+    pausesMs: [1],
+    ...more,
+  });
+  await delivery.close();
+  return { result, retries };
+}
+
+test('sendPush() sends every request once and in order', async () => {
+  await using server = await openHttp();
+  const { result } = await push(server.port);
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 3 });
+  assert.deepEqual(
+    server.seen.map(({ url, body }) => [url, body]),
+    [
+      ['/a', '[[["job","checkout"]],[1]]'],
+      ['/b', '[[["job","checkout"]],[2]]'],
+      ['/c', '[[["job","checkout"]],[3]]'],
+    ],
+  );
+});
+
+test('sendPush() sends again what the receiver had trouble with, and only that', async () => {
+  await using server = await openHttp((response, _, count) => {
+    response.writeHead(count === 1 || count === 2 ? 503 : 200).end('busy');
+  });
+  const { result, retries } = await push(server.port);
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 3 });
+  assert.deepEqual(
+    server.seen.map(({ url }) => url),
+    ['/a', '/b', '/b', '/b', '/c'],
+  );
+  assert.deepEqual(retries, ['HTTP 503: busy', 'HTTP 503: busy']);
+});
+
+test("sendPush() goes on after a refusal, and tells it in the receiver's own words", async () => {
+  await using server = await openHttp((response, { url }) => {
+    response.writeHead(url === '/a' ? 200 : 400).end(`out of order: ${url}`);
+  });
+  const { result } = await push(server.port);
+  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: out of order: /b (but 1 of its parts arrived)' });
+  assert.deepEqual(
+    server.seen.map(({ url }) => url),
+    ['/a', '/b', '/c'],
+  );
+});
+
+test('sendPush() judges the whole answer, and not what is shown of it', async () => {
+  const partialSuccess = { errorMessage: 'out of bounds, '.repeat(30), rejectedDataPoints: '3' };
+  await using server = await openHttp((response) => response.end(JSON.stringify({ partialSuccess })));
+  const { result } = await push(server.port, { kind: otlp });
+  assert.match(result.kind === 'failed' ? result.why : '', /^HTTP 200: .*out of bounds/);
+});
+
+/** Answers that end where they should not: a length, or a last chunk, that does not come. */
+const HALVES: Readonly<Record<string, string>> = {
+  'less than its length': 'Content-Length: 100\r\n\r\n{"partialSuccess":{',
+  'no last chunk': 'Transfer-Encoding: chunked\r\n\r\n11\r\n{"partialSuccess"\r\n',
+};
+for (const [name, half] of Object.entries(HALVES)) {
+  test(`sendPush() takes half an answer of OTLP for none: ${name}`, async () => {
+    await using server = await openPeer((socket, _, count) =>
+      socket.end(count === 0 ? `HTTP/1.1 200 OK\r\n${half}` : 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'),
+    );
+    const { result, retries } = await push(server.port, { kind: otlp });
+    assert.deepEqual(result, { kind: 'accepted', requestsCount: 1 });
+    assert.equal(server.requests.length, 2, 'the same points again');
+    const [why = ''] = retries;
+    assert.match(why, /^HTTP 200, and it is not known what was accepted: the answer broke off: \{"partialSuccess"/);
+  });
+}
+
+test('sendPush() is refused by half an answer of OTLP that says so, and judges the others by the status alone', async () => {
+  const answer = (text: string) => `HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n${text}`;
+  await using server = await openPeer((socket) => socket.end(answer('{"partialSuccess":{"rejectedDataPoints":"3"')));
+  const { result: refused } = await push(server.port, { kind: otlp });
+  assert.match(refused.kind === 'failed' ? refused.why : '', /"rejectedDataPoints":"3"$/);
+  assert.equal(server.requests.length, 1);
+  const { result } = await push(server.port);
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 3 });
+});
+
+test('sendPush() does not know what OTLP accepted where the answer is too long, and asks once', async () => {
+  for (const bytes of [70_000, 2_000_000]) {
+    await using server = await openHttp((response) => response.end(`{"x":"${'x'.repeat(bytes)}"}`));
+    const { result } = await push(server.port, { kind: otlp });
+    const why = result.kind === 'failed' ? result.why : '';
+    assert.match(
+      why,
+      /^HTTP 200, and it is not known what was accepted: the answer is too long, or packed: \{"x":"xxx/,
+    );
+    assert.equal(server.seen.length, 1);
+  }
+});
+
+test('sendPush() asks for an answer that is not packed, and does not know what one says that is', async () => {
+  const rejected = gzipSync('{"partialSuccess":{"rejectedDataPoints":"3"}}');
+  await using server = await openHttp((response, _, count) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(count === 0 ? rejected : '');
+  });
+  const { result } = await push(server.port, { kind: otlp });
+  const why = 'HTTP 200, and it is not known what was accepted: the answer is too long, or packed';
+  assert.deepEqual(result, { kind: 'failed', why });
+  assert.equal(server.seen[0]?.headers['accept-encoding'], 'identity');
+  assert.equal((await push(server.port, { kind: otlp })).result.kind, 'accepted', 'there is nothing in it');
+});
+
+test('sendPush() finds what OTLP rejected behind much text', async () => {
+  const partialSuccess = { errorMessage: 'x'.repeat(20_000), rejectedDataPoints: '3' };
+  await using server = await openHttp((response) => response.end(JSON.stringify({ partialSuccess })));
+  const { result } = await push(server.port, { kind: otlp });
+  assert.match(result.kind === 'failed' ? result.why : '', /^HTTP 200: /);
+});
+
+test('sendPush() tries for ever until its signal comes: 503, nobody there, no answer', async () => {
+  for (const open of [
+    () => openHttp((response) => response.writeHead(503).end('busy')),
+    async () => ({ port: await closedPort(), async [Symbol.asyncDispose]() {} }),
+  ]) {
+    await using server = await open();
+    const limit = new AbortController();
+    let count = 0;
+    const onRetry = () => {
+      if (++count === 12) limit.abort('no time is left');
+    };
+    const { result } = await push(server.port, { signal: limit.signal, onRetry });
+    assert.match(result.kind === 'failed' ? result.why : '', /^HTTP 503: busy$|refuses connections$/);
+    assert.equal(count, 12);
+  }
+  await using silent = await openPeer(() => setTimeout(() => limit.abort('no time is left'), 20));
+  const limit = new AbortController();
+  const { result } = await push(silent.port, { signal: limit.signal });
+  assert.match(result.kind === 'failed' ? result.why : '', /did not answer in the time that was left$/);
+});
+
+test('sendPush() leaves a receiver alone for as long as it asks, and says so', async () => {
+  const atMs: number[] = [];
+  await using server = await openHttp((response, _, count) => {
+    atMs.push(performance.now());
+    if (count === 0) response.writeHead(429, { 'retry-after': '1' }).end('too fast');
+    else response.end();
+  });
+  const { result, retries } = await push(server.port, {}, 'a 1\n');
+  assert.deepEqual([result.kind, retries], ['accepted', ['HTTP 429 (not before 1 s): too fast']]);
+  const [first = 0, second = 0] = atMs;
+  assert.ok(second - first > 990, `again after ${second - first} ms`);
+});
+
+test('sendPush() tries a last time where it is asked for longer than there is, and is given up then', async () => {
+  for (const acceptsLast of [true, false]) {
+    await using server = await openHttp((response, _, count) => {
+      if (count === 1 && acceptsLast) response.end();
+      else response.writeHead(503, { 'retry-after': '3600' }).end('busy');
+    });
+    const limit = new AbortController();
+    const lastCall = new AbortController();
+    let count = 0;
+    const onRetry = () => (++count === 1 ? lastCall : limit).abort('no time is left');
+    const { result } = await push(server.port, { signal: limit.signal, lastCall: lastCall.signal, onRetry }, 'a 1\n');
+    const failed = { kind: 'failed', why: 'HTTP 503 (not before 3600 s): busy' };
+    assert.deepEqual(result, acceptsLast ? { kind: 'accepted', requestsCount: 1 } : failed);
+    assert.equal(server.seen.length, 2);
+  }
+});
+
+test('sendPush() gives a later try the time that the first one had too little of', async () => {
+  await using server = await openHttp((response, _, count) => {
+    // As one that takes a long request slowly.
+    if (count === 0) return;
+    setTimeout(() => response.end(), 400);
+  });
+  const { result, retries } = await push(server.port, { timeoutsMs: [200, 30_000] }, 'a 1\n');
+  assert.deepEqual(result, { kind: 'accepted', requestsCount: 1 });
+  assert.match(retries.join(), /^127.0.0.1:\d+ did not answer in time$/);
+});
+
+test('sendPush() tells of nothing to send, and of what cannot be read or encoded', async () => {
+  await using server = await openHttp();
+  assert.deepEqual((await push(server.port, {}, '# nothing\n')).result, {
+    kind: 'failed',
+    why: 'there was no sample in it',
+  });
+  async function* breakOff() {
+    yield Buffer.from('a 1\nb 2\n');
+    throw new Error('it broke off');
+  }
+  const { result } = await push(server.port, { read: breakOff });
+  assert.match(result.kind === 'failed' ? result.why : '', /^it cannot be encoded: it broke off/);
+});

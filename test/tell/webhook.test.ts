@@ -1,0 +1,175 @@
+// The webhook against a real server: three tries, what ends them, and what it is told.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Report } from '../../src/decide/report.ts';
+import { openDelivery } from '../../src/tell/deliver.ts';
+import { buildMessage, sendWebhook } from '../../src/tell/webhook.ts';
+import { closedPort, openPeer } from '../support/peer.ts';
+import { openHttp } from '../support/receiver.ts';
+
+const NEVER = new AbortController().signal;
+
+async function tell(
+  port: number,
+  {
+    signal = NEVER,
+    lastCall = NEVER,
+    pausesMs = [1, 1],
+  }: { signal?: AbortSignal; lastCall?: AbortSignal; pausesMs?: number[] } = {},
+) {
+  const url = new URL(`http://127.0.0.1:${port}/hook?x=1`);
+  const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0.1.0', isPathSecret: true });
+  const retries: string[] = [];
+  const onRetry = (why: string) => retries.push(why);
+  const result = await sendWebhook({
+    delivery,
+    url,
+    message: { text: 'well', exitCode: 0 },
+    signal,
+    lastCall,
+    onRetry,
+    pausesMs,
+  });
+  await delivery.close();
+  return { result, retries };
+}
+
+test('sendWebhook() posts JSON once where it is taken', async () => {
+  await using server = await openHttp((response) => response.writeHead(204).end());
+  const { result, retries } = await tell(server.port);
+  assert.deepEqual([result, retries], [{ kind: 'accepted', status: 204, tries: 1 }, []]);
+  const [{ method, url, headers, body } = assert.fail('nothing came')] = server.seen;
+  assert.deepEqual([method, url, JSON.parse(body)], ['POST', '/hook?x=1', { text: 'well', exitCode: 0 }]);
+  assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+});
+
+test('sendWebhook() tries three times where the server has trouble, and tells its words', async () => {
+  await using server = await openHttp((response) => response.writeHead(503).end('no workers'));
+  const { result, retries } = await tell(server.port);
+  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 503: no workers', tries: 3 });
+  assert.deepEqual([server.seen.length, retries.length], [3, 2]);
+});
+
+test('sendWebhook() is taken by a later try', async () => {
+  await using server = await openHttp((response, _, count) => response.writeHead(count < 2 ? 429 : 200).end());
+  const { result } = await tell(server.port);
+  assert.deepEqual([result, server.seen.length], [{ kind: 'accepted', status: 200, tries: 3 }, 3]);
+});
+
+test('sendWebhook() is done where half an answer says that it is taken: a second one would be read twice', async () => {
+  await using server = await openPeer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nok'));
+  const { result } = await tell(server.port);
+  assert.deepEqual([result, server.requests.length], [{ kind: 'accepted', status: 200, tries: 1 }, 1]);
+});
+
+test('sendWebhook() waits no longer than there is for a server that asks for more', async () => {
+  await using server = await openHttp((response, _, count) => {
+    if (count === 0) response.writeHead(429, { 'retry-after': '3600' }).end();
+    else response.end();
+    lastCall.abort();
+  });
+  const lastCall = new AbortController();
+  const { result } = await tell(server.port, { lastCall: lastCall.signal });
+  assert.deepEqual(result, { kind: 'accepted', status: 200, tries: 2 });
+});
+
+for (const status of [302, 400, 401, 403, 404, 410]) {
+  test(`sendWebhook() does not try again after HTTP ${status}`, async () => {
+    await using server = await openHttp((response) => response.writeHead(status).end('invalid_token'));
+    const { result } = await tell(server.port);
+    const words = status === 302 ? 'it redirects, and no redirect is followed' : 'invalid_token';
+    assert.deepEqual(result, { kind: 'failed', why: `HTTP ${status}: ${words}`, tries: 1 });
+    assert.equal(server.seen.length, 1);
+  });
+}
+
+test('sendWebhook() tries three times where nobody listens, and where the connection is reset', async () => {
+  const { result } = await tell(await closedPort());
+  assert.match(
+    result.kind === 'failed' ? `${result.tries} ${result.why}` : '',
+    /^3 127.0.0.1:\d+ refuses connections$/,
+  );
+  await using rude = await openPeer((socket) => socket.resetAndDestroy());
+  const { result: reset } = await tell(rude.port);
+  assert.equal(reset.kind === 'failed' && reset.tries, 3);
+  assert.equal(rude.requests.length, 3);
+});
+
+test('sendWebhook() ends at its signal: in a request that hangs, in a pause, and before it began', async () => {
+  await using silent = await openPeer(() => setTimeout(() => limit.abort('no time is left'), 20));
+  const limit = new AbortController();
+  const { result: hung } = await tell(silent.port, { signal: limit.signal });
+  assert.match(
+    hung.kind === 'failed' ? `${hung.tries} ${hung.why}` : '',
+    /^1 \S+ did not answer in the time that was left$/,
+  );
+
+  const pausing = new AbortController();
+  await using busy = await openHttp((response) => {
+    response.writeHead(503).end('busy');
+    setTimeout(() => pausing.abort('no time is left'), 20);
+  });
+  const { result: paused } = await tell(busy.port, { signal: pausing.signal, pausesMs: [600_000] });
+  assert.deepEqual(paused, { kind: 'failed', why: 'HTTP 503: busy', tries: 1 });
+
+  const { result: never } = await tell(busy.port, { signal: AbortSignal.abort('no time is left') });
+  assert.deepEqual(never, { kind: 'failed', why: 'no time was left', tries: 0 });
+  assert.equal(busy.seen.length, 1);
+});
+
+const REPORT: Report = {
+  summary: 'Not scraped within 90 s after main ended; locust-exporter still runs',
+  outcome: 'expired',
+  hint: 'nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?',
+  targets: [{ target: 'locust-exporter', result: 'failed', seconds: 30, hint: 'has no /quitquitquit' }],
+  exitCode: 69,
+  version: '0.1.0',
+};
+
+test('buildMessage() has the report, whose it is, and a text by which a person can act', () => {
+  const message = buildMessage(REPORT, { namespace: 'load', pod: 'checkout-abcde', job: 'checkout' });
+  assert.deepEqual(message, {
+    text: [
+      'Job checkout, namespace load, pod checkout-abcde: Not scraped within 90 s after main ended; locust-exporter still runs',
+      'nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?',
+      'has no /quitquitquit',
+      'kubectl describe pod -n load checkout-abcde',
+    ].join('\n'),
+    namespace: 'load',
+    pod: 'checkout-abcde',
+    job: 'checkout',
+    ...REPORT,
+  });
+});
+
+test('buildMessage() has one line where all is well, and what is not known is not there', () => {
+  const report: Report = {
+    summary: 'Scraped once 3.0 s after main ended',
+    outcome: 'scraped',
+    exitCode: 0,
+    version: '0.1.0',
+  };
+  assert.deepEqual(buildMessage(report, {}), { text: report.summary, ...report });
+  const { text } = buildMessage(report, { pod: 'checkout-abcde' });
+  assert.equal(text, 'pod checkout-abcde: Scraped once 3.0 s after main ended');
+  assert.equal(
+    buildMessage({ ...REPORT, hint: undefined } as never, {})['text'],
+    `${REPORT.summary}\nhas no /quitquitquit`,
+  );
+});
+
+test('buildMessage() says where to look unless all went well', () => {
+  const well: Report = { summary: 'It ran', outcome: 'scraped', exitCode: 0, version: '0.1.0' };
+  const parts: readonly (readonly [Partial<Report>, boolean])[] = [
+    [{}, false],
+    [{ outcome: 'released' }, false],
+    [{ outcome: 'expired' }, true],
+    [{ exitCode: 1 }, true],
+    [{ hint: 'look' }, true],
+  ];
+  for (const [part, isShown] of parts) {
+    const { text } = buildMessage({ ...well, ...part }, { pod: 'a' });
+    assert.equal(String(text).endsWith('\nkubectl describe pod a'), isShown, JSON.stringify(part));
+  }
+});
