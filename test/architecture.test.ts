@@ -44,7 +44,7 @@ function findFolder(file: string): string {
 /** What a folder may import: folders or files of `src/`; behind `type`, types of them only. One rule for each folder. */
 const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; readonly why: string }>> = {
   base: { from: [], why: 'leaves: they know nothing of what they are for' },
-  decide: { from: ['base/cut'], why: 'the rules know nothing of the world: no clock, no I/O, no configuration' },
+  decide: { from: ['base/text'], why: 'the rules know nothing of the world: no clock, no I/O, no configuration' },
   exposition: { from: ['base'], why: 'bytes become values here, whoever reads them' },
   pod: { from: ['base'], why: 'which pod this is, whoever asks' },
   snapshot: {
@@ -120,10 +120,8 @@ const PURE = [
   'src/config/',
   'src/decide/',
   'src/exposition/',
-  'src/base/cut.ts',
-  'src/base/parse-result.ts',
-  'src/base/port-number.ts',
-  'src/base/redact.ts',
+  'src/base/parse.ts',
+  'src/base/text.ts',
   'src/check/help.ts',
   'src/check/odd-settings.ts',
   'src/check/plan.ts',

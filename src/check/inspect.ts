@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
-import { redactHref } from '../base/redact.ts';
+import { redactHref } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
 import type { Config, Environment, TerminationLog } from '../config/config.ts';
 import { type Front, isLocustPage } from '../config/values.ts';

@@ -1,6 +1,6 @@
 // What is allowed and odd in a configuration, for `--check`: one rule a row. Pure. Warns only: what is set is done as it is set.
 
-import { redactHref } from '../base/redact.ts';
+import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';

@@ -1,6 +1,6 @@
 // What `--check` prints, for a person: what would be done, and what is seen of it now. Pure.
 
-import { redactHref, redactPath } from '../base/redact.ts';
+import { redactHref, redactPath } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';

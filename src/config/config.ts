@@ -1,7 +1,7 @@
 // The configuration: what is read from the environment by the table of variables (config-rows.ts). Pure: the environment is a parameter.
 // All problems are found at once; a value is never repaired.
 
-import { cut } from '../base/cut.ts';
+import { cut } from '../base/text.ts';
 import { hasHold } from '../decide/model.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from '../observe/condition.ts';
 import type { TargetContext, TargetKind } from '../quit/target.ts';

@@ -1,9 +1,8 @@
 // How one entry of DONE_WHEN or QUIT becomes a condition or a target, and how what was written is quoted. Pure.
 // A problem is the end of the sentence "must be …".
 
-import { cut } from '../base/cut.ts';
-import type { ParseResult } from '../base/parse-result.ts';
-import { redactEntry } from '../base/redact.ts';
+import type { ParseResult } from '../base/parse.ts';
+import { cut, redactEntry } from '../base/text.ts';
 import type { Condition, ConditionContext, ConditionKind } from '../observe/condition.ts';
 import type { Target, TargetContext, TargetKind } from '../quit/target.ts';
 import { findMeantCondition, findMeantTarget } from './advice.ts';

@@ -1,6 +1,6 @@
 // How the whole text of a variable is read, one value or a list of them, with every problem that it has. Pure.
 
-import type { ParseResult } from '../base/parse-result.ts';
+import type { ParseResult } from '../base/parse.ts';
 import { splitOtherwise } from './advice.ts';
 import { quote } from './entries.ts';
 

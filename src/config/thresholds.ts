@@ -1,7 +1,7 @@
 // How an entry of LASTSCRAPE_FAIL_IF becomes a threshold: METRIC[{label="value",…}] OP NUMBER. Pure.
 // A problem is the end of the sentence "must be …"; a value is never repaired.
 
-import type { ParseResult } from '../base/parse-result.ts';
+import type { ParseResult } from '../base/parse.ts';
 import { COMPARISONS, type Comparison, type ThresholdPolicy } from '../decide/model.ts';
 import { quote } from './entries.ts';
 import { type ReadResult, readEntries } from './lists.ts';

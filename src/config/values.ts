@@ -1,8 +1,7 @@
 // How the text of a variable becomes a value, and back: durations, counts, switches, URLs, paths. Pure.
 // A problem is the end of the sentence "must be …"; a value is never repaired.
 
-import type { ParseResult } from '../base/parse-result.ts';
-import { describeHighPort, isPortNumber } from '../base/port-number.ts';
+import { describeHighPort, isPortNumber, type ParseResult } from '../base/parse.ts';
 import type { LogLevel } from '../decide/messages.ts';
 import { findMeantDuration } from './advice.ts';
 

@@ -1,7 +1,7 @@
 // The table of variables: a row for each, with its default, what it means, and how its text is read. Pure.
 
-import type { ParseResult } from '../base/parse-result.ts';
-import { redactPathEntry } from '../base/redact.ts';
+import type { ParseResult } from '../base/parse.ts';
+import { redactPathEntry } from '../base/text.ts';
 import type { Condition } from '../observe/condition.ts';
 import type { Target } from '../quit/target.ts';
 import type { ExporterVariables } from './exporter-variables.ts';

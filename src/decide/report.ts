@@ -1,7 +1,7 @@
 // The report: how a run went, as one JSON object and one sentence. Pure.
 // It says only what was seen; what is unknown is null.
 
-import { cut } from '../base/cut.ts';
+import { cut } from '../base/text.ts';
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
 import {

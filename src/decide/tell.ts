@@ -1,7 +1,7 @@
 // What is told elsewhere between the hold and the end: the last exposition that is pushed, the report that is sent. Whether, in
 // which order, and for how long. Pure.
 
-import { cut } from '../base/cut.ts';
+import { cut } from '../base/text.ts';
 import { findLeastWanted, type Limits, type Policy } from './model.ts';
 import type { PushReport, PushResult, Quitting, TellEffect } from './state.ts';
 

@@ -1,6 +1,6 @@
 // Words for a person: times, names, lists, and texts of others that may hold anything. Pure: the clock is a parameter.
 
-import { cut } from '../base/cut.ts';
+import { cut } from '../base/text.ts';
 
 const UNITS = [
   ['day', 86_400_000],

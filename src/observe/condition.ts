@@ -1,6 +1,6 @@
 // What a kind of condition is: a row of the table in main.ts, and one file in this folder.
 
-import type { ParseResult } from '../base/parse-result.ts';
+import type { ParseResult } from '../base/parse.ts';
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
 import type { Reading } from '../exposition/exposition.ts';
 import type { PodSource } from '../pod/pod-source.ts';

@@ -3,7 +3,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { redactHref } from '../base/redact.ts';
+import { redactHref } from '../base/text.ts';
 import type { Answer, Probe } from '../decide/target.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';

@@ -1,7 +1,7 @@
 // The presets: programs that are known by name, a row each. A new one is a row here and rows of docs/targets.md.
 // What a row says of its program was measured (fixtures/recordings/quit-endpoints) or read where its comment says.
 
-import { describeHighPort, isPortNumber } from '../base/port-number.ts';
+import { describeHighPort, isPortNumber } from '../base/parse.ts';
 import { type HttpAnswer, httpTarget } from './http-target.ts';
 import type { TargetKind } from './target.ts';
 

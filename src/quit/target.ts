@@ -1,6 +1,6 @@
 // What a kind of quit target is: a row of the table in main.ts, and one file in this folder.
 
-import type { ParseResult } from '../base/parse-result.ts';
+import type { ParseResult } from '../base/parse.ts';
 import type { Answer, ForceResult, Probe } from '../decide/target.ts';
 
 /** One entry of QUIT. */

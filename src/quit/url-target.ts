@@ -1,6 +1,6 @@
 // `[METHOD ]URL`: any helper that ends by an HTTP request.
 
-import { describeHighPort } from '../base/port-number.ts';
+import { describeHighPort } from '../base/parse.ts';
 import { httpTarget } from './http-target.ts';
 import type { TargetKind } from './target.ts';
 

@@ -1,6 +1,6 @@
 // The log: one JSON object a line. Stays so short that a pipe nobody reads (64 KiB on Linux) never blocks the run.
 
-import { cut } from '../base/cut.ts';
+import { cut } from '../base/text.ts';
 import { type LogEntry, type LogLevel, MESSAGES } from '../decide/messages.ts';
 
 /** All lines of a run at `info` and above, the report not among them. */

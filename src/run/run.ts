@@ -1,7 +1,7 @@
 // One run: puts the parts of a configuration together, drives the loop, and turns its end into log, report and exit code.
 
 import { type Clock, openWallTime } from '../base/clock.ts';
-import { redactHref, redactPath, redactUrl } from '../base/redact.ts';
+import { redactHref, redactPath, redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
 import { waitUnless } from '../base/wait-unless.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from '../config/config.ts';

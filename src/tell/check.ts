@@ -1,6 +1,6 @@
 // What `--check` finds out of those who are told: where it would go, and whether that can be reached. Sends no request.
 
-import { redactHref, redactPath } from '../base/redact.ts';
+import { redactHref, redactPath } from '../base/text.ts';
 import { findIdentity, type IdentitySources } from '../pod/identity.ts';
 import type { Delivery } from './deliver.ts';
 import { findKind, listLabels, openPushDelivery, openWebhookDelivery, type TellingConfig } from './telling.ts';

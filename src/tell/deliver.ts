@@ -1,11 +1,11 @@
 // Sends requests to a server of the user's: headers from their file, TLS by the known authorities, no redirect followed. Says
 // what became of each in words for a person; a secret is never among them.
 
-import { cut } from '../base/cut.ts';
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/headers-file.ts';
 import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
 import { readRetryAfter } from '../base/net/retry-after.ts';
 import { prepareSmallFile, type ReadSmallFile } from '../base/small-file.ts';
+import { cut } from '../base/text.ts';
 import type { AnswerEnd } from './encode/push-kind.ts';
 
 /** Where requests go. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { redactEntry, redactHref, redactPath, redactPathEntry, redactUrl } from '../../src/base/redact.ts';
+import { cut, redactEntry, redactHref, redactPath, redactPathEntry, redactUrl } from '../../src/base/text.ts';
 
 const TABLE: readonly (readonly [text: string, redacted: string])[] = [
   ['', ''],
@@ -67,3 +67,17 @@ test('redactPath() and redactPathEntry() show where a URL leads to, and no more'
   ];
   for (const [text, shown] of texts) assert.equal(redactPathEntry(text), shown);
 });
+
+const CUT: readonly (readonly [text: string, maxLength: number, cutText: string])[] = [
+  ['', 3, ''],
+  ['abc', 3, 'abc'],
+  ['abcd', 3, 'ab…'],
+  ['a😀', 3, 'a😀'],
+  ['a😀b', 4, 'a😀b'],
+  ['a😀bc', 4, 'a😀…'],
+  ['a😀b', 3, 'a…'],
+];
+for (const [text, maxLength, cutText] of CUT) {
+  test(`cut() makes ${JSON.stringify(text)} at most ${maxLength} long`, () =>
+    assert.equal(cut(text, maxLength), cutText));
+}

@@ -1,8 +1,14 @@
-// Hides what can be secret in a URL before it is printed: user, password, query. Pure.
+// Text for a person: cut to a length, and without what can be secret in a URL (user, password, query). Pure.
+
+/** The text, or its beginning and `…`: at most `maxLength` UTF-16 units, never half a surrogate pair. */
+export function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  return `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
 
 /**
- * What somebody wrote that may not even be a URL: all before its last `@` and all behind a `?` is hidden, but for a method and a
- * scheme; it hides too much rather than too little.
+ * Redacts an entry that may not be a URL: all before the last `@` and after the first `?`, but for a method and a
+ * scheme. Hides too much rather than too little.
  */
 export function redactEntry(text: string): string {
   const [, head = '', rest = ''] = /^((?:[A-Za-z]+ +)?(?:[A-Za-z][A-Za-z0-9+.-]*:\/\/)?)(.*)$/s.exec(text) ?? [];
@@ -12,18 +18,18 @@ export function redactEntry(text: string): string {
   return redactUrl(`${head}${queryAt === -1 ? shown : `${shown.slice(0, queryAt)}?***`}`);
 }
 
-/** A URL without user, password and query: for one that can be read. */
+/** Prints a URL without user, password and query. */
 export function redactHref({ protocol, host, pathname, search, username, password }: URL): string {
   const user = username === '' && password === '' ? '' : '***@';
   return `${protocol}//${user}${host}${pathname}${search === '' ? '' : '?***'}`;
 }
 
-/** Of a URL whose path may be the secret, as those of chat tools are: where it leads to, and no more. */
+/** Prints only scheme and host: the path of a chat tool's URL is its secret. */
 export function redactPath({ protocol, host, pathname, search }: URL): string {
   return `${protocol}//${host}${pathname === '/' && search === '' ? '' : '/***'}`;
 }
 
-/** The same for what may be no URL: all behind a host is hidden, and whatever has no scheme. */
+/** The same for an entry that may not be a URL: hides all after the host, or everything without a scheme. */
 export function redactPathEntry(text: string): string {
   const [, head = '', host = '', rest = ''] = /^([A-Za-z][A-Za-z0-9+.-]*:\/\/)([^/?#@]*)(.*)$/s.exec(text) ?? [];
   if (head === '') return text.length <= 8 ? text : '***';
@@ -32,8 +38,8 @@ export function redactPathEntry(text: string): string {
 }
 
 /**
- * The text with `***` for every URL's user, password and query; hides too much rather than too little where it is malformed: a raw
- * comma in a password cuts an entry of a list there, and leaves `//user:pass` or `word@host`.
+ * Redacts every URL in a text. Hides too much rather than too little where one is malformed: a raw comma in a
+ * password splits a list there, and leaves `//user:pass` or `word@host`.
  */
 export function redactUrl(text: string): string {
   return text

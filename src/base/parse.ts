@@ -1,4 +1,7 @@
-// The numbers that a TCP port may have. A leaf.
+// Reads configuration values: the result of reading one, and port numbers. Pure.
+
+/** The value, or what the text must be: the end of the sentence "must be …". */
+export type ParseResult<Value> = { readonly value: Value } | { readonly problem: string };
 
 const PORT_MAX = 65_535;
 
@@ -7,7 +10,7 @@ export function isPortNumber(digits: string): boolean {
   return /^\d{1,5}$/.test(digits) && Number(digits) >= 1 && Number(digits) <= PORT_MAX;
 }
 
-/** What is to be added to "must be …" where a port of the text is above 65535; empty where none is. */
+/** Ends the sentence "must be …" where a port in the text is above 65535; else empty. */
 export function describeHighPort(text: string): string {
   const high = [...text.matchAll(/(?<=^|:)\d+(?=[:/?#]|$)/g)]
     .map(([digits]) => digits)
