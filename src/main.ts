@@ -26,7 +26,10 @@ import { signalKind } from './quit/signal-target.ts';
 import type { TargetKind } from './quit/target.ts';
 import { urlKind } from './quit/url-target.ts';
 import type { Exit, Host } from './run/host.ts';
-import { close, describeError, outlastMain, reportBug, reportMisconfigured, run } from './run/run.ts';
+import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
+import { outlastMain } from './run/outlast.ts';
+import { closeInTime } from './run/parts.ts';
+import { run } from './run/run.ts';
 import { listenForSignals, type ReceivedSignals } from './run/signals.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
 
@@ -104,7 +107,7 @@ async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   const pod = openPodSource(host.env, VERSION);
   try {
     const code = await waitUnless(check(host, kinds, pod, first), first);
-    const isClosed = await close(pod, first);
+    const isClosed = await closeInTime(pod, first);
     return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
   } catch (error) {
     return { code: onBug(error), isUrgent: true };
@@ -151,7 +154,7 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   const pod = openPodSource(host.env, VERSION);
   try {
     const { code, isUrgent } = await runOrOutlast(host, kinds, pod, signals);
-    const isClosed = await close(pod, signals.second);
+    const isClosed = await closeInTime(pod, signals.second);
     return { code, isUrgent: isUrgent || !isClosed };
   } catch (error) {
     return { code: onBug(error), isUrgent: true };

@@ -8,7 +8,7 @@ import type { Kinds } from '../src/config/config.ts';
 import { KINDS, main } from '../src/main.ts';
 import type { Condition } from '../src/observe/condition.ts';
 import type { Host, SignalName } from '../src/run/host.ts';
-import { close } from '../src/run/run.ts';
+import { closeInTime } from '../src/run/parts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -282,11 +282,11 @@ test('main() gives a check up at the first signal', async () => {
   }
 });
 
-test('close() waits for nobody that hangs once the signal came, and says so', async () => {
+test('closeInTime() waits for nobody that hangs once the signal came, and says so', async () => {
   const never = { close: () => new Promise<void>(() => {}) };
-  assert.equal(await close(never, AbortSignal.abort()), false);
-  assert.equal(await close({ close: async () => {} }, new AbortController().signal), true);
-  assert.equal(await close(null, AbortSignal.abort()), true);
+  assert.equal(await closeInTime(never, AbortSignal.abort()), false);
+  assert.equal(await closeInTime({ close: async () => {} }, new AbortController().signal), true);
+  assert.equal(await closeInTime(null, AbortSignal.abort()), true);
 });
 
 test('main() prints no secret of a URL, wherever it stands', async () => {

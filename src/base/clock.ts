@@ -7,7 +7,7 @@ export type Clock = {
   readonly after: (ms: number, callback: () => void) => () => void;
 };
 
-/** Longest span that a timer of Node takes is 2^31 - 1 ms; `openClock` in run.ts adds one. */
+/** Longest span that a timer of Node takes is 2^31 - 1 ms; `openClock` in run/host.ts adds one. */
 const TIMER_MAX_MS = 2_147_483_646;
 
 /** Like `clock.after`, for any span; a negative one is 0. */

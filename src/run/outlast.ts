@@ -1,0 +1,37 @@
+// A misconfigured lastscrape that stays until main has ended: an ended container makes the pod NotReady, and main's Services
+// would lose it. It holds, stops and sends nothing.
+
+import { openWallTime } from '../base/clock.ts';
+import type { Config } from '../config/config.ts';
+import { buildPolicy } from '../config/policy.ts';
+import { formatDuration } from '../config/values.ts';
+import { EXIT } from '../decide/report.ts';
+import type { Exit, Host } from './host.ts';
+import { runLoop } from './loop.ts';
+import { buildLoopParts, closeInTime, openConfiguredExporter, openConfiguredFront } from './parts.ts';
+import type { ReceivedSignals } from './signals.ts';
+
+/** Stays until main has ended; `config` is what main is watched by. Reports only a main that was never seen. */
+export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
+  // A startupProbe may ask the front, and main starts only once that is answered.
+  const opened = await openConfiguredFront(host, config, openWallTime(host), () => {});
+  const front = opened?.kind === 'open' ? opened.front : null;
+  const exporter = openConfiguredExporter(config, front, null);
+  const state = await runLoop({
+    ...buildLoopParts(host, config, { exporter, front, keeper: null }),
+    policy: buildPolicy({ ...config, push: null, webhook: null }),
+    signals,
+    log: () => {},
+    beforeQuit: async () => {},
+    progress: () => {},
+  });
+  if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {
+    const conditions = config.conditions.map(({ text }) => text).join(',');
+    const waited = formatDuration(config.limits.startTimeoutMs);
+    host.stderr(
+      `Stopped waiting for main, which was never seen: ${conditions} showed nothing alive for ${waited}; the errors above still stand\n`,
+    );
+  }
+  const isClosed = (await closeInTime(exporter, signals.second)) && (await closeInTime(front, signals.second));
+  return { code: EXIT.done, isUrgent: signals.secondName !== null || !isClosed };
+}

@@ -1,0 +1,132 @@
+// The parts of a run, opened from its configuration: each room is handed its own settings, and only here. What is not
+// configured is null, and its code is not loaded.
+
+import { VERSION } from '../base/version.ts';
+import { waitUnless } from '../base/wait-unless.ts';
+import type { Config } from '../config/config.ts';
+import { buildPolicy } from '../config/policy.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import { isAnybodyTold } from '../decide/tell.ts';
+import type { Front, OpenedFront } from '../front/front.ts';
+import { type Exporter, openExporter } from '../observe/exporter.ts';
+import { beginObservation } from '../observe/observation.ts';
+import type { Keeper } from '../snapshot/keep.ts';
+import type { Telling } from '../tell/telling.ts';
+import { formatTime, type Host, openClock } from './host.ts';
+import type { LoopParts } from './loop.ts';
+import { type OwnTombstone, openTombstone } from './own-tombstone.ts';
+
+/** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** What reads the exporter: the front where there is one, else the exporter's client, with a keeper where a push wants it. */
+export type ReadingParts = {
+  readonly exporter: Exporter | null;
+  readonly front: Front | null;
+  readonly keeper: Keeper | null;
+};
+
+/** What the loop watches, and by which clock. */
+export function buildLoopParts(
+  host: Host,
+  config: Config,
+  { exporter, front, keeper }: ReadingParts,
+): Pick<LoopParts, 'policy' | 'clock' | 'observe' | 'front' | 'onView' | 'targets'> {
+  const clock = openClock(host);
+  const sources = {
+    conditions: config.conditions,
+    readExporter: front?.readExporter ?? exporter?.read ?? null,
+    ...(front === null ? {} : { observeFront: front.observe }),
+  };
+  return {
+    policy: buildPolicy(config),
+    clock,
+    observe: (effect) => beginObservation(sources, clock, effect),
+    front,
+    ...(keeper === null ? {} : { onView: keeper.tell }),
+    targets: config.targets,
+  };
+}
+
+/** The front. `toWallMs`: a monotonic moment as milliseconds since 1970. */
+export async function openConfiguredFront(
+  host: Host,
+  config: Config,
+  toWallMs: (atMs: number) => number,
+  log: (entry: LogEntry) => void,
+): Promise<OpenedFront | null> {
+  if (config.front === null) return null;
+  const { openFront } = await import('../front/front.ts');
+  return openFront({
+    at: config.front,
+    url: config.metricsUrl,
+    locust: config.locust,
+    metricNames: listMetricNames(config),
+    selectors: config.thresholds,
+    pollMs: config.limits.pollMs,
+    clock: openClock(host),
+    toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,
+    version: VERSION,
+    log,
+  });
+}
+
+/** The exporter's client, where no front reads it. */
+export function openConfiguredExporter(config: Config, front: Front | null, keeper: Keeper | null): Exporter | null {
+  const { isExporterRead, metricsUrl } = config;
+  // A file is for a front, which may be one that cannot listen.
+  const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
+  if (!isRead) return null;
+  return openExporter(metricsUrl, listMetricNames(config), VERSION, config.thresholds, keeper?.openTap);
+}
+
+/** The push and the webhook, with a keeper of the last exposition where no front keeps it. */
+export async function openConfiguredTelling(
+  host: Host,
+  config: Config,
+  front: Front | null,
+  log: (entry: LogEntry) => void,
+): Promise<{ readonly telling: Telling; readonly keeper: Keeper | null } | null> {
+  if (!isAnybodyTold(config)) return null;
+  const [{ openTelling }, { findIdentitySources }] = await Promise.all([
+    import('../tell/telling.ts'),
+    import('../pod/identity.ts'),
+  ]);
+  const { env, wallMs } = host;
+  const telling = openTelling({ config, identity: findIdentitySources(env), version: VERSION, wallMs, log });
+  if (config.push === null || front !== null) return { telling, keeper: null };
+  const { openKeeper } = await import('../snapshot/keep.ts');
+  const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
+  return { telling, keeper: openKeeper(listMetricNames(config), findMoment) };
+}
+
+/** lastscrape's own tombstone. `signal`: it is not waited for any longer. */
+export function openConfiguredTombstone(
+  host: Host,
+  { tombstonePath, isDryRun }: Config,
+  signal: AbortSignal,
+  log: (entry: LogEntry) => void,
+): OwnTombstone | null {
+  if (tombstonePath === null || isDryRun) return null;
+  return openTombstone({
+    path: tombstonePath,
+    pid: host.pid,
+    time: () => formatTime(host.wallMs()),
+    signal,
+    warn: (problem) => log({ id: 'tombstoneUnwritable', fields: { problem } }),
+  });
+}
+
+/** Closes what is open, if anything; false where that did not end in time, or before the signal. */
+export async function closeInTime(
+  opened: { readonly close: () => Promise<void> } | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (opened === null) return true;
+  const closed = opened.close().then(() => true);
+  return (await waitUnless(closed, signal, CLOSE_TIMEOUT_MS)) ?? false;
+}
+
+function listMetricNames({ conditions }: Config): readonly string[] {
+  return conditions.flatMap(({ metricName }) => (metricName === null ? [] : [metricName]));
+}
