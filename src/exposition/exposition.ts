@@ -5,6 +5,9 @@ import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { openSampleFilter, type WantedLine } from './sample-filter.ts';
 import { openSelection, type Selector, type SelectorReading } from './selector.ts';
 
+/** Larger bodies are neither read to the end nor kept. Locust exporters were seen at 0.9 MB. */
+export const BODY_MAX_BYTES = 64 * 1024 * 1024;
+
 /** A metric's one value, or why it is not known. */
 export type Reading =
   | { readonly kind: 'value'; readonly value: number }

@@ -3,14 +3,12 @@
 
 import { openExchange } from '../base/net/exchange.ts';
 import type { ExporterObservation } from '../decide/model.ts';
-import { type Exposition, openExposition } from '../exposition/exposition.ts';
+import { BODY_MAX_BYTES, type Exposition, openExposition } from '../exposition/exposition.ts';
 import type { Selector } from '../exposition/selector.ts';
 import type { ExporterReading } from './condition.ts';
 
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
 export const READ_TIMEOUT_MS = 15_000;
-/** A longer body is not read to its end. Locust exporters were seen at 0.9 MB. */
-export const BODY_MAX_BYTES = 64 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 

@@ -1,7 +1,7 @@
 // The snapshot: the newest numbers of a program that may be gone. Renewed while main lives; from its end on a new answer takes with
 // it what has vanished, so that no number goes back.
 
-import { BODY_MAX_BYTES } from '../observe/exporter.ts';
+import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
 import { type Body, openBody } from './body.ts';
 import { filterFamilies } from './filter-families.ts';
 import { readInTurns } from './in-turns.ts';

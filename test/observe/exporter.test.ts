@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ExporterObservation } from '../../src/decide/model.ts';
+import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
 import type { ExporterReading } from '../../src/observe/condition.ts';
-import { BODY_MAX_BYTES, NOT_READ, openExporter } from '../../src/observe/exporter.ts';
+import { NOT_READ, openExporter } from '../../src/observe/exporter.ts';
 import { usedBytes } from '../support/memory.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 import { readRecordedBody } from '../support/recording.ts';

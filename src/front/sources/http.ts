@@ -1,17 +1,10 @@
 // A program's own /metrics as the source: one GET at a time over one connection, its body handed on as it comes.
 
 import { openExchange, type Request } from '../../base/net/exchange.ts';
-import { openExposition } from '../../exposition/exposition.ts';
+import { BODY_MAX_BYTES, openExposition } from '../../exposition/exposition.ts';
 import type { Selector } from '../../exposition/selector.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
-import {
-  BODY_MAX_BYTES,
-  isPlain,
-  makeFailedReading,
-  makeHeaders,
-  makeReading,
-  REFUSED,
-} from '../../observe/exporter.ts';
+import { isPlain, makeFailedReading, makeHeaders, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { openBody } from '../../snapshot/body.ts';
 import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
 

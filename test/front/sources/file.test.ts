@@ -17,9 +17,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { LogEntry } from '../../../src/decide/messages.ts';
+import { BODY_MAX_BYTES } from '../../../src/exposition/exposition.ts';
 import { openFileSource } from '../../../src/front/sources/file.ts';
 import type { Source } from '../../../src/front/sources/source.ts';
-import { BODY_MAX_BYTES } from '../../../src/observe/exporter.ts';
 import { readRecordedBody } from '../../support/recording.ts';
 
 const NEVER = new AbortController().signal;

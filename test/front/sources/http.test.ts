@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
+import { BODY_MAX_BYTES } from '../../../src/exposition/exposition.ts';
 import { openHttpSource } from '../../../src/front/sources/http.ts';
 import type { Beginning } from '../../../src/front/sources/source.ts';
 import type { ExporterReading } from '../../../src/observe/condition.ts';
-import { BODY_MAX_BYTES } from '../../../src/observe/exporter.ts';
 import { type Body, type BodyEnd, BrokenBody } from '../../../src/snapshot/body.ts';
 import { usedBytes } from '../../support/memory.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../../support/peer.ts';
