@@ -159,6 +159,21 @@ test('explain is pure but for one file, and only it is given a Host', () => {
   }
 });
 
+test('explain reaches nothing that connects', () => {
+  const reached = new Set<string>();
+  function visit(file: string): void {
+    if (reached.has(file)) return;
+    reached.add(file);
+    for (const { to, isType } of listImports(file)) if (to.startsWith('src/') && !isType) visit(to);
+  }
+  visit('src/explain/run-explain.ts');
+  assert.ok(reached.size > 10);
+  assert.deepEqual(
+    [...reached].filter((file) => /^src\/(base\/net|observe|front|tell|snapshot)\//.test(file)),
+    [],
+  );
+});
+
 test('explain is loaded only where it is asked for', () => {
   const before = imports.filter(
     ({ from, to, isDynamic }) => findFolder(from) !== 'explain' && findFolder(to) === 'explain' && !isDynamic,

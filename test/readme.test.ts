@@ -9,7 +9,7 @@ import { listVariables } from '../src/config/config.ts';
 import { MESSAGES } from '../src/decide/messages.ts';
 import { EXIT } from '../src/decide/report.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
-import { PRESETS } from '../src/quit/presets.ts';
+import { PRESETS } from '../src/quit/programs.ts';
 import { FIGURE_PAGES, readRecorded } from './bench/draw-figures.ts';
 import { drawFigures, fillPage } from './bench/figures.ts';
 import { STAND_INS } from './stand-in/quit-targets.ts';

@@ -2,7 +2,8 @@
 
 import { at, isObject, type Json, toNumber, toObjects, toText } from '../base/json.ts';
 import { readPodObject } from '../pod/pod-status.ts';
-import { findProgram, type Program } from './programs.ts';
+import { findProgram, type Program } from '../quit/programs.ts';
+
 import { quoteText, readTime } from './words.ts';
 
 /** How a container ended. */
@@ -130,7 +131,11 @@ function readContainer(spec: Json, status: Json, isInit: boolean, doneNames: Rea
     name,
     role,
     spec,
-    program: findProgram(spec),
+    program: findProgram({
+      name,
+      image: toText(spec['image']),
+      variables: toObjects(spec['env']).map((each) => toText(each['name'])),
+    }),
     isDone: role === 'regular' ? doneNames.has(name) : ended !== null && (role === 'native' || ended.exitCode === 0),
     running: isObject(state['running'])
       ? { sinceMs: readTime(state['running']['startedAt']), hasStarted: status['started'] !== false }

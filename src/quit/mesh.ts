@@ -2,7 +2,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import type { Preset } from './presets.ts';
+import type { Preset } from './programs.ts';
 import type { Target } from './target.ts';
 
 /** Loopback accepts or refuses in less than a millisecond; what does neither is not worth a wait at the end of a run. */

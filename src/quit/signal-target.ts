@@ -3,7 +3,7 @@
 
 import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../base/procfs.ts';
 import type { Answer } from '../decide/target.ts';
-import { PRESETS } from './presets.ts';
+import { PRESETS } from './programs.ts';
 import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './send-signal.ts';
 import type { Target, TargetContext, TargetKind } from './target.ts';
 

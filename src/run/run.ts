@@ -9,7 +9,7 @@ import { buildPolicy } from '../config/policy.ts';
 import { EXIT } from '../decide/report.ts';
 import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/mesh.ts';
-import { PRESETS } from '../quit/presets.ts';
+import { PRESETS } from '../quit/programs.ts';
 import type { Exit, Host, SignalName } from './host.ts';
 import type { Log } from './log.ts';
 import { type LoopParts, runLoop } from './loop.ts';

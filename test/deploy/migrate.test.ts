@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { listVariables, readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
-import { PRESETS } from '../../src/quit/presets.ts';
+import { PRESETS } from '../../src/quit/programs.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
-import { PRESETS } from '../../src/quit/presets.ts';
+import { PRESETS } from '../../src/quit/programs.ts';
 import { CONTEXT } from '../support/condition-context.ts';
 import { findLastscrape, readGolden } from '../support/injected.ts';
 

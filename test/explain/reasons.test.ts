@@ -7,9 +7,7 @@ import { VERSION } from '../../src/base/version.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { explainObject } from '../../src/explain/explain.ts';
 import type { Explanation } from '../../src/explain/finding.ts';
-import { PROGRAMS } from '../../src/explain/programs.ts';
 import { DEFAULTS } from '../../src/explain/settings.ts';
-import { PRESETS } from '../../src/quit/presets.ts';
 import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from '../support/explain-fixture.ts';
 import { putIntoPod } from '../support/put-in.ts';
 
@@ -61,57 +59,9 @@ const both =
     for (const edit of edits) edit(object);
   };
 
-test('every preset is the program of a container, by its programs and other names that are no common words', () => {
-  const tooCommon = [
-    'exporter',
-    'vault',
-    'envoy',
-    'consul',
-    'consul-connect',
-    'statsd',
-    'pilot-agent',
-    'locust_exporter',
-  ];
-  for (const { name, programs, otherNames } of PRESETS) {
-    const names = PROGRAMS.filter(({ preset }) => preset === name).flatMap((program) => program.names);
-    assert.ok(names.length > 0, `a program with the preset ${name}`);
-    for (const each of [programs[0], ...otherNames]) {
-      assert.ok(names.includes(each) || tooCommon.includes(each), `${each} of ${name}`);
-    }
-  }
-  const all = PROGRAMS.flatMap(({ names }) => names);
-  assert.equal(new Set(all).size, all.length, 'a name stands for one program');
-});
-
-test('what lets a helper be stopped is what its preset says', () => {
-  for (const { preset, enable } of PROGRAMS) {
-    if (enable === null) continue;
-    const flag = PRESETS.find(({ name }) => name === preset)?.flag ?? '';
-    const text = 'argument' in enable ? enable.argument : enable.annotation[0];
-    assert.ok(flag.includes(text), `${preset}: ${flag}`);
-  }
-});
-
 test('the defaults that explain goes by are those of the variables', () => {
   const defaults = Object.fromEntries(ROWS.map((row) => [row.name, row.default]));
   for (const [name, value] of Object.entries(DEFAULTS)) assert.equal(value, defaults[name], name);
-});
-
-test('a helper is known by its container and by its image, wherever that comes from', () => {
-  for (const [name, image, reason] of [
-    ['cache', 'x/cloud-sql-proxy:2', 'databaseProxyRuns'],
-    ['proxy', 'registry.example.com:5000/a/pgbouncer@sha256:00', 'databaseProxyRuns'],
-    ['redis-exporter', 'x:1', 'exporterRuns'],
-    ['metrics', 'quay.io/oliver006/redis_exporter', 'exporterRuns'],
-    ['metrics', 'prom/mysqld-exporter:v1', 'exporterRuns'],
-    ['istio-proxy', 'x:1', 'meshRuns'],
-    ['envoy', 'x:1', 'meshRuns'],
-    ['fluent-bit', 'x:1', 'helperRuns'],
-    ['exporters', 'x:1', 'otherRuns'],
-  ] as const) {
-    const { reasons } = tell(explain('unknown-beside-an-ended-one', rename('cache', name, image)));
-    assert.deepEqual(reasons, [`${reason} ${name}`], image);
-  }
 });
 
 test('a pod whose only containers are known helpers has them for its own work', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findForgottenMesh } from '../../src/quit/mesh.ts';
-import { PRESETS, type Preset } from '../../src/quit/presets.ts';
+import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import type { Target } from '../../src/quit/target.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 

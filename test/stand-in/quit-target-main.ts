@@ -4,7 +4,7 @@
 import process from 'node:process';
 import { STAND_INS, startStandIn } from './quit-targets.ts';
 
-/** Where the presets of the meshes look (src/quit/presets.ts, which an image of the tests does not have). */
+/** Where the presets of the meshes look (src/quit/programs.ts, which an image of the tests does not have). */
 const PORTS: Readonly<Record<string, readonly [number, number]>> = { istio: [15020, 15000], linkerd: [4191, 4191] };
 
 // The kernel delivers no signal to PID 1 that it does not handle.

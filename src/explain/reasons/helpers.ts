@@ -2,6 +2,7 @@
 // Where lastscrape is in the pod its own rows tell (lastscrape.ts).
 
 import { toObjects, toText } from '../../base/json.ts';
+import type { ProgramKind } from '../../quit/programs.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
 import {
   annotationLines,
@@ -16,7 +17,6 @@ import {
   toLines,
 } from '../lines.ts';
 import { type ContainerFacts, isNeverStarted, type PodFacts } from '../pod.ts';
-import { findFlag, type ProgramKind } from '../programs.ts';
 import { joinNames, quoteShell, quoteText, tailMessage } from '../words.ts';
 
 const WHY = 'A pod is over only when all its regular containers have ended, and nobody tells this one to.';
@@ -61,13 +61,13 @@ export function changeHelper(container: ContainerFacts, pod: PodFacts): Change {
     const { name, value, does } = program.annotation;
     return podChange(`${where}, add this annotation. ${does}. ${NATIVE}:`, annotationLines(name, value));
   }
-  if (program?.isInjected && program.preset !== null) return quitInjected(container, program.preset, pod);
+  if (program?.isInjected && program.name !== null) return quitInjected(container, program.name, pod);
   return podChange(`${where}, make it a native sidecar. ${NATIVE}:`, nativeLines(container));
 }
 
 /** What is injected cannot be moved: lastscrape asks it to end. */
 function quitInjected({ program }: ContainerFacts, preset: string, pod: PodFacts): Change {
-  const flag = program === null ? null : findFlag(program);
+  const flag = program === null ? null : program.flag;
   return podChange(
     `${describeTemplate(pod)}, add lastscrape, which asks it to end once ${joinNames(pod.mains.map(({ name }) => name))} has${flag === null ? '' : ` (it also needs ${flag})`}:`,
     watchLines(pod, [
@@ -201,13 +201,13 @@ function lower(text: string): string {
 }
 
 function isLocusts({ program }: ContainerFacts): boolean {
-  return program?.preset === 'locust-exporter';
+  return program?.name === 'locust-exporter';
 }
 
 /** What ends a helper with exit code 0, from outside of its pod; null: nothing that is sure to. */
 function findQuitCommand({ name, spec, program }: ContainerFacts, pod: PodFacts): Command | null {
   const what = 'to end it in this pod, whatever was not scraped yet';
-  if (program?.preset === 'locust-exporter') {
+  if (program?.name === 'locust-exporter') {
     const [port] = toObjects(spec['ports']);
     const at = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}:${port?.['containerPort'] ?? 9646}/proxy/quitquitquit`;
     // It exits inside the handler, so kubectl gets no answer.
@@ -216,7 +216,7 @@ function findQuitCommand({ name, spec, program }: ContainerFacts, pod: PodFacts)
       line: `kubectl create --raw ${quoteShell(at)} --filename=/dev/null`,
     };
   }
-  if (program?.preset === 'istio') {
+  if (program?.name === 'istio') {
     const line = `exec ${quoteShell(pod.name)} --container=${quoteShell(name)} -- pilot-agent request POST quitquitquit`;
     return { what: 'to end it in this pod', line: kubectl(pod.namespace, line) };
   }

@@ -14,7 +14,6 @@ import {
   toLines,
 } from '../lines.ts';
 import type { ContainerFacts, PodFacts } from '../pod.ts';
-import { findFlag } from '../programs.ts';
 import { DEFAULTS, readReport, readSetting, readSettingMs, type SettingName, type ToldReport } from '../settings.ts';
 import { formatTime, joinNames, quoteShell, quoteText, quoteYaml } from '../words.ts';
 import { changeHelper, findRunningHelpers, POD_NAME, roleCommand, tellHelper, tellPod } from './helpers.ts';
@@ -172,9 +171,7 @@ function findTarget(
 ): ToldReport['targets'][number] | undefined {
   return report?.targets.find(({ target }) => {
     const [preset = '', ...rest] = target.split(':');
-    return (
-      preset === program?.preset || (preset === 'signal' && (program?.names ?? [name]).includes(rest.at(-1) ?? ''))
-    );
+    return preset === program?.name || (preset === 'signal' && (program?.names ?? [name]).includes(rest.at(-1) ?? ''));
   });
 }
 
@@ -297,7 +294,7 @@ function enable(helper: ContainerFacts, pod: PodFacts): Change {
   const { program, spec } = helper;
   const needs = program?.enable;
   if (!needs) return changeHelper(helper, pod);
-  const what = `${describeTemplate(pod)}, let it be stopped (${program === null ? '' : findFlag(program)}):`;
+  const what = `${describeTemplate(pod)}, let it be stopped (${program === null ? '' : program.flag}):`;
   if ('annotation' in needs) return podChange(what, annotationLines(...needs.annotation));
   const args = [...(Array.isArray(spec['args']) ? spec['args'].map(String) : []), needs.argument];
   return podChange(what, containerLines(helper, [`args: [${args.map(quoteYaml).join(', ')}]`]));
@@ -306,12 +303,12 @@ function enable(helper: ContainerFacts, pod: PodFacts): Change {
 /** The helper among what lastscrape stops; a mesh's proxy last. */
 function addToQuit(lastscrape: ContainerFacts, pod: PodFacts, helper: ContainerFacts): Change {
   const { program } = helper;
-  if (program === null || program.preset === null) return changeHelper(helper, pod);
+  if (program === null || program.name === null) return changeHelper(helper, pod);
   const quit = readSetting(lastscrape, pod, 'LASTSCRAPE_QUIT');
   const entries = quit === null || quit === 'none' ? [] : quit.split(',').map((entry) => entry.trim());
   const isMesh = program.kind === 'mesh';
-  const all = isMesh ? [...entries, program.preset] : [program.preset, ...entries];
-  const flag = findFlag(program);
+  const all = isMesh ? [...entries, program.name] : [program.name, ...entries];
+  const flag = program.flag;
   return podChange(
     `${describeTemplate(pod)}, tell lastscrape to stop it${flag === null ? '' : ` (it also needs ${flag})`}:`,
     settingLines(lastscrape, 'LASTSCRAPE_QUIT', all.join(', ')),

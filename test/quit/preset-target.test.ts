@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from '../../src/decide/target.ts';
-import { PRESETS, presetKind } from '../../src/quit/presets.ts';
+import { presetKind } from '../../src/quit/preset-target.ts';
+import { PRESETS } from '../../src/quit/programs.ts';
 import type { Target, TargetContext } from '../../src/quit/target.ts';
 import { answerWith, openPeer } from '../support/peer.ts';
 
@@ -118,33 +119,6 @@ test('read() takes no token that a header cannot carry, and does not show it', (
   }
 });
 
-test('every preset has a name of its own, and none is the beginning of another one', () => {
-  const names = PRESETS.map(({ name }) => name);
-  assert.equal(new Set(names).size, names.length);
-  for (const name of names) assert.match(name, /^[a-z][a-z-]*[a-z]$/);
-});
-
-/** The programs of a preset, and where its service listens while its quit port may be closed. */
-const PROGRAMS: Readonly<Record<string, readonly [programs: readonly string[], servicePorts: readonly number[]]>> = {
-  'locust-exporter': [['locust_exporter'], []],
-  istio: [['pilot-agent', 'envoy'], [15000]],
-  envoy: [['envoy'], []],
-  linkerd: [['linkerd2-proxy'], []],
-  'cloud-sql-proxy': [['cloud-sql-proxy'], [5432, 3306, 1433]],
-  'alloydb-proxy': [['alloydb-auth-proxy'], [5432]],
-  dapr: [['daprd'], []],
-  'consul-dataplane': [['consul-dataplane', 'envoy'], [19000]],
-  'vault-agent': [['vault'], []],
-  prometheus: [['prometheus'], []],
-  pushgateway: [['pushgateway'], []],
-  'statsd-exporter': [['statsd_exporter'], []],
-};
-
-test('every preset has its programs and the ports of their service', () => {
-  const found = PRESETS.map(({ name, programs, servicePorts }) => [name, [programs, servicePorts]]);
-  assert.deepEqual(Object.fromEntries(found), PROGRAMS);
-});
-
 test('inspect() names what a preset needs to quit, but where an open port shows that it has it', async () => {
   await using open = await openPeer(() => {});
   const inspect = async (preset: string) => (await target(`${preset}:${open.port}`).inspect?.())?.[0];
@@ -153,20 +127,7 @@ test('inspect() names what a preset needs to quit, but where an open port shows 
   assert.equal(await inspect('envoy'), `answers on ${open.port}`);
 });
 
-test('every preset has the names that people call its program by', () => {
-  const names = PRESETS.flatMap(({ name, otherNames }) => otherNames.map((other) => `${other}: ${name}`));
-  assert.deepEqual(names, [
-    ...['locust-metrics-exporter: locust-exporter', 'exporter: locust-exporter', 'istio-proxy: istio'],
-    ...['linkerd-proxy: linkerd', 'cloudsql: cloud-sql-proxy', 'cloud-sql: cloud-sql-proxy'],
-    ...['cloudsql-auth-proxy: cloud-sql-proxy', 'alloydb: alloydb-proxy', 'consul: consul-dataplane'],
-    ...['consul-connect: consul-dataplane', 'vault-proxy: vault-agent', 'prometheus-pushgateway: pushgateway'],
-    ...['statsd: statsd-exporter'],
-  ]);
-});
-
-test('the proxies of a mesh are known as such; dapr is not one: scrapes go past it', () => {
-  const meshes = PRESETS.filter(({ isMesh }) => isMesh).map(({ name }) => name);
-  assert.deepEqual(meshes, ['istio', 'envoy', 'linkerd', 'consul-dataplane']);
+test('read() gives the time that a program needs, and whether it carries scrapes and reports', () => {
   assert.equal(target('istio').isMesh, true);
   assert.equal(target('dapr').isMesh, false);
   assert.equal(target('consul-dataplane').needsMs, 30_000);
