@@ -105,7 +105,7 @@ async function explain(host: Host, isJson: boolean): Promise<Exit> {
 async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   const onBug = listenForBugs(host);
   const { first } = listenForSignals(host);
-  const pod = openPodSource(host.env, VERSION);
+  const pod = openPodSource(host.env);
   try {
     const code = await waitUnless(check(host, kinds, pod, first), first);
     const isClosed = await closeInTime(pod, first);
@@ -152,7 +152,7 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   host.onUncaught(onBug);
   // Before entries are checked, which asks servers: a signal must not be lost meanwhile.
   const signals = listenForSignals(host);
-  const pod = openPodSource(host.env, VERSION);
+  const pod = openPodSource(host.env);
   try {
     const { code, isUrgent } = await runOrOutlast(host, kinds, pod, signals);
     const isClosed = await closeInTime(pod, signals.second);
@@ -186,7 +186,7 @@ async function runUsable(
 }
 
 function toProgram({ pid, kill }: Host, pod: PodSource): Program {
-  return { version: VERSION, pid, kill, pod };
+  return { pid, kill, pod };
 }
 
 function exitWith(code: number): Exit {

@@ -4,6 +4,9 @@ declare const LASTSCRAPE_COMMIT: string | undefined;
 
 export const VERSION = '0.1.0';
 
+/** The User-Agent of every request. */
+export const USER_AGENT = `lastscrape/${VERSION}`;
+
 /** Where a bug is reported; a repository of its own may be named by whoever publishes one. */
 export const REPORT_BUGS_TO =
   'in the issues of the repository that it was built from, with this line, lastscrape --version and the variables without secrets';

@@ -41,7 +41,6 @@ export async function findListenProblem({ host, port }: Front): Promise<ListenPr
 export async function readSource(
   url: URL,
   metricNames: readonly string[],
-  version: string,
   signal: AbortSignal,
   locust?: Required<SourceParts>['locust'],
   selectors: Required<SourceParts>['selectors'] = [],
@@ -51,7 +50,6 @@ export async function readSource(
     url,
     metricNames,
     selectors,
-    version,
     clock: CLOCK,
     log: () => {},
     ...(locust === undefined ? {} : { locust }),

@@ -4,7 +4,6 @@
 import { existsSync } from 'node:fs';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import { redactHref } from '../base/text.ts';
-import { VERSION } from '../base/version.ts';
 import type { Config, Environment, TerminationLog } from '../config/config.ts';
 import { type Front, isLocustPage } from '../config/values.ts';
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
@@ -70,7 +69,7 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
         import('../tell/check.ts'),
         import('../pod/identity.ts'),
       ]);
-      return findListeners(config, findIdentitySources(env), VERSION, options);
+      return findListeners(config, findIdentitySources(env), options);
     },
   };
 }
@@ -177,8 +176,8 @@ async function readExporter(
   signal: AbortSignal,
 ): Promise<ExporterReading> {
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
-  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, VERSION, signal, locust, thresholds);
-  const exporter = surroundings.openExporter(metricsUrl, metricNames, VERSION, thresholds);
+  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, signal, locust, thresholds);
+  const exporter = surroundings.openExporter(metricsUrl, metricNames, thresholds);
   try {
     return await exporter.read(signal);
   } finally {

@@ -31,8 +31,8 @@ export type { Environment } from './exporter-variables.ts';
 /** The kinds that DONE_WHEN and QUIT know, from main's tables. */
 export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly targets: readonly TargetKind[] };
 
-/** What the program knows of itself: its version and its process. */
-export type Program = Pick<TargetContext, 'version' | 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
+/** What the program knows of itself: its process, and its pod. */
+export type Program = Pick<TargetContext, 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
 
 /** A configuration, or what is wrong with the environment. */
 export type ConfigResult = { readonly config: Config } | Misconfigured;

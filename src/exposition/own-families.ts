@@ -1,8 +1,9 @@
 // The families of lastscrape itself, in the text format, which the front appends to what the source shows. Pure.
 
+import { VERSION } from '../base/version.ts';
+
 /** What they show; times are seconds since 1970. */
 export type OwnValues = {
-  readonly version: string;
   /** The source answered the read for this scrape. */
   readonly isSourceUp: boolean;
   readonly isMainEnded: boolean;
@@ -58,7 +59,7 @@ const FAMILIES: readonly Family[] = [
     name: 'lastscrape_build_info',
     type: 'gauge',
     help: 'The version of lastscrape; always 1.',
-    read: ({ version }) => `{version="${version}"} 1`,
+    read: () => `{version="${VERSION}"} 1`,
   },
 ];
 

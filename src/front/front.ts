@@ -72,7 +72,7 @@ type Unavailable = ScrapeAnswer & { readonly kind: 'unavailable' };
 
 /** Listens; nothing is read before the first scrape or observation. */
 export async function openFront(parts: FrontParts): Promise<OpenedFront> {
-  const { clock, metricNames, version } = parts;
+  const { clock, metricNames } = parts;
   const source = openSource(parts);
   const isLocust = isLocustPage(parts.url);
   const snapshots = openSnapshotStore();
@@ -214,7 +214,6 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
 
   function readValues(readAt: Moment, isSourceUp: boolean): OwnValues {
     return {
-      version,
       isSourceUp,
       isMainEnded: view.main === 'ended',
       mainEndSeconds,

@@ -21,7 +21,6 @@ export type SourceParts = {
   /** What is judged. Default: nothing. */
   readonly selectors?: readonly Selector[];
   readonly clock: Clock;
-  readonly version: string;
   readonly log: (entry: LogEntry) => void;
 };
 
@@ -29,9 +28,9 @@ const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 
 /** Opens it; nothing is read before the first call of `read`. */
 export function openSource(parts: SourceParts): Source {
-  const { url, locust = EXPORTERS, metricNames, selectors = [], clock, version, log } = parts;
+  const { url, locust = EXPORTERS, metricNames, selectors = [], clock, log } = parts;
   if (url.protocol === 'file:') return openFileSource(url, metricNames, log, selectors);
-  if (!isLocustPage(url)) return openHttpSource(url, metricNames, version, selectors);
+  if (!isLocustPage(url)) return openHttpSource(url, metricNames, selectors);
   const { namespace, path, headersFile } = locust;
   return openLocustSource({
     url: new URL(url.href.slice('locust+'.length)),
@@ -41,7 +40,6 @@ export function openSource(parts: SourceParts): Source {
     metricNames,
     selectors,
     clock,
-    version,
     log,
   });
 }

@@ -2,6 +2,7 @@
 // Says what the answer was; decides nothing.
 
 import { openExchange } from '../base/net/exchange.ts';
+import { USER_AGENT } from '../base/version.ts';
 import type { ExporterObservation } from '../decide/model.ts';
 import { BODY_MAX_BYTES, type Exposition, openExposition } from '../exposition/exposition.ts';
 import type { Selector } from '../exposition/selector.ts';
@@ -40,12 +41,10 @@ export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporte
 export function openExporter(
   url: URL,
   metricNames: readonly string[],
-  version: string,
   selectors: readonly Selector[] = [],
   openTap?: () => Tap,
 ): Exporter {
   const exchange = openExchange(url);
-  const headers = makeHeaders(version);
   return {
     close: exchange.close,
     async read(signal) {
@@ -57,7 +56,7 @@ export function openExporter(
       const result = await exchange.send({
         method: 'GET',
         path: url.pathname + url.search,
-        headers,
+        headers: READ_HEADERS,
         timeoutMs: READ_TIMEOUT_MS,
         signal,
         onAnswer(_, answered) {
@@ -95,10 +94,11 @@ export function openExporter(
   };
 }
 
-/** Of a request: the text format, always, and no Content-Encoding. */
-export function makeHeaders(version: string): Readonly<Record<string, string>> {
-  return { accept: 'text/plain;version=0.0.4', 'user-agent': `lastscrape/${version}` };
-}
+/** The headers of every read: always the text format, and no Accept-Encoding. */
+export const READ_HEADERS: Readonly<Record<string, string>> = {
+  accept: 'text/plain;version=0.0.4',
+  'user-agent': USER_AGENT,
+};
 
 /** What an exposition shows that came whole; `canJudge`: its last line is whole as well, for all that is known. */
 export function makeReading(

@@ -4,6 +4,7 @@
 import { dialTls } from '../base/net/dial-tls.ts';
 import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
 import { readRetryAfter } from '../base/net/retry-after.ts';
+import { USER_AGENT } from '../base/version.ts';
 import { type PodAddress, readToken } from './pod-address.ts';
 import type { PodRequestFailure } from './pod-request.ts';
 import { type Pod, readPod, readStatusMessage } from './pod-status.ts';
@@ -32,7 +33,7 @@ export type PodClient = {
 type Answer = { readonly result: ExchangeResult; readonly body: string; readonly retryAfterMs: number };
 
 /** Opens a client; connects at the first request, and anew where the address of the server changes. */
-export function openPodClient(version: string): PodClient {
+export function openPodClient(): PodClient {
   let connection: { readonly origin: string; readonly exchange: Exchange } | null = null;
   let ca = '';
   let distrust: string | null = null;
@@ -55,11 +56,11 @@ export function openPodClient(version: string): PodClient {
       ca = address.ca;
       distrust = null;
       const exchange = await connect(address.origin);
-      let answer = await send(exchange, address, address.token, version, signal);
-      if (answer.result.kind === 'dropped') answer = await send(exchange, address, address.token, version, signal);
+      let answer = await send(exchange, address, address.token, signal);
+      if (answer.result.kind === 'dropped') answer = await send(exchange, address, address.token, signal);
       else if (answer.result.kind === 'answered' && answer.result.status === 401) {
         const token = readToken(address.tokenPath);
-        if (token !== '' && token !== address.token) answer = await send(exchange, address, token, version, signal);
+        if (token !== '' && token !== address.token) answer = await send(exchange, address, token, signal);
       }
       if (answer.result.kind === 'failed' && signal?.aborted) return { kind: 'aborted', why: answer.result.why };
       const response = readAnswer(answer, distrust);
@@ -77,7 +78,6 @@ async function send(
   exchange: Exchange,
   { namespace, pod }: PodAddress,
   token: string,
-  version: string,
   signal?: AbortSignal,
 ): Promise<Answer> {
   const pieces: Uint8Array[] = [];
@@ -91,7 +91,7 @@ async function send(
   const result = await exchange.send({
     method: 'GET',
     path: `/api/v1/namespaces/${namespace}/pods/${pod}`,
-    headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': `lastscrape/${version}` },
+    headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': USER_AGENT },
     timeoutMs: REQUEST_TIMEOUT_MS,
     signal,
     onAnswer(_, headers) {

@@ -54,10 +54,10 @@ export type PodReader = {
 };
 
 /** Opens this pod; connects at the first read. */
-export function openPodReader(env: Variables, version: string, environment: PodEnvironment): PodReader {
+export function openPodReader(env: Variables, environment: PodEnvironment): PodReader {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
-  const client = openPodClient(version);
+  const client = openPodClient();
   let newest: ReadPod | null = null;
   let failure: FailedPodRequest | null = null;
   let readCount = 0;

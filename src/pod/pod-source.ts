@@ -11,12 +11,12 @@ export type PodSource = {
 };
 
 /** Prepares a source; `environment`: another one than a container's, for tests. Opens nothing yet. */
-export function openPodSource(env: Variables, version: string, environment?: PodEnvironment): PodSource {
+export function openPodSource(env: Variables, environment?: PodEnvironment): PodSource {
   let opened: Promise<PodReader> | null = null;
   return {
     open() {
       opened ??= import('./pod-reader.ts').then(({ openPodReader, POD_ENVIRONMENT }) =>
-        openPodReader(env, version, environment ?? POD_ENVIRONMENT),
+        openPodReader(env, environment ?? POD_ENVIRONMENT),
       );
       return opened;
     },

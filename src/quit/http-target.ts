@@ -4,6 +4,7 @@
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
 import { redactHref } from '../base/text.ts';
+import { USER_AGENT } from '../base/version.ts';
 import type { Answer, Probe } from '../decide/target.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
@@ -18,7 +19,6 @@ export type HttpTargetOptions = {
   readonly method: string;
   /** `http:`; its user and password are not sent: a Basic authorization is a header. */
   readonly url: URL;
-  readonly version: string;
   /** Sent besides the usual ones; their values are never printed. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports of its service, on the host of the URL: it is gone only when they refuse as well. Default: none. */
@@ -48,7 +48,6 @@ export function httpTarget(options: HttpTargetOptions): Target {
     name,
     method,
     url,
-    version,
     hint,
     servicePorts = [],
     flag = null,
@@ -59,7 +58,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
   const request = `${method} ${redactHref(url)}`;
   const quitPort = Number(url.port || 80);
   const headers: Record<string, string> = {
-    'user-agent': `lastscrape/${version}`,
+    'user-agent': USER_AGENT,
     'content-length': '0',
     ...options.headers,
   };

@@ -17,7 +17,7 @@ export function presetKind(preset: Preset): TargetKind {
     usage: name,
     otherNames: [preset.programs[0], ...preset.names, ...preset.otherNames],
     meaning: `\`${method} ${path}\` on ${preset.port === null ? 'the host and port of `LASTSCRAPE_METRICS_URL`' : `port ${preset.port}`}`,
-    read(entry, { metricsUrl, version, env, pid, kill }) {
+    read(entry, { metricsUrl, env, pid, kill }) {
       if (entry !== name && !entry.startsWith(`${name}:`)) return null;
       const [match, port, servicePort] = PORTS.exec(entry.slice(name.length)) ?? [];
       if (match === undefined || !isPort(port) || !isPort(servicePort)) {
@@ -47,7 +47,6 @@ export function presetKind(preset: Preset): TargetKind {
           name: entry,
           method,
           url,
-          version,
           sender: { pid, kill },
           programs: preset.programs,
           headers: {

@@ -36,7 +36,6 @@ export type Target = {
 /** What a target may take from the rest of the configuration and of the process. */
 export type TargetContext = {
   readonly metricsUrl: URL;
-  readonly version: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Of lastscrape itself. */
   readonly pid: number;

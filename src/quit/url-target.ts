@@ -10,7 +10,7 @@ const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HE
 export const urlKind: TargetKind = {
   usage: '[METHOD ]URL',
   meaning: 'one request to an `http:` URL, POST by default',
-  read(entry, { version, pid, kill }) {
+  read(entry, { pid, kill }) {
     const [, method = 'POST', text = ''] = ENTRY.exec(entry) ?? [];
     if (text === '') return null;
     const url = URL.parse(text);
@@ -20,7 +20,7 @@ export const urlKind: TargetKind = {
     if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
     const headers = readAuthorization(url);
     if (headers === null) return { problem: 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"' };
-    return { value: httpTarget({ method: method.toUpperCase(), url, version, headers, sender: { pid, kill } }) };
+    return { value: httpTarget({ method: method.toUpperCase(), url, headers, sender: { pid, kill } }) };
   },
 };
 

@@ -1,7 +1,6 @@
 // The parts of a run, opened from its configuration: each room is handed its own settings, and only here. What is not
 // configured is null, and its code is not loaded.
 
-import { VERSION } from '../base/version.ts';
 import { waitUnless } from '../base/wait-unless.ts';
 import type { Config } from '../config/config.ts';
 import { buildPolicy } from '../config/policy.ts';
@@ -66,7 +65,6 @@ export async function openConfiguredFront(
     pollMs: config.limits.pollMs,
     clock: openClock(host),
     toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,
-    version: VERSION,
     log,
   });
 }
@@ -77,7 +75,7 @@ export function openConfiguredExporter(config: Config, front: Front | null, keep
   // A file is for a front, which may be one that cannot listen.
   const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
   if (!isRead) return null;
-  return openExporter(metricsUrl, listMetricNames(config), VERSION, config.thresholds, keeper?.openTap);
+  return openExporter(metricsUrl, listMetricNames(config), config.thresholds, keeper?.openTap);
 }
 
 /** The push and the webhook, with a keeper of the last exposition where no front keeps it. */
@@ -93,7 +91,7 @@ export async function openConfiguredTelling(
     import('../pod/identity.ts'),
   ]);
   const { env, wallMs } = host;
-  const telling = openTelling({ config, identity: findIdentitySources(env), version: VERSION, wallMs, log });
+  const telling = openTelling({ config, identity: findIdentitySources(env), wallMs, log });
   if (config.push === null || front !== null) return { telling, keeper: null };
   const { openKeeper } = await import('../snapshot/keep.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });

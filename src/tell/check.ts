@@ -20,7 +20,6 @@ const CONNECT_TIMEOUT_MS = 3_000;
 export async function findListeners(
   config: TellingConfig,
   identity: IdentitySources,
-  version: string,
   { isTried, signal }: { readonly isTried: boolean; readonly signal: AbortSignal },
 ): Promise<readonly Listener[]> {
   const { push, webhook, pushLabels } = config;
@@ -30,11 +29,11 @@ export async function findListeners(
   if (push !== null) {
     const labels = listLabels(await findIdentity(identity), pushLabels);
     const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
-    const problems = await findProblems(openPushDelivery(config, version));
+    const problems = await findProblems(openPushDelivery(config));
     listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems });
   }
   if (webhook !== null) {
-    const problems = await findProblems(openWebhookDelivery(config, version));
+    const problems = await findProblems(openWebhookDelivery(config));
     listeners.push({ name: `webhook ${redactPath(webhook)}`, problems });
   }
   return listeners;

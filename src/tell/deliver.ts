@@ -6,6 +6,7 @@ import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../
 import { readRetryAfter } from '../base/net/retry-after.ts';
 import { prepareSmallFile, type ReadSmallFile } from '../base/small-file.ts';
 import { cut } from '../base/text.ts';
+import { USER_AGENT } from '../base/version.ts';
 import type { AnswerEnd } from './encode/push-kind.ts';
 
 /** Where requests go. */
@@ -14,7 +15,6 @@ export type Destination = {
   readonly headersFile: string | null;
   /** null: the usual authorities only. */
   readonly caFile: string | null;
-  readonly version: string;
   /** Its path is a secret as well, as those of chat tools are. */
   readonly isPathSecret: boolean;
 };
@@ -64,7 +64,7 @@ const FILE_TIMEOUT_MS = 2_000;
 
 /** Opens a delivery; connects when the first request is sent. */
 export function openDelivery(destination: Destination): Delivery {
-  const { url, headersFile, caFile, version } = destination;
+  const { url, headersFile, caFile } = destination;
   const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
   const trust = url.protocol === 'https:' ? openTrust(caFile) : null;
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
@@ -106,11 +106,7 @@ export function openDelivery(destination: Destination): Delivery {
       const result = await exchange.send({
         method,
         path,
-        headers: mergeHeaders(
-          { 'user-agent': `lastscrape/${version}`, 'accept-encoding': 'identity' },
-          headers,
-          prepared.headers,
-        ),
+        headers: mergeHeaders({ 'user-agent': USER_AGENT, 'accept-encoding': 'identity' }, headers, prepared.headers),
         body,
         timeoutMs: Math.max(1, untilMs - performance.now()),
         signal,

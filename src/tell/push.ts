@@ -20,7 +20,6 @@ export type PushParts = {
   readonly read: () => AsyncIterable<Uint8Array>;
   /** The time of the push, in milliseconds since the epoch: what was stored meanwhile must not be later. */
   readonly nowMs: number;
-  readonly version: string;
   /** Gives it up; its reason is a string. */
   readonly signal: AbortSignal;
   /** The last try is made at once. */
@@ -41,7 +40,6 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
     labels,
     read,
     nowMs,
-    version,
     signal,
     lastCall,
     onRetry,
@@ -53,7 +51,7 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
   let why: string | null = null;
   try {
     const families = () => readFamilies(read());
-    for await (const request of kind.encode({ families, labels, url, nowMs, version })) {
+    for await (const request of kind.encode({ families, labels, url, nowMs })) {
       sentCount++;
       const { method, path, headers, body } = request;
       const result = await sendInTries(delivery, {

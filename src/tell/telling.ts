@@ -23,7 +23,6 @@ export type TellingConfig = Pick<
 export type TellingParts = {
   readonly config: TellingConfig;
   readonly identity: IdentitySources;
-  readonly version: string;
   /** Now, in milliseconds since the epoch. */
   readonly wallMs: () => number;
   readonly log: (entry: LogEntry) => void;
@@ -40,10 +39,10 @@ export type Telling = {
 };
 
 /** Opens what is configured; nothing is connected or read before it is asked for. */
-export function openTelling({ config, identity: sources, version, wallMs, log }: TellingParts): Telling {
+export function openTelling({ config, identity: sources, wallMs, log }: TellingParts): Telling {
   const { push, webhook, pushLabels } = config;
-  const pushDelivery = openPushDelivery(config, version);
-  const webhookDelivery = openWebhookDelivery(config, version);
+  const pushDelivery = openPushDelivery(config);
+  const webhookDelivery = openWebhookDelivery(config);
   let identity: Promise<Identity> | null = null;
   const identify = () => {
     identity ??= findIdentity(sources);
@@ -62,7 +61,6 @@ export function openTelling({ config, identity: sources, version, wallMs, log }:
         labels: listLabels(await identify(), pushLabels),
         read: () => readInTurns(body.read()),
         nowMs: Math.round(wallMs()),
-        version,
         signal,
         lastCall,
         onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),
@@ -91,18 +89,15 @@ export function openTelling({ config, identity: sources, version, wallMs, log }:
 }
 
 /** How the push is delivered; null: there is none. */
-export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingConfig, version: string): Delivery | null {
+export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingConfig): Delivery | null {
   if (push === null) return null;
-  return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, version, isPathSecret: false });
+  return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, isPathSecret: false });
 }
 
 /** How the webhook is delivered; null: there is none. */
-export function openWebhookDelivery(
-  { webhook, webhookHeadersFile, caFile }: TellingConfig,
-  version: string,
-): Delivery | null {
+export function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingConfig): Delivery | null {
   if (webhook === null) return null;
-  return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, version, isPathSecret: true });
+  return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, isPathSecret: true });
 }
 
 /** The encoder of a kind of receiver. */

@@ -43,7 +43,7 @@ test('readSource() reads what a front would serve, and says what it could not', 
   await once(server, 'listening');
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const read = async (path: string) => readSource(new URL(path, `http://127.0.0.1:${port}`), ['a'], '1.2.3', NEVER);
+  const read = async (path: string) => readSource(new URL(path, `http://127.0.0.1:${port}`), ['a'], NEVER);
   const answered = await read('/metrics');
   assert.equal(answered.observation.kind, 'answered');
   assert.deepEqual(answered.metric('a'), { kind: 'value', value: 1 });
@@ -62,7 +62,7 @@ test('readSource() reads files', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-source-'));
   context.after(() => rmSync(folder, { recursive: true }));
   const url = pathToFileURL(join(folder, 'job.prom'));
-  const read = async () => (await readSource(url, [], '1.2.3', NEVER)).observation.kind;
+  const read = async () => (await readSource(url, [], NEVER)).observation.kind;
   assert.equal(await read(), 'refused');
   writeFileSync(url, 'a 1');
   assert.equal(await read(), 'failed', 'without its final line feed');
@@ -76,7 +76,7 @@ test('readSource() ends with its signal', async (context) => {
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const stop = new AbortController();
-  const reading = readSource(new URL(`http://127.0.0.1:${port}/metrics`), [], '1.2.3', stop.signal);
+  const reading = readSource(new URL(`http://127.0.0.1:${port}/metrics`), [], stop.signal);
   stop.abort('stopped by a test');
   const { observation } = await reading;
   assert.deepEqual(observation.kind === 'failed' && observation.why, 'stopped by a test');

@@ -44,7 +44,7 @@ export function playTranscript(text: string): string {
   return out.join('\n');
 }
 
-const SELF = { version: '0.1.0', pid: 1, kill: () => {}, pod: CONTEXT.pod };
+const SELF = { pid: 1, kill: () => {}, pod: CONTEXT.pod };
 
 type Fields = ReadonlyMap<string, string | undefined>;
 

@@ -24,9 +24,7 @@ function readFile(path: string): string {
 }
 
 const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1 };
-const OWN_FAMILIES = [...formatOwnFamilies({ version: '0', ...NOW }, new Set()).matchAll(/^# TYPE (\w+)/gm)].map(
-  ([, name = '']) => name,
-);
+const OWN_FAMILIES = [...formatOwnFamilies(NOW, new Set()).matchAll(/^# TYPE (\w+)/gm)].map(([, name = '']) => name);
 
 const { spec } = parse(readFile(`${FOLDER}/job.yaml`)).spec.template;
 const container = spec.initContainers.at(-1);
@@ -35,7 +33,7 @@ const env: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 function readConfigOf(variables: Readonly<Record<string, string>>) {
-  const result = readConfig(variables, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
+  const result = readConfig(variables, KINDS, { pid: 7, kill: () => {}, pod: CONTEXT.pod });
   assert.ok('config' in result, JSON.stringify(result));
   return result.config;
 }

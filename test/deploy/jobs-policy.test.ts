@@ -32,7 +32,7 @@ function resolveVariables(pod: Pod): Record<string, string> {
 
 function readSettings(pod: Pod): ReturnType<typeof readConfig> {
   const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
-  return readConfig(resolveVariables(pod), kinds, { version: VERSION, pid: 1, kill: () => {}, pod: CONTEXT.pod });
+  return readConfig(resolveVariables(pod), kinds, { pid: 1, kill: () => {}, pod: CONTEXT.pod });
 }
 
 test('a labelled pod gets lastscrape as its last native sidecar, and else only times and the port for Prometheus change', () => {

@@ -175,7 +175,7 @@ describe('deploy/migrate/*.yaml', () => {
   for (const name of files) {
     test(`${name}: lastscrape accepts its variables, and the pod has what they ask for`, () => {
       const env = readOwnEnv(name);
-      const result = readConfig(env, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
+      const result = readConfig(env, KINDS, { pid: 7, kill: () => {}, pod: CONTEXT.pod });
       assert.ok('config' in result, JSON.stringify(result));
       const { conditions, targets, tombstonePath, limits } = result.config;
       const spec = readSpec(name);

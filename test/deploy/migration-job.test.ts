@@ -31,7 +31,7 @@ test('the README shows of the migration what is in the file, word by word', () =
 test('lastscrape accepts the variables of the migration, and asks each target where its program takes it', () => {
   const { env } = spec.containers.at(-1) as { env: { name: string; value?: string }[] };
   const variables = Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'from-a-field']));
-  const result = readConfig(variables, KINDS, { version: '0', pid: 7, kill: () => {}, pod: CONTEXT.pod });
+  const result = readConfig(variables, KINDS, { pid: 7, kill: () => {}, pod: CONTEXT.pod });
   assert.ok('config' in result, JSON.stringify(result));
   const { conditions, targets } = result.config;
   const main: readonly Container[] = spec.containers.slice(0, 1);

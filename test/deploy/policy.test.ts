@@ -181,7 +181,6 @@ test('the grace is raised for what lastscrape reads as a duration, and for nothi
     const value = annotations['lastscrape.dev/termination-grace'];
     const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
     const result = readConfig({ LASTSCRAPE_TERMINATION_GRACE: value }, kinds, {
-      version: VERSION,
       pid: 1,
       kill: () => {},
       pod: CONTEXT.pod,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { VERSION } from '../../src/base/version.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../../src/exposition/own-families.ts';
 
 const VALUES: OwnValues = {
-  version: '0.1.0',
   isSourceUp: true,
   isMainEnded: false,
   mainEndSeconds: null,
@@ -24,7 +24,7 @@ test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () =
     'lastscrape_main_end_timestamp_seconds 12.5',
     'lastscrape_snapshot_timestamp_seconds 11',
     'lastscrape_scrapes_total 3',
-    'lastscrape_build_info{version="0.1.0"} 1',
+    `lastscrape_build_info{version="${VERSION}"} 1`,
   ]);
   for (const block of text.trimEnd().split(/\n(?=# HELP)/)) {
     const [help, type, sample] = block.split('\n') as [string, string, string];

@@ -29,7 +29,6 @@ async function openPair(metricNames = ['load_test_up']) {
     pollMs: 1_000,
     clock: REAL_CLOCK,
     toUnixSeconds: () => 1,
-    version: '1.2.3',
     log: () => assert.fail('nothing is odd'),
   });
   assert.ok(opened.kind === 'open');

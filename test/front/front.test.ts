@@ -54,7 +54,6 @@ async function openWorld(t: TestContext, options: WorldOptions = {}): Promise<Wo
     pollMs: POLL_MS,
     clock,
     toUnixSeconds: options.toUnixSeconds ?? ((atMs) => 1_000_000 + atMs / 1000),
-    version: '1.2.3',
     log: (entry) => log.push(entry),
   });
   assert.equal(opened.kind, 'open');
@@ -629,7 +628,7 @@ test('close() ends scrapes, polls and snapshot calls that wait, and leaves no ti
 
 test('a port that is taken is a problem that says what to do', async (t) => {
   const { front, source, clock } = await openWorld(t);
-  const parts = { url: source.url, metricNames: [], pollMs: POLL_MS, clock, version: '1', log: () => {} };
+  const parts = { url: source.url, metricNames: [], pollMs: POLL_MS, clock, log: () => {} };
   const at = { host: '127.0.0.1', port: front.port };
   const opened = await openFront({ ...parts, at, toUnixSeconds: (atMs) => atMs });
   assert.deepEqual(opened, {

@@ -5,7 +5,6 @@ import { serveGrowing, serveWhole } from '../../src/front/served-body.ts';
 import { openBody } from '../../src/snapshot/body.ts';
 
 const VALUES: OwnValues = {
-  version: '1.2.3',
   isSourceUp: true,
   isMainEnded: false,
   mainEndSeconds: null,

@@ -148,7 +148,7 @@ async function watch(
     },
     jitter: () => 0,
   };
-  const pod = openPodSource(server.env, '1.2.3', environment);
+  const pod = openPodSource(server.env, environment);
   const conditions = entries.map((entry) => {
     const parsed = containerKind.read(entry, { pid: 1, pod, names: sidecars });
     assert.ok('value' in parsed, entry);

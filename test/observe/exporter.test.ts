@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { VERSION } from '../../src/base/version.ts';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
 import type { ExporterReading } from '../../src/observe/condition.ts';
@@ -14,7 +15,7 @@ const NEVER = new AbortController().signal;
 /** One observation at an exporter that answers so. */
 async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
   await using peer = await openPeer(answer);
-  const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
+  const exporter = openExporter(peer.url, ['locust_up']);
   const reading = await exporter.read(signal);
   await exporter.close();
   return reading;
@@ -36,7 +37,7 @@ test('read() uses one connection for many polls and starts each afresh', async (
   await using peer = await openPeer((socket, _, count) => {
     socket.write(answerWith(count % 2 === 0 ? STOPPED : `locust_up ${count}\n`));
   });
-  const exporter = openExporter(peer.url, ['locust_up'], '1.2.3');
+  const exporter = openExporter(peer.url, ['locust_up']);
   for (let count = 0; count < 40; count++) {
     const { observation, metric, hasRequests } = await exporter.read(NEVER);
     assert.deepEqual(metric('locust_up'), { kind: 'value', value: count % 2 === 0 ? 1 : count });
@@ -49,13 +50,13 @@ test('read() uses one connection for many polls and starts each afresh', async (
 
 test('read() asks for the text format and names itself', async () => {
   await using peer = await openPeer((socket) => socket.write(answerWith('')), '/m?a=b');
-  const exporter = openExporter(peer.url, [], '1.2.3');
+  const exporter = openExporter(peer.url, []);
   await exporter.read(NEVER);
   await exporter.close();
   const lines = peer.requests[0]?.split('\r\n') ?? [];
   assert.equal(lines[0], 'GET /m?a=b HTTP/1.1');
   assert.ok(lines.includes('accept: text/plain;version=0.0.4'), lines.join());
-  assert.ok(lines.includes('user-agent: lastscrape/1.2.3'), lines.join());
+  assert.ok(lines.includes(`user-agent: lastscrape/${VERSION}`), lines.join());
   assert.ok(!lines.some((line) => /encoding|content-length/i.test(line)), lines.join());
 });
 
@@ -120,7 +121,7 @@ for (const { name, answer, why, mayCount } of FAILURES) {
 }
 
 test('read() says where the exporter refuses', async () => {
-  const exporter = openExporter(new URL(`http://localhost:${await closedPort()}/metrics`), ['locust_up'], '1.2.3');
+  const exporter = openExporter(new URL(`http://localhost:${await closedPort()}/metrics`), ['locust_up']);
   const { observation, metric } = await exporter.read(NEVER);
   assert.deepEqual(observation, { kind: 'refused' } satisfies ExporterObservation);
   assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'the exporter refuses connections' });
@@ -216,7 +217,7 @@ test('NOT_READ says that it was not read', () => {
 async function readJudged(answer: Answerer): Promise<readonly unknown[] | undefined> {
   await using peer = await openPeer(answer);
   const selectors = ['a', 'b'].map((name) => ({ name, labels: [] }));
-  const exporter = openExporter(peer.url, [], '1.2.3', selectors);
+  const exporter = openExporter(peer.url, [], selectors);
   const { observation } = await exporter.read(NEVER);
   await exporter.close();
   return observation.kind === 'answered' ? observation.thresholds : undefined;

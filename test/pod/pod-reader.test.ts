@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { VERSION } from '../../src/base/version.ts';
 import { BODY_MAX_BYTES } from '../../src/pod/pod-client.ts';
 import { openPodReader, type PodEnvironment, type PodReader, type PodReadResult } from '../../src/pod/pod-reader.ts';
 import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/pod/pod-request.ts';
@@ -40,7 +41,7 @@ async function play(
 ): Promise<void> {
   await using server = await openApiServer({ authority, answer });
   const { environment, advance } = makeEnvironment(server.accountFolder);
-  const pod = openPodReader({ ...server.env, ...env }, '1.2.3', environment);
+  const pod = openPodReader({ ...server.env, ...env }, environment);
   await scenario({ server, pod, advance });
   await pod.close();
 }
@@ -67,7 +68,7 @@ test('read() reads this pod, with the mounted token and namespace, over one conn
     }
     assert.deepEqual(server.requests, Array(5).fill(`${GET} first`));
     assert.equal(server.connectionsCount(), 1);
-    assert.deepEqual([headers['user-agent'], headers['accept']], ['lastscrape/1.2.3', 'application/json']);
+    assert.deepEqual([headers['user-agent'], headers['accept']], [`lastscrape/${VERSION}`, 'application/json']);
   });
 });
 
@@ -140,7 +141,7 @@ test('read() goes on with a renewed token, also where the old one is refused bef
     },
   });
   rotated = server;
-  const pod = openPodReader(server.env, '1.2.3', makeEnvironment(server.accountFolder).environment);
+  const pod = openPodReader(server.env, makeEnvironment(server.accountFolder).environment);
   assert.equal((await pod.read(NEWEST)).kind, 'read');
   assert.deepEqual(
     server.requests.map((request) => request.split(' ').at(-1)),
@@ -187,14 +188,14 @@ test('read() says on 404, and on another pod of that name, that the host name is
     );
   const { environment } = makeEnvironment(server.accountFolder);
   mount('00000000-0000-0000-0000-000000000000');
-  const other = openPodReader(server.env, '1.2.3', { ...environment, mountInfoPath });
+  const other = openPodReader(server.env, { ...environment, mountInfoPath });
   assert.match(
     String(expectFailure(await other.read(NEWEST)).problem),
     /^pod load-tests\/load-x7k2p is another one than this; /,
   );
   await other.close();
   mount(JSON.parse(POD).metadata.uid);
-  const own = openPodReader(server.env, '1.2.3', { ...environment, mountInfoPath });
+  const own = openPodReader(server.env, { ...environment, mountInfoPath });
   assert.equal((await own.read(NEWEST)).kind, 'read');
   assert.equal(own.own?.name, 'watcher');
   await own.close();
@@ -233,7 +234,7 @@ test('read() asks ever less often while the server fails, and at once when it ha
 test('read() adds up to a quarter by chance to a pause', { skip }, async () => {
   await using server = await openApiServer({ authority, answer: (_, response) => response.writeHead(500).end() });
   const { environment, now } = makeEnvironment(server.accountFolder, 1);
-  const pod = openPodReader(server.env, '1.2.3', environment);
+  const pod = openPodReader(server.env, environment);
   const { retryAtMs } = expectFailure(await pod.read(NEWEST));
   assert.equal(Number(retryAtMs) - now(), 1_250);
   await pod.close();
@@ -251,7 +252,7 @@ for (const [retryAfter, pauseMs] of [
       answer: (_, response) => response.writeHead(429, { 'retry-after': retryAfter }).end('Too many requests'),
     });
     const { environment, now } = makeEnvironment(server.accountFolder);
-    const pod = openPodReader(server.env, '1.2.3', environment);
+    const pod = openPodReader(server.env, environment);
     const { why, retryAtMs } = expectFailure(await pod.read(NEWEST));
     assert.match(why, /answers HTTP 429$/);
     assert.equal(Number(retryAtMs) - now(), pauseMs);
@@ -328,7 +329,7 @@ test('read() trusts the mounted authority only, and the right address only', { s
   const answer: ApiAnswerer = () => assert.fail('the token must not be sent');
   for (const certificate of [makeAuthority().sign(['IP:127.0.0.1']), authority.sign(['IP:10.96.0.1'])]) {
     await using server = await openApiServer({ authority, certificate, answer });
-    const pod = openPodReader(server.env, '1.2.3', makeEnvironment(server.accountFolder).environment);
+    const pod = openPodReader(server.env, makeEnvironment(server.accountFolder).environment);
     const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
     assert.match(
       String(problem),
@@ -370,11 +371,7 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
       env,
     );
   }
-  const pod = openPodReader(
-    { KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' },
-    '1',
-    makeEnvironment('/nowhere').environment,
-  );
+  const pod = openPodReader({ KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' }, makeEnvironment('/nowhere').environment);
   assert.match(
     String(expectFailure(await pod.read(NEWEST)).problem),
     /^no service account is mounted at \/nowhere; remove automountServiceAccountToken: false from the pod or its account$/,

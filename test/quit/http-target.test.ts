@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
+import { VERSION } from '../../src/base/version.ts';
 import type { Answer } from '../../src/decide/target.ts';
 import { type HttpTargetOptions, httpTarget } from '../../src/quit/http-target.ts';
 import { freezePort } from '../support/frozen-port.ts';
@@ -15,7 +16,7 @@ type Asked = { readonly answer: Answer; readonly requests: readonly string[]; re
 async function ask(answer: Answerer, options: Partial<Omit<HttpTargetOptions, 'url'>> = {}): Promise<Asked> {
   await using peer = await openPeer(answer);
   const url = new URL(`http://user:pass@127.0.0.1:${peer.port}/quit?token=s3cret`);
-  const target = httpTarget({ method: 'POST', version: '1.2.3', ...options, url });
+  const target = httpTarget({ method: 'POST', ...options, url });
   const answered = await target.ask(LIMIT_MS, NEVER);
   return { answer: answered, requests: [...peer.requests], connectionsCount: peer.connectionsCount() };
 }
@@ -47,7 +48,7 @@ for (const [name, answer, expected] of ANSWERS) {
 
 test('ask() says that it was refused, or got no answer', async () => {
   const url = new URL(`http://localhost:${await closedPort()}/`);
-  const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  const target = httpTarget({ method: 'POST', url });
   assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
   assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort('interrupted')), {
     kind: 'failed',
@@ -55,14 +56,14 @@ test('ask() says that it was refused, or got no answer', async () => {
     wasSent: false,
   });
   await using peer = await openPeer(() => {});
-  const silent = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
+  const silent = httpTarget({ method: 'POST', url: peer.url });
   assert.deepEqual(await silent.ask(20, NEVER), { kind: 'failed', why: 'timed out', wasSent: true });
   await peer.closed(1);
 });
 
 test('ask() takes a connection of its own each time and leaves none behind', async () => {
   await using peer = await openPeer((socket) => socket.write(answerWith('OK')));
-  const target = httpTarget({ method: 'POST', url: peer.url, version: '1.2.3' });
+  const target = httpTarget({ method: 'POST', url: peer.url });
   await target.ask(LIMIT_MS, NEVER);
   await target.ask(LIMIT_MS, NEVER);
   assert.equal(peer.connectionsCount(), 2);
@@ -89,7 +90,7 @@ test('ask() sends method, path, query and its name, and says that there is no bo
     assert.deepEqual(answer, { kind: 'answered', status: 200, isHtml: false }, method);
     assert.equal(requests[0]?.split('\r\n')[0], `${method} /quit?token=s3cret HTTP/1.1`);
     const headers = readHeaders(requests[0]);
-    assert.equal(headers['user-agent'], 'lastscrape/1.2.3');
+    assert.equal(headers['user-agent'], `lastscrape/${VERSION}`);
     assert.equal(headers['content-length'], length, method);
     assert.equal(headers['transfer-encoding'], undefined);
     assert.equal(headers['authorization'], undefined);
@@ -98,14 +99,14 @@ test('ask() sends method, path, query and its name, and says that there is no bo
 
 test('httpTarget() names itself without secrets', () => {
   const url = new URL('http://user:pass@localhost:1/quit?token=s3cret');
-  const target = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  const target = httpTarget({ method: 'POST', url });
   assert.equal(target.name, 'POST http://***@localhost:1/quit?***');
   assert.equal(target.request, 'POST http://***@localhost:1/quit?***');
-  assert.equal(httpTarget({ name: 'a', method: 'GET', url, version: '1.2.3' }).name, 'a');
+  assert.equal(httpTarget({ name: 'a', method: 'GET', url }).name, 'a');
 });
 
 test('probe() sees whether the port is open, and sends nothing', async () => {
-  const options = { method: 'POST', version: '1.2.3' };
+  const options = { method: 'POST' };
   await using peer = await openPeer(() => {});
   assert.equal(await httpTarget({ ...options, url: peer.url }).probe(1_000, NEVER), 'open');
   await peer.closed(1);
@@ -117,7 +118,7 @@ test('probe() sees whether the port is open, and sends nothing', async () => {
 
 test('ask() says that nothing was sent where the request cannot be made', async () => {
   await using peer = await openPeer(() => {});
-  const target = httpTarget({ method: 'POST', version: '1.2.3', url: peer.url, headers: { token: 'a\nb' } });
+  const target = httpTarget({ method: 'POST', url: peer.url, headers: { token: 'a\nb' } });
   const answer = await target.ask(LIMIT_MS, NEVER);
   assert.deepEqual(answer, { kind: 'failed', why: 'invalid token header (UND_ERR_INVALID_ARG)', wasSent: false });
   assert.equal(peer.connectionsCount(), 0);
@@ -128,7 +129,7 @@ test('probe() keeps its time over all addresses and ports together', async (cont
   await once(server.listen(0, '::1'), 'listening');
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const target = httpTarget({ method: 'POST', version: '1.2.3', url: new URL(`http://localhost:${port}/`) });
+  const target = httpTarget({ method: 'POST', url: new URL(`http://localhost:${port}/`) });
   assert.equal(await target.probe(1_000, NEVER), 'open');
   // The time is up while 127.0.0.1 is asked: ::1 is not asked any more.
   context.mock.timers.enable({ apis: ['setTimeout'] });
@@ -139,7 +140,7 @@ test('probe() keeps its time over all addresses and ports together', async (cont
 
 test('hint() says what an answer usually means', () => {
   const url = new URL('http://localhost:1/');
-  const { hint } = httpTarget({ method: 'POST', url, version: '1.2.3' });
+  const { hint } = httpTarget({ method: 'POST', url });
   const answered = (status: number, isHtml = false): Answer => ({ kind: 'answered', status, isHtml });
   const table: readonly (readonly [answer: Answer | null, hint: RegExp])[] = [
     [null, /^no request could be made$/],
@@ -166,7 +167,7 @@ test('hint() says what an answer usually means', () => {
 test("hint() prefers the target's own words", () => {
   const url = new URL('http://localhost:1/');
   const own = (answer: Answer) => (answer.kind === 'dropped' ? 'own words' : null);
-  const { hint } = httpTarget({ method: 'POST', url, version: '1.2.3', hint: own });
+  const { hint } = httpTarget({ method: 'POST', url, hint: own });
   assert.equal(hint({ kind: 'dropped' }), 'own words');
   assert.match(hint({ kind: 'refused' }), /listens again/);
   assert.equal(hint(null), 'no request could be made');
@@ -175,7 +176,7 @@ test("hint() prefers the target's own words", () => {
 /** A target whose quit port is closed and whose service listens on `servicePorts`. */
 function behind(quitPort: number, servicePorts: readonly number[], more: Partial<HttpTargetOptions> = {}) {
   const url = new URL(`http://127.0.0.1:${quitPort}/quit`);
-  return httpTarget({ method: 'POST', version: '1.2.3', url, servicePorts, ...more });
+  return httpTarget({ method: 'POST', url, servicePorts, ...more });
 }
 
 test('ask() takes a refused quit port for disabled while its service answers on any port, and sends the service nothing', async () => {
@@ -197,7 +198,7 @@ test('probe() takes a target for gone when its quit port and all ports of its se
 });
 
 test('inspect() takes port 80 for that of a URL without one', async () => {
-  const { inspect } = httpTarget({ method: 'POST', version: '1.2.3', url: new URL('http://localhost/quit') });
+  const { inspect } = httpTarget({ method: 'POST', url: new URL('http://localhost/quit') });
   assert.match((await inspect?.())?.[0] ?? '', / on 80(:|$)/);
 });
 

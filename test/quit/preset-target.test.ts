@@ -10,7 +10,7 @@ const NEVER = new AbortController().signal;
 const LIMIT_MS = 30_000;
 
 function context(metricsUrl = 'http://localhost:9646/metrics', env = {}): TargetContext {
-  return { metricsUrl: new URL(metricsUrl), version: '1.2.3', env, pid: 1, kill: () => {} };
+  return { metricsUrl: new URL(metricsUrl), env, pid: 1, kill: () => {} };
 }
 
 /** The target of an entry, the problem, or null where no preset takes it; there must not be two that do. */

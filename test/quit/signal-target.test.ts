@@ -34,7 +34,7 @@ function listPids(line: Line | undefined): readonly number[] {
 }
 
 test('read() takes a signal and a name', () => {
-  const context = { metricsUrl: new URL('http://localhost'), version: '0', env: {}, pid: 7, kill: () => {} };
+  const context = { metricsUrl: new URL('http://localhost'), env: {}, pid: 7, kill: () => {} };
   const read = (entry: string) => signalKind.read(entry, context);
   for (const [entry, request] of [
     ['signal:nginx', 'SIGTERM to every process named nginx'],

@@ -5,7 +5,6 @@ import { answerWith, openPeer } from '../support/peer.ts';
 
 const CONTEXT = {
   metricsUrl: new URL('http://localhost:9646/metrics'),
-  version: '1.2.3',
   env: {},
   pid: 1,
   kill: () => {},

@@ -35,7 +35,7 @@ export async function playCheck(fixture: string): Promise<string> {
 }
 
 async function check(env: Readonly<Record<string, string>>, shown: Shown): Promise<string> {
-  const program = { version: '0.1.0', pid: 7, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
+  const program = { pid: 7, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
   const result = readConfig(env, KINDS, program);
   if (!('config' in result))
     return `${result.problems.map((problem) => `stderr: ${problem}\n`).join('')}exit code 78\n`;

@@ -5,7 +5,7 @@ import { NOT_READ } from '../../src/observe/exporter.ts';
 import { openPodSource } from '../../src/pod/pod-source.ts';
 
 /** Of a lastscrape outside of any pod. */
-export const CONTEXT: ConditionContext = { pid: 1, pod: openPodSource({}, '1.2.3'), names: [] };
+export const CONTEXT: ConditionContext = { pid: 1, pod: openPodSource({}), names: [] };
 
 /** An observation that nothing ends, without an exporter. */
 export const UNDISTURBED: ObserveContext = { exporter: NOT_READ, signal: new AbortController().signal };

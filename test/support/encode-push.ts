@@ -26,7 +26,6 @@ export async function encode(
     labels,
     url: new URL(url),
     nowMs: NOW_MS,
-    version: '1.2.3',
   };
   const encoded: Encoded[] = [];
   for await (const { method, path, headers, body: makeBody } of kind.encode(parts)) {

@@ -137,7 +137,7 @@ export async function push(
 ): Promise<readonly PushResult[]> {
   const results: PushResult[] = [];
   const families = () => readFamilies(inPieces(body));
-  for await (const request of kind.encode({ families, labels, url, nowMs, version: '0.0.0-test' })) {
+  for await (const request of kind.encode({ families, labels, url, nowMs })) {
     const sent = request.body();
     const pieces: Uint8Array[] = [];
     if (sent instanceof Uint8Array) pieces.push(sent);

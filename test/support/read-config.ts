@@ -7,7 +7,6 @@ import { CONTEXT } from './condition-context.ts';
 
 /** A lastscrape that may send no signal. */
 export const PROGRAM: Program = {
-  version: '0.1.0',
   pid: 1,
   kill: () => assert.fail('no signal'),
   pod: CONTEXT.pod,

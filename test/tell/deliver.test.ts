@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
 import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
@@ -28,7 +29,7 @@ function file(name: string, text: string): string {
 }
 
 function destination(url: string, more: Partial<Destination> = {}): Destination {
-  return { url: new URL(url), headersFile: null, caFile: null, version: '0.1.0', isPathSecret: false, ...more };
+  return { url: new URL(url), headersFile: null, caFile: null, isPathSecret: false, ...more };
 }
 
 /** Sends one request, and closes. */
@@ -67,7 +68,7 @@ test('send() hands over method, path, headers and body, and tells the answer', a
 test('send() says who it is', async () => {
   await using server = await openHttp();
   await send(destination(`http://127.0.0.1:${server.port}/`));
-  assert.equal(server.seen[0]?.headers['user-agent'], 'lastscrape/0.1.0');
+  assert.equal(server.seen[0]?.headers['user-agent'], `lastscrape/${VERSION}`);
 });
 
 test('send() streams a body whose length it does not know', async () => {
@@ -285,7 +286,7 @@ test("send() trusts the system's authorities", { skip }, async () => {
   const program = `
     import { openDelivery } from ${JSON.stringify(join(import.meta.dirname, '../../src/tell/deliver.ts'))};
     const url = new URL('https://localhost:${server.port}/');
-    const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0', isPathSecret: false });
+    const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
     const request = { method: 'POST', path: '/', headers: {}, body: Buffer.of(), timeoutMs: 30000, signal: new AbortController().signal };
     console.log(JSON.stringify(await delivery.send(request)));
     await delivery.close();`;

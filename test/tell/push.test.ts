@@ -26,7 +26,7 @@ const NEVER = new AbortController().signal;
 
 async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 2\nc 3\n') {
   const url = new URL(`http://127.0.0.1:${port}/`);
-  const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0.1.0', isPathSecret: false });
+  const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
   const retries: string[] = [];
   const result = await sendPush({
     kind: FAMILY_BY_FAMILY,
@@ -37,7 +37,6 @@ async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 
       yield Buffer.from(text);
     },
     nowMs: 0,
-    version: '0.1.0',
     signal: NEVER,
     lastCall: NEVER,
     onRetry: (why) => retries.push(why),

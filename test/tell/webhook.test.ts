@@ -19,7 +19,7 @@ async function tell(
   }: { signal?: AbortSignal; lastCall?: AbortSignal; pausesMs?: number[] } = {},
 ) {
   const url = new URL(`http://127.0.0.1:${port}/hook?x=1`);
-  const delivery = openDelivery({ url, headersFile: null, caFile: null, version: '0.1.0', isPathSecret: true });
+  const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: true });
   const retries: string[] = [];
   const onRetry = (why: string) => retries.push(why);
   const result = await sendWebhook({

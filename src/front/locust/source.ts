@@ -5,6 +5,7 @@ import { crc32 } from 'node:zlib';
 import { type Clock, callAfter } from '../../base/clock.ts';
 import { type Headers, prepareHeadersFile } from '../../base/headers-file.ts';
 import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
+import { USER_AGENT } from '../../base/version.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { openExposition } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';
@@ -31,7 +32,6 @@ export type LocustSourceParts = {
   /** What is judged. Default: nothing. */
   readonly selectors?: readonly Selector[];
   readonly clock: Clock;
-  readonly version: string;
   readonly log: (entry: LogEntry) => void;
 };
 
@@ -84,7 +84,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const { url, clock, metricNames } = parts;
   const exchange = openExchange(url);
   const base = url.pathname.replace(/\/+$/, '');
-  const ownHeaders = { accept: '*/*', 'user-agent': `lastscrape/${parts.version}` };
+  const ownHeaders = { accept: '*/*', 'user-agent': USER_AGENT };
   const headersFile = parts.headersFile === null ? null : prepareHeadersFile(parts.headersFile);
   const memory = openLocustMemory(parts.namespace);
   const upName = `${parts.namespace}_up`;

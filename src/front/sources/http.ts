@@ -4,21 +4,15 @@ import { openExchange, type Request } from '../../base/net/exchange.ts';
 import { BODY_MAX_BYTES, openExposition } from '../../exposition/exposition.ts';
 import type { Selector } from '../../exposition/selector.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
-import { isPlain, makeFailedReading, makeHeaders, makeReading, REFUSED } from '../../observe/exporter.ts';
+import { isPlain, makeFailedReading, makeReading, READ_HEADERS, REFUSED } from '../../observe/exporter.ts';
 import { openBody } from '../../snapshot/body.ts';
 import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
 
 type Headers = Parameters<NonNullable<Request['onAnswer']>>[1];
 
 /** Opens the source at `url`; `metricNames` are the conditions' metrics, `selectors` what is judged. Connects at the first read. */
-export function openHttpSource(
-  url: URL,
-  metricNames: readonly string[],
-  version: string,
-  selectors: readonly Selector[] = [],
-): Source {
+export function openHttpSource(url: URL, metricNames: readonly string[], selectors: readonly Selector[] = []): Source {
   const exchange = openExchange(url);
-  const headers = makeHeaders(version);
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
     const exposition = openExposition(metricNames, selectors);
@@ -29,7 +23,7 @@ export function openHttpSource(
     const request: Request = {
       method: 'GET',
       path: url.pathname + url.search,
-      headers,
+      headers: READ_HEADERS,
       timeoutMs: NO_TIMEOUT_MS,
       signal,
       onAnswer(status, answered) {

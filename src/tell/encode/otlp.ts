@@ -3,6 +3,7 @@
 //
 // No startTimeUnixNano: an exposition does not say since when a counter counts, and the fields may be missing.
 
+import { VERSION } from '../../base/version.ts';
 import type { Family, Label } from '../../exposition/samples.ts';
 import { type BucketStep, openBucketPoints } from './bucket-points.ts';
 import { openByteWriter } from './byte-writer.ts';
@@ -54,7 +55,7 @@ export const otlp: PushKind = {
   },
 };
 
-async function* encodeRequests({ families, labels, url, nowMs, version }: PushParts): AsyncGenerator<PushRequest> {
+async function* encodeRequests({ families, labels, url, nowMs }: PushParts): AsyncGenerator<PushRequest> {
   const path = otlp.findPath(url, labels);
   const headers = { 'Content-Type': 'application/json' };
   const resourceLabels = labels.flatMap(([name, value]): Label[] => {
@@ -67,7 +68,7 @@ async function* encodeRequests({ families, labels, url, nowMs, version }: PushPa
     `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${Math.max(0, timestampMs ?? nowMs)}000000",${fields}}`;
   const start =
     `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
-    `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(version)}},"metrics":[`;
+    `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(VERSION)}},"metrics":[`;
   // One time that the receiver does not take costs the whole request ("out of bounds", Prometheus 3.10): points that bring their own
   // go by themselves.
   const requests = openRequests(start);

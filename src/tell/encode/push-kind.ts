@@ -28,7 +28,6 @@ export type PushParts = {
    */
   readonly nowMs: number;
   /** Of lastscrape. */
-  readonly version: string;
 };
 
 /** `retry`: the same request may be taken later. `refused`: it never will, and the receiver says why. */

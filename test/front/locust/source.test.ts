@@ -62,7 +62,6 @@ async function openLocust(
     metricNames: ['locust_up'],
     selectors,
     clock,
-    version: '1.2.3',
     log: (entry) => log.push(entry),
   });
   /** What a read shows; each is half a second after the one before it. */

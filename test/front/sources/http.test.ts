@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
+import { VERSION } from '../../../src/base/version.ts';
 import { BODY_MAX_BYTES } from '../../../src/exposition/exposition.ts';
 import { openHttpSource } from '../../../src/front/sources/http.ts';
 import type { Beginning } from '../../../src/front/sources/source.ts';
@@ -19,7 +20,7 @@ type Result = { readonly beginning: Beginning; readonly reading: ExporterReading
 /** One read of a source that answers so. */
 async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<Result> {
   await using peer = await openPeer(answer);
-  const source = openHttpSource(peer.url, ['locust_up'], '1.2.3');
+  const source = openHttpSource(peer.url, ['locust_up']);
   const { begun, ended } = source.read(signal);
   const result = { beginning: await begun, reading: await ended };
   await source.close();
@@ -131,7 +132,7 @@ test('read() asks for the text format, names itself, and keeps its connection af
     answerWith('a 1\n'),
   ];
   await using peer = await openPeer((socket, _, count) => socket.write(answers[count] ?? ''), '/m?a=b');
-  const source = openHttpSource(peer.url, [], '1.2.3');
+  const source = openHttpSource(peer.url, []);
   const kinds: string[] = [];
   for (const _ of answers) {
     const { begun, ended } = source.read(NEVER);
@@ -145,7 +146,7 @@ test('read() asks for the text format, names itself, and keeps its connection af
     const lines = request.split('\r\n');
     assert.equal(lines[0], 'GET /m?a=b HTTP/1.1');
     assert.ok(lines.includes('accept: text/plain;version=0.0.4'), request);
-    assert.ok(lines.includes('user-agent: lastscrape/1.2.3'), request);
+    assert.ok(lines.includes(`user-agent: lastscrape/${VERSION}`), request);
     assert.ok(!/encoding/i.test(request), request);
   }
 });
@@ -157,7 +158,7 @@ test('read() begins when the answer does, and hands on pieces as they come', asy
     void more.then(() => socket.write('b 2\n'));
     socket.write('a 1\n');
   });
-  const source = openHttpSource(peer.url, [], '1.2.3');
+  const source = openHttpSource(peer.url, []);
   const { begun, ended } = source.read(NEVER);
   const beginning = await begun;
   assert.ok(beginning.kind === 'answered');
@@ -171,7 +172,7 @@ test('read() begins when the answer does, and hands on pieces as they come', asy
 });
 
 test('read() says where the source refuses', async () => {
-  const source = openHttpSource(new URL(`http://127.0.0.1:${await closedPort()}/metrics`), ['locust_up'], '1.2.3');
+  const source = openHttpSource(new URL(`http://127.0.0.1:${await closedPort()}/metrics`), ['locust_up']);
   const { begun, ended } = source.read(NEVER);
   assert.deepEqual(await begun, { kind: 'refused' });
   assert.deepEqual((await ended).observation, { kind: 'refused' });
@@ -192,7 +193,7 @@ test('read() asks once more where a kept connection was closed, and learns that 
     if (count === 1) socket.destroy();
     else socket.write(answerWith('a 1\n'));
   });
-  const source = openHttpSource(peer.url, [], '1.2.3');
+  const source = openHttpSource(peer.url, []);
   for (const expectedCount of [1, 3]) {
     const { begun, ended } = source.read(NEVER);
     assert.equal((await begun).kind, 'answered');
@@ -205,7 +206,7 @@ test('read() asks once more where a kept connection was closed, and learns that 
     void ending[Symbol.asyncDispose]();
     socket.destroy();
   });
-  const gone = openHttpSource(ending.url, [], '1.2.3');
+  const gone = openHttpSource(ending.url, []);
   assert.deepEqual(await gone.read(NEVER).begun, { kind: 'refused' });
   await gone.close();
 });
@@ -215,7 +216,7 @@ test('an answer that ends at any byte of its body is whole for nobody', async ()
   const chunked = `64\r\n${body.slice(0, 100)}\r\nc8\r\n${body.slice(100)}\r\n0\r\n\r\n`;
   let answer = '';
   await using peer = await openPeer((socket) => socket.end(answer, 'latin1'));
-  const source = openHttpSource(peer.url, [], '1.2.3');
+  const source = openHttpSource(peer.url, []);
   for (const [header, sent] of [
     ['Content-Length: 300', body],
     ['Transfer-Encoding: chunked', chunked],
@@ -239,7 +240,7 @@ test('an answer is broken by a reset, by chunks that are none, and where it hang
     /Invalid character in chunk size/,
   );
   await using peer = await openPeer((s) => s.write(`${HEAD}Content-Length: 99\r\n\r\na 1\n`));
-  const source = openHttpSource(peer.url, ['locust_up'], '1.2.3');
+  const source = openHttpSource(peer.url, ['locust_up']);
   const controller = new AbortController();
   const { begun, ended } = source.read(controller.signal);
   const beginning = await begun;
@@ -258,7 +259,7 @@ test('a source that hangs before it answers is given up by the signal', async ()
 test('read() reads afresh what changes its families', async () => {
   const bodies = ['a 1\n', '# HELP b\nb 1\n', 'a 1\nb 1\n'];
   await using peer = await openPeer((socket, _, count) => socket.write(answerWith(bodies[count] ?? '')));
-  const source = openHttpSource(peer.url, [], '1.2.3');
+  const source = openHttpSource(peer.url, []);
   const found: string[][] = [];
   for (const _ of bodies) {
     const { begun, ended } = source.read(NEVER);
@@ -312,7 +313,7 @@ test('an HTTP source is a program, and says at which other path it is served', a
     ['/', '/'],
     ['/actuator/prometheus?a=b', '/actuator/prometheus'],
   ] as const) {
-    const source = openHttpSource(new URL(path, 'http://localhost:1'), [], '1.2.3');
+    const source = openHttpSource(new URL(path, 'http://localhost:1'), []);
     assert.equal(source.path, own);
     assert.equal(source.isProcess, true);
     await source.close();

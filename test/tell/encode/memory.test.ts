@@ -44,7 +44,6 @@ for (const kind of PUSH_KINDS) {
         labels: [['job', 'load']] as const,
         url: new URL('http://127.0.0.1'),
         nowMs: 0,
-        version: '',
       };
       const before = usedBytes();
       let most = 0;

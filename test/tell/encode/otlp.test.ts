@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { VERSION } from '../../../src/base/version.ts';
 import { otlp } from '../../../src/tell/encode/otlp.ts';
 import { encode } from '../../support/encode-push.ts';
 
@@ -86,7 +87,7 @@ test('otlp.encode() makes resource, scope and metrics of families', async () => 
         resource: { attributes: [attribute('service.name', 'load'), attribute('service.instance.id', 'a:1')] },
         scopeMetrics: [
           {
-            scope: { name: 'lastscrape', version: '1.2.3' },
+            scope: { name: 'lastscrape', version: VERSION },
             metrics: [
               {
                 name: 'a_total',
