@@ -1,7 +1,7 @@
 // The command line, and the tables of kinds: where a new kind of condition or target becomes known.
 
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
-import { waitUnless } from './base/wait-unless.ts';
+import { waitUnless } from './base/waits.ts';
 import { formatHelp } from './check/help.ts';
 import {
   type Kinds,
@@ -107,7 +107,7 @@ async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   const { first } = listenForSignals(host);
   const pod = openPodSource(host.env);
   try {
-    const code = await waitUnless(check(host, kinds, pod, first), first);
+    const code = await waitUnless(check(host, kinds, pod, first), { signal: first });
     const isClosed = await closeInTime(pod, first);
     return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
   } catch (error) {
@@ -181,7 +181,7 @@ async function runUsable(
   const result = readConfig(host.env, kinds, program);
   if (!('config' in result)) return result;
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
-  const wrong = await waitUnless(findEntryProblems(result.config), signals.second);
+  const wrong = await waitUnless(findEntryProblems(result.config), { signal: signals.second });
   return wrong ?? run(host, result.config, signals);
 }
 

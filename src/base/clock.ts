@@ -1,4 +1,4 @@
-// Time as the loop and the observations see it: a parameter, so that tests can run it at will.
+// Time as a parameter, so that tests can run it at will.
 
 export type Clock = {
   /** Monotonic. */
@@ -7,8 +7,23 @@ export type Clock = {
   readonly after: (ms: number, callback: () => void) => () => void;
 };
 
-/** Longest span that a timer of Node takes is 2^31 - 1 ms; `openClock` in run/host.ts adds one. */
+/** The longest span of a timer of Node is 2^31 - 1 ms; `openClock` adds one. */
 const TIMER_MAX_MS = 2_147_483_646;
+
+/** Opens a clock on the timers of Node; `nowMs` is monotonic. */
+export function openClock({ nowMs }: Pick<Clock, 'nowMs'>): Clock {
+  return {
+    nowMs,
+    after(ms, callback) {
+      // A timer of Node may come up to 1 ms early: never before the limit.
+      const timer = setTimeout(callback, Math.ceil(ms) + 1);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+/** The clock where no test needs another one. */
+export const SYSTEM_CLOCK: Clock = openClock({ nowMs: () => performance.now() });
 
 /** Like `clock.after`, for any span; a negative one is 0. */
 export function callAfter(clock: Clock, ms: number, callback: () => void): () => void {
@@ -19,12 +34,12 @@ export function callAfter(clock: Clock, ms: number, callback: () => void): () =>
   return () => cancel();
 }
 
-/** Further apart than this the two clocks do not drift by themselves: the wall clock was set. */
+/** Two clocks do not drift further apart than this: the wall clock was set. */
 const SET_BY_MS = 100;
 
 /**
- * Tells the time of day, in whole ms since 1970, of an instant of the monotonic clock. An instant keeps its time until somebody sets the
- * wall clock. Without that it would waver by a millisecond, since the two clocks are read one after the other.
+ * Converts instants of the monotonic clock into wall time, in whole ms since 1970. The same instant has the same time until
+ * the wall clock is set; read without this, it would waver by a millisecond.
  */
 export function openWallTime({ nowMs, wallMs }: WallClock): (atMs: number) => number {
   let apartMs = wallMs() - nowMs();

@@ -3,19 +3,11 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { Clock } from '../base/clock.ts';
+import { SYSTEM_CLOCK } from '../base/clock.ts';
 import type { Front } from '../config/values.ts';
 import type { SourceParts } from '../front/open-source.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, READ_TIMEOUT_MS } from '../observe/exporter.ts';
-
-const CLOCK: Clock = {
-  nowMs: () => performance.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 /** Why it could not. */
 export type ListenProblem = {
@@ -50,7 +42,7 @@ export async function readSource(
     url,
     metricNames,
     selectors,
-    clock: CLOCK,
+    clock: SYSTEM_CLOCK,
     log: () => {},
     ...(locust === undefined ? {} : { locust }),
   });

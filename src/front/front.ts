@@ -2,6 +2,7 @@
 // source and the snapshot; what a scrape gets is decided in decide/answer.ts.
 
 import { callAfter } from '../base/clock.ts';
+import { waitFor } from '../base/waits.ts';
 import { chooseAnswer, chooseSnapshot, type MainView } from '../decide/answer.ts';
 import type { FrontObservation, ThresholdReading } from '../decide/model.ts';
 import { isPollDue } from '../decide/pace.ts';
@@ -258,17 +259,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
   async function waitForReading(signal: AbortSignal): Promise<void> {
     const current = poll;
     if (metricNames.length === 0 || current === null || unseen !== null) return;
-    await new Promise<void>((resolve) => {
-      const end = () => {
-        cancel();
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const cancel = callAfter(clock, parts.pollMs, end);
-      signal.addEventListener('abort', end);
-      current.ended.then(end);
-      if (signal.aborted) end();
-    });
+    await waitFor(current.ended, { timeoutMs: parts.pollMs, signal, clock });
   }
 
   function observe(): FrontObservation {

@@ -2,6 +2,7 @@
 // read that nobody waits for any more is ended.
 
 import { type Clock, callAfter } from '../base/clock.ts';
+import { onLimit } from '../base/waits.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading } from '../observe/exporter.ts';
 import { limitBody } from '../snapshot/body.ts';
@@ -55,8 +56,7 @@ export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>,
     const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
     const ended = Promise.withResolvers<ExporterReading>();
     const limit = new AbortController();
-    const cancelTimer = callAfter(clock, timeoutMs, () => giveUp(sharer, 'timed out'));
-    const onAbort = () => giveUp(sharer, String(signal.reason));
+    let cancelLimit = () => {};
     const sharer: Sharer<SomeAnswer> = {
       isPoll,
       limit,
@@ -66,14 +66,12 @@ export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>,
         begun.resolve(beginning);
       },
       end(reading) {
-        cancelTimer();
-        signal.removeEventListener('abort', onAbort);
+        cancelLimit();
         ended.resolve(reading);
       },
     };
     waiting.add(sharer);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
+    cancelLimit = onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why));
     beginNext();
     return { begun: begun.promise, ended: ended.promise };
   }

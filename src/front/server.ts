@@ -4,6 +4,7 @@
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
+import { waitUnless } from '../base/waits.ts';
 import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
@@ -247,12 +248,5 @@ function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
 
 /** What is asked for; null: the client hung up before it came, or before it was asked for. */
 async function unlessGone<Value>(gone: AbortSignal, ask: () => Promise<Value>): Promise<Value | null> {
-  if (gone.aborted) return null;
-  return new Promise((resolve, reject) => {
-    const onGone = () => resolve(null);
-    gone.addEventListener('abort', onGone, { once: true });
-    ask()
-      .then(resolve, reject)
-      .finally(() => gone.removeEventListener('abort', onGone));
-  });
+  return gone.aborted ? null : waitUnless(ask(), { signal: gone });
 }

@@ -2,6 +2,7 @@
 // given up: the read of the exporter, each condition, the whole. Says what it saw; decides nothing.
 
 import { type Clock, callAfter } from '../base/clock.ts';
+import { waitFor, waitUnless } from '../base/waits.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';
@@ -87,31 +88,17 @@ function sortMetricsFirst(conditions: readonly Condition[]): readonly (readonly 
   );
 }
 
-function observeCondition(
+async function observeCondition(
   condition: Condition,
   exporter: ExporterReading,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ConditionObservation> {
   const own = new AbortController();
-  return new Promise((resolve, reject) => {
-    let cancel = callAfter(clock, CONDITION_TIMEOUT_MS, () => giveUp('timed out'));
-    const onAbort = () => giveUp(String(signal.reason));
-    function giveUp(why: string): void {
-      cancel();
-      own.abort(why);
-      cancel = callAfter(clock, LAST_WORDS_MS, () => end({ kind: 'blind', why: `${condition.text} unknown: ${why}` }));
-    }
-    function end(observation: ConditionObservation): void {
-      cancel();
-      signal.removeEventListener('abort', onAbort);
-      resolve(observation);
-    }
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
-    condition.observe({ exporter, signal: own.signal }).then(end, (error: unknown) => {
-      cancel();
-      reject(error);
-    });
-  });
+  const observed = condition.observe({ exporter, signal: own.signal });
+  const result = await waitFor(observed, { timeoutMs: CONDITION_TIMEOUT_MS, signal, clock });
+  if (result.kind === 'returned') return result.value;
+  own.abort(result.why);
+  const last = await waitUnless(observed, { timeoutMs: LAST_WORDS_MS, clock });
+  return last ?? { kind: 'blind', why: `${condition.text} unknown: ${result.why}` };
 }

@@ -1,6 +1,7 @@
 // Reads this pod at the API server, or serves what was read before: decide/pod-request.ts says which, and what a failure means.
 // Imported only where a condition needs it: TLS comes with it.
 
+import { pause } from '../base/waits.ts';
 import { type OwnContainer, readOwnContainer } from './mount-info.ts';
 import { findPodAddress, readText, type Variables } from './pod-address.ts';
 import { openPodClient } from './pod-client.ts';
@@ -30,7 +31,7 @@ export const POD_ENVIRONMENT: PodEnvironment = {
   accountFolder: '/var/run/secrets/kubernetes.io/serviceaccount',
   mountInfoPath: '/proc/self/mountinfo',
   nowMs: () => performance.now(),
-  pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  pause,
   jitter: Math.random,
 };
 

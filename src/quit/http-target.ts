@@ -5,6 +5,7 @@ import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
 import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
+import { runWithin } from '../base/waits.ts';
 import type { Answer, Probe } from '../decide/target.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
@@ -64,7 +65,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
   };
   /** The first port that does not refuse, and what it does instead; null: all refuse. */
   const findListener = (ports: readonly number[], timeoutMs: number, signal?: AbortSignal) =>
-    withinTime(timeoutMs, signal, async (limit) => {
+    runWithin({ timeoutMs, signal }, async (limit) => {
       for (const port of ports) {
         const result = await dial(url.hostname, port, { timeoutMs: PROBE_TIMEOUT_MS, signal: limit });
         if (result.kind === 'open') result.socket.destroy();
@@ -119,25 +120,6 @@ export function httpTarget(options: HttpTargetOptions): Target {
       return [`refuses on ${[quitPort, ...servicePorts].join(', ')}: not started yet, or on another port`];
     },
   };
-}
-
-/** Runs a task that watches its signal, which is aborted when the time is up or `signal` is. */
-async function withinTime<Value>(
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-  run: (limit: AbortSignal) => Promise<Value>,
-): Promise<Value> {
-  const limit = new AbortController();
-  const onAbort = () => limit.abort();
-  const timer = setTimeout(onAbort, timeoutMs);
-  if (signal?.aborted) onAbort();
-  signal?.addEventListener('abort', onAbort);
-  try {
-    return await run(limit.signal);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  }
 }
 
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;

@@ -1,7 +1,6 @@
 // What a run needs of its process: environment, streams, signals, clocks. bin/ fills it with the real process, a test with
 // its own.
 
-import type { Clock } from '../base/clock.ts';
 import type { Environment } from '../config/config.ts';
 
 /** The signals that are heard; the second one decides the exit code. */
@@ -33,18 +32,6 @@ export type Host = {
 
 /** How the process is to end. `isUrgent`: at once, whatever is still open. */
 export type Exit = { readonly code: number; readonly isUrgent: boolean };
-
-/** The clock of a run. */
-export function openClock({ nowMs }: Pick<Host, 'nowMs'>): Clock {
-  return {
-    nowMs,
-    after(ms, callback) {
-      // A timer of Node may come up to 1 ms early: never before a limit that is waited for.
-      const timer = setTimeout(callback, Math.ceil(ms) + 1);
-      return () => clearTimeout(timer);
-    },
-  };
-}
 
 /** Milliseconds since 1970 as RFC 3339, UTC. */
 export function formatTime(wallMs: number): string {

@@ -1,6 +1,7 @@
 // Observe → decide → act: performs the one effect that `step` names, and tells it what happened. Holds no rule of its own.
 
 import { type Clock, callAfter } from '../base/clock.ts';
+import { onAbort, waitWithin } from '../base/waits.ts';
 import { type MainView, viewMain } from '../decide/answer.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { FrontObservation, Policy } from '../decide/model.ts';
@@ -236,34 +237,20 @@ function present<Value>(value: Value | undefined): Value {
 }
 
 /** Waits until `atMs`, or for a scrape where there is a front; a signal that came before with none to follow does not shorten it. */
-function pause(
+async function pause(
   { clock }: LoopParts,
   atMs: number,
   signals: readonly AbortSignal[],
   front: LoopFront | null = null,
 ): Promise<void> {
-  return new Promise((resolve) => {
-    const cancels: (() => void)[] = [];
-    const cancel = () => {
-      for (const each of cancels.splice(0)) each();
-    };
-    let isOver = false;
-    const end = () => {
-      isOver = true;
-      cancel();
-      resolve();
-    };
-    cancels.push(callAfter(clock, atMs - clock.nowMs(), end));
-    cancels.push(...signals.map((signal) => onAbort(signal, end)));
-    if (front !== null) cancels.push(front.onScrape(end));
-    // What has come already calls back at once, before there is anything to cancel.
-    if (isOver) cancel();
-  });
-}
-
-function onAbort(signal: AbortSignal | null, callback: () => void): () => void {
-  if (signal === null) return () => {};
-  if (signal.aborted) callback();
-  else signal.addEventListener('abort', callback);
-  return () => signal.removeEventListener('abort', callback);
+  const cancels: (() => void)[] = [];
+  await waitWithin<void>(
+    { timeoutMs: atMs - clock.nowMs(), clock },
+    () => {},
+    (end) => {
+      for (const signal of signals) cancels.push(onAbort(signal, end));
+      if (front !== null) cancels.push(front.onScrape(end));
+    },
+  );
+  for (const cancel of cancels) cancel();
 }

@@ -1,7 +1,8 @@
 // The parts of a run, opened from its configuration: each room is handed its own settings, and only here. What is not
 // configured is null, and its code is not loaded.
 
-import { waitUnless } from '../base/wait-unless.ts';
+import { openClock } from '../base/clock.ts';
+import { waitUnless } from '../base/waits.ts';
 import type { Config } from '../config/config.ts';
 import { buildPolicy } from '../config/policy.ts';
 import type { LogEntry } from '../decide/messages.ts';
@@ -11,7 +12,7 @@ import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
 import type { Keeper } from '../snapshot/keep.ts';
 import type { Telling } from '../tell/telling.ts';
-import { formatTime, type Host, openClock } from './host.ts';
+import { formatTime, type Host } from './host.ts';
 import type { LoopParts } from './loop.ts';
 import { type OwnTombstone, openTombstone } from './own-tombstone.ts';
 
@@ -122,7 +123,7 @@ export async function closeInTime(
 ): Promise<boolean> {
   if (opened === null) return true;
   const closed = opened.close().then(() => true);
-  return (await waitUnless(closed, signal, CLOSE_TIMEOUT_MS)) ?? false;
+  return (await waitUnless(closed, { timeoutMs: CLOSE_TIMEOUT_MS, signal })) ?? false;
 }
 
 function listMetricNames({ conditions }: Config): readonly string[] {

@@ -3,7 +3,7 @@
 import { openWallTime } from '../base/clock.ts';
 import { redactHref, redactPath } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
-import { waitUnless } from '../base/wait-unless.ts';
+import { waitUnless } from '../base/waits.ts';
 import type { Config, Misconfigured } from '../config/config.ts';
 import { buildPolicy } from '../config/policy.ts';
 import { EXIT } from '../decide/report.ts';
@@ -74,7 +74,7 @@ export async function run(host: Host, config: Config, signals: ReceivedSignals):
 async function watchToTheEnd(opened: Opened): Promise<Exit> {
   const { host, config, signals, log, reporter, tombstone, front } = opened;
   const logFound = async (search: ReturnType<typeof warnOfOthers>) =>
-    (await waitUnless(search, signals.second, SEARCH_TIMEOUT_MS))?.forEach(log.write);
+    (await waitUnless(search, { timeoutMs: SEARCH_TIMEOUT_MS, signal: signals.second }))?.forEach(log.write);
   const told = await openConfiguredTelling(host, config, front, log.write);
   await tombstone?.checkFolder();
   for (const search of [warnOfOthers(host.pid), told?.telling.warnOfFiles(signals.second)]) {
@@ -88,7 +88,7 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
       ? {}
       : {
           async push(limit, lastCall) {
-            const snapshot = await waitUnless(newest(), limit);
+            const snapshot = await waitUnless(newest(), { signal: limit });
             if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
             return told.telling.push(snapshot, limit, lastCall);
           },

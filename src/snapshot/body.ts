@@ -5,6 +5,7 @@
 // copied into a few that are used again and again, and are packed in these; what is kept is a tenth.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { waitWithin } from '../base/waits.ts';
 import { openFamilyScan } from '../exposition/families.ts';
 import { openReadableCheck, type ReadableCheck } from '../exposition/readable.ts';
 import { readInTurns } from './in-turns.ts';
@@ -156,13 +157,12 @@ export function openBody({ isReadable = false } = {}): OpenBody {
       }
     }
   }
-  async function waitForMore(signal: AbortSignal | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    waiting.push(resolve);
-    const onAbort = () => resolve();
-    signal?.addEventListener('abort', onAbort);
-    await promise;
-    signal?.removeEventListener('abort', onAbort);
+  function waitForMore(signal: AbortSignal | undefined): Promise<void> {
+    return waitWithin<void>(
+      { signal },
+      () => {},
+      (end) => waiting.push(end),
+    );
   }
   async function scanFamilies(): Promise<ReadonlySet<string>> {
     const scan = openFamilyScan();

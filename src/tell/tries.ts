@@ -1,6 +1,6 @@
 // One request, sent again while that may help and there is time.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../base/waits.ts';
 import type { Delivery, DeliveryRequest, DeliveryResult } from './deliver.ts';
 import type { AnswerEnd, PushJudgement } from './encode/push-kind.ts';
 
@@ -52,8 +52,7 @@ export async function sendInTries(delivery: Delivery, tries: Tries): Promise<Tri
     const pauseMs = pick(pausesMs, count);
     const askedMs = result.kind === 'answered' ? result.retryAfterMs : 0;
     // Ends early at the signal, and before it for the last try.
-    const ending = isLast ? signal : AbortSignal.any([signal, lastCall]);
-    await delay(Math.max(pauseMs, askedMs), null, { signal: ending }).catch(() => {});
+    await pause(Math.max(pauseMs, askedMs), isLast ? [signal] : [signal, lastCall]);
   }
 }
 

@@ -134,7 +134,7 @@ test('probe() keeps its time over all addresses and ports together', async (cont
   // The time is up while 127.0.0.1 is asked: ::1 is not asked any more.
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const probing = target.probe(1_000, NEVER);
-  context.mock.timers.tick(1_000);
+  context.mock.timers.tick(1_001);
   assert.equal(await probing, 'unknown');
 });
 

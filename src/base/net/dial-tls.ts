@@ -3,7 +3,8 @@
 
 import { isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
-import { type DialOptions, type DialResult, dial } from './dial.ts';
+import { type Limits, waitWithin } from '../waits.ts';
+import { type DialResult, dial } from './dial.ts';
 import type { Dial } from './exchange.ts';
 
 export type TlsOptions = {
@@ -28,41 +29,34 @@ export function dialTls(tls: TlsOptions): Dial {
 }
 
 /** Rejects where the authorities cannot be read or used. */
-function shakeHands(
+async function shakeHands(
   socket: Socket,
   hostname: string,
   { readCa, onDistrust }: TlsOptions,
-  { timeoutMs, signal }: DialOptions,
+  limits: Limits,
 ): Promise<DialResult> {
   const ca = readCa();
   const host = hostname.replace(/^\[|\]$/g, '');
-  return new Promise((resolve) => {
-    // The name to ask for (SNI) is never an address (RFC 6066, section 3); `host` is what the certificate is checked against.
-    const secured = connect({ socket, ca, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
-    const end = (result: DialResult) => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-      secured.removeAllListeners('secureConnect');
-      secured.removeListener('error', onError);
-      if (result.kind !== 'open') {
-        // An error may still follow destroy(); nobody waits for it any more.
-        secured.on('error', () => {});
-        secured.destroy();
-      }
-      resolve(result);
-    };
-    const onError = (error: Error) => {
-      const code = readCode(error);
-      if (secured.authorizationError) onDistrust(code);
-      end({ kind: 'unknown', why: code });
-    };
-    const onAbort = () => end({ kind: 'unknown', why: String(signal?.reason) });
-    const timer = setTimeout(() => end({ kind: 'unknown', why: 'timed out' }), timeoutMs);
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener('abort', onAbort);
-    secured.once('secureConnect', () => end({ kind: 'open', socket: secured }));
-    secured.on('error', onError);
-  });
+  // The name to ask for (SNI) is never an address (RFC 6066, section 3); `host` is what the certificate is checked against.
+  const secured = connect({ socket, ca, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
+  const result = await waitWithin<DialResult>(
+    limits,
+    (why) => ({ kind: 'unknown', why }),
+    (end) => {
+      secured.once('secureConnect', () => end({ kind: 'open', socket: secured }));
+      secured.once('error', (error: Error) => {
+        if (secured.authorizationError) onDistrust(readCode(error));
+        end({ kind: 'unknown', why: readCode(error) });
+      });
+    },
+  );
+  secured.removeAllListeners('secureConnect').removeAllListeners('error');
+  if (result.kind !== 'open') {
+    // An error may still follow.
+    secured.on('error', () => {});
+    secured.destroy();
+  }
+  return result;
 }
 
 function readCode(error: Error): string {

@@ -3,6 +3,7 @@
 
 import { connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { type Limits, waitWithin } from '../waits.ts';
 import { lookUp } from './lookup.ts';
 
 /** What connecting showed. Only `refused` proves that nothing listens there. */
@@ -10,13 +11,6 @@ export type DialResult =
   | { readonly kind: 'open'; readonly socket: Socket }
   | { readonly kind: 'refused' }
   | { readonly kind: 'unknown'; readonly why: string };
-
-export type DialOptions = {
-  /** For a lookup, and for each address from the first packet; a time-out is `unknown`. */
-  readonly timeoutMs: number;
-  /** Ends the attempt as `unknown`; its reason, a string, says why. */
-  readonly signal?: AbortSignal | undefined;
-};
 
 /** Judges the error codes of all attempts, one per address: refused if there was one, and each was refused. */
 export function isRefused(codes: readonly string[]): boolean {
@@ -30,7 +24,7 @@ export function listHosts(hostname: string, hasIpv6: boolean): readonly string[]
 }
 
 /** Connects to the first address that accepts. The socket is the caller's to destroy. Never throws. */
-export async function dial(hostname: string, port: number, options: DialOptions): Promise<DialResult> {
+export async function dial(hostname: string, port: number, options: Limits): Promise<DialResult> {
   const codes: string[] = [];
   for (const host of listHosts(hostname, hostname === 'localhost' && hasIpv6Loopback())) {
     const attempt = await dialHost(host, port, options);
@@ -56,49 +50,39 @@ function hasIpv6Loopback(): boolean {
 }
 
 /** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
-async function dialHost(host: string, port: number, options: DialOptions): Promise<Socket | readonly string[]> {
+async function dialHost(host: string, port: number, options: Limits): Promise<Socket | readonly string[]> {
   if (isIP(host) !== 0) return attempt({ host, port }, options);
   const found = await lookUp(host, options);
   if ('code' in found) return [found.code];
   return attempt({ host, port, lookup: (_, __, callback) => callback(null, [...found.addresses]) }, options);
 }
 
-function attempt(target: TcpNetConnectOpts, { timeoutMs, signal }: DialOptions): Promise<Socket | readonly string[]> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) {
-      resolve([String(signal.reason)]);
-      return;
-    }
-    const socket = connect({ ...target, noDelay: true });
-    const end = (result: Socket | readonly string[]) => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-      socket.removeAllListeners();
-      if (result !== socket) {
-        // An error may still follow destroy(); nobody waits for it any more.
-        socket.on('error', () => {});
-        socket.destroy();
-      }
-      resolve(result);
-    };
-    const onAbort = () => end([String(signal?.reason)]);
-    const timer = setTimeout(() => end(['timed out']), timeoutMs);
-    signal?.addEventListener('abort', onAbort);
-    socket.once('connect', () => {
-      if (!isConnectedToItself(socket)) {
-        end(socket);
-        return;
-      }
-      // A reset: after an orderly end the port would be in TIME_WAIT, and main could not listen there.
-      socket.resetAndDestroy();
-      end(['ECONNREFUSED']);
-    });
-    socket.once('error', (error: Error) => {
+async function attempt(target: TcpNetConnectOpts, limits: Limits): Promise<Socket | readonly string[]> {
+  if (limits.signal?.aborted) return [String(limits.signal.reason)];
+  const socket = connect({ ...target, noDelay: true });
+  const codes = await waitWithin<readonly string[]>(
+    limits,
+    (why) => [why],
+    (end) => {
+      socket.once('connect', () => end([]));
       // An AggregateError's own code is only that of its first attempt (measured on Node 24.21).
-      const errors: readonly NodeJS.ErrnoException[] = error instanceof AggregateError ? error.errors : [error];
-      end(errors.map(({ code, message }) => code ?? message));
-    });
-  });
+      socket.once('error', (error: Error) => {
+        const errors: readonly NodeJS.ErrnoException[] = error instanceof AggregateError ? error.errors : [error];
+        end(errors.map(({ code, message }) => code ?? message));
+      });
+    },
+  );
+  socket.removeAllListeners();
+  if (codes.length === 0 && !isConnectedToItself(socket)) return socket;
+  // An error may still follow.
+  socket.on('error', () => {});
+  if (codes.length > 0) {
+    socket.destroy();
+    return codes;
+  }
+  // A reset: an orderly end would leave the port in TIME_WAIT, and main could not listen there.
+  socket.resetAndDestroy();
+  return ['ECONNREFUSED'];
 }
 
 /**

@@ -3,19 +3,18 @@
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
-import { type DialOptions, type DialResult, dial } from './dial.ts';
+import { type Limits, onAbort, runWithin } from '../waits.ts';
+import { type DialResult, dial } from './dial.ts';
 import { type InterimAnswers, rewriteInterimAnswers } from './interim-answers.ts';
 
-export type Request = {
+/** One request; its limits count from the start to the last byte. */
+export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** What is sent; streamed as the server takes it. Default: none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** From the start to the last byte. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
   /** Called when the answer begins; names of headers are in lower case. */
   readonly onAnswer?: (status: number, headers: Readonly<Record<string, string | string[] | undefined>>) => void;
   /** Called for every piece of a 200's body; answering false ends the exchange as `failed`. */
@@ -41,7 +40,7 @@ export type Exchange = {
 };
 
 /** How an exchange connects: `dial`, or with TLS on top. Never rejects. */
-export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
+export type Dial = (hostname: string, port: number, limits: Limits) => Promise<DialResult>;
 
 /** How long an idle connection is kept; longer than any pause between two polls. */
 const KEEP_ALIVE_MS = 600_000;
@@ -60,7 +59,6 @@ class DialError extends Error {
 /** Opens an exchange with the server at `origin`; connects when the first request is sent. `https:` wants a dial with TLS. */
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
-  let timeoutMs = 0;
   let signal: AbortSignal | undefined;
   let interim: InterimAnswers | null = null;
   const client = new Client(origin.origin, {
@@ -72,7 +70,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (_, callback) => {
-      connect(origin.hostname, port, { timeoutMs, signal }).then((result) => {
+      connect(origin.hostname, port, { signal }).then((result) => {
         if (result.kind === 'open') {
           interim = rewriteInterimAnswers();
           callback(null, rewriteReads(result.socket, interim));
@@ -82,21 +80,11 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     },
   });
   return {
-    send: async (request) => {
-      const limit = new AbortController();
-      const timer = setTimeout(() => limit.abort('timed out'), request.timeoutMs);
-      const onAbort = () => limit.abort(String(request.signal?.reason));
-      if (request.signal?.aborted) onAbort();
-      request.signal?.addEventListener('abort', onAbort);
-      timeoutMs = request.timeoutMs;
-      signal = limit.signal;
-      try {
-        return await dispatch(client, request, limit.signal, () => interim?.begin());
-      } finally {
-        clearTimeout(timer);
-        request.signal?.removeEventListener('abort', onAbort);
-      }
-    },
+    send: (request) =>
+      runWithin(request, (limit) => {
+        signal = limit;
+        return dispatch(client, request, limit, () => interim?.begin());
+      }),
     close: () => client.destroy(),
   };
 }
@@ -136,9 +124,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
         onRequestStart(controller) {
           wasSent = true;
           onStart();
-          const onAbort = () => controller.abort(new Error(String(signal.reason)));
-          if (signal.aborted) onAbort();
-          else signal.addEventListener('abort', onAbort);
+          onAbort(signal, () => controller.abort(new Error(String(signal.reason))));
         },
         onResponseStart(_, statusCode, headers) {
           // 1xx: the answer has not begun.

@@ -2,7 +2,8 @@
 // getaddrinfo runs on a thread that nothing can end.
 
 import type { LookupAddress } from 'node:dns';
-import { type CallOptions, prepareThreadCall, type ThreadCall } from '../thread-call.ts';
+import { prepareThreadCall, type ThreadCall } from '../thread-call.ts';
+import type { Limits } from '../waits.ts';
 
 /** How long an answer serves again: the TTL that CoreDNS gives to the names of a cluster by default (plugin "kubernetes"). */
 export const LOOKUP_AGE_MS = 5_000;
@@ -19,11 +20,11 @@ type Name = {
 const names = new Map<string, Name>();
 
 /** Looks a name up, or serves a recent answer again; never rejects. */
-export async function lookUp(hostname: string, options: CallOptions): Promise<LookupResult> {
+export async function lookUp(hostname: string, limits: Limits): Promise<LookupResult> {
   const name = names.get(hostname) ?? { call: prepareThreadCall(() => askSystem(hostname)), newest: null };
   names.set(hostname, name);
   if (name.newest !== null && performance.now() - name.newest.atMs < LOOKUP_AGE_MS) return name.newest.result;
-  const called = await name.call(options);
+  const called = await name.call(limits);
   if (called.kind === 'pending') return { code: called.why };
   // What failed is asked again: the name of a Service may come any moment.
   name.newest = 'code' in called.value ? null : { result: called.value, atMs: performance.now() };

@@ -6,6 +6,7 @@ import { type Clock, callAfter } from '../../base/clock.ts';
 import { type Headers, prepareHeadersFile } from '../../base/headers-file.ts';
 import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
 import { USER_AGENT } from '../../base/version.ts';
+import { waitFor, waitUnless } from '../../base/waits.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { openExposition } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';
@@ -157,7 +158,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       // It may have ended its run meanwhile.
       if (isLate && isCsvWanted()) readCsv();
     });
-    return unlessLate(answered, TIMEOUT_MS).then(() => {
+    return waitUnless(answered, { timeoutMs: TIMEOUT_MS, clock }).then(() => {
       if (isAnswered) return;
       isLate = true;
       pageAtMs = clock.nowMs();
@@ -261,12 +262,12 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     if (renewing !== null) return renewing;
     if (clock.nowMs() - pageAtMs >= REUSE_MS) await readPage();
     if (!isCsvWanted() || (comingCsv === null && clock.nowMs() < csvDueAtMs)) return;
-    await unlessLate(readCsv(), CSV_WAIT_MS);
+    await waitUnless(readCsv(), { timeoutMs: CSV_WAIT_MS, clock });
   }
 
   /** Everything once more: what is on its way was asked for before, but what is late is not waited for. */
   function renew(): void {
-    const csv = comingCsv === null ? null : unlessLate(comingCsv, TIMEOUT_MS);
+    const csv = comingCsv === null ? null : waitUnless(comingCsv, { timeoutMs: TIMEOUT_MS, clock });
     const renewal = Promise.all([comingPage, csv]).then(() => {
       pageAtMs = Number.NEGATIVE_INFINITY;
       csvDueAtMs = Number.NEGATIVE_INFINITY;
@@ -274,16 +275,6 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       return refresh();
     });
     renewing = renewal;
-  }
-
-  function unlessLate(coming: Promise<void>, ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = callAfter(clock, ms, resolve);
-      coming.then(() => {
-        cancel();
-        resolve();
-      });
-    });
   }
 
   /** Its samples are judged: every row counts. */
@@ -333,8 +324,9 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
     // Given up by whoever asked; what was asked of Locust goes on for the next one, for its connection must live.
-    if (!(await unlessAborted(refresh(), signal))) {
-      const why = String(signal.reason);
+    const refreshed = await waitFor(refresh(), { signal });
+    if (refreshed.kind === 'pending') {
+      const { why } = refreshed;
       begin({ kind: 'failed', why });
       return makeFailedReading(why, false);
     }
@@ -432,14 +424,4 @@ function openScratch(): Scratch {
     },
     bytes: () => buffer.subarray(0, sizeBytes),
   };
-}
-
-/** False: the signal came first. */
-async function unlessAborted(coming: Promise<void>, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return false;
-  return new Promise((resolve, reject) => {
-    const onAbort = () => resolve(false);
-    signal.addEventListener('abort', onAbort);
-    coming.then(() => resolve(true), reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -14,7 +14,7 @@ import type { ExporterReading } from '../../observe/condition.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type Body, openBody } from '../../snapshot/body.ts';
 import { filterFamilies } from '../../snapshot/filter-families.ts';
-import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
+import type { Beginning, Source } from './source.ts';
 
 type Answer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
@@ -48,7 +48,7 @@ export function openFileSource(
   async function readOnce(signal: AbortSignal): Promise<Answer | NoAnswer> {
     newest = signal;
     for (;;) {
-      const result = await readAll({ timeoutMs: NO_TIMEOUT_MS, signal });
+      const result = await readAll({ signal });
       if (result.kind === 'pending') return { kind: 'failed', why: result.why };
       // What an earlier read found, which hung, is old.
       if (result.value.signal === signal) return result.value.answer;

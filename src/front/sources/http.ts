@@ -6,7 +6,7 @@ import type { Selector } from '../../exposition/selector.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
 import { isPlain, makeFailedReading, makeReading, READ_HEADERS, REFUSED } from '../../observe/exporter.ts';
 import { openBody } from '../../snapshot/body.ts';
-import { type Beginning, NO_TIMEOUT_MS, type Source } from './source.ts';
+import type { Beginning, Source } from './source.ts';
 
 type Headers = Parameters<NonNullable<Request['onAnswer']>>[1];
 
@@ -24,7 +24,6 @@ export function openHttpSource(url: URL, metricNames: readonly string[], selecto
       method: 'GET',
       path: url.pathname + url.search,
       headers: READ_HEADERS,
-      timeoutMs: NO_TIMEOUT_MS,
       signal,
       onAnswer(status, answered) {
         hasEnd = 'content-length' in answered || 'transfer-encoding' in answered;

@@ -30,6 +30,3 @@ export type SourceRead<SomeAnswer extends Answer = Answer> = {
   /** What the conditions go by; the body has ended by then. Never rejects. */
   readonly ended: Promise<ExporterReading>;
 };
-
-/** A read ends by its signal; this is the longest span of a timer of Node. */
-export const NO_TIMEOUT_MS = 2_147_483_647;
