@@ -47,7 +47,7 @@ const BODIES = [
     to: 105,
     file: 'exporter-0.5.0-locust-2.47.0/10-after-master-exit.1.txt',
   },
-  { test: 'old', pod: 'old-master-b', from: 0, to: 60, file: 'exporter-0.5/05-running.3.txt' },
+  { test: 'old', pod: 'old-master-b', from: 0, to: 60, file: 'exporter-0.5/05-running.1.txt' },
   { test: 'place', pod: 'place-master-c', from: 0, to: 30, text: exposeLocust(RUNNING, true) },
   { test: 'place', pod: 'place-master-c', from: 45, to: 60, text: exposeLocust(STOPPED, true) },
   { test: 'place', pod: 'place-master-c', from: 75, to: 90, text: exposeLocust(STOPPED, false) },

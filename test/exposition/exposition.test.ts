@@ -70,14 +70,9 @@ const RECORDINGS: readonly Recording[] = Object.entries({
       06-just-stopped.1            1    0    222     36    41
       07-stopped.11                1    0    222     36    55
       09-during-shutdown.1         1    0    222     36    56
-      09-during-shutdown.2         1    0    222     36    57
-      09-during-shutdown.3         1    0    222     36    58
-      09-during-shutdown.4         1    0    222     36    59
       09-during-shutdown.5         0    -    222     36    60
-      09-during-sigterm.3          1    6    598      0    19
       09-during-sigterm.4          0    -    598      0    20
       10-after-master-exit.1       0    -    222     36    61
-      10-after-master-exit.2       0    -    222     36    62
       10-after-sigterm             0    -    598      0    21
       13-odd-names-after-exit      0    -   3828   1305    22
       13-odd-names-stopped         1    0   3828   1305    16
@@ -86,22 +81,12 @@ const RECORDINGS: readonly Recording[] = Object.entries({
       14-nan-stopped               1    0      0      0    13
 `,
   'exporter-0.5.2-locust-2.47.0': `
-      01-before-master.1           0    -      -      -     0
       02-master-up-noworker.1      1    0      0      0     8
-      02a-5557-just-open.1         0    -      -      -     7
-      03-ready-1-of-2-workers.1    1    0      0      0     0
-      04-spawning.1                1    3      0      0    19
       05-running.9                 1    6    141     27    33
-      05b-master-stalled.1         0    -     35      0    14
       06-just-stopped.1            1    6    141     27    37
-      07-stopped.1                 1    6    141     27    40
       07-stopped.4                 1    0    207     38    43
-      09-during-shutdown.1         1    0    207     38    55
-      09-during-shutdown.4         1    0    207     38    58
       09-during-shutdown.5         0    -    207     38    59
-      09-during-sigterm.4          0    -    589      0    22
       10-after-master-exit.1       0    -    207     38    60
-      13-odd-names-stopped         1    0   3564   1215    14
 `,
   'exporter-0.4.3-locust-2.47.0': `
       01-before-master.1           0    -      -      -     0
@@ -115,39 +100,13 @@ const RECORDINGS: readonly Recording[] = Object.entries({
       12-after-quit.1              0    -    213     47    64
 `,
   'exporter-0.5': `
-      01-before-master.1           0    -      -      -     0
-      01-before-master.2           0    -      -      -     1
-      01-before-master.3           0    -      -      -     2
-      01b-root                     -    -      -      -     -
-      01c-head                     -    -      -      -     -
-      01d-openmetrics              0    -      -      -     4
-      01e-post                     0    -      -      -     5
-      01g-after-5-other-requests.1 0    -      -      -     7
-      02-master-up-noworker.1      1    0      0      0     8
-      02-master-up-noworker.2      1    0      0      0     9
-      03-ready-1worker.1           1    0      0      0    10
-      03-ready-1worker.2           1    0      0      0    11
       04-spawning.1                1    2      3      1    12
-      04-spawning.2                1    2      3      1    13
       05-running.1                 1    6    228     45    14
-      05-running.2                 1    6    228     45    15
-      05-running.3                 1    6    228     45    16
-      05b-master-SIGSTOP.1         0    -    228     45    17
-      05c-master-CONT.1            1    6    495    104    18
-      06-just-stopped.1            1    6    495    104    19
       07-stopped.1                 1    0    519    107    20
-      07-stopped.2                 1    0    519    107    21
       08-reset.1                   1    0      0      0    22
       08b-rerun.1                  1    2     12      1    23
-      09-during-shutdown-1.1       1    2     12      1    24
-      09-during-shutdown-2.1       1    2     12      1    25
-      09-during-shutdown-3.1       1    2     12      1    26
-      09-during-shutdown-4.1       1    2     12      1    27
       09-during-shutdown-5.1       0    -     12      1    28
-      09-during-shutdown-6.1       0    -     12      1    29
       10-after-master-exit.1       0    -     12      1    30
-      10-after-master-exit.2       0    -     12      1    31
-      10-after-master-exit.3       0    -     12      1    32
       13-deb-libs-before-master    0    -      -      -     0
 `,
 }).flatMap(([folder, table]) =>
@@ -249,9 +208,7 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   'mysqld_exporter-0.14.0-db-down': '2 1',
   'nginx_exporter-0.11.0': '-',
   'node-prom-client-15.1.3': '-',
-  'node_exporter-1.12.1-prom3-accept': '3 1',
   'node_exporter-1.12.1': '2 1',
-  'node_exporter-1.5.0-openmetrics': '3 1',
   'node_exporter-1.5.0': '2 1',
   'postgres_exporter-0.11.1-db-down': '2 1',
   'process_exporter-0.7.10': '2 1',
@@ -261,7 +218,6 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   'python-prometheus_client-0.26.0-prom3-accept': '-',
   'python-prometheus_client-0.26.0': '-',
   'redis_exporter-1.45.0-db-down': '-',
-  'statsd_exporter-0.31.0-openmetrics': '3 1',
   'statsd_exporter-0.31.0': '2 1',
 };
 

@@ -90,7 +90,7 @@ test('setVersion() refuses what is no version of an image, and writes nothing', 
   }
   writeFileSync(join(copy, 'src/base/version.ts'), 'export const VERSION = "1";\n');
   assert.throws(() => setVersion(copy, OTHER), {
-    message: /^Cannot set the version: src\/version\.ts has .* in 0 places/,
+    message: /^Cannot set the version: src\/base\/version\.ts has .* in 0 places/,
   });
   assert.notEqual(readVersion(copy), OTHER);
 });

@@ -50,7 +50,7 @@ export function convert(definition: string): { name: string; text: string } {
   };
   return {
     name: `${spec.names.singular}-${spec.group.split('.')[0]}-${version.name}.json`,
-    text: `${JSON.stringify({ ...schema, properties }, null, 1)}\n`,
+    text: `${JSON.stringify({ ...schema, properties })}\n`,
   };
 }
 

@@ -63,7 +63,7 @@ async function waitForPolicy(pod: Pod): Promise<void> {
 function writeGoldens(): void {
   for (const name of INJECTED) {
     const answer = askServer(readPod(name));
-    writeFileSync(join(FOLDER, `${name}.answer.json`), `${JSON.stringify(answer, null, 1)}\n`);
+    writeFileSync(join(FOLDER, `${name}.answer.json`), `${JSON.stringify(answer)}\n`);
     writeGolden(name, answer);
   }
   for (const name of JOBS_GOLDEN) writeGolden(`jobs/${name}`, askServer(readJobPod(name)));

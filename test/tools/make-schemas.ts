@@ -74,7 +74,7 @@ function listReferences(schema: Schema, definitions: Definitions, found: Set<str
 
 function writeSchema(folder: string, name: string, schema: Schema): void {
   mkdirSync(join(SCHEMAS, folder), { recursive: true });
-  writeFileSync(join(SCHEMAS, folder, name), `${JSON.stringify(schema, null, 1)}\n`);
+  writeFileSync(join(SCHEMAS, folder, name), `${JSON.stringify(schema)}\n`);
   process.stdout.write(`${join(SCHEMAS, folder, name)}\n`);
 }
 
