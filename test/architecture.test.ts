@@ -127,6 +127,7 @@ const PURE = [
   'src/check/plan.ts',
   'src/front/locust/csv.ts',
   'src/front/locust/memory.ts',
+  'src/front/locust/pace.ts',
   'src/front/locust/page.ts',
   'src/front/locust/rows.ts',
   'src/pod/mount-info.ts',

@@ -1,0 +1,107 @@
+// GETs from Locust, one at a time over one kept connection: once Locust is about to end it accepts no new one.
+
+import { type Headers, prepareHeadersFile } from '../../base/headers-file.ts';
+import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
+import { USER_AGENT } from '../../base/version.ts';
+import { leave } from '../../snapshot/body.ts';
+
+export type LocustClientParts = {
+  /** Of Locust's page; a path is the one of `--web-base-path`. */
+  readonly url: URL;
+  /** A file of headers for the page, `Name: value` each; null: none. */
+  readonly headersFile: string | null;
+  /** The file of headers cannot be used, and the request goes without them. */
+  readonly onHeadersUnreadable: (why: string) => void;
+};
+
+export type LocustClient = {
+  /** Sends a GET after those before it. `body`: of a 200, else empty; overwritten after `take` has returned. */
+  readonly get: (path: string, take: (result: ExchangeResult, body: Buffer) => void) => void;
+  readonly close: () => Promise<void>;
+};
+
+/** Of the file of headers: a mount may hang, and Locust does not wait. */
+const FILE_TIMEOUT_MS = 1_000;
+/** How long to keep waiting for a late answer: it may have the last numbers. */
+const ANSWER_TIMEOUT_MS = 30_000;
+/** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
+const BODY_MAX_BYTES = 16 * 1024 * 1024;
+/** Of the buffer for bodies: the next body may be a little longer. */
+const SPARE_RATIO = 1.5;
+
+/** Opens the client; connects at the first `get`. */
+export function openLocustClient({ url, headersFile, onHeadersUnreadable }: LocustClientParts): LocustClient {
+  const exchange = openExchange(url);
+  const base = url.pathname.replace(/\/+$/, '');
+  const closing = new AbortController();
+  const readFile = headersFile === null ? null : prepareHeadersFile(headersFile);
+  const scratch = openScratch();
+  let last: Promise<void> = Promise.resolve();
+
+  /** Read for each request, since a Secret may change. */
+  async function readHeaders(): Promise<Headers> {
+    if (readFile === null) return {};
+    const read = await readFile({ timeoutMs: FILE_TIMEOUT_MS, signal: closing.signal });
+    if ('headers' in read) return read.headers;
+    onHeadersUnreadable(read.why);
+    return {};
+  }
+
+  async function send(path: string): Promise<ExchangeResult> {
+    const headers = { accept: '*/*', 'user-agent': USER_AGENT, ...(await readHeaders()) };
+    const request = { method: 'GET', path: base + path, headers, timeoutMs: ANSWER_TIMEOUT_MS, signal: closing.signal };
+    const read = async () => {
+      scratch.clear();
+      const result = await exchange.send({ ...request, onBody: scratch.write });
+      if (result.kind !== 'answered' || result.status !== 200) scratch.clear();
+      return result;
+    };
+    const first = await read();
+    // A kept connection may end in the instant in which it is used (RFC 9112, 9.3.1).
+    return first.kind === 'dropped' ? read() : first;
+  }
+
+  return {
+    get(path, take) {
+      last = last.then(async () => take(await send(path), scratch.bytes()));
+    },
+    async close() {
+      closing.abort('closed');
+      await exchange.close();
+    },
+  };
+}
+
+type Scratch = {
+  /** False: the body is too long. */
+  readonly write: (piece: Uint8Array) => boolean;
+  readonly clear: () => void;
+  /** What was written since `clear`; overwritten by the next. */
+  readonly bytes: () => Buffer;
+};
+
+/** One buffer for many bodies, one after the other: V8 frees old buffers late. */
+function openScratch(): Scratch {
+  let buffer = Buffer.alloc(0);
+  let sizeBytes = 0;
+  return {
+    write(piece) {
+      const neededBytes = sizeBytes + piece.length;
+      if (neededBytes > BODY_MAX_BYTES) return false;
+      if (neededBytes > buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(neededBytes * SPARE_RATIO));
+        leave(buffer.length);
+        larger.set(buffer.subarray(0, sizeBytes));
+        buffer = larger;
+      }
+      buffer.set(piece, sizeBytes);
+      leave(piece.length);
+      sizeBytes = neededBytes;
+      return true;
+    },
+    clear() {
+      sizeBytes = 0;
+    },
+    bytes: () => buffer.subarray(0, sizeBytes),
+  };
+}
