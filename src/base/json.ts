@@ -1,9 +1,9 @@
-// Reads in a value of JSON whose shape nobody vouches for: what is not there, or is of another kind, is empty. Pure.
+// Reads JSON of any shape: what is missing or of another kind reads as empty. Pure.
 
-/** An object of JSON. */
+/** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** The object that a text is; null where it is none. */
+/** Parses a JSON object; null if the text is anything else. */
 export function parseObject(text: string): Json | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -13,28 +13,37 @@ export function parseObject(text: string): Json | null {
   }
 }
 
-/** Whether it is an object, and no array. */
+/** Whether the value is an object, and no array. */
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The object under a key; an empty one where there is none. */
+/** The object under a key, or an empty one. */
 export function at(object: Json, key: string): Json {
-  const value = object[key];
+  return toObject(object[key]);
+}
+
+/** The object, or an empty one. */
+export function toObject(value: unknown): Json {
   return isObject(value) ? value : {};
 }
 
-/** The objects of a list; none where it is no list. */
+/** The objects of a list. */
 export function toObjects(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** The text; blank where it is none. */
+/** The text, or a blank one. */
 export function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The number; `otherwise` where it is none. */
+/** The texts of a list; blank ones are left out. */
+export function toTexts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(toText).filter(Boolean) : [];
+}
+
+/** The number, or `otherwise`. */
 export function toNumber(value: unknown, otherwise: number): number {
   return typeof value === 'number' ? value : otherwise;
 }

@@ -1,6 +1,6 @@
 // A Job as kubectl prints it → the facts that the reasons go by. Pure.
 
-import { at, type Json, toNumber, toObjects, toText } from '../base/json.ts';
+import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import { quoteText, readTime } from './words.ts';
 
 /** The facts of a Job. */
@@ -48,7 +48,7 @@ export function readJobFacts(root: Json): JobFacts {
     startedAtMs: readTime(status['startTime']),
     isDeleted: metadata['deletionTimestamp'] !== undefined && metadata['deletionTimestamp'] !== null,
     deletedAtMs: readTime(metadata['deletionTimestamp']),
-    finalizers: Array.isArray(metadata['finalizers']) ? metadata['finalizers'].map(toText).filter(Boolean) : [],
+    finalizers: toTexts(metadata['finalizers']),
     conditions: toObjects(status['conditions']),
     activeCount: toNumber(status['active'], 0),
     readyCount: toNumber(status['ready'], 0),

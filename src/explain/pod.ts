@@ -1,6 +1,6 @@
 // A pod as kubectl prints it → the facts that the reasons go by. Whether a container is started again follows wire/pod-status.ts. Pure.
 
-import { at, isObject, type Json, toNumber, toObjects, toText } from '../base/json.ts';
+import { at, isObject, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import { readPodObject } from '../pod/pod-status.ts';
 import { findProgram, type Program } from '../quit/programs.ts';
 
@@ -103,7 +103,7 @@ export function readPodFacts(root: Json): PodFacts | null {
     createdAtMs: readTime(metadata['creationTimestamp']),
     deletedByMs: readTime(metadata['deletionTimestamp']),
     deletionGraceMs: toNumber(metadata['deletionGracePeriodSeconds'], graceSeconds) * 1_000,
-    finalizers: Array.isArray(metadata['finalizers']) ? metadata['finalizers'].map(toText).filter(Boolean) : [],
+    finalizers: toTexts(metadata['finalizers']),
     restartPolicy: readName(spec['restartPolicy']) || 'Always',
     graceMs: graceSeconds * 1_000,
     nodeName: toText(spec['nodeName']),

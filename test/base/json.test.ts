@@ -1,8 +1,6 @@
-// Values of JSON whose shape nobody vouches for.
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, isObject, parseObject, toNumber, toObjects, toText } from '../../src/base/json.ts';
+import { at, isObject, parseObject, toNumber, toObjects, toText, toTexts } from '../../src/base/json.ts';
 
 test('what is not there, or is of another kind, is empty', () => {
   assert.deepEqual(parseObject('{"a":1}'), { a: 1 });
@@ -12,5 +10,6 @@ test('what is not there, or is of another kind, is empty', () => {
   assert.deepEqual([at(object, 'inner'), at(object, 'list'), at(object, 'gone')], [{ a: 1 }, {}, {}]);
   assert.deepEqual([toObjects(object.list), toObjects(object.inner)], [[{ b: 2 }], []]);
   assert.deepEqual([toText(object.text), toText(object.number)], ['x', '']);
+  assert.deepEqual([toTexts(['a', '', 1]), toTexts('a')], [['a'], []]);
   assert.deepEqual([toNumber(object.number, 7), toNumber(object.text, 7)], [0, 7]);
 });

@@ -1,6 +1,8 @@
 // Reads what Locust answers to /stats/requests, in JSON as Locust 2.8 to 2.47 write it and their `NaN`, which is none. Pure; never throws.
 // Source: web.py and stats.py of Locust (fixtures/recordings: 2.12 and 2.47).
 
+import { type Json, parseObject, toObject } from '../../base/json.ts';
+
 /** The numbers of a row of requests that have a family of their own, by their names in JSON and in the exporter. */
 export const ROW_FIELDS = [
   'avg_content_length',
@@ -55,9 +57,8 @@ export function isRunningState(state: string | null): boolean {
 
 /** Reads an answer; null where it is no JSON object: a login page, a proxy's own page. */
 export function readLocustStats(text: string): LocustStats | null {
-  const parsed = parseJson(text);
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
-  const top = readFields(parsed);
+  const top = parsePython(text);
+  if (top === null) return null;
   return {
     state: typeof top['state'] === 'string' ? top['state'] : null,
     rows: readList(top['stats']).map(readRow),
@@ -131,10 +132,8 @@ function findEscapeStart(bytes: Buffer, at: number): number {
   return at;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The method or name may be anything; Python's `None` is an empty one. */
-function readRow(row: Fields): LocustRow {
+function readRow(row: Json): LocustRow {
   const values = Object.fromEntries(ROW_FIELDS.map((field) => [field, readNumber(row[field])]));
   const percentiles = new Map<string, number>();
   for (const [key, value] of Object.entries(row)) {
@@ -154,35 +153,24 @@ const OLD_PERCENTILES: ReadonlyMap<string, string> = new Map([
  * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, and an object by quantile from 2.24 on,
  * which there has 0.95 only. Without requests in those seconds it is `null`, which the exporter shows as 0.
  */
-function readCurrent(top: Fields, quantile: string, names: readonly string[]): number | null {
+function readCurrent(top: Json, quantile: string, names: readonly string[]): number | null {
   const found = [
-    readFields(top['current_response_time_percentiles'])[`response_time_percentile_${quantile}`],
+    toObject(top['current_response_time_percentiles'])[`response_time_percentile_${quantile}`],
     ...names.map((name) => top[`current_response_time_percentile_${name}`]),
   ].find((value) => value !== undefined);
   return found === undefined ? null : readNumber(found);
 }
 
-/** `JSON.parse`, and where that fails once more with the `NaN` and `Infinity` that Python writes as strings (recording 14-nan). */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    try {
-      return JSON.parse(text.replace(STRING_OR_NO_NUMBER, (token) => (token.startsWith('"') ? token : `"${token}"`)));
-    } catch {
-      return undefined;
-    }
-  }
+/** Parses JSON, and what Python writes: `NaN` and `Infinity` are read as strings (recording 14-nan). */
+function parsePython(text: string): Json | null {
+  const quote = (token: string) => (token.startsWith('"') ? token : `"${token}"`);
+  return parseObject(text) ?? parseObject(text.replace(STRING_OR_NO_NUMBER, quote));
 }
 
 const STRING_OR_NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs;
 
-function readFields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-function readList(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(readFields) : [];
+function readList(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.map(toObject) : [];
 }
 
 /** A longer one is cut: a line of a body must not become too long to be read. */
