@@ -1,8 +1,9 @@
 // Reads the few values of an exposition that lastscrape uses: the conditions' metrics, Locust's totals, promhttp's counters.
-// A line that cannot be read is counted and skipped; it never costs the other lines. Pure; never throws.
+// A line that cannot be read is skipped; it never costs the other lines. Pure; never throws.
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
-import { openSampleFilter, type WantedLine } from './sample-filter.ts';
+import { type Label, readNumber, readSampleLine } from './lexer.ts';
+import { type FoundSample, openSampleFilter, type WantedSample } from './sample-filter.ts';
 import { openSelection, type Selector, type SelectorReading } from './selector.ts';
 
 /** Larger bodies are neither read to the end nor kept. Locust exporters were seen at 0.9 MB. */
@@ -31,8 +32,6 @@ export type Exposition = {
   readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
   /** It is that of another lastscrape's front. */
   readonly isFront: boolean;
-  /** Wanted lines that could not be read, or were too long. */
-  readonly unreadableLineCount: number;
 };
 
 export type ExpositionReader = {
@@ -43,14 +42,11 @@ export type ExpositionReader = {
   readonly sizeBytes: number;
 };
 
-const AGGREGATED = ['method="",name="Aggregated"', 'name="Aggregated",method=""'];
+const AGGREGATED: readonly Label[] = [
+  ['method', ''],
+  ['name', 'Aggregated'],
+];
 const UP = '_up';
-
-type Sample = {
-  readonly value: number;
-  /** As the line has them, without blanks and a last comma; empty: none. */
-  readonly labels: string;
-};
 
 /**
  * Opens a reader for one body.
@@ -59,70 +55,45 @@ type Sample = {
  */
 export function openExposition(metricNames: readonly string[], selectors: readonly Selector[] = []): ExpositionReader {
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
-  const samples = new Map(metricNames.map((name) => [name, [] as (Sample | null)[]]));
-  let hasRequests = false;
-  let isFront = false;
-  let unreadableCount = 0;
-  let sizeBytes = 0;
-
-  function read(line: string): Sample | null {
-    const sample = readSample(line);
-    if (sample === null) unreadableCount++;
-    return sample;
-  }
-  /** Keeps the first sample with exactly these labels, given in any of their orders, if it is a number that can be reported. */
-  function wantOne(name: string, orders: readonly string[]) {
-    const found: { value: number | null } = { value: null };
-    const wanted: WantedLine = {
-      name,
-      isPrefix: false,
-      labels: orders.filter((labels) => labels !== '').map((labels) => `{${labels}`),
-      onLine(line) {
-        const sample = read(line);
-        if (sample === null || !orders.includes(sample.labels) || !Number.isFinite(sample.value) || sample.value < 0)
-          return true;
-        found.value = sample.value;
-        return false;
-      },
-    };
-    return { found, wanted };
-  }
-
+  const metrics = new Map(metricNames.map((name) => [name, [] as (FoundSample | null)[]]));
   const requests = wantOne(`${prefix}_requests_num_requests`, AGGREGATED);
   const failures = wantOne(`${prefix}_requests_num_failures`, AGGREGATED);
-  const users = wantOne(`${prefix}_users`, ['']);
-  const finished = wantOne('promhttp_metric_handler_requests_total', ['code="200"']);
-  const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', ['']);
-  const selections = selectors.map((selector) => openSelection(selector, readSample));
-  const filter = openSampleFilter([
-    ...[...samples].map(([name, found]) => ({
-      name,
-      isPrefix: false,
-      labels: [],
-      onLine: (line: string) => found.push(read(line)) < 2,
-    })),
-    {
-      name: `${prefix}_requests_`,
-      isPrefix: true,
-      labels: ['{method="', '{name="'],
-      onLine(line) {
-        const sample = read(line);
-        hasRequests = sample !== null && LOCUST_LABELS.test(sample.labels);
-        return !hasRequests;
+  const users = wantOne(`${prefix}_users`, []);
+  const finished = wantOne('promhttp_metric_handler_requests_total', [['code', '200']]);
+  const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', []);
+  const selections = selectors.map(openSelection);
+  let hasRequests = false;
+  let isFront = false;
+  let sizeBytes = 0;
+  const filter = openSampleFilter(
+    [
+      ...[...metrics].map(([name, found]) => ({
+        name,
+        onSample: (sample: FoundSample | null) => found.push(sample) < 2,
+      })),
+      {
+        name: `${prefix}_requests_`,
+        isPrefix: true,
+        contains: ['method', 'name'],
+        onSample(sample) {
+          // Another program's rows of requests have other labels (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+          hasRequests = sample !== null && hasNames(sample.labels, ['method', 'name']);
+          return !hasRequests;
+        },
       },
-    },
-    {
-      name: 'lastscrape_build_info',
-      isPrefix: false,
-      labels: ['{version="'],
-      onLine(line) {
-        isFront = read(line) !== null;
-        return !isFront;
+      {
+        name: 'lastscrape_build_info',
+        contains: ['version'],
+        onSample(sample) {
+          isFront = sample !== null && hasNames(sample.labels, ['version']);
+          return !isFront;
+        },
       },
-    },
-    ...[requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
-    ...selections.flatMap(({ wanted }) => wanted),
-  ]);
+      ...[requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
+      ...selections.flatMap(({ wanted }) => wanted),
+    ],
+    readSample,
+  );
 
   return {
     get sizeBytes() {
@@ -137,7 +108,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
       const finishedCount = finished.found.value;
       const inFlightCount = inFlight.found.value;
       return {
-        metrics: new Map([...samples].map(([name, found]) => [name, chooseReading(found)])),
+        metrics: new Map([...metrics].map(([name, found]) => [name, chooseReading(found)])),
         selected: selections.map(({ end }) => end()),
         hasRequests,
         requests: requests.found.value,
@@ -145,38 +116,51 @@ export function openExposition(metricNames: readonly string[], selectors: readon
         users: users.found.value,
         scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
         isFront,
-        unreadableLineCount: unreadableCount + filter.tooLongCount,
       };
     },
   };
 }
 
-function chooseReading(found: readonly (Sample | null)[]): Reading {
+/** Keeps the first sample with exactly these labels, in any order, if it is a number that can be reported. */
+function wantOne(name: string, labels: readonly Label[]) {
+  const found: { value: number | null } = { value: null };
+  const wanted: WantedSample = {
+    name,
+    contains: labels.filter(([, text]) => text !== '').map(([, text]) => `"${text}"`),
+    onSample(sample) {
+      if (sample === null || !hasExactly(sample.labels, labels)) return true;
+      if (!Number.isFinite(sample.value) || sample.value < 0) return true;
+      found.value = sample.value;
+      return false;
+    },
+  };
+  return { found, wanted };
+}
+
+function hasExactly(labels: readonly Label[], wanted: readonly Label[]): boolean {
+  const isThere = ([name, value]: Label) => labels.some(([each, text]) => each === name && text === value);
+  return labels.length === wanted.length && wanted.every(isThere);
+}
+
+function hasNames(labels: readonly Label[], names: readonly string[]): boolean {
+  return labels.length === names.length && names.every((name) => labels.some(([each]) => each === name));
+}
+
+function chooseReading(found: readonly (FoundSample | null)[]): Reading {
   const [first, second] = found;
   if (first === undefined) return { kind: 'unknown', why: 'not in the exposition' };
   if (second !== undefined) return { kind: 'unknown', why: 'there more than once' };
   if (first === null) return { kind: 'unknown', why: 'unreadable' };
-  if (first.labels !== '') return { kind: 'unknown', why: 'it has labels' };
+  if (first.labels.length > 0) return { kind: 'unknown', why: 'it has labels' };
   if (!Number.isFinite(first.value)) return { kind: 'unknown', why: 'no finite number' };
   return { kind: 'value', value: first.value };
 }
 
-const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*';
-const TEXT = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"`;
-const LABEL = `[a-zA-Z_][a-zA-Z0-9_]*=${TEXT}`;
-/** Of the rows of requests (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2): another program's have others. */
-const LOCUST_LABELS = new RegExp(`^(?:method=${TEXT},name=${TEXT}|name=${TEXT},method=${TEXT})$`, 's');
-// No digit may match in two ways: `\d+\.?\d*` took 4 s for a line of 64 KiB of digits, in which no signal is seen.
-const NUMBER = String.raw`[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|Inf|NaN)`;
-/** A sample line with normalised blanks, a timestamp at its end or none; its groups are the labels and the value. */
-const SAMPLE = new RegExp(`^${NAME}(?: ?{((?:${LABEL},)*(?:${LABEL})?)} ?| )(${NUMBER})(?: -?\\d+)?$`, 's');
-
-/** Reads one line with normalised blanks; null where it is no sample with a number. */
-function readSample(line: string): Sample | null {
-  // The parser takes any text for a value, "" for garbage, and Number("") is 0; what is not SAMPLE it never sees, and on nothing
-  // that is does it throw (held by the fuzz test).
-  const [, labelsText = '', digits] = SAMPLE.exec(line) ?? [];
-  if (digits === undefined) return null;
-  const metric = parsePrometheusTextFormat(`${line}\n`)[0]?.metrics[0];
-  return { value: Number(metric?.value?.replace('Inf', 'Infinity')), labels: labelsText.replace(/,$/, '') };
+/** Reads one line; null where it is no sample. */
+function readSample(line: string): FoundSample | null {
+  const sample = readSampleLine(line);
+  if (sample === null) return null;
+  // The parser loses or throws on much that Prometheus reads, so it gets what the lexer found, written plainly.
+  const [family] = parsePrometheusTextFormat(`${sample.name} ${sample.value}\n`);
+  return { labels: sample.labels, value: readNumber(family?.metrics[0]?.value ?? '') };
 }

@@ -4,6 +4,7 @@
 // A family is what `# TYPE name` announces: `name_bucket`, `name_sum` and `name_count` belong to the histogram or summary `name`
 // (Prometheus documentation, "Exposition formats"), `name_created` too; any other sample is of the family of its own name.
 
+import { findRuns, type Run } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
 
 export type FamilyScan = {
@@ -25,37 +26,20 @@ export type FilterOptions = {
   readonly keepsOther?: boolean;
 };
 
-/** Lines of one family that follow each other, or a part of a very long one; `other`: comments and blank lines. */
-type Run =
-  | { readonly kind: 'samples' | 'header'; readonly family: string }
-  | { readonly kind: 'other'; readonly family: null };
-
-/** Of a longer line only the start is judged, and the rest goes the same way. */
+/** Longer lines are judged by their start. */
 const LINE_MAX_BYTES = 64 * 1024;
-const LINE_FEED = 0x0a;
 
-const NAME = '[a-zA-Z_:][\\w:]*(?![\\w:])';
-const QUOTED = String.raw`"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"`;
-/** One header line, or as many samples of one name as follow each other, or any other line. */
-const RUN = new RegExp(
-  [
-    `[ \\t]*(?:#[ \\t]*(?:(TYPE)|HELP)[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+(\\w+))?[^\\n]*\\n`,
-    `(${NAME})[^\\n]*\\n(?:[ \\t]*\\4(?![\\w:])[^\\n]*\\n)*`,
-    `\\{[ \\t]*(${QUOTED})[^\\n]*\\n`,
-    `[^\\n]*\\n(?:[ \\t]*\\r?\\n)*)`,
-  ].join('|'),
-  'y',
-);
 const SUFFIX = /_(?:bucket|sum|count|created)$/;
 const SUFFIXED_TYPES: readonly (string | undefined)[] = ['histogram', 'summary'];
 
-const OTHER: Run = { kind: 'other', family: null };
+/** Lines that follow each other: samples of a family, or its HELP or TYPE; null: comments and blank lines. */
+type Part = { readonly isSamples: boolean; readonly family: string | null };
 
 /** Opens the scan of one body. */
 export function openFamilyScan(): FamilyScan {
   const families = new Set<string>();
-  const walk = openWalk(({ kind, family }) => {
-    if (kind === 'samples') families.add(family);
+  const walk = openWalk(({ isSamples, family }) => {
+    if (isSamples && family !== null) families.add(family);
   });
   return {
     write: walk.write,
@@ -95,70 +79,42 @@ export function openFamilyFilter(
   };
 }
 
-/** Walks the lines of one body; `onRun` is called with where they are; `to` may be one more than there is, at the body's end. */
-function openWalk(onRun: (run: Run, block: Buffer, from: number, to: number) => void) {
+/** Walks the lines of one body; `onPart` is called with where they are. */
+function openWalk(onPart: (part: Part, block: Buffer, from: number, to: number) => void) {
   // The type of each family that has a TYPE line.
   const types = new Map<string, string>();
-  /** The rest of a very long line belongs to it. */
-  let long: Run | null = null;
+  /** The rest of a long line belongs to it. */
+  let newest: Part = { isSamples: false, family: null };
 
   function findFamily(name: string): string {
     if (!SUFFIX.test(name) || types.has(name)) return name;
     const base = name.replace(SUFFIX, '');
     return SUFFIXED_TYPES.includes(types.get(base)) ? base : name;
   }
-  function readRun(match: RegExpExecArray): Run {
-    const [, isType, announced, type = '', sampled, quoted] = match;
-    if (announced !== undefined) {
-      const family = copyName(announced);
-      if (isType !== undefined) types.set(family, copyName(type));
-      return { kind: 'header', family };
-    }
-    const name = sampled ?? quoted;
-    return name === undefined ? OTHER : { kind: 'samples', family: findFamily(copyName(name)) };
+  function findPart(run: Run): Part {
+    const isSamples = run.kind === 'samples';
+    if (run.kind === 'other') return { isSamples, family: null };
+    const name = copyName(run.name);
+    if (run.kind === 'type') types.set(name, copyName(run.type));
+    return { isSamples, family: isSamples ? findFamily(name) : name };
   }
-  /** `text` is that of the block, and ends with a line feed. Returns the last run. */
-  function walk(block: Buffer, text: string): Run {
-    let run = OTHER;
-    for (let at = 0; at < text.length; ) {
-      const from = at;
-      RUN.lastIndex = from;
-      // Its last alternative takes any line.
-      run = readRun(RUN.exec(text) as RegExpExecArray);
-      // Kept here: what `onRun` calls may use the same expression.
-      at = RUN.lastIndex;
-      onRun(run, block, from, at);
-    }
-    return run;
+  function walk(block: Buffer): void {
+    findRuns(block.toString('latin1'), (run, from, to) => {
+      newest = findPart(run);
+      onPart(newest, block, from, to);
+    });
   }
-  const walkPending = () => {
-    const line = cutter.takePending();
-    return walk(line, `${line.toString('latin1')}\n`);
-  };
-  const cutter = openLineCutter((lines) => {
-    walk(lines, lines.toString('latin1'));
+  return openLineCutter({
+    onLines: walk,
+    lineMaxBytes: LINE_MAX_BYTES,
+    onLongLine(piece, isFirst) {
+      if (isFirst) walk(piece);
+      else onPart(newest, piece, 0, piece.length);
+    },
   });
-
-  return {
-    write(bytes: Uint8Array) {
-      let chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-      if (long !== null) {
-        const end = chunk.indexOf(LINE_FEED) + 1;
-        onRun(long, chunk, 0, end === 0 ? chunk.length : end);
-        if (end === 0) return;
-        long = null;
-        chunk = chunk.subarray(end);
-      }
-      cutter.write(chunk);
-      if (cutter.pendingBytes > LINE_MAX_BYTES) long = walkPending();
-    },
-    end() {
-      if (cutter.pendingBytes > 0) walkPending();
-    },
-  };
 }
 
-/** A text of its own: a part of a text keeps the whole of it in memory. Quotes are dropped, and UTF-8 is read. */
+/** A copy: a part of a text would keep all of it in memory. UTF-8 is read. */
 function copyName(name: string): string {
-  return Buffer.from(name.startsWith('"') ? name.slice(1, -1) : name, 'latin1').toString();
+  return Buffer.from(name, 'latin1').toString();
 }

@@ -4,20 +4,33 @@
 export type LineCutter = {
   /** Takes the next piece of the body, of any size. */
   readonly write: (chunk: Uint8Array) => void;
-  /** Returns the line that has not ended, and forgets it; empty: there is none. */
-  readonly takePending: () => Buffer;
-  /** Of the line that has not ended. */
-  readonly pendingBytes: number;
+  /** The body has ended: what follows the last line feed is a whole line. */
+  readonly end: () => void;
 };
 
-/** Of a block, unless one line is longer: so much text at a time is judged without a stack that anybody would notice. */
+/** Who gets the lines, some of which share the memory of the piece they came in. */
+export type BlockSink = {
+  /** One or more whole lines; only the last one of a body may have no line feed. */
+  readonly onLines: (lines: Buffer) => void;
+  /** The length of a line, without its line feed, beyond which it comes in pieces. Default: no line does. */
+  readonly lineMaxBytes?: number;
+  /** The next piece of a long line; the first one has more than `lineMaxBytes`, the last one ends with the line feed. */
+  readonly onLongLine?: (piece: Buffer, isFirst: boolean) => void;
+};
+
+/** The most of a block, unless its line is longer. Keeps the work for a block short. */
 const BLOCK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
-/** Opens a cutter for one body; `onLines` is called with one or more whole lines, which are nobody else's to change. */
-export function openLineCutter(onLines: (lines: Buffer) => void): LineCutter {
+/** Opens a cutter for one body. */
+export function openLineCutter({
+  onLines,
+  lineMaxBytes = Number.POSITIVE_INFINITY,
+  onLongLine = onLines,
+}: BlockSink): LineCutter {
   let held = Buffer.alloc(0);
   let heldBytes = 0;
+  let isInLongLine = false;
 
   // Doubled, so that a long line that comes byte by byte is not copied for each.
   function hold(piece: Buffer): void {
@@ -29,33 +42,40 @@ export function openLineCutter(onLines: (lines: Buffer) => void): LineCutter {
     piece.copy(held, heldBytes);
     heldBytes += piece.length;
   }
-  function takePending(): Buffer {
+  function takeHeld(): Buffer {
     const line = Buffer.from(held.subarray(0, heldBytes));
     heldBytes = 0;
     // A buffer that one long line made is not kept for the short ones.
     if (held.length > BLOCK_BYTES) held = Buffer.alloc(0);
     return line;
   }
+  /** Adds what may be the rest of the line that has begun. */
+  function extendLine(piece: Buffer, isEnded: boolean): void {
+    if (isInLongLine) {
+      onLongLine(piece, false);
+    } else {
+      hold(piece);
+      isInLongLine = heldBytes - Number(isEnded) > lineMaxBytes;
+      if (isInLongLine) onLongLine(takeHeld(), true);
+      else if (isEnded) onLines(takeHeld());
+    }
+    if (isEnded) isInLongLine = false;
+  }
 
   return {
-    takePending,
-    get pendingBytes() {
-      return heldBytes;
-    },
     write(chunk) {
       for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
-        const length = Math.min(BLOCK_BYTES, chunk.length - at);
-        const piece = Buffer.from(chunk.buffer, chunk.byteOffset + at, length);
-        // The line that is held is a block of its own: nothing else is copied.
-        const first = heldBytes === 0 ? 0 : piece.indexOf(LINE_FEED) + 1;
+        const piece = Buffer.from(chunk.buffer, chunk.byteOffset + at, Math.min(BLOCK_BYTES, chunk.length - at));
+        // The line that has begun is a block of its own: nothing else is copied.
+        const first = heldBytes > 0 || isInLongLine ? piece.indexOf(LINE_FEED) + 1 : 0;
         const end = piece.lastIndexOf(LINE_FEED) + 1;
-        if (first > 0) {
-          hold(piece.subarray(0, first));
-          onLines(takePending());
-        }
+        if (first > 0) extendLine(piece.subarray(0, first), true);
         if (end > first) onLines(piece.subarray(first, end));
-        if (end < length) hold(piece.subarray(end));
+        if (end < piece.length) extendLine(piece.subarray(end), false);
       }
+    },
+    end() {
+      if (heldBytes > 0) onLines(takeHeld());
     },
   };
 }

@@ -1,221 +1,152 @@
-// Keeps the few wanted sample lines of an exposition, fed in chunks of any size; scans the bytes of all others once.
+// Finds the few wanted samples of an exposition, fed in chunks of any size; scans the bytes of all other lines once.
 // Knows where lines begin and end and what name they bear, nothing more. Pure; holds one line at most.
 //
 // Lines end at line feed only, and a name is matched at a line's start only: request names may contain CR, NUL, U+2028 and text
 // that looks like a sample (fixtures/recordings, 13-odd-names).
 
+import type { Label } from './lexer.ts';
+import { openLineCutter } from './line-cutter.ts';
+
 /** A longer line is skipped: an odd error text must not cost memory. */
 export const LINE_MAX_BYTES = 64 * 1024;
 
-/** Lines to keep. */
-export type WantedLine = {
+/** A sample line that was read. */
+export type FoundSample = { readonly labels: readonly Label[]; readonly value: number };
+
+/** Samples to find. */
+export type WantedSample = {
   /** The metric's name, or with `isPrefix` how the name begins. */
   readonly name: string;
-  readonly isPrefix: boolean;
-  /**
-   * What the labels must begin with, blanks aside, each from `{` on, without blanks of its own; empty: any labels or none.
-   * A line that is kept by this may still have other labels: blanks inside of quotes are skipped as well.
-   */
-  readonly labels: readonly string[];
-  /** Texts that the line must have somewhere, byte by byte. Default: none. */
+  readonly isPrefix?: boolean;
+  /** Texts that the line must have somewhere, byte by byte: lines without them are not read. Default: none. */
   readonly contains?: readonly string[];
-  /** Called for each such line that is longer than LINE_MAX_BYTES: its rest is not known. */
+  /** Called with each such line, null for one that cannot be read; answering false: no more of these. */
+  readonly onSample: (sample: FoundSample | null) => boolean;
+  /** Called for each line of the name that is longer than LINE_MAX_BYTES. */
   readonly onTooLong?: () => void;
-  /** Called with the line, blanks normalised, without its end; answering false: no more of these. */
-  readonly onLine: (line: string) => boolean;
 };
 
 export type SampleFilter = {
+  /** Takes the next piece of the body, of any size. */
   readonly write: (chunk: Uint8Array) => void;
   /** The body has ended as HTTP says: what follows the last line feed is a whole line. */
   readonly end: () => void;
-  /** Wanted lines that were longer than LINE_MAX_BYTES. */
-  readonly tooLongCount: number;
 };
 
 const LINE_FEED = 0x0a;
-const SPACE = 0x20;
-const TAB = 0x09;
 const OPENING_BRACE = 0x7b;
+const QUOTE = 0x22;
 
+/** All that is wanted of one name. */
 type Pattern = {
-  readonly wanted: WantedLine;
-  readonly name: Uint8Array;
-  /** The name behind a line feed: what is searched for. */
-  readonly start: Uint8Array;
-  readonly labels: readonly Uint8Array[];
-  readonly contains: readonly Buffer[];
-  isEnough: boolean;
+  readonly name: Buffer;
+  /** The name after a line feed: what is searched for. */
+  readonly start: Buffer;
+  readonly isPrefix: boolean;
+  wanted: readonly { readonly sample: WantedSample; readonly contains: readonly Buffer[] }[];
 };
 
-/** Opens a filter for one body. */
-export function openSampleFilter(wanted: readonly WantedLine[]): SampleFilter {
-  const encoder = new TextEncoder();
-  const decoder = new TextDecoder();
-  const patterns: readonly Pattern[] = wanted.map((each) => ({
-    wanted: each,
-    name: encoder.encode(each.name),
-    start: encoder.encode(`\n${each.name}`),
-    labels: each.labels.map((text) => encoder.encode(text)),
-    contains: (each.contains ?? []).map((text) => Buffer.from(text)),
-    isEnough: false,
-  }));
-  // The line that the last chunk did not end; null: nobody wants it.
-  let pending: Uint8Array | null = new Uint8Array(0);
-  let tooLongCount = 0;
+/** Opens a filter for one body; `read` reads a line without its end, null where it is no sample. */
+export function openSampleFilter(
+  wanted: readonly WantedSample[],
+  read: (line: string) => FoundSample | null,
+): SampleFilter {
+  const patterns = groupByName(wanted);
 
-  function keep(line: Uint8Array, pattern: Pattern): void {
-    if (pattern.isEnough || !isWanted(line, pattern)) return;
-    if (line.length > LINE_MAX_BYTES) {
-      tooLongCount++;
-      pattern.wanted.onTooLong?.();
-    } else if (pattern.contains.every((text) => includes(line, text)))
-      pattern.isEnough = !pattern.wanted.onLine(normaliseBlanks(decoder.decode(line)));
+  /** A line of the name: read at most once. Drops who has enough. */
+  function takeLine(line: Buffer, pattern: Pattern): void {
+    const asked = pattern.wanted.filter(({ contains }) => includesAll(line, contains));
+    if (asked.length === 0) return;
+    const found = read(line.toString());
+    const enough = asked.filter(({ sample }) => !sample.onSample(found));
+    if (enough.length > 0) pattern.wanted = pattern.wanted.filter((each) => !enough.includes(each));
   }
-  /** Whether a line that begins like this may become a wanted one. */
-  function mayBeWanted(start: Uint8Array): boolean {
-    return patterns.some(({ name, isEnough }) => {
-      if (isEnough) return false;
-      return start.length < name.length ? startsWith(name, start) : startsWith(start, name);
-    });
-  }
-  /** Every whole line behind a line feed of this chunk; the search itself is the buffer's own, so that other lines cost no step here. */
-  function keepWithin(chunk: Buffer, pattern: Pattern): void {
-    for (
-      let at = chunk.indexOf(pattern.start);
-      at !== -1 && !pattern.isEnough;
-      at = chunk.indexOf(pattern.start, at + 1)
-    ) {
-      const end = chunk.indexOf(LINE_FEED, at + 1);
-      if (end === -1) return;
-      keep(chunk.subarray(at + 1, end), pattern);
+  /** The whole lines of a block after its first one; the search is the buffer's own, so that other lines cost no step here. */
+  function findWithin(block: Buffer, pattern: Pattern): void {
+    const { start, isPrefix } = pattern;
+    for (let at = 0; pattern.wanted.length > 0; at += start.length) {
+      at = block.indexOf(start, at);
+      if (at === -1) return;
+      if (isPrefix || !isNameByte(block[at + start.length])) {
+        takeLine(block.subarray(at + 1, findLineEnd(block, at + 1)), pattern);
+      }
     }
   }
-  /** The same where a line begins with blanks, which no known exporter writes: each line in turn, so that their order is kept. */
-  function keepEach(chunk: Buffer, from: number, to: number): void {
-    for (let at = from; at < to; ) {
-      const end = chunk.indexOf(LINE_FEED, at);
-      const line = withoutLeadingBlanks(chunk.subarray(at, end));
-      for (const pattern of patterns) keep(line, pattern);
+  function findFirst(line: Buffer): void {
+    for (const pattern of patterns) if (hasName(line, pattern)) takeLine(line, pattern);
+  }
+  /** Each line in turn, where one begins with blanks or with a name in braces, which hardly any program writes. */
+  function findEach(block: Buffer): void {
+    for (let at = 0; at < block.length; ) {
+      const end = findLineEnd(block, at);
+      findFirst(block.subarray(at, end));
       at = end + 1;
     }
   }
-  function extendPending(piece: Uint8Array): void {
-    if (pending === null || pending.length > LINE_MAX_BYTES) return;
-    const line = joined(pending, pending.length === 0 ? withoutLeadingBlanks(piece) : piece);
-    pending = mayBeWanted(line) ? line : null;
-  }
-  function keepPending(): void {
-    if (pending !== null) for (const pattern of patterns) keep(pending, pattern);
-  }
 
-  return {
-    get tooLongCount() {
-      return tooLongCount;
+  return openLineCutter({
+    lineMaxBytes: LINE_MAX_BYTES,
+    onLines(block) {
+      if (ODD_STARTS.some((start) => block.includes(start))) return findEach(block);
+      findFirst(block.subarray(0, findLineEnd(block, 0)));
+      for (const pattern of patterns) findWithin(block, pattern);
     },
-    write(bytes) {
-      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      const first = chunk.indexOf(LINE_FEED);
-      if (first === -1) {
-        extendPending(chunk);
-        return;
+    onLongLine(piece, isFirst) {
+      if (!isFirst) return;
+      for (const pattern of patterns) {
+        if (hasName(piece, pattern)) for (const { sample } of pattern.wanted) sample.onTooLong?.();
       }
-      extendPending(chunk.subarray(0, first));
-      keepPending();
-      const last = chunk.lastIndexOf(LINE_FEED);
-      if (chunk.includes('\n ') || chunk.includes('\n\t')) keepEach(chunk, first + 1, last + 1);
-      else for (const pattern of patterns) keepWithin(chunk, pattern);
-      pending = new Uint8Array(0);
-      extendPending(chunk.subarray(last + 1));
     },
-    end() {
-      keepPending();
-      pending = null;
-    },
-  };
+  });
 }
 
-function isWanted(line: Uint8Array, { wanted, name, labels }: Pattern): boolean {
-  if (!startsWith(line, name)) return false;
-  let at = name.length;
-  if (wanted.isPrefix) while (isNameByte(line[at])) at++;
-  else if (isNameByte(line[at])) return false;
-  return labels.length === 0 || labels.some((pattern) => startsWithoutBlanks(line, at, pattern));
-}
+const ODD_STARTS = ['\n ', '\n\t', '\n{'].map((text) => Buffer.from(text));
 
-function includes({ buffer, byteOffset, length }: Uint8Array, text: Buffer): boolean {
-  return Buffer.from(buffer, byteOffset, length).includes(text);
-}
-
-function startsWith(line: Uint8Array, start: Uint8Array): boolean {
-  if (line.length < start.length) return false;
-  let at = 0;
-  while (at < start.length && line[at] === start[at]) at++;
-  return at === start.length;
-}
-
-function startsWithoutBlanks(line: Uint8Array, from: number, start: Uint8Array): boolean {
-  let at = from;
-  for (const byte of start) {
-    while (line[at] === SPACE || line[at] === TAB) at++;
-    if (line[at++] !== byte) return false;
+function groupByName(wanted: readonly WantedSample[]): readonly Pattern[] {
+  const patterns = new Map<string, Pattern>();
+  for (const sample of wanted) {
+    const { name, isPrefix = false, contains = [] } = sample;
+    const key = `${isPrefix} ${name}`;
+    const each = { sample, contains: contains.map((text) => Buffer.from(text)) };
+    const known = patterns.get(key);
+    if (known !== undefined) known.wanted = [...known.wanted, each];
+    else patterns.set(key, { name: Buffer.from(name), start: Buffer.from(`\n${name}`), isPrefix, wanted: [each] });
   }
+  return [...patterns.values()];
+}
+
+function includesAll(line: Buffer, texts: readonly Buffer[]): boolean {
+  for (const text of texts) if (!line.includes(text)) return false;
   return true;
 }
 
-function withoutLeadingBlanks(line: Uint8Array): Uint8Array {
-  let at = 0;
-  while (line[at] === SPACE || line[at] === TAB) at++;
-  return line.subarray(at);
+/** Whether the line begins with the name, or with a brace and the name in quotes. */
+function hasName(line: Buffer, { name, isPrefix }: Pattern): boolean {
+  let at = skipBlanks(line, 0);
+  const isQuoted = line[at] === OPENING_BRACE;
+  if (isQuoted) {
+    at = skipBlanks(line, at + 1);
+    if (line[at++] !== QUOTE) return false;
+  }
+  const end = at + name.length;
+  if (end > line.length || name.compare(line, at, end) !== 0) return false;
+  if (isPrefix) return true;
+  return isQuoted ? line[end] === QUOTE : !isNameByte(line[end]);
 }
 
-/** `[a-zA-Z0-9_:]`, as the text format's metric names go on. */
+function findLineEnd(block: Buffer, from: number): number {
+  const end = block.indexOf(LINE_FEED, from);
+  return end === -1 ? block.length : end;
+}
+
+function skipBlanks(line: Buffer, from: number): number {
+  let at = from;
+  while (line[at] === 0x20 || line[at] === 0x09) at++;
+  return at;
+}
+
+/** `[a-zA-Z0-9_:]`, as metric names go on. */
 function isNameByte(byte: number | undefined): boolean {
   if (byte === undefined || byte >= OPENING_BRACE) return false;
   return byte >= 0x61 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x30 && byte <= 0x3a) || byte === 0x5f;
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  // One byte over the limit is enough to know that the line is too long.
-  const more = second.subarray(0, Math.max(0, LINE_MAX_BYTES + 1 - first.length));
-  const both = new Uint8Array(first.length + more.length);
-  both.set(first);
-  both.set(more, first.length);
-  return both;
-}
-
-/** Next to these a blank inside of braces means nothing. */
-const SIGNS = '{},=';
-
-/**
- * Drops the blanks between labels and round `=`, on which parse-prometheus-text-format 1.1.1 throws, makes one space of the
- * others, and drops those at the end (a CR before the line feed among them). What stands in quotes stays as it is, and a blank
- * inside of a label's name stays a blank: `{co de="200"}` is no `{code="200"}`.
- */
-function normaliseBlanks(line: string): string {
-  let text = '';
-  let last = '';
-  let isBlankBefore = false;
-  let isQuoted = false;
-  let isInBraces = false;
-  for (let at = 0; at < line.length; at++) {
-    const letter = line[at] as string;
-    if (isQuoted) {
-      text += letter;
-      if (letter === '\\') text += line[++at] ?? '';
-      else if (letter === '"') isQuoted = false;
-    } else if (letter === ' ' || letter === '\t' || (letter === '\r' && at === line.length - 1)) {
-      isBlankBefore = true;
-    } else {
-      const isIdle = isInBraces ? SIGNS.includes(last) || SIGNS.includes(letter) : letter === '{';
-      if (isBlankBefore && !isIdle) text += ' ';
-      isBlankBefore = false;
-      if (letter === '{') isInBraces = true;
-      else if (letter === '}') isInBraces = false;
-      else if (letter === '"') isQuoted = isInBraces;
-      text += letter;
-      last = letter;
-    }
-  }
-  return text;
 }

@@ -1,15 +1,10 @@
 // The samples of an exposition with their labels, values and types, family by family, for those who send them on.
 // A line that is neither a sample nor HELP or TYPE is skipped; never throws. Pure; holds one part of one family at most.
-//
-// Label by label, not letter by letter: the shipped program runs without an optimizing compiler, and regular expressions are native.
 
+import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
-import { unescapeValue } from './selector.ts';
 
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
-
-/** A label, its value without escapes. */
-export type Label = readonly [name: string, value: string];
 
 export type Sample = {
   /** As the line has it: with `_bucket`, `_sum` or `_count` where it is one of a histogram or summary. */
@@ -63,25 +58,6 @@ const SUFFIXES: Readonly<Record<FamilyType, readonly string[]>> = {
   untyped: [],
 };
 
-// Nothing here may match a text in two ways, lest a long line take for ever. What a line may be is judged in readable.ts.
-const NAME = '[a-zA-Z_:][\\w:]*';
-const QUOTED = String.raw`"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"`;
-const LABELS = `\\{([^"}\\n]*(?:${QUOTED}[^"}\\n]*)*)\\}[ \\t]*`;
-const VALUE = '[+-]?[\\w.]+(?:[+-]\\d+)?';
-const LINE = new RegExp(
-  [
-    `[ \\t]*(?:(${NAME})(?:[ \\t]*${LABELS}|[ \\t]+)(${VALUE})(?:[ \\t]+(-?\\d+))?[ \\t]*\\r?\\n`,
-    `${LABELS}(${VALUE})(?:[ \\t]+(-?\\d+))?[ \\t]*\\r?\\n`,
-    `#[ \\t]+(HELP|TYPE)[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\n`,
-    `[^\\n]*\\n)`,
-  ].join('|'),
-  'y',
-);
-const LABEL = new RegExp(
-  `[ \\t]*(?:(${NAME})|(${QUOTED}))[ \\t]*(?:=[ \\t]*"([^"\\\\\\n]*(?:\\\\[^\\n][^"\\\\\\n]*)*)"[ \\t]*)?(?:,|$)`,
-  'y',
-);
-
 /** Opens the reader of one body. */
 export function openFamilyReader(): FamilyReader {
   /** By the names of their samples. */
@@ -119,42 +95,25 @@ export function openFamilyReader(): FamilyReader {
       if (other === undefined || other.name !== sampleName || !other.isDeclared) heads.set(sampleName, declared);
     }
   }
-  function addSample(name: string, labels: readonly Label[], value: number, timestamp: string | undefined): void {
+  function onSample({ name, labels, value, timestamp }: SampleLine): void {
     const found = heads.get(name) ?? findOwnHead(name);
     if (found !== head || samples.length === FAMILY_PART_COUNT) {
       endPart();
       head = found;
     }
-    samples.push({ name, labels, value, timestampMs: timestamp === undefined ? null : readTimestamp(timestamp) });
+    const timestampMs = timestamp === undefined ? null : readTimestamp(timestamp);
+    samples.push({ name, labels, value: readNumber(value), timestampMs });
   }
-  function readLine(match: RegExpExecArray): void {
-    const [, name, labels, value, timestamp, onlyLabels, itsValue, itsTimestamp, keyword, announced, rest] = match;
-    if (value !== undefined) {
-      const read = labels === undefined ? NO_LABELS : readLabels(labels);
-      if (read !== null) addSample(name as string, read, readNumber(value), timestamp);
-    } else if (itsValue !== undefined) {
-      const [first, ...others] = readLabels(onlyLabels as string) ?? [];
-      if (first !== undefined) addSample(first[0], others, readNumber(itsValue), itsTimestamp);
-    } else if (announced !== undefined) {
-      const family = unquote(announced);
-      const text = (rest ?? '').trimEnd();
-      if (keyword === 'TYPE') declareType(family, text);
-      else findOwnHead(family).help = copyText(unescapeValue(rest ?? ''));
-    }
-  }
-  function readLines(text: string): void {
-    for (let at = 0; at < text.length; at = LINE.lastIndex) {
-      LINE.lastIndex = at;
-      // Its last alternative takes any line.
-      readLine(LINE.exec(text) as RegExpExecArray);
-    }
+  function onHeader(kind: 'type' | 'help', name: string, text: string): void {
+    if (kind === 'type') declareType(name, text.trimEnd());
+    else findOwnHead(name).help = copyText(unescapeHelp(text));
   }
   function takeParts(): readonly Family[] {
     const taken = parts;
     parts = [];
     return taken;
   }
-  const cutter = openLineCutter((lines) => readLines(lines.toString()));
+  const cutter = openLineCutter({ onLines: (lines) => readLines(lines.toString(), { onSample, onHeader }) });
 
   return {
     write(chunk) {
@@ -162,47 +121,16 @@ export function openFamilyReader(): FamilyReader {
       return takeParts();
     },
     end() {
-      readLines(`${cutter.takePending().toString()}\n`);
+      cutter.end();
       endPart();
       return takeParts();
     },
   };
 }
 
-const NO_LABELS: readonly Label[] = [];
-
-/**
- * What stands between the braces; null where that is not only labels. A name without a value, which is that of the metric, comes as a
- * label with an empty one.
- */
-function readLabels(text: string): readonly Label[] | null {
-  const labels: Label[] = [];
-  let at = 0;
-  LABEL.lastIndex = 0;
-  for (let match = LABEL.exec(text); match !== null; match = LABEL.exec(text)) {
-    const [, name, quoted, value = ''] = match;
-    labels.push([name ?? unquote(quoted as string), unescapeValue(value)]);
-    at = LABEL.lastIndex;
-    if (at === text.length) return labels;
-  }
-  return text.slice(at).trim() === '' ? labels : null;
-}
-
 /** A longer one is the last that a number can tell, which no receiver takes: hundreds of digits would be infinity. */
 function readTimestamp(text: string): number {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER));
-}
-
-/** A value, or that of `le` or `quantile`, as Prometheus reads it: infinity in any case, and NaN for all that is no number. */
-export function readNumber(text: string): number {
-  const number = Number(text);
-  if (!Number.isNaN(number)) return number;
-  const [, sign] = /^([+-]?)inf/i.exec(text) ?? [];
-  return sign === undefined ? Number.NaN : sign === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-}
-
-function unquote(name: string): string {
-  return name.startsWith('"') ? unescapeValue(name.slice(1, -1)) : name;
 }
 
 /** A text of its own: a part of a text keeps the whole of it in memory. */

@@ -1,7 +1,7 @@
 // Which samples of an exposition an entry of LASTSCRAPE_FAIL_IF means, and what their number is. Pure; keeps no line.
-// A line of its name that cannot be read makes the whole exposition say nothing of it: it may be the very sample.
+// One unreadable line of the name, and the exposition shows nothing of it: it may be the very sample.
 
-import type { WantedLine } from './sample-filter.ts';
+import type { WantedSample } from './sample-filter.ts';
 
 /** The samples of a metric that have these labels among others; an empty value means that the label may be absent. */
 export type Selector = {
@@ -17,45 +17,32 @@ export type SelectorReading =
   | { readonly kind: 'several' }
   | { readonly kind: 'value'; readonly value: number };
 
-/** A sample line that was read; `labels` as the line has them, without blanks and a last comma. */
-export type SelectedSample = { readonly value: number; readonly labels: string };
-
 export type Selection = {
-  /** The lines that it must see. */
-  readonly wanted: readonly WantedLine[];
+  /** The samples that it must see. */
+  readonly wanted: readonly WantedSample[];
   /** What was found; the body has ended. */
   readonly end: () => SelectorReading;
 };
 
-/** Opens the search of one body; `read` reads a line, null where it is no sample with a number. */
-export function openSelection(selector: Selector, read: (line: string) => SelectedSample | null): Selection {
-  const { name, labels } = selector;
+/** Opens the search of one body. */
+export function openSelection({ name, labels }: Selector): Selection {
   let isThere = false;
   let isUnreadable = false;
-  let matchCount = 0;
-  let value = Number.NaN;
-  const named: WantedLine = {
+  const values: number[] = [];
+  const named: WantedSample = {
     name,
-    isPrefix: false,
-    labels: [],
-    onLine(line) {
-      isThere = read(line) !== null;
+    onSample(sample) {
+      isThere = sample !== null;
       return !isThere;
     },
   };
-  const matching: WantedLine = {
+  const matching: WantedSample = {
     name,
-    isPrefix: false,
-    labels: [],
     contains: labels.flatMap(([, text]) => (isPlain(text) ? [`"${text}"`] : [])),
-    onLine(line) {
-      const sample = read(line);
+    onSample(sample) {
       if (sample === null) isUnreadable = true;
-      else if (hasLabels(sample.labels, labels)) {
-        value = sample.value;
-        matchCount++;
-      }
-      return !isUnreadable && matchCount < 2;
+      else if (hasLabels(sample.labels, labels)) values.push(sample.value);
+      return !isUnreadable && values.length < 2;
     },
     onTooLong() {
       isUnreadable = true;
@@ -65,28 +52,18 @@ export function openSelection(selector: Selector, read: (line: string) => Select
     wanted: [named, matching],
     end() {
       if (isUnreadable || !isThere) return { kind: 'none' };
-      if (matchCount === 1) return { kind: 'value', value };
-      return { kind: matchCount === 0 ? 'unmatched' : 'several' };
+      const [value] = values;
+      if (value === undefined) return { kind: 'unmatched' };
+      return values.length === 1 ? { kind: 'value', value } : { kind: 'several' };
     },
   };
 }
 
-/** It stands in a line as it is; one that is empty may be absent, and one with escapes may be written in two ways. */
+/** It is written in one way only; an empty value may be absent, and one with escapes may be written in two ways. */
 function isPlain(text: string): boolean {
   return text !== '' && !/[\\"\n]/.test(text);
 }
 
-const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="([^"\\]*(?:\\.[^"\\]*)*)",?/gs;
-
-function hasLabels(text: string, wanted: Selector['labels']): boolean {
-  if (wanted.length === 0) return true;
-  const found = new Map<string, string>();
-  for (const [, name = '', escaped = ''] of text.matchAll(LABEL)) found.set(name, unescapeValue(escaped));
-  return wanted.every(([name, value]) => (found.get(name) ?? '') === value);
-}
-
-/** The value of a label as Prometheus reads it (lvalReplacer in model/textparse): any other backslash stands for itself. */
-export function unescapeValue(text: string): string {
-  if (!text.includes('\\')) return text;
-  return text.replace(/\\([\\"n])/g, (_, letter: string) => (letter === 'n' ? '\n' : letter));
+function hasLabels(labels: Selector['labels'], wanted: Selector['labels']): boolean {
+  return wanted.every(([name, value]) => (labels.findLast(([each]) => each === name)?.[1] ?? '') === value);
 }

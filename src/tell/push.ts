@@ -1,7 +1,7 @@
 // Pushes the last exposition: asks an encoder for requests, and sends them one after the other, each again while there is time.
 
 import type { PushResult } from '../decide/state.ts';
-import type { Label } from '../exposition/samples.ts';
+import type { Label } from '../exposition/lexer.ts';
 import type { Delivery } from './deliver.ts';
 import { readFamilies } from './encode/families.ts';
 import type { PushKind } from './encode/push-kind.ts';

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Report } from '../decide/report.ts';
 import type { PushResult, WebhookResult } from '../decide/state.ts';
-import type { Label } from '../exposition/samples.ts';
+import type { Label } from '../exposition/lexer.ts';
 import { findIdentity, type Identity, type IdentitySources } from '../pod/identity.ts';
 import { readInTurns } from '../snapshot/in-turns.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -2,45 +2,74 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openLineCutter } from '../../src/exposition/line-cutter.ts';
 
-/** The blocks of the pieces, and what is left. */
-function cut(pieces: readonly Uint8Array[]): { blocks: string[]; pending: string } {
+type Cut = { readonly blocks: readonly string[]; readonly last: string; readonly long: readonly string[] };
+
+/** The blocks of the pieces, what the end brought, and the pieces of long lines, the first of each after a `|`. */
+function cut(pieces: Iterable<Uint8Array>, lineMaxBytes?: number): Cut {
   const blocks: string[] = [];
-  const cutter = openLineCutter((lines) => blocks.push(lines.toString()));
+  const long: string[] = [];
+  const cutter = openLineCutter({
+    onLines: (lines) => blocks.push(lines.toString()),
+    ...(lineMaxBytes === undefined ? {} : { lineMaxBytes }),
+    onLongLine: (piece, isFirst) => long.push(`${isFirst ? '|' : ''}${piece}`),
+  });
   for (const piece of pieces) cutter.write(piece);
-  return { blocks, pending: cutter.takePending().toString() };
+  const count = blocks.length;
+  cutter.end();
+  return { blocks: blocks.slice(0, count), last: blocks.slice(count).join('|'), long };
 }
 
 test('openLineCutter() gives whole lines, cut anywhere', () => {
   const body = Buffer.from('a\n\r\nlonger line\n\nlast');
   for (let at = 0; at <= body.length; at++) {
-    const { blocks, pending } = cut([body.subarray(0, at), body.subarray(at)]);
+    const { blocks, last } = cut([body.subarray(0, at), body.subarray(at)]);
     assert.equal(blocks.join(''), 'a\n\r\nlonger line\n\n', `cut at ${at}`);
     assert.ok(blocks.every((block) => block.endsWith('\n')));
-    assert.equal(pending, 'last');
+    assert.equal(last, 'last');
   }
 });
 
-test('openLineCutter() holds a long line that comes byte by byte, and forgets what was taken', () => {
-  const blocks: string[] = [];
-  const cutter = openLineCutter((lines) => blocks.push(lines.toString()));
-  for (let count = 0; count < 200_000; count++) cutter.write(Buffer.from(count % 2 === 0 ? 'x' : 'y'));
-  assert.equal(cutter.pendingBytes, 200_000);
-  assert.equal(cutter.takePending().toString(), 'xy'.repeat(100_000));
-  assert.equal(cutter.pendingBytes, 0);
-  cutter.write(Buffer.from('a'));
-  cutter.write(Buffer.from('b\nc'));
-  assert.deepEqual(blocks, ['ab\n']);
-  assert.equal(cutter.takePending().toString(), 'c');
+test('openLineCutter() holds a long line that comes byte by byte, and what follows it', () => {
+  const text = `${'xy'.repeat(100_000)}\nab\nc`;
+  const bytes = Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte));
+  assert.deepEqual(cut(bytes), { blocks: [`${'xy'.repeat(100_000)}\n`, 'ab\n'], last: 'c', long: [] });
+});
+
+test('openLineCutter() gives a line beyond the limit in pieces, cut anywhere', () => {
+  const limit = 70_000;
+  for (const [length, isLong] of [
+    [limit, false],
+    [limit + 1, true],
+    [3 * limit, true],
+  ] as const) {
+    const line = 'x'.repeat(length);
+    const body = Buffer.from(`a\n${line}\n${line}\nb\n${line}`);
+    for (const size of [1, 999, 65_536, body.length]) {
+      const pieces = Array.from({ length: Math.ceil(body.length / size) }, (_, at) =>
+        body.subarray(at * size, (at + 1) * size),
+      );
+      const { blocks, last, long } = cut(pieces, limit);
+      const lines = isLong ? [] : [line, line];
+      assert.equal(blocks.join(''), ['a', ...lines, 'b', ''].join('\n'), `${length} in pieces of ${size}`);
+      assert.equal(last, isLong ? '' : line);
+      assert.equal(long.join(''), isLong ? `|${line}\n|${line}\n|${line}` : '');
+      assert.ok(long.every((piece) => !piece.startsWith('|') || piece.length > limit + 1));
+    }
+  }
 });
 
 test('openLineCutter() cuts a large piece into blocks of at most 64 KiB and a line', () => {
   const line = `${'x'.repeat(99)}\n`;
-  const { blocks, pending } = cut([Buffer.from(line.repeat(10_000))]);
+  const { blocks, last } = cut([Buffer.from(line.repeat(10_000))]);
   assert.equal(blocks.join(''), line.repeat(10_000));
   assert.ok(blocks.every((block) => block.length <= 65_636));
-  assert.equal(pending, '');
+  assert.equal(last, '');
 });
 
 test('openLineCutter() takes a piece that lies somewhere in its memory', () => {
-  assert.deepEqual(cut([new TextEncoder().encode('xxa\nbyy').subarray(2, 5)]), { blocks: ['a\n'], pending: 'b' });
+  assert.deepEqual(cut([new TextEncoder().encode('xxa\nbyy').subarray(2, 5)]), {
+    blocks: ['a\n'],
+    last: 'b',
+    long: [],
+  });
 });

@@ -12,7 +12,7 @@ export function readReference(
   body: Buffer,
   metricNames: readonly string[],
   selectors: readonly Selector[] = [],
-): Omit<Exposition, 'unreadableLineCount'> {
+): Exposition {
   const lines: ReferenceLine[] = [];
   for (let start = 0; start < body.length; ) {
     const lineFeed = body.indexOf('\n', start);
@@ -89,68 +89,70 @@ function firstNumber(
 }
 
 /** One line, without its line feed. */
-export function readReferenceLine(line: string): ReferenceLine {
+export function readReferenceLine(text: string): ReferenceLine {
+  const line = text.replace(/\r$/, '');
   let at = 0;
-  const isBlank = (letter: string | undefined) => letter === ' ' || letter === '\t';
-  const skipBlanks = () => {
-    while (isBlank(line[at])) at++;
-  };
-  const readWhile = (isRight: (letter: string) => boolean) => {
+  const readWhile = (isRight: RegExp) => {
     let word = '';
-    while (at < line.length && isRight(line[at] as string)) word += line[at++];
+    while (at < line.length && isRight.test(line[at] as string)) word += line[at++];
     return word;
   };
-  if (line.endsWith('\r')) line = line.slice(0, -1);
-  skipBlanks();
-  const name = readWhile((letter) => /[a-zA-Z0-9_:]/.test(letter));
-  const unreadable: ReferenceLine = { name, sample: null, text: line };
-  const nameEnd = at;
-  const labels: [string, string][] = [];
-  skipBlanks();
-  if (line[at] === '{') {
-    at++;
-    for (;;) {
-      skipBlanks();
-      if (line[at] === '}') break;
-      const label = readWhile((letter) => /[a-zA-Z0-9_]/.test(letter));
-      skipBlanks();
-      if (!/^[a-zA-Z_]/.test(label) || line[at++] !== '=') return unreadable;
-      skipBlanks();
-      if (line[at++] !== '"') return unreadable;
-      let value = '';
-      while (line[at] !== '"') {
-        if (at >= line.length) return unreadable;
-        if (line[at] !== '\\') value += line[at++];
-        else {
-          const escaped = line[at + 1] ?? '';
-          value += escaped === 'n' ? '\n' : escaped === '"' || escaped === '\\' ? escaped : `\\${escaped}`;
-          at += 2;
-        }
+  const skipBlanks = () => readWhile(/[ \t]/);
+  const accept = (letter: string) => line[at] === letter && at++ >= 0;
+  /** What stands between quotes, unescaped; null: it does not end. */
+  const readQuoted = () => {
+    let value = '';
+    for (at++; line[at] !== '"'; at++) {
+      if (at >= line.length) return null;
+      if (line[at] !== '\\') value += line[at];
+      else {
+        const escaped = line[++at] ?? '';
+        value += escaped === 'n' ? '\n' : escaped === '"' || escaped === '\\' ? escaped : `\\${escaped}`;
       }
-      at++;
-      labels.push([label, value]);
-      skipBlanks();
-      if (line[at] === ',') at++;
-      else if (line[at] !== '}') return unreadable;
     }
     at++;
+    return value;
+  };
+  skipBlanks();
+  let name = readWhile(/[a-zA-Z0-9_:]/);
+  const labels: [string, string][] = [];
+  const hasBlank = skipBlanks() !== '';
+  const unreadable = (): ReferenceLine => ({ name, sample: null, text });
+  if (accept('{')) {
     skipBlanks();
-  } else if (at === nameEnd) return unreadable;
-  const value = readWhile((letter) => !isBlank(letter));
+    if (name === '') {
+      name = line[at] === '"' ? (readQuoted() ?? '') : '';
+      skipBlanks();
+      if (line[at] !== '}' && !accept(',')) return unreadable();
+    }
+    for (skipBlanks(); !accept('}'); skipBlanks()) {
+      const isQuoted = line[at] === '"';
+      const label = isQuoted ? readQuoted() : readWhile(/[a-zA-Z0-9_]/);
+      skipBlanks();
+      if (label === null || !(isQuoted || /^[a-zA-Z_]/.test(label)) || !accept('=')) return unreadable();
+      skipBlanks();
+      const value = line[at] === '"' ? readQuoted() : null;
+      if (value === null) return unreadable();
+      labels.push([label, value]);
+      skipBlanks();
+      if (line[at] !== '}' && !accept(',')) return unreadable();
+    }
+    skipBlanks();
+  } else if (!hasBlank) return unreadable();
+  const value = toNumber(readWhile(/[^ \t]/));
   skipBlanks();
-  const timestamp = readWhile((letter) => !isBlank(letter));
+  const timestamp = readWhile(/[^ \t]/);
   skipBlanks();
-  if (at < line.length || (timestamp !== '' && !/^-?[0-9]+$/.test(timestamp))) return unreadable;
-  const number = toNumber(value);
-  return number === null ? unreadable : { name, sample: { labels, value: number }, text: line };
+  if (value === null || at < line.length || !/^(?:-?[0-9]+)?$/.test(timestamp)) return unreadable();
+  return { name, sample: { labels, value }, text };
 }
 
 function toNumber(text: string): number | null {
-  const word = text.replace(/^[+-]/, '');
+  if (text.toLowerCase() === 'nan') return Number.NaN;
+  const word = text.replace(/^[+-]/, '').toLowerCase();
   const sign = text.startsWith('-') ? -1 : 1;
-  if (word === 'Inf') return sign * Number.POSITIVE_INFINITY;
-  if (word === 'NaN') return Number.NaN;
-  if (!/^[0-9.]+([eE][+-]?[0-9]+)?$/.test(word)) return null;
+  if (word === 'inf' || word === 'infinity') return sign * Number.POSITIVE_INFINITY;
+  if (!/^[0-9.]+(e[+-]?[0-9]+)?$/.test(word)) return null;
   const number = Number(word);
   return Number.isNaN(number) ? null : sign * number;
 }

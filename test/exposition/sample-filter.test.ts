@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LINE_MAX_BYTES, openSampleFilter, type WantedLine } from '../../src/exposition/sample-filter.ts';
+import { LINE_MAX_BYTES, openSampleFilter, type WantedSample } from '../../src/exposition/sample-filter.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 type Kept = { readonly lines: readonly string[]; readonly tooLongCount: number };
@@ -8,22 +8,32 @@ type Kept = { readonly lines: readonly string[]; readonly tooLongCount: number }
 /** What the filter keeps of the pieces; `enough`: how many lines are asked for. */
 function keep(
   pieces: Iterable<Uint8Array>,
-  wanted: Omit<WantedLine, 'onLine'>,
+  wanted: Omit<WantedSample, 'onSample' | 'onTooLong'>,
   enough: number = Number.POSITIVE_INFINITY,
 ): Kept {
   const lines: string[] = [];
-  const filter = openSampleFilter([{ ...wanted, onLine: (line) => lines.push(line) < enough }]);
+  let tooLongCount = 0;
+  const filter = openSampleFilter(
+    [
+      {
+        ...wanted,
+        onSample: (sample) => lines.push(sample?.labels[0]?.[1] ?? '') < enough,
+        onTooLong: () => tooLongCount++,
+      },
+    ],
+    (line) => ({ labels: [['line', line]], value: 0 }),
+  );
   for (const piece of pieces) filter.write(piece);
   filter.end();
-  return { lines, tooLongCount: filter.tooLongCount };
+  return { lines, tooLongCount };
 }
 
 function* cut(body: Uint8Array, length: number): Generator<Uint8Array> {
   for (let at = 0; at < body.length; at += length) yield body.subarray(at, at + length);
 }
 
-const UP = { name: 'locust_up', isPrefix: false, labels: [] };
-const ANY_REQUESTS = { name: 'locust_requests_', isPrefix: true, labels: ['{'] };
+const UP = { name: 'locust_up' };
+const ANY_REQUESTS = { name: 'locust_requests_', isPrefix: true, contains: ['{'] };
 
 test('openSampleFilter() keeps the same lines of a recording in chunks of any size', () => {
   const body = readRecordedBody('exporter-0.5.0-locust-2.47.0/13-odd-names-stopped.txt');
@@ -39,37 +49,69 @@ test('openSampleFilter() keeps the same lines of a recording in chunks of any si
 });
 
 test('openSampleFilter() keeps a line that is cut anywhere between two chunks', () => {
-  const body = Buffer.from('a 1\nlocust_up 1\nb 2\n \tlocust_up {} 2 \nlocust_updated 3\nlocust_up 4');
+  const body = Buffer.from(
+    'a 1\nlocust_up 1\nb 2\n \tlocust_up {} 2 \nlocust_updated 3\n{ "locust_up" } 3\nlocust_up 4',
+  );
   for (let at = 0; at <= body.length; at++) {
     const { lines } = keep([body.subarray(0, at), body.subarray(at)], UP);
-    assert.deepEqual(lines, ['locust_up 1', 'locust_up{} 2', 'locust_up 4'], `cut at ${at}`);
+    assert.deepEqual(lines, ['locust_up 1', ' \tlocust_up {} 2 ', '{ "locust_up" } 3', 'locust_up 4'], `cut at ${at}`);
   }
 });
 
-test('openSampleFilter() normalises blanks outside of quotes', () => {
-  const table: readonly (readonly [line: string, kept: string])[] = [
-    ['locust_up\t \t0', 'locust_up 0'],
-    ['locust_up 0 \t5 \r', 'locust_up 0 5'],
-    ['locust_up { a\t= "x  y\t\\" } z" ,\tb="" , } 0', 'locust_up{a="x  y\t\\" } z",b="",} 0'],
-    ['locust_up{a="\\\\"}  0', 'locust_up{a="\\\\"} 0'],
-    ['locust_up{a="x\\', 'locust_up{a="x\\'],
-    ['locust_up "a  b" 0', 'locust_up "a b" 0'],
-    ['locust_up 0\r5', 'locust_up 0\r5'],
-    ['locust_up 0\u2028', 'locust_up 0\u2028'],
-    ['locust_up', 'locust_up'],
+test('openSampleFilter() wants the whole name, or with isPrefix how it begins, and then the texts', () => {
+  const names = [
+    'locust_requests_',
+    'locust_requests_x',
+    'locust_requests_x{a="b"}',
+    'locust_requests_ {a="b"}',
+    '{"locust_requests_"}',
+    ' {\t"locust_requests_x.y"}',
   ];
-  for (const [line, kept] of table) assert.deepEqual(keep([Buffer.from(line)], UP).lines, [kept], JSON.stringify(line));
+  const others = [
+    'locust_requests',
+    'Locust_requests_x{',
+    'xlocust_requests_{',
+    '# locust_requests_{',
+    '',
+    '{locust_requests_}',
+  ];
+  const lines = [...names, ...others].map((name) => `${name} 1`);
+  const name = 'locust_requests_';
+  const table: readonly (readonly [wanted: Omit<WantedSample, 'name' | 'onSample'>, indexes: readonly number[]])[] = [
+    [{ isPrefix: true }, [0, 1, 2, 3, 4, 5]],
+    [{ isPrefix: true, contains: ['a=', '"b"'] }, [2, 3]],
+    [{ isPrefix: true, contains: ['a=', '"c"'] }, []],
+    [{}, [0, 3, 4]],
+    [{ contains: ['a='] }, [3]],
+  ];
+  for (const [wanted, indexes] of table) {
+    const kept = indexes.map((index) => lines[index]);
+    assert.deepEqual(keep([Buffer.from(lines.join('\n'))], { name, ...wanted }).lines, kept);
+    // Without the odd starts, which are searched for in another way.
+    const usual = lines.slice(0, 4).join('\n');
+    assert.deepEqual(
+      keep([Buffer.from(usual)], { name, ...wanted }).lines,
+      kept.slice(0, indexes.filter((at) => at < 4).length),
+    );
+  }
 });
 
-test('openSampleFilter() wants the whole name, or with isPrefix how it begins, and then the labels', () => {
-  const names = ['locust_requests_', 'locust_requests_x', 'locust_requests_x{a="b"}', 'locust_requests_ {a="b"}'];
-  const others = ['locust_requests', 'Locust_requests_x{', 'xlocust_requests_{', '# locust_requests_{', ''];
-  const body = Buffer.from([...names, ...others].map((name) => `${name} 1\n`).join(''));
-  const name = 'locust_requests_';
-  assert.equal(keep([body], { name, isPrefix: true, labels: [] }).lines.length, 4);
-  assert.equal(keep([body], { name, isPrefix: true, labels: ['{'] }).lines.length, 2);
-  assert.equal(keep([body], { name, isPrefix: true, labels: ['{b', '{a="b"}'] }).lines.length, 2);
-  assert.equal(keep([body], { name, isPrefix: false, labels: [] }).lines.length, 2);
+test('openSampleFilter() asks each who wants a line, and reads it once', () => {
+  const asked: string[] = [];
+  let readCount = 0;
+  const want = (name: string, contains: readonly string[] = []) => ({
+    name: 'a',
+    contains,
+    onSample: () => asked.push(name) > 0,
+  });
+  const filter = openSampleFilter([want('one'), want('two', ['c']), want('three', ['b'])], () => {
+    readCount++;
+    return null;
+  });
+  filter.write(Buffer.from('x 1\na{b="d"} 1\nb 1\n'));
+  filter.end();
+  assert.deepEqual(asked, ['one', 'three']);
+  assert.equal(readCount, 1);
 });
 
 test('openSampleFilter() stops asking where onLine had enough', () => {
@@ -89,11 +131,16 @@ test('openSampleFilter() keeps a line of LINE_MAX_BYTES and skips a longer one',
     const head = 'locust_up{a="';
     const line = `${head}${'x'.repeat(LINE_MAX_BYTES + extra - head.length - 4)}"} 0`;
     assert.equal(line.length, LINE_MAX_BYTES + extra);
-    for (const text of [`${line}\nlocust_up 1\n`, `z\n \t${line}\nlocust_up 1`]) {
+    for (const text of [
+      `${line}\nlocust_up 1\n`,
+      `z\n${line}\nlocust_up 1`,
+      `${line.replace('lo', '  lo').replace('xx', '')}\nlocust_up 1`,
+    ]) {
       for (const length of [1_000_000, 65_536, 1_000, 7]) {
         const { lines, ...rest } = keep(cut(Buffer.from(text), length), UP);
         assert.deepEqual(rest, { tooLongCount }, `${extra} bytes more, chunks of ${length}`);
-        assert.deepEqual(lines, tooLongCount === 0 ? [line, 'locust_up 1'] : ['locust_up 1']);
+        const [first, last] = text.split('\n').filter((each) => each.includes('locust_up'));
+        assert.deepEqual(lines, tooLongCount === 0 ? [first, last] : ['locust_up 1']);
       }
     }
   }
@@ -115,14 +162,13 @@ test('openSampleFilter() skips a line of 200 KB without end, wanted or not, in o
 });
 
 test('openSampleFilter() does not keep the chunks: the caller may use them again', () => {
-  const lines: string[] = [];
-  const filter = openSampleFilter([{ ...UP, onLine: (line) => lines.push(line) < 9 }]);
   const chunk = Buffer.from('locust');
-  filter.write(chunk);
-  chunk.fill('x');
-  filter.write(Buffer.from('_up 1\n'));
-  filter.end();
-  assert.deepEqual(lines, ['locust_up 1']);
+  function* reuse(): Generator<Uint8Array> {
+    yield chunk;
+    chunk.fill('x');
+    yield Buffer.from('_up 1\n');
+  }
+  assert.deepEqual(keep(reuse(), UP).lines, ['locust_up 1']);
 });
 
 test('openSampleFilter() reads a view into a larger buffer', () => {

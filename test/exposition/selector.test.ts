@@ -62,6 +62,13 @@ const CASES: readonly Case[] = [
   ['NaN', 'a NaN\n', {}, Number.NaN],
   ['+Inf', 'a +Inf\n', {}, Number.POSITIVE_INFINITY],
   ['-Inf', 'a -Inf\n', {}, Number.NEGATIVE_INFINITY],
+  ['inf', 'a inf\n', {}, Number.POSITIVE_INFINITY],
+  ['+Infinity', 'a +Infinity\n', {}, Number.POSITIVE_INFINITY],
+  ['nan', 'a nan\n', {}, Number.NaN],
+  ['a quoted label name', 'a{"b"="c","d.e"="f"} 1\n', { b: 'c' }, 1],
+  ['a quoted label name beside it', 'a{"b.b"="c"} 1\na{b="c"} 2\n', { b: 'c' }, 2],
+  ['its own name in quotes', 'b 2\n{"a",b="c"} 1\n', { b: 'c' }, 1],
+  ['infinity after a number', 'a 0.1\n{"a"} inf\n', {}, 'several'],
   // It may be the very sample: the whole of it says nothing.
   ['a number that is none', 'a x\n', {}, 'none'],
   ['a number that is none beside one that is', 'a 1\na x\n', {}, 'none'],
@@ -84,13 +91,12 @@ test('openExposition() takes a line that is too long for one that cannot be read
 });
 
 test('openSelection() wants no further line once nothing can change what it says', () => {
-  const read = (line: string) => (line === 'unreadable' ? null : { value: 1, labels: line });
-  const wantsMore = (...lines: readonly string[]) => {
-    const [, matching] = openSelection({ name: 'a', labels: [['b', 'c']] }, read).wanted;
-    return lines.map((line) => matching?.onLine(line));
+  const wantsMore = (...values: readonly (string | null)[]) => {
+    const [, matching] = openSelection({ name: 'a', labels: [['b', 'c']] }).wanted;
+    return values.map((value) => matching?.onSample(value === null ? null : { labels: [['b', value]], value: 1 }));
   };
-  assert.deepEqual(wantsMore('b="d"', 'b="c"', 'b="d"', 'b="c"'), [true, true, true, false]);
-  assert.deepEqual(wantsMore('b="d"', 'unreadable'), [true, false]);
+  assert.deepEqual(wantsMore('d', 'c', 'd', 'c'), [true, true, true, false]);
+  assert.deepEqual(wantsMore('d', null), [true, false]);
 });
 
 test('openExposition() selects many entries in one pass, each for itself', () => {

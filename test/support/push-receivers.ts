@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Label } from '../../src/exposition/samples.ts';
+import type { Label } from '../../src/exposition/lexer.ts';
 import { readFamilies } from '../../src/tell/encode/families.ts';
 import type { PushKind } from '../../src/tell/encode/push-kind.ts';
 import { readReferenceLine } from '../exposition/reference.ts';

@@ -1,7 +1,8 @@
 // The lines of one histogram or summary, put together again by their labels: what is one point elsewhere is a dozen lines in the
 // text format. Pure; holds a few numbers for each line.
 
-import { type Family, type Label, readNumber, type Sample } from '../../exposition/samples.ts';
+import { type Label, readNumber } from '../../exposition/lexer.ts';
+import type { Family, Sample } from '../../exposition/samples.ts';
 
 /** One histogram or summary: what its lines say. */
 export type BucketPoint = {
@@ -52,7 +53,7 @@ export function openBucketPoints(): BucketPoints {
       const stepName = type === 'histogram' ? `${family}_bucket` : family;
       if (name === stepName) {
         const boundName = type === 'histogram' ? 'le' : 'quantile';
-        const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] || 'NaN');
+        const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] ?? '');
         if (Number.isNaN(bound)) return false;
         const point = findPoint(labels.filter(([label]) => label !== boundName));
         point.bounds.push(bound);

@@ -1,7 +1,7 @@
 // The labels of a sample beside those of its target, as Prometheus has them without `honor_labels`: what the sample has under a
 // name of the target's becomes `exported_NAME`. Pure.
 
-import type { Label } from '../../exposition/samples.ts';
+import type { Label } from '../../exposition/lexer.ts';
 
 const PREFIX = 'exported_';
 

@@ -4,7 +4,8 @@
 // No startTimeUnixNano: an exposition does not say since when a counter counts, and the fields may be missing.
 
 import { VERSION } from '../../base/version.ts';
-import type { Family, Label } from '../../exposition/samples.ts';
+import type { Label } from '../../exposition/lexer.ts';
+import type { Family } from '../../exposition/samples.ts';
 import { type BucketStep, openBucketPoints } from './bucket-points.ts';
 import { openByteWriter } from './byte-writer.ts';
 import { openLabelExporter } from './exported-labels.ts';

@@ -1,7 +1,8 @@
 // What a receiver of pushes is asked: requests that carry an exposition, and what an answer means.
 // One file for each kind, and one row in kinds.ts; who sends the requests, and when, is not known here.
 
-import type { Family, Label } from '../../exposition/samples.ts';
+import type { Label } from '../../exposition/lexer.ts';
+import type { Family } from '../../exposition/samples.ts';
 
 /** One HTTP request of a push. It may be sent more than once: each carries its own part, whatever became of the others. */
 export type PushRequest = {

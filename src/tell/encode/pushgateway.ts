@@ -4,7 +4,8 @@
 // replaces the whole group at once, so that no family of an earlier push stays, and nobody scrapes a part
 // (github.com/prometheus/pushgateway, "API"; 1.5.1). Its body is streamed, so its length costs no memory.
 
-import type { Family, Label, Sample } from '../../exposition/samples.ts';
+import type { Label } from '../../exposition/lexer.ts';
+import type { Family, Sample } from '../../exposition/samples.ts';
 import { openByteWriter } from './byte-writer.ts';
 import { openLabelExporter } from './exported-labels.ts';
 import { judgeStatus, type PushKind } from './push-kind.ts';

@@ -1,7 +1,8 @@
 // Prometheus remote write 1.0: every line of the exposition as a series with one sample, and what type its family is.
 // (prometheus.io, "Prometheus Remote-Write 1.0 specification"; prompb/remote.proto and types.proto of prometheus/prometheus 2.42.)
 
-import type { Family, FamilyType, Label, Sample } from '../../exposition/samples.ts';
+import type { Label } from '../../exposition/lexer.ts';
+import type { Family, FamilyType, Sample } from '../../exposition/samples.ts';
 import { type ByteWriter, openByteWriter } from './byte-writer.ts';
 import { openLabelExporter } from './exported-labels.ts';
 import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8 } from './protobuf.ts';

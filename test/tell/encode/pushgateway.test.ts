@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Label } from '../../../src/exposition/samples.ts';
+import type { Label } from '../../../src/exposition/lexer.ts';
 import { pushgateway } from '../../../src/tell/encode/pushgateway.ts';
 import { encode } from '../../support/encode-push.ts';
 

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  findRuns,
+  findUnreadableLine,
+  readLines,
+  readNumber,
+  readSampleLine,
+  unescapeHelp,
+  unescapeValue,
+} from '../../src/exposition/lexer.ts';
+
+test('readNumber() reads what Prometheus reads', () => {
+  const { NaN: none, POSITIVE_INFINITY: infinite, NEGATIVE_INFINITY: negative } = Number;
+  const numbers: Readonly<Record<string, number>> = {
+    '1': 1,
+    '+.5': 0.5,
+    '-1.e-3': -0.001,
+    '1E5': 100_000,
+    '1e999': infinite,
+    nan: none,
+    Inf: infinite,
+    '+inf': infinite,
+    Infinity: infinite,
+    '-INFINITY': negative,
+    ...Object.fromEntries(
+      ['', ' ', 'one', '+NaN', '0x10', '0x1p4', '0b1', '1_0', 'Infi', '1 '].map((text) => [text, none]),
+    ),
+  };
+  for (const [text, number] of Object.entries(numbers)) assert.equal(readNumber(text), number, text);
+});
+
+test('readSampleLine() reads names, labels, value and timestamp, blanks aside', () => {
+  const table: readonly (readonly [line: string, ...read: readonly unknown[]])[] = [
+    ['a 1', 'a', [], '1', undefined],
+    [' a\t \t-0  -5 \t\r', 'a', [], '-0', '-5'],
+    ['a{}+Inf', 'a', [], '+Inf', undefined],
+    [
+      'a { b\t= "x  y\t\\" } z" ,\tc="" , } 0',
+      'a',
+      [
+        ['b', 'x  y\t" } z'],
+        ['c', ''],
+      ],
+      '0',
+      undefined,
+    ],
+    ['a{b="\\\\n\\n\\q"} 0', 'a', [['b', '\\n\n\\q']], '0', undefined],
+    [
+      'a{"b.c"="d","\\"e\\""="f"} 0',
+      'a',
+      [
+        ['b.c', 'd'],
+        ['"e"', 'f'],
+      ],
+      '0',
+      undefined,
+    ],
+    ['{"a.b"} 0 7', 'a.b', [], '0', '7'],
+    ['{ "a\\"" , b = "c", } 0', 'a"', [['b', 'c']], '0', undefined],
+  ];
+  for (const [line, name, labels, value, timestamp] of table) {
+    assert.deepEqual(readSampleLine(line), { name, labels, value, timestamp }, line);
+  }
+  for (const line of ['', 'a', '# a 1', 'a 1 2 3', 'a{b="c} 1', 'a 1\nb 1', '{} 1', '{b="c"} 1', 'a{"b"} 1']) {
+    assert.equal(readSampleLine(line), null, line);
+  }
+});
+
+const TEXT = [
+  '# HELP a Of \\\\ and \\"quotes".\r',
+  '#TYPE\ta \tcounter \r',
+  'a{b="c"} 1',
+  ' a 2',
+  '# HELP b',
+  '# A comment.',
+  '',
+  'neither',
+  '{"odd.name"} 3',
+  '# TYPE "odd.name" gauge',
+  'aa 4',
+].join('\n');
+
+test('readLines() gives samples and headers in their order, and leaves out the others', () => {
+  const lines: unknown[] = [];
+  readLines(TEXT, {
+    onSample: ({ name, labels, value }) => lines.push([name, ...labels.flat(), value]),
+    onHeader: (kind, name, text) => lines.push([kind, name, text]),
+  });
+  assert.deepEqual(lines, [
+    ['help', 'a', 'Of \\\\ and \\"quotes".\r'],
+    ['type', 'a', 'counter \r'],
+    ['a', 'b', 'c', '1'],
+    ['a', '2'],
+    ['help', 'b', ''],
+    ['odd.name', '3'],
+    ['type', 'odd.name', 'gauge'],
+    ['aa', '4'],
+  ]);
+});
+
+test('findRuns() says where the lines of each name stand', () => {
+  const runs: string[] = [];
+  findRuns(TEXT, (run, from, to) => {
+    const name = run.kind === 'other' ? '' : run.name;
+    const type = run.kind === 'type' ? run.type : '';
+    runs.push([run.kind, name, type, JSON.stringify(TEXT.slice(from, to))].join(' '));
+  });
+  assert.deepEqual(runs, [
+    'help a  "# HELP a Of \\\\\\\\ and \\\\\\"quotes\\".\\r\\n"',
+    'type a counter "#TYPE\\ta \\tcounter \\r\\n"',
+    'samples a  "a{b=\\"c\\"} 1\\n a 2\\n"',
+    'help b  "# HELP b\\n"',
+    'other   "# A comment.\\n\\n"',
+    'samples neither  "neither\\n"',
+    'samples odd.name  "{\\"odd.name\\"} 3\\n"',
+    'type odd.name gauge "# TYPE \\"odd.name\\" gauge\\n"',
+    'samples aa  "aa 4"',
+  ]);
+});
+
+test('findUnreadableLine() finds the first line that Prometheus would refuse', () => {
+  assert.equal(findUnreadableLine(TEXT), TEXT.indexOf('neither'));
+  for (const text of ['', '\n', ' ', 'a 1', 'a 1\n', '#']) assert.equal(findUnreadableLine(text), text.length, text);
+});
+
+test('unescapeValue() and unescapeHelp() differ in quotes', () => {
+  const escaped = '\\\\n \\n \\" \\q';
+  assert.equal(unescapeValue(escaped), '\\n \n " \\q');
+  assert.equal(unescapeHelp(escaped), '\\n \n \\" \\q');
+});
