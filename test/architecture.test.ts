@@ -61,7 +61,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
     why: 'bytes are moved here; what a scrape gets is decided in decide/',
   },
   tell: {
-    from: ['base', 'exposition', 'pod', 'snapshot', 'type decide', 'type config'],
+    from: ['base', 'exposition', 'pod', 'snapshot', 'type decide'],
     why: 'who gets what, and when, is decided in decide/',
   },
   config: {

@@ -5,9 +5,9 @@ import { existsSync } from 'node:fs';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import { redactHref } from '../base/text.ts';
 import type { Config, Environment, TerminationLog } from '../config/config.ts';
+import { hasReceivers } from '../config/policy.ts';
 import { type Front, isLocustPage } from '../config/values.ts';
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
-import { isAnybodyTold } from '../decide/tell.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition.ts';
 import { NOT_READ, openExporter } from '../observe/exporter.ts';
@@ -64,7 +64,7 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     findListenProblem,
     readSource,
     async findListeners(config, options) {
-      if (!isAnybodyTold(config)) return [];
+      if (!hasReceivers(config)) return [];
       const [{ findListeners }, { findIdentitySources }] = await Promise.all([
         import('../tell/check.ts'),
         import('../pod/identity.ts'),

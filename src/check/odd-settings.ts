@@ -2,9 +2,10 @@
 
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
+import { hasReceivers } from '../config/policy.ts';
 import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
-import { isAnybodyTold, RESERVE_MS } from '../decide/tell.ts';
+import { RESERVE_MS } from '../decide/tell.ts';
 
 /** What a rule goes by. */
 export type OddContext = {
@@ -129,7 +130,7 @@ export const ODD_SETTINGS = {
       ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes in that time before it exits is lost, unless it asks the front for a snapshot; a page of main's own is cheap, with 250ms for example`
       : null,
   graceTooShortToTell: ({ config: { limits, push, webhook } }) =>
-    isAnybodyTold({ push, webhook }) && limits.terminationGraceMs <= RESERVE_MS
+    hasReceivers({ push, webhook }) && limits.terminationGraceMs <= RESERVE_MS
       ? `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and ${push === null ? 'LASTSCRAPE_WEBHOOK' : 'LASTSCRAPE_PUSH'} keeps up to ${formatDuration(RESERVE_MS)} of it: after SIGTERM nothing would be held, and little or nothing told`
       : null,
   credentialsWithoutTls: ({ config: { push, pushHeadersFile, webhook, webhookHeadersFile } }) => {

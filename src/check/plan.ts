@@ -2,9 +2,10 @@
 
 import { redactHref, redactPath } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
+import { buildLimits, hasReceivers } from '../config/policy.ts';
 import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
-import { addReserve, isAnybodyTold, PUSH_MAX_MS, RESERVE_MS } from '../decide/tell.ts';
+import { PUSH_MAX_MS, RESERVE_MS } from '../decide/tell.ts';
 
 /** What `--check` found out. */
 export type Findings = {
@@ -59,7 +60,7 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     isSignalled
       ? `Hold and quitting end ${formatDuration(limits.terminationGraceMs)} after SIGTERM (LASTSCRAPE_TERMINATION_GRACE); quitting gets at least 1s.`
       : `After SIGTERM all of this has ${formatDuration(limits.terminationGraceMs)}; quitting gets at least 1s.`,
-    ...(isAnybodyTold(config) ? [`The hold ends ${formatDuration(RESERVE_MS)} before that, for what is told.`] : []),
+    ...(hasReceivers(config) ? [`The hold ends ${formatDuration(RESERVE_MS)} before that, for what is told.`] : []),
     '',
     isPod
       ? 'This is what the pod shows now:'
@@ -140,7 +141,7 @@ function describeHold(config: Config): string {
   const { front, limits, conditions } = config;
   if (!hasHold(limits)) return 'not at all (LASTSCRAPE_SCRAPES or LASTSCRAPE_TTL is 0).';
   const { scrapesWantedCount, ttlMs } = limits;
-  const graceMs = findWatchEnd(0, addReserve(limits, config));
+  const graceMs = findWatchEnd(0, buildLimits(config));
   const isByGrace = conditions.some(({ isSignal }) => isSignal) && graceMs < ttlMs;
   const atMost = `for ${formatDuration(isByGrace ? graceMs : ttlMs)} at most`;
   if (scrapesWantedCount === 'auto') {

@@ -1,14 +1,24 @@
-// What the rules decide by, from a configuration. Pure.
+// What a configuration means to the rules. Pure.
 
-import type { Policy } from '../decide/model.ts';
-import { addReserve } from '../decide/tell.ts';
+import type { Limits, Policy } from '../decide/model.ts';
+import { RESERVE_MS } from '../decide/tell.ts';
 import type { Config } from './config.ts';
+
+/** Whether a push or a webhook is configured. */
+export function hasReceivers({ push, webhook }: Pick<Config, 'push' | 'webhook'>): boolean {
+  return push !== null || webhook !== null;
+}
+
+/** The limits; with a receiver some of the grace is reserved for it. */
+export function buildLimits(config: Pick<Config, 'limits' | 'push' | 'webhook'>): Limits {
+  return hasReceivers(config) ? { ...config.limits, reserveMs: RESERVE_MS } : config.limits;
+}
 
 /** What `step` decides by. */
 export function buildPolicy(config: Config): Policy {
-  const { limits, conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook } = config;
+  const { conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook } = config;
   return {
-    limits: addReserve(limits, config),
+    limits: buildLimits(config),
     ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
     hasWebhook: webhook !== null,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),

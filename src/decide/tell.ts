@@ -2,7 +2,7 @@
 // which order, and for how long. Pure.
 
 import { cut } from '../base/text.ts';
-import { findLeastWanted, type Limits, type Policy } from './model.ts';
+import { findLeastWanted, type Policy } from './model.ts';
 import type { PushReport, PushResult, Quitting, TellEffect } from './state.ts';
 
 /** The watch and the hold end so long before the grace where anything is told: a push, quitting and a webhook share it. */
@@ -18,19 +18,6 @@ export const KEPT_MS = 1_000;
 
 /** The longest reason in the report; the log has it whole. */
 const WHY_MAX_LENGTH = 160;
-
-/** Of a configuration: where the last exposition goes, and who gets the report; null: nobody does. */
-type Listeners = { readonly push: object | null; readonly webhook: object | null };
-
-/** Whether anything is told elsewhere. */
-export function isAnybodyTold({ push, webhook }: Listeners): boolean {
-  return push !== null || webhook !== null;
-}
-
-/** The limits, with the reserve where anything is told. */
-export function addReserve(limits: Limits, listeners: Listeners): Limits {
-  return isAnybodyTold(listeners) ? { ...limits, reserveMs: RESERVE_MS } : limits;
-}
 
 /** Whether the last exposition is to be pushed: the wanted scrapes did not come, or it is pushed always. */
 export function isPushDue({ outcome, scrapesSeenCount }: Quitting, { push, limits }: Policy): boolean {

@@ -4,9 +4,8 @@
 import { openClock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
 import type { Config } from '../config/config.ts';
-import { buildPolicy } from '../config/policy.ts';
+import { buildPolicy, hasReceivers } from '../config/policy.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import { isAnybodyTold } from '../decide/tell.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
@@ -86,13 +85,13 @@ export async function openConfiguredTelling(
   front: Front | null,
   log: (entry: LogEntry) => void,
 ): Promise<{ readonly telling: Telling; readonly keeper: Keeper | null } | null> {
-  if (!isAnybodyTold(config)) return null;
+  if (!hasReceivers(config)) return null;
   const [{ openTelling }, { findIdentitySources }] = await Promise.all([
     import('../tell/telling.ts'),
     import('../pod/identity.ts'),
   ]);
   const { env, wallMs } = host;
-  const telling = openTelling({ config, identity: findIdentitySources(env), wallMs, log });
+  const telling = openTelling({ settings: config, identity: findIdentitySources(env), wallMs, log });
   if (config.push === null || front !== null) return { telling, keeper: null };
   const { openKeeper } = await import('../snapshot/keep.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });

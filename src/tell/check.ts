@@ -3,7 +3,7 @@
 import { redactHref, redactPath } from '../base/text.ts';
 import { findIdentity, type IdentitySources } from '../pod/identity.ts';
 import type { Delivery } from './deliver.ts';
-import { findKind, listLabels, openPushDelivery, openWebhookDelivery, type TellingConfig } from './telling.ts';
+import { findKind, listLabels, openPushDelivery, openWebhookDelivery, type TellingSettings } from './telling.ts';
 
 /** Somebody who is told. */
 export type Listener = {
@@ -18,22 +18,22 @@ const CONNECT_TIMEOUT_MS = 3_000;
 
 /** Finds everybody who is told; `isTried`: whether they can be reached from here, else there are no problems. */
 export async function findListeners(
-  config: TellingConfig,
+  settings: TellingSettings,
   identity: IdentitySources,
   { isTried, signal }: { readonly isTried: boolean; readonly signal: AbortSignal },
 ): Promise<readonly Listener[]> {
-  const { push, webhook, pushLabels } = config;
+  const { push, webhook, pushLabels } = settings;
   const findProblems = async (delivery: Delivery | null) =>
     isTried && delivery !== null ? delivery.tryConnect(CONNECT_TIMEOUT_MS, signal) : [];
   const listeners: Listener[] = [];
   if (push !== null) {
     const labels = listLabels(await findIdentity(identity), pushLabels);
     const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
-    const problems = await findProblems(openPushDelivery(config));
+    const problems = await findProblems(openPushDelivery(settings));
     listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems });
   }
   if (webhook !== null) {
-    const problems = await findProblems(openWebhookDelivery(config));
+    const problems = await findProblems(openWebhookDelivery(settings));
     listeners.push({ name: `webhook ${redactPath(webhook)}`, problems });
   }
   return listeners;

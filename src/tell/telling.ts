@@ -1,6 +1,5 @@
 // Those who are told how a run ended: the receiver of its last numbers, and the webhook. Imported only where one of them is set.
 
-import type { Config } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Report } from '../decide/report.ts';
 import type { PushResult, WebhookResult } from '../decide/state.ts';
@@ -14,14 +13,21 @@ import type { PushKind } from './encode/push-kind.ts';
 import { sendPush } from './push.ts';
 import { buildMessage, sendWebhook } from './webhook.ts';
 
-/** What of a configuration says who is told. */
-export type TellingConfig = Pick<
-  Config,
-  'push' | 'pushLabels' | 'pushHeadersFile' | 'webhook' | 'webhookHeadersFile' | 'caFile'
->;
+/** Where the last numbers and the report go; a URL or a path that is not configured is null. */
+export type TellingSettings = {
+  /** `to`: the name of a push kind. */
+  readonly push: { readonly to: string; readonly url: URL } | null;
+  /** Labels that the user adds to every pushed series. */
+  readonly pushLabels: readonly Label[];
+  readonly pushHeadersFile: string | null;
+  readonly webhook: URL | null;
+  readonly webhookHeadersFile: string | null;
+  /** PEM certificates to trust in addition to the usual ones. */
+  readonly caFile: string | null;
+};
 
 export type TellingParts = {
-  readonly config: TellingConfig;
+  readonly settings: TellingSettings;
   readonly identity: IdentitySources;
   /** Now, in milliseconds since the epoch. */
   readonly wallMs: () => number;
@@ -39,10 +45,10 @@ export type Telling = {
 };
 
 /** Opens what is configured; nothing is connected or read before it is asked for. */
-export function openTelling({ config, identity: sources, wallMs, log }: TellingParts): Telling {
-  const { push, webhook, pushLabels } = config;
-  const pushDelivery = openPushDelivery(config);
-  const webhookDelivery = openWebhookDelivery(config);
+export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts): Telling {
+  const { push, webhook, pushLabels } = settings;
+  const pushDelivery = openPushDelivery(settings);
+  const webhookDelivery = openWebhookDelivery(settings);
   let identity: Promise<Identity> | null = null;
   const identify = () => {
     identity ??= findIdentity(sources);
@@ -89,13 +95,13 @@ export function openTelling({ config, identity: sources, wallMs, log }: TellingP
 }
 
 /** How the push is delivered; null: there is none. */
-export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingConfig): Delivery | null {
+export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingSettings): Delivery | null {
   if (push === null) return null;
   return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, isPathSecret: false });
 }
 
 /** How the webhook is delivered; null: there is none. */
-export function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingConfig): Delivery | null {
+export function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingSettings): Delivery | null {
   if (webhook === null) return null;
   return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, isPathSecret: true });
 }
