@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
-import type { Front } from '../config/values.ts';
+import type { FrontAddress } from '../config/front-address.ts';
 import type { SourceParts } from '../front/open-source.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, READ_TIMEOUT_MS } from '../observe/exporter.ts';
@@ -18,7 +18,7 @@ export type ListenProblem = {
 };
 
 /** null: it could. Never rejects. */
-export async function findListenProblem({ host, port }: Front): Promise<ListenProblem | null> {
+export async function findListenProblem({ host, port }: FrontAddress): Promise<ListenProblem | null> {
   const { ALL_HOSTS, describeListenProblem, listen, listListenHosts } = await import('../front/listen.ts');
   const server = createServer((socket) => socket.destroy());
   // HTTP is not spoken before a connection comes.

@@ -5,8 +5,9 @@ import { existsSync } from 'node:fs';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import { redactHref } from '../base/text.ts';
 import type { Config, Environment, TerminationLog } from '../config/config.ts';
+import type { FrontAddress } from '../config/front-address.ts';
 import { hasReceivers } from '../config/policy.ts';
-import { type Front, isLocustPage } from '../config/values.ts';
+import { isLocustPage } from '../config/values.ts';
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition.ts';
@@ -36,7 +37,7 @@ export type Surroundings = {
   readonly findMessageProblem: (log: TerminationLog) => string | null;
   readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
   /** Why the front cannot listen; null: it can. */
-  readonly findListenProblem: (front: Front) => Promise<ListenProblem | null>;
+  readonly findListenProblem: (front: FrontAddress) => Promise<ListenProblem | null>;
   /** Reads what a front would serve. */
   readonly readSource: typeof readSource;
   /** Those who are told; tries to connect where they can be reached from here. */

@@ -1,11 +1,9 @@
-// What somebody meant who wrote a value in another way: other units, names that people use, other separators. Pure.
-// It advises only: a value is never repaired.
-
-import { countEdits, findNearestNames, fold, isNearlySame } from './nearest-name.ts';
+// What a mistyped name or value may have meant: a variable by its parts and letters, a duration in other units, other names
+// of conditions and targets, other separators. Pure. It only advises: a value is never repaired.
 
 const PREFIX = 'LASTSCRAPE_';
 
-/** Milliseconds of each unit, by the words that people use for it. */
+/** Milliseconds of each unit, by the words used for it. */
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(ms|msecs?|millis|milliseconds?)$/, 1],
   [/^(s|secs?|seconds?|)$/, 1_000],
@@ -15,15 +13,15 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(w|weeks?)$/, 604_800_000],
 ];
 
-/** The variables that a name of the environment is meant for; null: it is none of lastscrape's, empty: it is, and no name is near. */
-export function findMeantVariables(name: string, known: readonly string[]): readonly string[] | null {
+/** The variables that `name` may stand for; empty: it has our prefix and is near none; null: it is not for lastscrape. */
+export function suggestVariables(name: string, known: readonly string[]): readonly string[] | null {
   const rests = known.map((each) => each.slice(PREFIX.length));
   const isExact = name.startsWith(PREFIX);
   if (isExact || name.toUpperCase().startsWith(PREFIX)) {
     const near = findNearestNames(name.slice(PREFIX.length), rests).map((rest) => `${PREFIX}${rest}`);
     return near.length > 0 || isExact ? near : null;
   }
-  // Somebody else's variable must not break a pod: only the prefix may be mistyped, by a letter, and the rest is known.
+  // Another program's variable must not break a pod: the prefix may be off by one letter only, and the rest must match.
   if (!/^l/i.test(name)) return null;
   const parts = name.split(/[^A-Za-z0-9]+/);
   const meant = known.find((each, index) => {
@@ -36,10 +34,10 @@ export function findMeantVariables(name: string, known: readonly string[]): read
   return meant === undefined ? null : [meant];
 }
 
-/** The milliseconds of a duration as other programs read it: `90 s`, `1.5m`, `1d`; null: it is none. */
-export function findMeantDuration(text: string): number | null {
+/** Reads a duration as other programs write it, `90 s`, `1.5m`, `1d`, as milliseconds; null if it is not one. */
+export function suggestDuration(text: string): number | null {
   const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
-  // No text may match in two ways: a long run of digits took minutes, in which no signal is seen.
+  // The pattern must match in one way only: backtracking over a long run of digits blocks the process for minutes.
   if (plain === '' || !/^(?:\d+(?:\.\d+)?[a-z]+)*(?:\d+(?:\.\d+)?)?$/.test(plain)) return null;
   let sumMs = 0;
   for (const [, count = '', word = ''] of plain.matchAll(/(\d+(?:\.\d+)?)([a-z]*)/g)) {
@@ -47,11 +45,11 @@ export function findMeantDuration(text: string): number | null {
     if (unit === undefined) return null;
     sumMs += Number(count) * unit[1];
   }
-  // 0.1 s times 1000 need not be 100; and what is less than a millisecond is not 0, which often means "without limit".
+  // 0.1 × 1000 may not be exactly 100. Below a millisecond is not 0, which often means "no limit".
   return sumMs > 0 && sumMs < 1 ? null : Math.round(sumMs);
 }
 
-/** The entries of a text that separates them by `;`, blanks, new lines, `and` or `or`; null where it does not, or where one of them is none. */
+/** Splits at `;`, blanks, new lines, `and` or `or`; null if there are none, or if a piece is not an entry. */
 export function splitOtherwise(text: string, isEntry: (piece: string) => boolean): readonly string[] | null {
   for (const separator of [/;/, /\n/, /\s+/, /[;\s]+/, /\s(?:and|or|&&|\|\|)\s/i]) {
     const pieces = text
@@ -63,15 +61,15 @@ export function splitOtherwise(text: string, isEntry: (piece: string) => boolean
   return null;
 }
 
-/** A kind of condition, as far as it has names: `otherNames` are what people write for one that takes no argument. */
+/** The names of a kind of condition; `otherNames`: synonyms, for a kind without argument. */
 export type NamedCondition = {
   readonly name: string;
   readonly takesArgument?: boolean;
   readonly otherNames?: readonly string[];
 };
 
-/** The entry of DONE_WHEN that somebody meant; null where nothing is near. */
-export function findMeantCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
+/** The entry of DONE_WHEN that was meant; null if nothing is near. */
+export function suggestCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
   const [, head = '', separator = '', argument = ''] = /^([A-Za-z_-]{1,40})\s*(?:([:=])\s*(.*))?$/.exec(entry) ?? [];
   for (const { name, takesArgument = true, otherNames = [] } of kinds) {
     const isNear = isNearlySame(name, head);
@@ -84,14 +82,14 @@ export function findMeantCondition(entry: string, kinds: readonly NamedCondition
   return /^[a-z]+_[a-z_]+$/.test(entry) ? `metric:${entry}` : null;
 }
 
-/** A kind of target, as far as it has names: `otherNames` are what people call the program. */
+/** The names of a kind of target; `otherNames`: what the program is also called. */
 export type NamedTarget = { readonly usage: string; readonly otherNames?: readonly string[] };
 
-/** Nobody means a name that is longer, with its ports. */
+/** Longest entry, with its ports, that is compared with names. */
 const MEANT_MAX_LENGTH = 200;
 
-/** The entry of QUIT that somebody meant; null where nothing is near. */
-export function findMeantTarget(entry: string, kinds: readonly NamedTarget[]): string | null {
+/** The entry of QUIT that was meant; null if nothing is near. */
+export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): string | null {
   if (entry.length > MEANT_MAX_LENGTH) return null;
   const [, name = '', ports = ''] = /^(.*?)((?::\d+)*)$/.exec(entry) ?? [];
   const presets = kinds.flatMap(({ usage, otherNames }) =>
@@ -104,4 +102,89 @@ export function findMeantTarget(entry: string, kinds: readonly NamedTarget[]): s
   const [, program] = /^(?:proc(?:ess)?|p?kill|(?:sig)?term)[: ]\s*([^\s:]+)$/i.exec(entry) ?? [];
   if (program !== undefined) return `signal:${program}`;
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
+}
+
+/** Least share of letters in common, from 0 to 1, that makes a name near: EXPORTER_URL has 0.29 of METRICS_URL. */
+const NEAR_SCORE = 0.25;
+/** Names this close to the best score are suggested too: TIMEOUT is a part of three. */
+const SAME_SCORE = 0.1;
+/** Least share of letters that makes two names near without a common part: METRICSURL and METRICS_URL. */
+const WHOLE_SCORE = 0.7;
+
+/** The known names nearest to a mistyped one, nearest first, at most three. */
+export function findNearestNames(name: string, known: readonly string[]): readonly string[] {
+  const scored = known
+    .map((each) => ({ name: each, score: Math.max(scoreParts(name, each), scoreWhole(name, each)) }))
+    .filter(({ score }) => score >= NEAR_SCORE)
+    .sort((one, other) => other.score - one.score);
+  const best = scored[0]?.score ?? 0;
+  return scored
+    .filter(({ score }) => score > best - SAME_SCORE)
+    .slice(0, 3)
+    .map((each) => each.name);
+}
+
+/** Whether two names differ only in case, in `-` and `_`, and, if they are long, in a letter or two. */
+export function isNearlySame(one: string, other: string): boolean {
+  const [from, to] = [fold(one), fold(other)];
+  return countEdits(from, to) <= countAllowedEdits(Math.min(from.length, to.length));
+}
+
+/** Counts insertions, deletions, replacements and swaps of neighbours between two texts. */
+export function countEdits(from: string, to: string): number {
+  let before: number[] = [];
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= from.length; at++) {
+    const next = [at];
+    for (let column = 1; column <= to.length; column++) {
+      const isSame = from[at - 1] === to[column - 1];
+      const isSwapped = column > 1 && from[at - 1] === to[column - 2] && from[at - 2] === to[column - 1];
+      next.push(
+        Math.min(
+          (row[column] as number) + 1,
+          (next[column - 1] as number) + 1,
+          (row[column - 1] as number) + (isSame ? 0 : 1),
+          at > 1 && isSwapped ? (before[column - 2] as number) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
+    }
+    before = row;
+    row = next;
+  }
+  return row[to.length] as number;
+}
+
+/** Lower case, letters and digits only. */
+function fold(text: string): string {
+  return text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
+/** The share of letters in parts that both names have, maybe mistyped. */
+function scoreParts(one: string, other: string): number {
+  const [parts, left] = [one, other].map((text) => text.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')) as [
+    string[],
+    string[],
+  ];
+  const letterCount = [...parts, ...left].join('').length;
+  let commonCount = 0;
+  for (const part of parts) {
+    const exact = left.findIndex((each) => fold(each) === fold(part));
+    const at = exact >= 0 ? exact : left.findIndex((each) => isNearlySame(each, part));
+    if (at < 0) continue;
+    const [found = ''] = left.splice(at, 1);
+    commonCount += (part.length + found.length) * (exact >= 0 ? 1 : 0.9);
+  }
+  return letterCount === 0 ? 0 : commonCount / letterCount;
+}
+
+/** The share of letters that need no edit; 0 if it is low. */
+function scoreWhole(one: string, other: string): number {
+  const [from, to] = [fold(one), fold(other)];
+  const score = 1 - countEdits(from, to) / Math.max(from.length, to.length, 1);
+  return score >= WHOLE_SCORE ? score : 0;
+}
+
+function countAllowedEdits(letterCount: number): number {
+  if (letterCount < 3) return 0;
+  return letterCount < 6 ? 1 : 2;
 }

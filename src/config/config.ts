@@ -1,29 +1,35 @@
-// The configuration: what is read from the environment by the table of variables (config-rows.ts). Pure: the environment is a parameter.
-// All problems are found at once; a value is never repaired.
+// The configuration, read from the environment by the table of variables. Pure: the environment is a parameter. Finds all
+// problems at once; never repairs a value.
 
 import { cut } from '../base/text.ts';
 import { hasHold } from '../decide/model.ts';
-import type { ConditionContext, ConditionKind, KindVariable } from '../observe/condition.ts';
+import type { ConditionContext, ConditionKind } from '../observe/condition.ts';
 import type { TargetContext, TargetKind } from '../quit/target.ts';
-import { findMeantCondition, findMeantVariables } from './advice.ts';
+import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
-import { or, parseCondition, parseTarget, SHOWN_MAX_LENGTH } from './entries.ts';
-import { type Environment, EXPORTER_URI, listExporterProblems, readExporterVariables } from './exporter-variables.ts';
-import { type ReadResult, readListOrNone } from './lists.ts';
+import { or, parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
+import {
+  type Environment,
+  EXPORTER_URI,
+  EXPORTER_VARIABLES,
+  type ExporterVariables,
+  listExporterProblems,
+  readExporterVariables,
+} from './exporter-variables.ts';
 import { isLocustPage, parseBoolean } from './values.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './variables.ts';
 
 /** A valid configuration. */
 export type Config = Settings & {
-  /** There is a metric to read, a number to judge, a scrape to wait for, or a front or a push that wants what was read. */
+  /** Whether anything needs what the exporter shows: a metric, a threshold, a hold, a front or a push. */
   readonly isExporterRead: boolean;
-  /** What Locust's exporter is told, where it is in its place. */
+  /** Settings of Locust's exporter, for lastscrape in its place. */
   readonly locust: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
-  /** Why Locust's page is the source, in the exporter's place: the variable of it that is set; null: it is not, or our own says so. */
+  /** The exporter's variable that puts lastscrape in its place; null: none does, or a variable of ours does. */
   readonly placeBy: string | null;
 };
 
-/** Where the report goes; a path that the user did not choose is written only where it exists. */
+/** Where the report goes; a default path is written only where it exists. */
 export type TerminationLog = Config['terminationLog'];
 
 export type { Environment } from './exporter-variables.ts';
@@ -31,27 +37,27 @@ export type { Environment } from './exporter-variables.ts';
 /** The kinds that DONE_WHEN and QUIT know, from main's tables. */
 export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly targets: readonly TargetKind[] };
 
-/** What the program knows of itself: its process, and its pod. */
+/** lastscrape's own process and pod. */
 export type Program = Pick<TargetContext, 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
 
-/** A configuration, or what is wrong with the environment. */
+/** A configuration, or the problems of the environment. */
 export type ConfigResult = { readonly config: Config } | Misconfigured;
 
-/** EXIT_ZERO and TERMINATION_LOG count also where other values are wrong. */
+/** Problems; EXIT_ZERO and TERMINATION_LOG apply even if other values are wrong. */
 export type Misconfigured = ReportSettings & {
   readonly problems: readonly string[];
-  /** The variables that the problems are about. */
+  /** The variable of each problem. */
   readonly unreadable: readonly string[];
 };
 
-/** What counts for a run that cannot begin. */
+/** What applies to a run that cannot begin. */
 export type ReportSettings = Pick<Config, 'isExitZero' | 'terminationLog'>;
 
-/** Variables that Kubernetes makes from a Service named `lastscrape…` (docker links). */
+/** Variables that Kubernetes sets for a Service named `lastscrape…` (docker links); they are ignored. */
 const SERVICE_LINK =
   /^LASTSCRAPE(_.+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
-/** Every variable in the order of the README; one of a kind of condition comes behind DONE_WHEN. */
+/** Every variable in the order of the README; those of kinds of conditions follow DONE_WHEN. */
 export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readonly Variable[] {
   const ownVariables = conditions.flatMap(({ variable }) => variable ?? []);
   return ROWS.flatMap((row): readonly Variable[] =>
@@ -59,9 +65,22 @@ export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readon
   );
 }
 
-/** Reads the environment; an empty or blank value means that a variable is not set. */
-export function readConfig(env: Environment, kinds: Kinds, program: Program): ConfigResult {
-  const known = listVariables(kinds).map(({ name }) => name);
+/** Values read from an environment, and what is wrong with it. */
+export type ReadEnvironment = {
+  readonly settings: ReadSettings;
+  readonly exporter: ExporterVariables;
+} & Pick<Misconfigured, 'problems' | 'unreadable'>;
+
+/**
+ * Reads the environment as far as it goes; an empty or blank value means that a variable is not set. `unknown`: variables
+ * whose values the caller does not know; their fields are undefined, and so are defaults that depend on them.
+ */
+export function readEnvironment(
+  env: Environment,
+  kinds: Kinds,
+  program: Program,
+  unknown: ReadonlySet<string> = new Set(),
+): ReadEnvironment {
   const unreadable: string[] = [];
   const problems: string[] = [];
   function addProblem(name: string, problem: string): void {
@@ -74,19 +93,23 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
     return undefined;
   }
 
+  const known = listVariables(kinds).map(({ name }) => name);
   for (const { name, meant } of findUnknownNames(env, known)) {
-    const advice = meant.length === 0 ? 'no name is near; lastscrape --help lists them' : `did you mean ${or(meant)}?`;
-    addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: there is no such variable; ${advice}`);
+    const advice = meant.length === 0 ? 'see lastscrape --help' : `did you mean ${or(meant)}?`;
+    addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: unknown variable; ${advice}`);
   }
   const { pid, pod } = program;
   const readKinds = kinds.conditions.map((kind) => {
     const { variable } = kind;
-    const names = variable === undefined ? [] : (take(variable, readNames(env, variable)) ?? []);
+    const names =
+      variable === undefined
+        ? []
+        : (take(variable, readListOrNone(readText(env, variable).text, variable.parseName)) ?? []);
     return { kind, context: { pid, pod, names } };
   });
   const limits: Record<string, unknown> = {};
   const fields: Record<string, unknown> = { limits };
-  // Each row puts its value there, unless there is a problem.
+  // Each row sets its own field.
   const settings = fields as ReadSettings;
   const context = {
     above: settings,
@@ -97,56 +120,61 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
     },
   };
   const exporter = readExporterVariables(env);
+  const unknownSources = new Set<string>(EXPORTER_VARIABLES.some((name) => unknown.has(name)) ? ['exporter'] : []);
   for (const row of ROWS as readonly Row[]) {
     const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings, exporter) ?? row.default });
-    (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
+    if (unknown.has(row.name) || (!isSet && row.dependsOn?.some((field) => unknownSources.has(field)))) {
+      unknownSources.add(row.field);
+    } else (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
   }
   for (const { kind, context } of readKinds) {
     if (kind.variable === undefined || context.names.length === 0 || settings.conditions === undefined) continue;
     const { name, usedBy } = kind.variable;
     if (settings.conditions.some(({ text }) => text === usedBy)) continue;
-    addProblem(
-      name,
-      `Cannot use ${name}: only ${usedBy} goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`,
-    );
+    addProblem(name, `Cannot use ${name}: only ${usedBy} uses it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`);
   }
-  const isLocust = isLocustPage(settings.metricsUrl);
-  for (const { name, problem } of listExporterProblems(env, isLocust)) {
+  for (const { name, problem } of listExporterProblems(env, isLocustPage(settings.metricsUrl))) {
     addProblem(name, `Cannot read ${name}: ${problem}`);
   }
   for (const { name, problem } of listConflicts(settings)) addProblem(name, `Cannot use ${name}: ${problem}`);
+  return { settings, exporter, problems, unreadable };
+}
+
+/** Reads a whole configuration, or lists every problem of the environment. */
+export function readConfig(env: Environment, kinds: Kinds, program: Program): ConfigResult {
+  const { settings, exporter, problems, unreadable } = readEnvironment(env, kinds, program);
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
   const valid = settings as Settings;
-  const hasMetric = valid.conditions.some(({ metricName }) => metricName !== null);
+  const { conditions, limits, front, push, thresholds, metricsUrl, metricsHeadersFile } = valid;
   return {
     config: {
       ...valid,
       isExporterRead:
-        hasMetric ||
-        hasHold(valid.limits) ||
-        valid.front !== null ||
-        valid.push !== null ||
-        valid.thresholds.length > 0,
-      locust: { namespace: exporter.namespace, path: exporter.path, headersFile: valid.metricsHeadersFile },
-      placeBy: isLocust && exporter.metricsUrl !== null ? EXPORTER_URI : null,
+        conditions.some(({ metricName }) => metricName !== null) ||
+        hasHold(limits) ||
+        front !== null ||
+        push !== null ||
+        thresholds.length > 0,
+      locust: { namespace: exporter.namespace, path: exporter.path, headersFile: metricsHeadersFile },
+      placeBy: isLocustPage(metricsUrl) && exporter.metricsUrl !== null ? EXPORTER_URI : null,
     },
   };
 }
 
-/** Reads what counts also where other values are wrong; a wrong value is the default. */
+/** Reads what applies even if other values are wrong; a wrong value counts as its default. */
 export function readReportSettings(env: Environment): ReportSettings {
   const isExitZero = parseBoolean((env['LASTSCRAPE_EXIT_ZERO'] ?? '').trim());
   const { text: path, isSet } = readText(env, TERMINATION_LOG);
   return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog: { path, isChosen: isSet } };
 }
 
-/** How long a main that nobody described is waited for: longer than a small image takes to be pulled, and no test's life. */
+/** How long to wait for a main that is not described: longer than pulling a small image, shorter than a load test. */
 const UNKNOWN_MAIN_TIMEOUT_MS = 60_000;
 
 /**
- * What a misconfigured lastscrape watches main by: the values that can be read, and defaults for the others; it holds and
- * stops nothing. Where DONE_WHEN names a signal, that alone is waited for. Where DONE_WHEN cannot be read, Locust's conditions
- * are a guess: a main that they do not show alive within 60 s is not waited for. `unreadable`: from `Misconfigured`.
+ * Builds the configuration by which a misconfigured lastscrape waits for main's end: the readable values and defaults for
+ * the others, without hold or targets. If DONE_WHEN names a signal, only the signal counts. If DONE_WHEN is unreadable,
+ * Locust's conditions are a guess: waiting ends after 60 s unless they show main alive. `unreadable`: from `Misconfigured`.
  */
 export function readFallbackConfig(
   env: Environment,
@@ -171,20 +199,20 @@ export function readFallbackConfig(
       const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
       return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
     }
-    // Without one value another may be wrong: a file to serve without its front, the variable of an entry without that.
+    // Dropping one value may break another: a file to serve needs its front, a variable of an entry needs that entry.
     const more = result.unreadable.filter((name) => !dropped.has(name));
     if (more.length === 0) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
     for (const name of more) dropped.add(name);
   }
 }
 
-/** The entry by which a signal is main's end, where the text cannot be read also a mistyped one; null: there is none. */
+/** The entry that makes a signal main's end, also a mistyped one if the text is unreadable; null: there is none. */
 function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid, pod }: Program): string | null {
   const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
   const readKinds = plainKinds.map((kind) => ({ kind, context: { pid, pod, names: [] } }));
   for (const entry of text.split(isReadable ? ',' : /[,;\s]+/)) {
     const written = entry.trim();
-    const meant = (isReadable ? null : findMeantCondition(written, plainKinds)) ?? written;
+    const meant = (isReadable ? null : suggestCondition(written, plainKinds)) ?? written;
     const parsed = parseCondition(meant, readKinds);
     if ('value' in parsed && parsed.value.isSignal === true) return meant;
   }
@@ -197,11 +225,7 @@ function readText(env: Environment, variable: Pick<Variable, 'name' | 'default'>
   return text === '' ? { text: variable.default, isSet: false } : { text, isSet: true };
 }
 
-function readNames(env: Environment, variable: KindVariable): ReadResult<readonly string[]> {
-  return readListOrNone(readText(env, variable).text, variable.parseName);
-}
-
-/** Names that are meant for lastscrape and are none of its variables, and what they may be meant for. */
+/** Names meant for lastscrape that are not its variables, each with the variables it may stand for. */
 function findUnknownNames(
   env: Environment,
   known: readonly string[],
@@ -210,7 +234,7 @@ function findUnknownNames(
     .filter((name) => !known.includes(name) && !SERVICE_LINK.test(name))
     .sort()
     .flatMap((name) => {
-      const meant = findMeantVariables(cut(name, SHOWN_MAX_LENGTH), known);
+      const meant = suggestVariables(cut(name, SHOWN_MAX_LENGTH), known);
       return meant === null ? [] : [{ name, meant }];
     });
 }

@@ -1,13 +1,88 @@
-// How one entry of DONE_WHEN or QUIT becomes a condition or a target, and how what was written is quoted. Pure.
-// A problem is the end of the sentence "must be …".
+// How the whole text of a variable is read, one value or a list of entries; how an entry becomes a condition or a target;
+// how problems quote what was written. Pure. Finds every problem at once; a problem completes the sentence "must be …".
 
 import type { ParseResult } from '../base/parse.ts';
 import { cut, redactEntry } from '../base/text.ts';
 import type { Condition, ConditionContext, ConditionKind } from '../observe/condition.ts';
 import type { Target, TargetContext, TargetKind } from '../quit/target.ts';
-import { findMeantCondition, findMeantTarget } from './advice.ts';
+import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
 
-/** Reads an entry of DONE_WHEN by the kind that it names, in the context of that kind. */
+/** The value, or every problem of the text: each completes "Cannot read NAME: ". */
+export type ReadResult<Value> = { readonly value: Value } | { readonly problems: readonly string[] };
+
+/** Makes the reader of a variable with one value. `hide`: what may be printed of a wrong one; default: all but secrets of a URL. */
+export function readValue<Value>(
+  parse: (text: string) => ParseResult<Value>,
+  hide: (text: string) => string = (text) => text,
+): (text: string) => ReadResult<Value> {
+  return (text) => {
+    const parsed = parse(text);
+    return 'value' in parsed ? parsed : { problems: [`it is ${quote(hide(text))}; must be ${parsed.problem}`] };
+  };
+}
+
+/** Makes the reader of a variable with one value or `none`, which is null. */
+export function readValueOrNone<Value>(
+  parse: (text: string) => ParseResult<Value>,
+  hide?: (text: string) => string,
+): (text: string) => ReadResult<Value | null> {
+  const read = readValue(parse, hide);
+  return (text) => (text === 'none' ? { value: null } : read(text));
+}
+
+/** Problems shown of one list; more would not help. */
+const PROBLEMS_MAX_COUNT = 20;
+
+/** Reads a list separated by commas. */
+export function readList<Value>(
+  text: string,
+  parse: (entry: string) => ParseResult<Value>,
+): ReadResult<readonly Value[]> {
+  return readEntries(
+    text.split(',').map((each) => each.trim()),
+    parse,
+  );
+}
+
+/** Reads the entries of a list, already trimmed. */
+export function readEntries<Value>(
+  entries: readonly string[],
+  parse: (entry: string) => ParseResult<Value>,
+): ReadResult<readonly Value[]> {
+  const values: Value[] = [];
+  const problems: string[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (entry === '') {
+      problems.push(`entry ${index + 1} of ${entries.length} is empty; must be left out, with its comma`);
+      continue;
+    }
+    const pieces = splitOtherwise(entry, (piece) => 'value' in parse(piece));
+    const parsed = parse(entry);
+    if (pieces !== null) problems.push(`${quote(entry)} must be separated by commas: ${quote(pieces.join(','))}`);
+    else if ('value' in parsed) values.push(parsed.value);
+    else problems.push(`${quote(entry)} must be ${parsed.problem}`);
+  }
+  if (problems.length === 0) return { value: values };
+  const moreCount = problems.length - PROBLEMS_MAX_COUNT;
+  return moreCount <= 0
+    ? { problems }
+    : {
+        problems: [
+          ...problems.slice(0, PROBLEMS_MAX_COUNT),
+          `${moreCount} more entries are wrong; must be corrected as well`,
+        ],
+      };
+}
+
+/** Reads a list; `none` is the empty one. */
+export function readListOrNone<Value>(
+  text: string,
+  parse: (entry: string) => ParseResult<Value>,
+): ReadResult<readonly Value[]> {
+  return text === 'none' ? { value: [] } : readList(text, parse);
+}
+
+/** Reads an entry of DONE_WHEN as the kind it names, in the context of that kind. */
 export function parseCondition(
   entry: string,
   readKinds: readonly { readonly kind: ConditionKind; readonly context: ConditionContext }[],
@@ -18,14 +93,14 @@ export function parseCondition(
   const found = readKinds.find(({ kind }) => kind.name === name && (kind.takesArgument ?? true) === hasArgument);
   if (found === undefined) {
     const kinds = readKinds.map(({ kind }) => kind);
-    const meant = findMeantCondition(entry, kinds);
-    return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${ask(meant)}` };
+    const meant = suggestCondition(entry, kinds);
+    return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${didYouMean(meant)}` };
   }
   const parsed = found.kind.read(hasArgument ? entry.slice(colonAt + 1).trim() : '', found.context);
   return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
 }
 
-/** Reads an entry of QUIT by the first kind that takes it. */
+/** Reads an entry of QUIT as the first kind that takes it. */
 export function parseTarget(entry: string, kinds: readonly TargetKind[], context: TargetContext): ParseResult<Target> {
   if (entry === 'none') return { problem: 'the only entry: "none" stops nothing' };
   for (const kind of kinds) {
@@ -34,25 +109,25 @@ export function parseTarget(entry: string, kinds: readonly TargetKind[], context
   }
   const usages = kinds.flatMap(({ usage, otherNames }) => (otherNames === undefined ? [`"${usage}"`] : []));
   return {
-    problem: `${or(['a preset of lastscrape --help', ...usages, '"none"'])}${ask(findMeantTarget(entry, kinds))}`,
+    problem: `${or(['a preset of lastscrape --help', ...usages, '"none"'])}${didYouMean(suggestTarget(entry, kinds))}`,
   };
 }
 
-/** What of a value, or of a name, is printed. */
+/** Longest value or name in a message. */
 export const SHOWN_MAX_LENGTH = 100;
-/** More than is ever printed: what is behind it is not looked at. */
+/** More than is ever printed: the rest is not looked at. */
 const READ_MAX_LENGTH = 1_000;
 
-/** The value as it may be printed: without secrets, on one line, not too long. */
+/** Quotes a value for a message: without secrets, on one line, cut. */
 export function quote(text: string): string {
   return JSON.stringify(cut(redactEntry(text.slice(0, READ_MAX_LENGTH)), SHOWN_MAX_LENGTH));
 }
 
-/** `a`, `a or b`, `a, b or c`. */
+/** Joins as `a`, `a or b`, `a, b or c`. */
 export function or(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
-function ask(meant: string | null): string {
+function didYouMean(meant: string | null): string {
   return meant === null ? '' : `; did you mean ${quote(meant)}?`;
 }

@@ -1,35 +1,41 @@
-// The variables that the Locust operator, or whoever runs Locust's exporter, sets on its container: where they are set lastscrape
-// takes its place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
+// The variables of Locust's exporter, which the Locust operator sets on its container: with them lastscrape takes the
+// exporter's place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
 
 import { quote } from './entries.ts';
-import { parseFront, parseMetricsUrl } from './values.ts';
+import { parseFrontAddress } from './front-address.ts';
+import { parseMetricsUrl } from './values.ts';
 
 /** The environment, as `process.env` gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The variable that puts lastscrape in the exporter's place. */
 export const EXPORTER_URI = 'LOCUST_EXPORTER_URI';
 const LISTEN_ADDRESS = 'LOCUST_EXPORTER_WEB_LISTEN_ADDRESS';
 const TELEMETRY_PATH = 'LOCUST_EXPORTER_WEB_TELEMETRY_PATH';
 const NAMESPACE = 'LOCUST_METRIC_NAMESPACE';
 
+/** All variables of the exporter that are read. */
+export const EXPORTER_VARIABLES = [EXPORTER_URI, LISTEN_ADDRESS, TELEMETRY_PATH, NAMESPACE] as const;
+
 /** The exporter's own defaults. */
 const DEFAULTS = { front: '9646', path: '/metrics', namespace: 'locust' };
 
-/** What the exporter would do, in the words of our own variables; a value that cannot be read is its default here. */
+/** What the exporter would do, as our own variables put it; an unreadable value counts as its default. */
 export type ExporterVariables = {
-  /** What METRICS_URL is by default; null: this is not the exporter's place. */
+  /** The default of METRICS_URL; null: lastscrape is not in the exporter's place. */
   readonly metricsUrl: string | null;
-  /** What FRONT is by default, with Locust's page as the source; null: nobody says. */
+  /** The default of FRONT if Locust's page is the source; null: the usual one. */
   readonly front: string | null;
-  /** What the names of metrics begin with. */
+  /** The prefix of the metrics' names. */
   readonly namespace: string;
-  /** Where the front serves them, beside /metrics. */
+  /** The path that the front serves in addition to /metrics. */
   readonly path: string;
 };
 
+/** A variable that cannot be read, and why. */
 export type ExporterProblem = { readonly name: string; readonly problem: string };
 
-/** Reads them; a front that is switched off by our own variable is no exporter. */
+/** Reads them; with LASTSCRAPE_FRONT=none lastscrape is not in the exporter's place. */
 export function readExporterVariables(env: Environment): ExporterVariables {
   const uri = isTaken(env) ? readText(env, EXPORTER_URI) : '';
   const address = readText(env, LISTEN_ADDRESS);
@@ -43,7 +49,7 @@ export function readExporterVariables(env: Environment): ExporterVariables {
   };
 }
 
-/** What of them cannot be read; `isLocust`: Locust's page is the source, by them or by METRICS_URL. */
+/** Lists unreadable values; `isLocust`: Locust's page is the source, by them or by METRICS_URL. */
 export function listExporterProblems(env: Environment, isLocust: boolean): readonly ExporterProblem[] {
   const problems: ExporterProblem[] = [];
   const check = (name: string, isReadable: (text: string) => boolean, must: string) => {
@@ -54,7 +60,7 @@ export function listExporterProblems(env: Environment, isLocust: boolean): reado
     check(
       EXPORTER_URI,
       isUri,
-      'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which counts instead',
+      'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence',
     );
   }
   if (isLocust) {
@@ -65,13 +71,13 @@ export function listExporterProblems(env: Environment, isLocust: boolean): reado
         'a port with or without an IP address, such as ":9646"',
       );
     }
-    check(TELEMETRY_PATH, isPath, 'a path such as "/metrics", and none that begins with "/-/"');
+    check(TELEMETRY_PATH, isPath, 'a path such as "/metrics" that does not begin with "/-/"');
     check(NAMESPACE, isNamespace, 'letters, digits and "_", no digit first, such as "locust"');
   }
   return problems;
 }
 
-/** Our own variables do not say what is to be read. */
+/** Whether our own variables leave open what to read. */
 function isTaken(env: Environment): boolean {
   return readText(env, 'LASTSCRAPE_METRICS_URL') === '' && readText(env, 'LASTSCRAPE_FRONT') !== 'none';
 }
@@ -80,11 +86,10 @@ function isUri(text: string): boolean {
   return 'value' in parseMetricsUrl(`locust+${text}`);
 }
 
-/** Go's `:9646` is all addresses. */
+/** In Go `:9646` means all addresses. */
 function findFront(address: string): string | null {
   const front = address.replace(/^:/, '');
-  const parsed = parseFront(front);
-  return 'value' in parsed && parsed.value !== null ? front : null;
+  return 'value' in parseFrontAddress(front) ? front : null;
 }
 
 function isNamespace(text: string): boolean {

@@ -1,21 +1,20 @@
 // How an entry of LASTSCRAPE_FAIL_IF becomes a threshold: METRIC[{label="value",…}] OP NUMBER. Pure.
-// A problem is the end of the sentence "must be …"; a value is never repaired.
+// A problem completes the sentence "must be …"; a value is never repaired.
 
 import type { ParseResult } from '../base/parse.ts';
 import { COMPARISONS, type Comparison, type ThresholdPolicy } from '../decide/model.ts';
-import { quote } from './entries.ts';
-import { type ReadResult, readEntries } from './lists.ts';
+import { quote, type ReadResult, readEntries } from './entries.ts';
 
-/** One entry: which sample is compared with what. */
+/** One entry: which sample is compared, and with what. */
 export type Threshold = ThresholdPolicy & {
-  /** Labels that the sample must have, among others, unescaped; an empty value means that it may be absent. */
+  /** Labels that the sample must have, maybe among others, unescaped; an empty value also matches an absent label. */
   readonly labels: readonly (readonly [name: string, value: string])[];
 };
 
-/** Each entry costs one search of every exposition. */
+/** Every exposition is searched once for each entry. */
 const THRESHOLDS_MAX_COUNT = 50;
 
-/** Reads the list, or `none` for an empty one; all its problems are found at once. */
+/** Reads the list; `none` is the empty one. */
 export function readThresholds(text: string): ReadResult<readonly Threshold[]> {
   if (text === 'none') return { value: [] };
   const entries = splitThresholds(text);
@@ -25,7 +24,7 @@ export function readThresholds(text: string): ReadResult<readonly Threshold[]> {
   return readEntries(entries, parseThreshold);
 }
 
-/** Splits at commas, but for those in braces and quotes. */
+/** Splits at commas outside of braces and quotes. */
 function splitThresholds(text: string): readonly string[] {
   const entries: string[] = [];
   let from = 0;
@@ -84,9 +83,9 @@ function parseLabels(text: string): ParseResult<{ readonly labels: Threshold['la
     const [match, name = '', escaped = ''] = LABEL.exec(text) ?? [];
     if (match === undefined) break;
     if (labels.some(([each]) => each === name))
-      return { problem: `written with each label once; ${name} is there twice` };
+      return { problem: `written with each label once; ${name} appears twice` };
     const value = unescapeValue(escaped);
-    if (value === null) return { problem: 'written with no escapes in a value but \\\\, \\" and \\n' };
+    if (value === null) return { problem: 'written without escapes in a value other than \\\\, \\" and \\n' };
     labels.push([name, value]);
     at += match.length;
     if (text[at] !== ',') break;
@@ -97,13 +96,13 @@ function parseLabels(text: string): ParseResult<{ readonly labels: Threshold['la
   return { value: { labels, rest: text.slice(at + end.length) } };
 }
 
-/** The value of a label as the exposition format escapes it; null: it has other escapes. */
+/** Reads the value of a label, escaped as in the exposition format; null if it has other escapes. */
 function unescapeValue(text: string): string | null {
   if (/\\[^\\"n]/s.test(text.replaceAll('\\\\', ''))) return null;
   return text.replace(/\\([\\"n])/g, (_, letter: string) => (letter === 'n' ? '\n' : letter));
 }
 
-/** What other languages write. */
+/** The operators of other languages. */
 const MEANT: Readonly<Record<string, Comparison>> = {
   '=': '==',
   '===': '==',
@@ -115,12 +114,12 @@ const MEANT: Readonly<Record<string, Comparison>> = {
 
 function describeComparison(sign: string): string {
   const meant = MEANT[sign];
-  return `compared by ${meant === undefined ? `one of ${COMPARISONS.join(' ')}` : `"${meant}" and not by "${sign}"`}`;
+  return `compared ${meant === undefined ? `with one of ${COMPARISONS.join(' ')}` : `with "${meant}", not "${sign}"`}`;
 }
 
-/** PromQL and k6 have them. */
+/** PromQL and k6 have functions. */
 function describeFunction(name: string): string {
-  return `a metric as the exposition shows it, such as ${EXAMPLE}; ${quote(`${name}(…)`)} is a function, and there are none`;
+  return `a metric as the exposition shows it, such as ${EXAMPLE}; ${quote(`${name}(…)`)} is a function, which is not supported`;
 }
 
 function describeNumber(text: string): string {

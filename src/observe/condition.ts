@@ -51,6 +51,8 @@ export type Condition = {
   readonly metricName: string | null;
   /** The first signal is main's end (`sigterm`): the rules know of it by themselves, and `observe` shows nothing. Default: false. */
   readonly isSignal?: boolean;
+  /** The loopback port of main that must refuse (`port:`). */
+  readonly port?: number;
   /** It waits for every other container of the pod, those of the targets too. */
   readonly waitsForAll?: boolean;
   /** Never rejects: what cannot be seen is `unknown` or `blind`. */

@@ -77,6 +77,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
   return {
     name: name ?? request,
     request,
+    url,
     needsMs,
     isMesh,
     outsidePod: {

@@ -9,6 +9,8 @@ export type Target = {
   readonly name: string;
   /** What is sent, for a person; without secrets. */
   readonly request: string;
+  /** Where the request goes; absent for a signal. */
+  readonly url?: URL;
   /** Asks it once to end; never rejects. */
   readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
   /** Probes whether it still listens, for `timeoutMs` at most; never rejects. */

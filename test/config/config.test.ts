@@ -143,7 +143,7 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   [
     'METRICS_URL',
     'locust://localhost:8089',
-    'Cannot read LASTSCRAPE_METRICS_URL: it is "locust://localhost:8089"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"; for the page of Locust "locust+http://localhost:8089"',
+    `Cannot read LASTSCRAPE_METRICS_URL: it is "locust://localhost:8089"; must be an http: URL without user and password, such as "http://localhost:9646/metrics"; for Locust's page use "locust+http://localhost:8089"`,
   ],
   [
     'METRICS_URL',
@@ -362,10 +362,10 @@ const NAMES: readonly (readonly [string, string | null])[] = [
 ];
 for (const [name, meant] of NAMES) {
   test(`readConfig() takes ${name} for ${meant === null ? "somebody else's" : meant || 'none of its variables'}, also when it is blank`, () => {
-    const advice = meant === '' ? 'no name is near; lastscrape --help lists them' : `did you mean ${meant}?`;
+    const advice = meant === '' ? 'see lastscrape --help' : `did you mean ${meant}?`;
     assert.deepEqual(
       readProblems({ [name]: '' }),
-      meant === null ? [] : [`Cannot use ${name}: there is no such variable; ${advice}`],
+      meant === null ? [] : [`Cannot use ${name}: unknown variable; ${advice}`],
     );
   });
 }
@@ -485,7 +485,7 @@ test('readConfig() gives the conditions of a kind one context, with what the var
 
 test('readConfig() takes names of containers for sidecars only', () => {
   assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
-    'Cannot use LASTSCRAPE_SIDECARS: only container:* goes by it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
+    'Cannot use LASTSCRAPE_SIDECARS: only container:* uses it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
   ]);
   assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy', LASTSCRAPE_DONE_WHEN: 'container:*' }), []);
   assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'a,B,none,', LASTSCRAPE_DONE_WHEN: 'container:*' }), [
@@ -586,7 +586,7 @@ test('readConfig() has no advice for an entry of several lines', () => {
 
 test('readConfig() refuses to write its own tombstone over that of main', () => {
   const env = { LASTSCRAPE_DONE_WHEN: 'tombstone:/g/main', LASTSCRAPE_TOMBSTONE: '/g/main' };
-  assert.match(readProblems(env).join(), /^Cannot use LASTSCRAPE_TOMBSTONE: it is that of main/);
+  assert.match(readProblems(env).join(), /^Cannot use LASTSCRAPE_TOMBSTONE: LASTSCRAPE_DONE_WHEN waits for it/);
   assert.deepEqual(readProblems({ ...env, LASTSCRAPE_TOMBSTONE: '/g/lastscrape' }), []);
 });
 
@@ -597,7 +597,7 @@ test('readConfig() is quick about any length of digits, and about many wrong ent
   }
   const problems = readProblems({ LASTSCRAPE_QUIT: Array(50_000).fill('x').join(',') });
   assert.equal(problems.length, 21);
-  assert.match(problems.at(-1) ?? '', /: 49980 more entries are wrong; must be mended as well$/);
+  assert.match(problems.at(-1) ?? '', /: 49980 more entries are wrong; must be corrected as well$/);
   assert.ok(
     readProblems({ LASTSCRAPE_QUIT: ':1'.repeat(30_000), LASTSCRAPE_METRICS_URL: '/'.repeat(60_000) }).join().length <
       1_000,

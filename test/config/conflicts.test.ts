@@ -10,12 +10,12 @@ import { PROGRAM, readProblems, toEnvironment } from '../support/read-config.ts'
 const TABLE: readonly (readonly [settings: string, problem: string | null])[] = [
   [
     'METRICS_URL=file:///shared/job.prom',
-    'LASTSCRAPE_METRICS_URL: "file:///shared/job.prom" is for a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
+    'LASTSCRAPE_METRICS_URL: "file:///shared/job.prom" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
   ],
   ['METRICS_URL=file:///shared/job.prom; FRONT=9646', null],
   [
     'SCRAPES=auto',
-    'LASTSCRAPE_SCRAPES: "auto" is for a front; set LASTSCRAPE_FRONT as well, such as "9469", or use a whole number',
+    'LASTSCRAPE_SCRAPES: "auto" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use a whole number',
   ],
   ['SCRAPES=auto; FRONT=9469', null],
   ...[
@@ -35,12 +35,12 @@ const TABLE: readonly (readonly [settings: string, problem: string | null])[] = 
     (settings) =>
       [
         settings,
-        'LASTSCRAPE_FRONT: port 9646 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be a port of its own',
+        'LASTSCRAPE_FRONT: port 9646 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be another port',
       ] as const,
   ),
   [
     'FRONT=80; METRICS_URL=http://localhost/metrics',
-    'LASTSCRAPE_FRONT: port 80 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be a port of its own',
+    'LASTSCRAPE_FRONT: port 80 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be another port',
   ],
   ['FRONT=10.0.0.5:9646', null],
   ['FRONT=9646; METRICS_URL=http://exporter:9646/', null],
@@ -49,26 +49,26 @@ const TABLE: readonly (readonly [settings: string, problem: string | null])[] = 
     (front) =>
       [
         `FRONT=${front}`,
-        'LASTSCRAPE_FRONT: port 5557 is that of port:5557 in LASTSCRAPE_DONE_WHEN, which would never be refused; must be a port of its own',
+        'LASTSCRAPE_FRONT: port 5557 is that of port:5557 in LASTSCRAPE_DONE_WHEN, which would never be refused; must be another port',
       ] as const,
   ),
   [
     'FRONT=80; DONE_WHEN=file:/a,port:[::1]:80',
-    'LASTSCRAPE_FRONT: port 80 is that of port:[::1]:80 in LASTSCRAPE_DONE_WHEN, which would never be refused; must be a port of its own',
+    'LASTSCRAPE_FRONT: port 80 is that of port:[::1]:80 in LASTSCRAPE_DONE_WHEN, which would never be refused; must be another port',
   ],
   ['FRONT=557', null],
   ['FRONT=10.0.0.5:5557', null],
   ['FRONT=80; DONE_WHEN=file:/a:80', null],
   [
     'DONE_WHEN=port:80,sigterm; RUN_TIMEOUT=1h',
-    'LASTSCRAPE_RUN_TIMEOUT: with sigterm nothing but the signal ends a run: the kubelet would start lastscrape again; must be unset, or 0',
+    'LASTSCRAPE_RUN_TIMEOUT: with sigterm only the signal may end a run: the kubelet would restart lastscrape; must be unset, or 0',
   ],
   ['DONE_WHEN=sigterm; RUN_TIMEOUT=0', null],
   ['DONE_WHEN=sigterm', null],
   ['DONE_WHEN=port:80; RUN_TIMEOUT=1h', null],
   [
     'METRICS_HEADERS_FILE=/a',
-    'LASTSCRAPE_METRICS_HEADERS_FILE: it is for the page of Locust; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this',
+    "LASTSCRAPE_METRICS_HEADERS_FILE: it is for Locust's page; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
   ],
   ['METRICS_URL=locust+http://localhost:8089; FRONT=9646; METRICS_HEADERS_FILE=/a', null],
   ...['PUSH_WHEN=always', 'PUSH_WHEN=expired', 'PUSH_LABELS=a=b', 'PUSH_HEADERS_FILE=/a'].map(
@@ -79,7 +79,7 @@ const TABLE: readonly (readonly [settings: string, problem: string | null])[] = 
   ['PUSH=otlp+http://a; PUSH_LABELS=a=b,c=d,a=e', 'LASTSCRAPE_PUSH_LABELS: it has "a" twice; must have each name once'],
   [
     'PUSH=otlp+http://a; SCRAPES=0',
-    'LASTSCRAPE_PUSH: with LASTSCRAPE_SCRAPES=0 no scrape is wanted that could be missed, so nothing would be pushed; set LASTSCRAPE_PUSH_WHEN=always, or LASTSCRAPE_SCRAPES',
+    'LASTSCRAPE_PUSH: with LASTSCRAPE_SCRAPES=0 no scrape can be missed, so nothing would be pushed; set LASTSCRAPE_PUSH_WHEN=always, or LASTSCRAPE_SCRAPES',
   ],
   ['PUSH=otlp+http://a; PUSH_WHEN=always; SCRAPES=0', null],
   ['PUSH=otlp+http://a; TTL=0', null],

@@ -97,7 +97,7 @@ const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
     (uri) =>
       [
         { LOCUST_EXPORTER_URI: uri },
-        `Cannot read LOCUST_EXPORTER_URI: it is "${uri}"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which counts instead`,
+        `Cannot read LOCUST_EXPORTER_URI: it is "${uri}"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence`,
       ] as const,
   ),
   [
@@ -112,23 +112,23 @@ const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
     (path) =>
       [
         { ...OPERATOR, LOCUST_EXPORTER_WEB_TELEMETRY_PATH: path },
-        `Cannot read LOCUST_EXPORTER_WEB_TELEMETRY_PATH: it is "${path}"; must be a path such as "/metrics", and none that begins with "/-/"`,
+        `Cannot read LOCUST_EXPORTER_WEB_TELEMETRY_PATH: it is "${path}"; must be a path such as "/metrics" that does not begin with "/-/"`,
       ] as const,
   ),
   [
     LOCUST,
-    'Cannot use LASTSCRAPE_METRICS_URL: "locust+http://localhost:8089" is for a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
+    'Cannot use LASTSCRAPE_METRICS_URL: "locust+http://localhost:8089" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
   ],
   ...['locust+https://a', 'locust+http://u:p@a', 'locust+http://a/stats/requests', 'locust+http://a?b', 'locust+x'].map(
     (url) =>
       [
         { LASTSCRAPE_METRICS_URL: url, LASTSCRAPE_FRONT: '9646' },
-        `Cannot read LASTSCRAPE_METRICS_URL: it is "${url.replace('u:p', '***').replace('?b', '?***')}"; must be a locust+http: URL without user, password and query, such as "locust+http://localhost:8089"; a path is that of --web-base-path, without /stats/requests`,
+        `Cannot read LASTSCRAPE_METRICS_URL: it is "${url.replace('u:p', '***').replace('?b', '?***')}"; must be a locust+http: URL without user, password and query, such as "locust+http://localhost:8089", with the path of --web-base-path if it is set, and without /stats/requests`,
       ] as const,
   ),
   [
     { ...OPERATOR, LASTSCRAPE_FRONT: '8089' },
-    'Cannot use LASTSCRAPE_FRONT: port 8089 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be a port of its own',
+    'Cannot use LASTSCRAPE_FRONT: port 8089 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be another port',
   ],
   [
     { ...OPERATOR, LASTSCRAPE_QUIT: 'locust-exporter' },

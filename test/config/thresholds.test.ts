@@ -63,18 +63,21 @@ const NUMBER = 'compared with a plain number such as 0.01 or 500, in the unit of
 const PROBLEMS: readonly (readonly [entry: string, must: string])[] = [
   ['> 1', `a metric, a comparison and a number, such as ${EXAMPLE}`],
   ['1a > 1', `a metric, a comparison and a number, such as ${EXAMPLE}`],
-  ['none', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
-  ['a', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
-  ['a b > 1', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  ['none', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
+  ['a', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
+  ['a b > 1', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
   [
     'rate(a[5m]) > 1',
-    `a metric as the exposition shows it, such as ${EXAMPLE}; "rate(…)" is a function, and there are none`,
+    `a metric as the exposition shows it, such as ${EXAMPLE}; "rate(…)" is a function, which is not supported`,
   ],
-  ['p(95)<500', `a metric as the exposition shows it, such as ${EXAMPLE}; "p(…)" is a function, and there are none`],
-  ['a = 1', `compared by "==" and not by "=", such as ${EXAMPLE}`],
-  ['a => 1', `compared by ">=" and not by "=>", such as ${EXAMPLE}`],
-  ['a <> 1', `compared by "!=" and not by "<>", such as ${EXAMPLE}`],
-  ['a >> 1', `compared by one of >= <= == != > <, such as ${EXAMPLE}`],
+  [
+    'p(95)<500',
+    `a metric as the exposition shows it, such as ${EXAMPLE}; "p(…)" is a function, which is not supported`,
+  ],
+  ['a = 1', `compared with "==", not "=", such as ${EXAMPLE}`],
+  ['a => 1', `compared with ">=", not "=>", such as ${EXAMPLE}`],
+  ['a <> 1', `compared with "!=", not "<>", such as ${EXAMPLE}`],
+  ['a >> 1', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
   ['a >', NUMBER],
   ['a > b', NUMBER],
   ['a > NaN', NUMBER],
@@ -93,8 +96,8 @@ const PROBLEMS: readonly (readonly [entry: string, must: string])[] = [
   ['a{b} > 1', LABELS],
   ['a{,} > 1', LABELS],
   ['a{b="c" d="e"} > 1', LABELS],
-  ['a{b="c",b="d"} > 1', 'written with each label once; b is there twice'],
-  ['a{b="\\d"} > 1', 'written with no escapes in a value but \\\\, \\" and \\n'],
+  ['a{b="c",b="d"} > 1', 'written with each label once; b appears twice'],
+  ['a{b="\\d"} > 1', 'written without escapes in a value other than \\\\, \\" and \\n'],
 ];
 for (const [entry, must] of PROBLEMS) {
   test(`parseThreshold() says what "${entry}" must be`, () => {
@@ -105,7 +108,7 @@ for (const [entry, must] of PROBLEMS) {
 test('readConfig() tells of every entry that is wrong at once, each with its entry', () => {
   assert.deepEqual(readFailIfProblems('a > 1,, b => 2, c{d="e"} > 1%'), [
     'Cannot read LASTSCRAPE_FAIL_IF: entry 2 of 4 is empty; must be left out, with its comma',
-    `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared by ">=" and not by "=>", such as ${EXAMPLE}`,
+    `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared with ">=", not "=>", such as ${EXAMPLE}`,
     `Cannot read LASTSCRAPE_FAIL_IF: "c{d=\\"e\\"} > 1%" must be ${NUMBER}; did you mean 0.01?`,
   ]);
   assert.deepEqual(readFailIfProblems(',a > 1'), [

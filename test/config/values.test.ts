@@ -1,73 +1,16 @@
-// Where the front listens and what it serves: how both are written. The other values: config.test.ts, by way of their variables.
+// Values that config.test.ts does not read by way of their variables: sources, receivers, labels, paths.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  parseChoice,
   parseFilePath,
-  parseFront,
   parseMetricsUrl,
   parsePush,
   parsePushLabel,
-  parsePushWhen,
   parseScrapes,
   parseWebhook,
 } from '../../src/config/values.ts';
-
-/** A text, the host, the port. */
-const FRONTS: readonly (readonly [text: string, host: string | null, port: number])[] = [
-  ['9469', null, 9469],
-  ['1', null, 1],
-  ['65535', null, 65535],
-  ['localhost:9469', 'localhost', 9469],
-  ['127.0.0.1:9469', '127.0.0.1', 9469],
-  ['0.0.0.0:9469', '0.0.0.0', 9469],
-  ['[::1]:9469', '::1', 9469],
-  ['[::]:9469', '::', 9469],
-  ['[fd00:0::5]:80', 'fd00::5', 80],
-];
-for (const [text, host, port] of FRONTS) {
-  test(`parseFront() reads ${text}`, () => {
-    assert.deepEqual(parseFront(text), { value: { host, port, text } });
-  });
-}
-
-test('parseFront() reads none', () => assert.deepEqual(parseFront('none'), { value: null }));
-
-/** A text, and the advice behind what it must be. */
-const NO_FRONTS: readonly (readonly [text: string, advice: string])[] = [
-  ['0', ''],
-  ['true', ''],
-  ['-1', ''],
-  ['9469x', ''],
-  ['127.0.0.1', ''],
-  ['127.0.0.256:9469', ''],
-  ['127.0.0.01:9469', ''],
-  ['127.1:9469', ''],
-  ['[::g]:9469', ''],
-  ['[::1]:0', ''],
-  ['[::1', ''],
-  ['::x:9469', ''],
-  [':0', ''],
-  ['http://127.0.0.1/metrics', ''],
-  ['http://host:9469/metrics', ''],
-  ['65536', '; 65536 is above the highest port, 65535'],
-  ['127.0.0.1:94690', '; 94690 is above the highest port, 65535'],
-  [':9469', '; did you mean "9469"?'],
-  ['*:9469', '; did you mean "9469"?'],
-  ['tcp://:9469', '; did you mean "9469"?'],
-  ['http://0.0.0.0:9469/metrics', '; did you mean "0.0.0.0:9469"?'],
-  ['http://localhost:9469', '; did you mean "localhost:9469"?'],
-  ['::1:9469', '; did you mean "[::1]:9469"?'],
-  ['locust:9469', '; a name is no address: all of them are meant by the port alone'],
-  ['LOCALHOST:9469', '; a name is no address: all of them are meant by the port alone'],
-];
-for (const [text, advice] of NO_FRONTS) {
-  test(`parseFront() says what ${text} must be`, () => {
-    assert.deepEqual(parseFront(text), {
-      problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
-    });
-  });
-}
 
 test('parseMetricsUrl() reads a file or a folder', () => {
   for (const [text, href] of [
@@ -124,10 +67,6 @@ for (const [text, to, href] of URLS) {
   test(`parseWebhook() reads ${href}`, () => assert.deepEqual(parseWebhook(href), { value: new URL(href) }));
 }
 
-test('parsePush() and parseWebhook() read none', () => {
-  assert.deepEqual([parsePush('none'), parseWebhook('none')], [{ value: null }, { value: null }]);
-});
-
 for (const text of [
   '',
   'http://a',
@@ -180,14 +119,12 @@ test('parsePushLabel() reads a name and a value, and nothing else', () => {
   }
 });
 
-test('parsePushWhen() reads two words', () => {
-  assert.deepEqual(parsePushWhen('expired'), { value: 'expired' });
-  assert.deepEqual(parsePushWhen('always'), { value: 'always' });
-  assert.deepEqual(parsePushWhen('Always'), { problem: '"expired" or "always"' });
+test('parseChoice() reads one of a few words, as they are written', () => {
+  assert.deepEqual(parseChoice('b', ['a', 'b']), { value: 'b' });
+  for (const text of ['B', '', 'ab']) assert.deepEqual(parseChoice(text, ['a', 'b']), { problem: '"a" or "b"' }, text);
 });
 
-test('parseFilePath() reads an absolute path of a file, and none', () => {
-  assert.deepEqual(parseFilePath('none', '/a'), { value: null });
+test('parseFilePath() reads an absolute path of a file', () => {
   assert.deepEqual(parseFilePath('/etc/ca.crt', '/a'), { value: '/etc/ca.crt' });
   for (const text of ['', '/', 'ca.crt', '/etc/', 'None']) {
     assert.deepEqual(parseFilePath(text, '/a'), { problem: '"none" or an absolute path such as "/a"' }, text);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countEdits, findNearestNames, isNearlySame } from '../../src/config/advice.ts';
 import { listVariables } from '../../src/config/config.ts';
-import { countEdits, findNearestNames, isNearlySame } from '../../src/config/nearest-name.ts';
 import { KINDS } from '../../src/main.ts';
 
 const NAMES = listVariables(KINDS).map(({ name }) => name.replace('LASTSCRAPE_', ''));
