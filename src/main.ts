@@ -69,7 +69,8 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [text = null] = argv;
   const option = text === null ? null : OPTIONS.get(text);
-  if (option === 'explain' && argv.slice(1).every((each) => each === '--json')) return explain(host, argv.length > 1);
+  if (option === 'explain' && argv.slice(1).every((each) => each === '--json'))
+    return explain(host, kinds, argv.length > 1);
   if (argv.length > 1 || option === undefined) {
     const must =
       option === 'explain'
@@ -91,11 +92,11 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
 }
 
 /** `explain`: tells what keeps the pods on stdin. */
-async function explain(host: Host, isJson: boolean): Promise<Exit> {
+async function explain(host: Host, kinds: Kinds, isJson: boolean): Promise<Exit> {
   const onBug = listenForBugs(host);
   try {
     const { runExplain } = await import('./explain/run-explain.ts');
-    return exitWith(await runExplain(host, isJson));
+    return exitWith(await runExplain(host, kinds, isJson));
   } catch (error) {
     return { code: onBug(error), isUrgent: true };
   }

@@ -1,19 +1,19 @@
 // An object → what keeps it. Pure: the clock is a parameter.
 
 import type { Json } from '../base/json.ts';
+import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Found, Reason } from './finding.ts';
 import { readJobFacts } from './job.ts';
-import { type ContainerFacts, type PodFacts, readPodFacts } from './pod.ts';
-import { tellUnknown } from './reasons/helpers.ts';
-import { tellEnd } from './reasons/jobs.ts';
-import { JOB_ROWS, POD_REASONS } from './reasons.ts';
-import { readReport } from './settings.ts';
+import { describePod, type PodFacts, readPodFacts } from './pod.ts';
+import { explainUnknown } from './reasons/helpers.ts';
+import { describeJobEnd } from './reasons/jobs.ts';
+import { JOB_REASONS, POD_REASONS } from './reasons.ts';
 import { formatAge, joinNames, quoteText } from './words.ts';
 
 /** Explains a pod or a Job; null: it is neither. @param nowMs epoch */
-export function explainObject(object: Json, nowMs: number): Explanation | null {
+export function explainObject(object: Json, nowMs: number, kinds: Kinds): Explanation | null {
   if (object['kind'] === 'Job') return explainJob(object, nowMs);
-  const pod = readPodFacts(object);
+  const pod = readPodFacts(object, kinds);
   return pod === null ? null : explainPod(pod, nowMs);
 }
 
@@ -21,22 +21,23 @@ function explainPod(pod: PodFacts, nowMs: number): Explanation {
   const { namespace, name } = pod;
   const isOver = pod.phase === 'Succeeded' || pod.phase === 'Failed';
   if (isOver && pod.deletedByMs === null) {
-    const { summary, more } = tellPodEnd(pod, nowMs);
-    return { kind: 'Pod', namespace, name, state: 'ended', summary, more, findings: [] };
+    return { kind: 'Pod', namespace, name, state: 'ended', ...describePodEnd(pod, nowMs), findings: [] };
   }
   const stage = pod.deletedByMs !== null ? 'deleted' : pod.nodeName === '' ? 'unscheduled' : 'placed';
   const found = POD_REASONS[stage].flatMap((row) => applyRow(row, pod, nowMs));
-  const findings = found.length > 0 ? sort(found) : [complete('unknown', tellUnknown(pod))];
-  return { kind: 'Pod', namespace, name, ...conclude(findings) };
+  // What is sure to stay comes first, then what may.
+  const rank = ({ isStuck }: Finding) => (isStuck === true ? 0 : isStuck === null ? 1 : 2);
+  const findings = found.toSorted((one, other) => rank(one) - rank(other));
+  return conclude('Pod', pod, findings.length > 0 ? findings : [complete('unknown', explainUnknown(pod))]);
 }
 
 function explainJob(object: Json, nowMs: number): Explanation {
   const job = readJobFacts(object);
   const { namespace, name } = job;
-  const end = tellEnd(job, nowMs);
+  const end = describeJobEnd(job, nowMs);
   if (end !== null) return { kind: 'Job', namespace, name, state: 'ended', ...end, findings: [] };
-  const findings = JOB_ROWS.map((row) => applyRow(row, job, nowMs)).find((each) => each.length > 0) ?? [];
-  return { kind: 'Job', namespace, name, ...conclude(findings) };
+  const findings = JOB_REASONS.map((row) => applyRow(row, job, nowMs)).find((each) => each.length > 0) ?? [];
+  return conclude('Job', job, findings);
 }
 
 function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: number): readonly Finding[] {
@@ -44,50 +45,45 @@ function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: numbe
 }
 
 function complete(reason: string, found: Found): Finding {
-  return { reason, first: null, see: null, now: null, ...found };
+  return { reason, container: null, change: null, first: null, see: null, now: null, ...found };
 }
 
-/** What is sure to stay first, then what may; in the order of the table otherwise. */
-function sort(findings: readonly Finding[]): readonly Finding[] {
-  const rank = ({ isStuck }: Finding) => (isStuck === true ? 0 : isStuck === null ? 1 : 2);
-  return findings.toSorted((one, other) => rank(one) - rank(other));
-}
-
-function conclude(findings: readonly Finding[]): Pick<Explanation, 'state' | 'summary' | 'more' | 'findings'> {
+function conclude(
+  kind: Explanation['kind'],
+  { namespace, name }: Pick<PodFacts, 'namespace' | 'name'>,
+  findings: readonly Finding[],
+): Explanation {
   const [first] = findings;
   const state = first?.isStuck === true ? 'stuck' : first?.isStuck === null ? 'unknown' : 'waiting';
-  return { state, summary: first?.summary ?? '', more: '', findings };
+  return { kind, namespace, name, state, summary: first?.summary ?? '', more: '', findings };
 }
 
 /** How a pod ended that nothing keeps. */
-function tellPodEnd(pod: PodFacts, nowMs: number): { readonly summary: string; readonly more: string } {
-  const { namespace, name, phase, containers, lastscrape } = pod;
+function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summary' | 'more'> {
+  const { containers, mains, mainNames, phase, reason, message, lastscrape } = pod;
   const ends = containers.flatMap(({ role, ended }) => (role === 'regular' && ended?.atMs != null ? [ended.atMs] : []));
   const ago = ends.length === 0 ? '' : `, ${formatAge(nowMs - Math.max(...ends))} ago`;
   const failed = containers.filter(({ role, ended }) => ended !== null && ended.exitCode !== 0 && role !== 'native');
-  const because = [
-    pod.reason === '' ? '' : `${pod.reason}${pod.message === '' ? '' : ` (${quoteText(pod.message)})`}`,
-    failed.length === 0 ? '' : joinNames(failed.map(tellExit)),
-  ].filter(Boolean);
-  const isHelperAlone =
-    failed.length > 0 &&
-    failed.every(({ program }) => program !== null) &&
-    pod.mains.every(({ ended }) => ended?.exitCode === 0);
-  const report = lastscrape === null ? null : readReport(lastscrape);
+  const exits = failed.map(({ name, ended }) => {
+    const why = ['', 'Error', 'Completed'].includes(ended?.reason ?? '') ? '' : ` (${ended?.reason})`;
+    return `${name} ended with ${ended?.exitCode}${why}`;
+  });
+  const because = [`${reason}${message === '' ? '' : ` (${quoteText(message)})`}`, joinNames(exits)].filter(Boolean);
+  const report = lastscrape?.report ?? null;
+  const isWorkDone = failed.length > 0 && mains.every(({ ended }) => ended?.exitCode === 0);
+  const isVerdict = report?.isFailed === true;
+  const more = [
+    isWorkDone && failed.every(({ program }) => program !== null && program.kind !== 'lastscrape')
+      ? `Its own work succeeded (${mainNames} ended with 0); only a helper's exit code made it fail. As a native sidecar its exit code would not count.`
+      : '',
+    isWorkDone && !isVerdict && failed.every(({ program }) => program?.kind === 'lastscrape')
+      ? `Its own work succeeded (${mainNames} ended with 0). With LASTSCRAPE_EXIT_ZERO=true only a verdict of LASTSCRAPE_FAIL_IF makes a pod fail.`
+      : '',
+    isVerdict ? 'LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers.' : '',
+    report === null ? '' : `lastscrape reports: "${quoteText(report.summary)}".`,
+  ];
   return {
-    summary: `Nothing keeps pod ${namespace}/${name}: it is over. It ${phase === 'Succeeded' ? 'succeeded' : 'failed'}${ago}${because.length === 0 ? '' : `: ${because.join('; ')}`}`,
-    more: [
-      isHelperAlone
-        ? `Its own work succeeded (${joinNames(pod.mains.map(({ name: main }) => main))} ended with 0); a helper's exit code alone made it fail. As a native sidecar its exit code would not count.`
-        : '',
-      report === null ? '' : `lastscrape reports: "${quoteText(report.summary)}".`,
-    ]
-      .filter(Boolean)
-      .join(' '),
+    summary: `Nothing keeps ${describePod(pod)}: it is over. It ${phase === 'Succeeded' ? 'succeeded' : 'failed'}${ago}${because.length === 0 ? '' : `: ${because.join('; ')}`}`,
+    more: more.filter(Boolean).join(' '),
   };
-}
-
-function tellExit({ name, ended }: ContainerFacts): string {
-  const reason = ended?.reason ?? '';
-  return `${name} ended with ${ended?.exitCode}${['', 'Error', 'Completed'].includes(reason) ? '' : ` (${reason})`}`;
 }

@@ -5,7 +5,7 @@ import { formatAge, formatTime } from './words.ts';
 
 const WIDTH = 100;
 const LABEL_WIDTH = 9;
-/** Of other pods that the same keeps. */
+/** Names of other pods that the same keeps. */
 const NAMES_MAX = 20;
 
 /** What was explained, at which moment (epoch). */
@@ -16,7 +16,7 @@ export type Explained = {
   readonly nowMs: number;
 };
 
-/** The text for a person: what is kept first, then what has ended, one line each. */
+/** The text for a person: what is kept first, then what has ended, a line each. */
 export function formatExplained({ explanations, others, nowMs }: Explained): string {
   const kept = explanations.filter(({ state }) => state !== 'ended');
   const ended = explanations.filter(({ state }) => state === 'ended');
@@ -44,9 +44,9 @@ export function formatJson({ explanations, others, nowMs }: Explained, version: 
       container: finding.container,
       stuck: finding.isStuck,
       summary: finding.summary,
-      since: finding.sinceMs === null ? null : formatTime(finding.sinceMs),
-      seconds: finding.sinceMs === null ? null : Math.max(0, Math.floor((nowMs - finding.sinceMs) / 1_000)),
-      sinceWhat: finding.sinceWhat,
+      since: finding.since.atMs === null ? null : formatTime(finding.since.atMs),
+      seconds: finding.since.atMs === null ? null : Math.max(0, Math.floor((nowMs - finding.since.atMs) / 1_000)),
+      sinceWhat: finding.since.what,
       why: finding.why,
       change: finding.change,
       first: finding.first,
@@ -57,7 +57,7 @@ export function formatJson({ explanations, others, nowMs }: Explained, version: 
   return `${JSON.stringify({ version, at: formatTime(nowMs), objects, notExplained: others }, null, 2)}\n`;
 }
 
-/** Objects that are kept by the same: the pods of one Job, told once. */
+/** Objects that the same keeps, such as the pods of one Job: explained once. */
 type Group = { readonly first: Explanation; readonly more: readonly Explanation[] };
 
 function group(explanations: readonly Explanation[]): readonly Group[] {
@@ -82,14 +82,16 @@ function formatKept({ first, more }: Group, nowMs: number): string {
 }
 
 function formatFinding(finding: Finding, before: Finding | undefined, nowMs: number): string {
-  const { summary, sinceMs, sinceWhat, why, change, first, see, now } = finding;
-  const since = sinceMs === null ? '' : `${formatTime(sinceMs)}, ${formatAge(nowMs - sinceMs)} ago: ${sinceWhat}`;
+  const { summary, since, why, change, first, see, now } = finding;
+  const isSameMoment = before?.since.atMs === since.atMs && before.since.what === since.what;
   const parts = [
     `${summary}.`,
-    since === '' || (before?.sinceMs === sinceMs && before.sinceWhat === sinceWhat) ? '' : label('Since', since),
-    why === before?.why ? '' : label('Why', why),
-    label('Change', change.what),
-    change.lines === null ? '' : `\n${change.lines.trimEnd()}\n`,
+    since.atMs === null || isSameMoment
+      ? ''
+      : label('Since', `${formatTime(since.atMs)}, ${formatAge(nowMs - since.atMs)} ago: ${since.what}`),
+    why === '' || why === before?.why ? '' : label('Why', why),
+    change === null ? '' : label('Change', change.what),
+    change?.lines == null ? '' : `\n${change.lines.trimEnd()}\n`,
     first === null ? '' : formatCommand('First', first),
     see === null ? '' : formatCommand('See', see),
     now === null ? '' : formatCommand('Now', now),
@@ -97,7 +99,7 @@ function formatFinding(finding: Finding, before: Finding | undefined, nowMs: num
   return `${parts.filter(Boolean).join('\n').replace(/\n$/, '')}\n`;
 }
 
-/** Not wrapped: it is to be copied. */
+/** Not wrapped: a person copies it. */
 function formatCommand(name: string, { what, line }: Command): string {
   return `${label(name, `${what}:`)}\n${' '.repeat(LABEL_WIDTH)}${line}`;
 }
@@ -110,7 +112,7 @@ function label(name: string, text: string): string {
   return wrap(text, name.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
 }
 
-/** Breaks a text between words, but not within quotes: those are commands, to be copied. */
+/** Breaks a text between words, but not within quotes: a person copies the commands in them. */
 function wrap(text: string, first: string, rest: string): string {
   const lines: string[] = [];
   let line = first;

@@ -1,23 +1,18 @@
 // A Job as kubectl prints it → the facts that the reasons go by. Pure.
 
-import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
-import { quoteText, readTime } from './words.ts';
+import { at, type Json, toNumber, toObjects } from '../base/json.ts';
+import type { Since } from './finding.ts';
+import { type PodFacts, readMetadata } from './pod.ts';
+import { readName, readTime } from './words.ts';
 
 /** The facts of a Job. */
-export type JobFacts = {
-  readonly namespace: string;
-  readonly name: string;
-  /** A CronJob that makes it anew; null: none. */
+export type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' | 'finalizers' | 'conditions'> & {
+  /** The CronJob that makes it again and again; null: none. */
   readonly cronJob: string | null;
-  readonly spec: Json;
-  readonly createdAtMs: number | null;
-  readonly startedAtMs: number | null;
+  readonly started: Since;
   readonly isDeleted: boolean;
   readonly deletedAtMs: number | null;
-  readonly finalizers: readonly string[];
-  readonly conditions: readonly Json[];
   readonly activeCount: number;
-  readonly readyCount: number;
   readonly terminatingCount: number;
   readonly failedCount: number;
   readonly succeededCount: number;
@@ -38,20 +33,18 @@ export function readJobFacts(root: Json): JobFacts {
   const spec = at(root, 'spec');
   const status = at(root, 'status');
   const owner = toObjects(metadata['ownerReferences']).find(({ kind }) => kind === 'CronJob');
-  const managedBy = toText(spec['managedBy']);
+  const managedBy = readName(spec['managedBy']);
+  const startedAtMs = readTime(status['startTime']);
+  const common = readMetadata(metadata);
   return {
-    namespace: quoteText(toText(metadata['namespace'])) || 'default',
-    name: quoteText(toText(metadata['name'])) || '(no name)',
-    cronJob: owner === undefined ? null : quoteText(toText(owner['name'])),
+    ...common,
+    cronJob: owner === undefined ? null : readName(owner['name']),
     spec,
-    createdAtMs: readTime(metadata['creationTimestamp']),
-    startedAtMs: readTime(status['startTime']),
+    started: startedAtMs === null ? common.created : { atMs: startedAtMs, what: 'it was started' },
     isDeleted: metadata['deletionTimestamp'] !== undefined && metadata['deletionTimestamp'] !== null,
     deletedAtMs: readTime(metadata['deletionTimestamp']),
-    finalizers: toTexts(metadata['finalizers']),
     conditions: toObjects(status['conditions']),
     activeCount: toNumber(status['active'], 0),
-    readyCount: toNumber(status['ready'], 0),
     terminatingCount: toNumber(status['terminating'], 0),
     failedCount: toNumber(status['failed'], 0),
     succeededCount: toNumber(status['succeeded'], 0),

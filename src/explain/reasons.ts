@@ -1,17 +1,16 @@
 // The tables of reasons: a new one is a row of a file in reasons/, or a file there and a line here. Pure.
 
 import type { Reason } from './finding.ts';
-import type { JobFacts } from './job.ts';
 import type { PodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { HELPER_REASONS } from './reasons/helpers.ts';
-import { JOB_REASONS } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { MAIN_REASONS } from './reasons/main.ts';
-import { BESIDE_REASONS, STARTING_REASONS } from './reasons/starting.ts';
-import { UNSCHEDULED_REASONS } from './reasons/unscheduled.ts';
+import { BESIDE_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/starting.ts';
 
-/** What can keep a pod, by where it is in its life: being deleted, without a node, or on one. All that find something tell, in this order. */
+export { JOB_REASONS } from './reasons/jobs.ts';
+
+/** What can keep a pod, by where it is in its life: being deleted, without a node, or on one. All that find something count, in this order. */
 export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', readonly Reason<PodFacts>[]>> = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,
@@ -24,6 +23,3 @@ export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', 
     ...BESIDE_REASONS,
   ],
 };
-
-/** What can keep a Job: the first that finds something tells. */
-export const JOB_ROWS: readonly Reason<JobFacts>[] = JOB_REASONS;

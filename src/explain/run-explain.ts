@@ -1,6 +1,7 @@
 // `lastscrape explain`: reads stdin, prints what keeps the pods and Jobs in it, gives the exit code. The only file here that is not pure.
 
 import { VERSION } from '../base/version.ts';
+import type { Kinds } from '../config/config.ts';
 import { EXIT } from '../decide/report.ts';
 import type { Host } from '../run/host.ts';
 import { explainObject } from './explain.ts';
@@ -8,7 +9,7 @@ import { formatExplained, formatJson } from './format.ts';
 import { INPUT_MAX_BYTES, readInput, USAGE } from './input.ts';
 
 /** Explains what stdin has. @returns the exit code: 0, or that of usage (a terminal) or of input that cannot be read */
-export async function runExplain(host: Host, isJson: boolean): Promise<number> {
+export async function runExplain(host: Host, kinds: Kinds, isJson: boolean): Promise<number> {
   const stdin = host.stdin();
   if (stdin.isTTY === true) {
     host.stderr(`Cannot explain what stdin has: it is a terminal; must be a pod's JSON: "${USAGE}"\n`);
@@ -34,7 +35,7 @@ export async function runExplain(host: Host, isJson: boolean): Promise<number> {
     return EXIT.unreadable;
   }
   const nowMs = host.wallMs();
-  const explanations = input.objects.flatMap((object) => explainObject(object, nowMs) ?? []);
+  const explanations = input.objects.flatMap((object) => explainObject(object, nowMs, kinds) ?? []);
   const explained = { explanations, others: input.others, nowMs };
   host.stdout(isJson ? formatJson(explained, VERSION) : formatExplained(explained));
   return EXIT.done;

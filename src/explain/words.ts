@@ -1,4 +1,4 @@
-// Words for a person: times, names, lists, and texts of others that may hold anything. Pure: the clock is a parameter.
+// Words for a person: times, names, lists, and foreign texts that may hold anything. Pure: the clock is a parameter.
 
 import { cut } from '../base/text.ts';
 
@@ -29,12 +29,12 @@ export function formatAge(ms: number): string {
 /** The latest and, negated, the earliest moment of a Date (ECMAScript, "Time Values and Time Range"). */
 const DATE_MAX_MS = 8.64e15;
 
-/** RFC 3339, UTC, whole seconds; a moment beyond those of a Date, as after a grace of 2^63 s, is the last one of these. */
+/** RFC 3339, UTC, whole seconds; a later moment than a Date can hold, as after a grace of 2^63 s, is the last one that it can. */
 export function formatTime(atMs: number): string {
   return new Date(Math.max(-DATE_MAX_MS, Math.min(atMs, DATE_MAX_MS))).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/** Epoch of an RFC 3339 time; null where it is none. */
+/** Epoch of an RFC 3339 time; null: it is not one. */
 export function readTime(value: unknown): number | null {
   const atMs = typeof value === 'string' ? Date.parse(value) : Number.NaN;
   return Number.isNaN(atMs) ? null : atMs;
@@ -45,11 +45,16 @@ export function joinNames(names: readonly string[]): string {
   return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/** A text of somebody else on one line, cut: it may hold what moves a terminal's cursor. */
+/** A foreign text on one line, cut, without what could move a terminal's cursor. */
 export function quoteText(text: string, maxLength = 240): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
   return cut(plain, maxLength);
+}
+
+/** A name, without what could move a cursor: the JSON may come from anywhere. */
+export function readName(value: unknown): string {
+  return typeof value === 'string' ? quoteText(value) : '';
 }
 
 /** A text as one scalar of YAML: plain where it is surely a string, else in quotes. */
@@ -63,7 +68,7 @@ export function quoteShell(text: string): string {
   return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The end of a chain of errors says most; the kubelet repeats the name of the image before it. */
+/** The end of a long chain of errors, which says most. */
 export function tailMessage(message: string): string {
   return message.length <= 200 ? message : `… ${message.slice(-198).replace(/^\S* /, '')}`;
 }

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { JOB_ROWS, POD_REASONS } from '../../src/explain/reasons.ts';
-import { playExplain, readExplainFixture, runExplain } from '../support/explain-fixture.ts';
+import { JOB_REASONS, POD_REASONS } from '../../src/explain/reasons.ts';
+import { playExplain, readExplainFixture, runExplain } from './fixture.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/explain.md'), 'utf8');
 
 test('docs/explain.md has every reason', () => {
   const [, table = ''] = /<!-- reasons[^>]*-->\n([\s\S]*?)<!-- \/reasons -->/.exec(page) ?? [];
-  const rows = [...Object.values(POD_REASONS).flat(), ...JOB_ROWS];
-  const unknown = { id: 'unknown', meaning: 'none of these: the JSON does not tell' };
+  const rows = [...Object.values(POD_REASONS).flat(), ...JOB_REASONS];
+  const unknown = { id: 'unknown', meaning: 'none of these: the JSON does not show it' };
   const wanted = [...rows, unknown].map(({ id, meaning }) => `| \`${id}\` | ${meaning} |`);
   assert.deepEqual(table.trim().split('\n').slice(2), wanted);
   assert.equal(new Set(wanted).size, wanted.length);

@@ -5,9 +5,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
-import { parse } from 'yaml';
-import { EXPLAIN_STATES, playExplain, readExplainFixture, readMoment, runExplain } from '../support/explain-fixture.ts';
-import { putInto, putIntoPod } from '../support/put-in.ts';
+import { EXPLAIN_STATES, playExplain, readExplainFixture, readMoment, runExplain } from './fixture.ts';
+import { putInto, putIntoPod } from './put-in.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
 /** For one pod. */
@@ -24,7 +23,7 @@ type Printed = {
       readonly container: string | null;
       readonly stuck: boolean | null;
       readonly since: string | null;
-      readonly change: { readonly what: string; readonly in: string; readonly lines: string | null };
+      readonly change: { readonly what: string; readonly in: string; readonly lines: string | null } | null;
     }[];
   }[];
 };
@@ -73,17 +72,10 @@ for (const { name, reasons, of } of EXPLAIN_STATES) {
     const object = JSON.parse(readExplainFixture(name));
     const { objects } = await explain(name);
     for (const { change } of objects[0]?.findings ?? []) {
-      if (change.lines === null) continue;
-      if (change.in === 'newObject') {
-        const made = parse(change.lines);
-        assert.ok(made.apiVersion && made.kind && made.metadata.name, change.lines);
-        continue;
-      }
+      if (change?.lines == null) continue;
       const put = change.in === 'podTemplate' ? putIntoPod(object, change.lines) : putInto(object, change.lines);
       const without = change.in === 'podTemplate' ? putIntoPod(object, '{}') : putInto(object, '{}');
-      // The image or the command that fails is shown as it is: only its user knows the right one.
-      if (/cannot be (?:pulled|started)/.test(change.lines)) assert.deepEqual(put, without);
-      else if (change.in !== 'object') assert.notDeepEqual(put, without);
+      if (change.in !== 'object') assert.notDeepEqual(put, without);
       const names = [put['spec']].flatMap((spec) => Object.values(spec as object)).flat();
       assert.ok(names.length > 0);
     }
@@ -93,7 +85,7 @@ for (const { name, reasons, of } of EXPLAIN_STATES) {
 test('explain puts what is moved to initContainers there whole, and nowhere else', async () => {
   const object = JSON.parse(readExplainFixture('exporter'));
   const [finding] = (await explain('exporter')).objects[0]?.findings ?? [];
-  const { spec } = putIntoPod(object, finding?.change.lines ?? '') as {
+  const { spec } = putIntoPod(object, finding?.change?.lines ?? '') as {
     spec: { containers: { name: string }[]; initContainers: { name: string; image: string; restartPolicy: string }[] };
   };
   assert.deepEqual(

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT } from '../../src/decide/report.ts';
 import { INPUT_MAX_BYTES } from '../../src/explain/input.ts';
-import { readExplainFixture, runExplain } from '../support/explain-fixture.ts';
+import { readExplainFixture, runExplain } from './fixture.ts';
 
 const POD = readExplainFixture('succeeded');
 const USAGE = '"kubectl get pod NAME --output=json | lastscrape explain"';

@@ -2,9 +2,9 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playTranscript } from '../decide/transcript.ts';
+import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
 import { playCheck } from '../support/check-fixture.ts';
-import { playExplain } from '../support/explain-fixture.ts';
 
 /** What writes the fixtures of a folder anew. */
 const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {

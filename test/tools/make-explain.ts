@@ -1,4 +1,4 @@
-// Takes the pods and Jobs of fixtures/explain anew from the cluster of kubectl: brings each state of test/support/explain-states.ts about in a
+// Takes the pods and Jobs of fixtures/explain anew from the cluster of kubectl: brings each state of test/explain/states.ts about in a
 // namespace of its own, and writes what the API server shows of it, without what only this server knows, and what explain says of that.
 //   node test/tools/make-explain.ts [NAME …]
 
@@ -7,8 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGES } from '../cluster/images.ts';
-import { playExplain, stripNoise } from '../support/explain-fixture.ts';
-import { type ExplainState, listExplainStates, type ReachedObject } from '../support/explain-states.ts';
+import { playExplain, stripNoise } from '../explain/fixture.ts';
+import { type ExplainState, listExplainStates, type ReachedObject } from '../explain/states.ts';
 import { until } from '../support/until.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');

@@ -1,42 +1,44 @@
 // A pod that is being deleted, or whose native sidecars are being ended. Pure.
 
 import { at, isObject } from '../../base/json.ts';
-import type { Found, Reason } from '../finding.ts';
-import { describeTemplate, kubectl, podChange, toLines } from '../lines.ts';
-import type { ContainerFacts, PodFacts } from '../pod.ts';
+import type { ContainerFacts } from '../container.ts';
+import type { Change, Found, Reason, Since } from '../finding.ts';
+import { changePod, kubectl, specLines, toLines } from '../lines.ts';
+import { describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { formatAge, formatTime, joinNames, quoteShell, quoteText } from '../words.ts';
-import { tellPod } from './helpers.ts';
 
-/** Set by the Job controller on its pods, and taken away by it once it has counted them. */
+/** Set by the Job controller on its pods, and removed by it once it has counted them. */
 const JOB_FINALIZER = 'batch.kubernetes.io/job-tracking';
-/** How much later than its grace a pod may go: the kubelet kills, then tells the API server. */
+/** How much later than its grace a pod may go: the kubelet kills, then updates the API server. */
 const LATE_MS = 30_000;
-/** Below that a grace is not what one waits for. */
+/** A shorter grace is not what a person waits for. */
 const SHORT_GRACE_SECONDS = 10;
 
-/** The rows of a pod that somebody deletes. */
+/** The rows of a pod that is being deleted. */
 export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'nodeSilent',
-    meaning: 'the pod is deleted, its grace is over, and its node does not say that it is gone',
+    meaning: 'the pod is deleted, its grace is over, and its node has not confirmed that it is gone',
     find: (pod, nowMs) => {
-      const running = findRunning(pod);
-      if (!isLate(pod, nowMs) || running.length === 0) return [];
+      const [first] = findRunning(pod);
+      if (first === undefined || !isLate(pod, nowMs)) return [];
+      const node = quoteText(pod.nodeName);
       return [
-        {
-          container: running[0]?.name ?? null,
+        keepsPod(first, pod, ` from going: its node ${node} should have killed it and has not confirmed that`, {
           isStuck: true,
-          summary: `${joinNames(running.map(({ name }) => name))} keeps ${tellPod(pod)} from going: its node ${quoteText(pod.nodeName)} should have killed it, and has not said so`,
-          sinceMs: pod.deletedByMs,
-          sinceWhat: 'its grace was over',
+          since: graceOver(pod),
           why: 'The node may be down or cut off; only its kubelet can tell that a container has ended.',
-          change: podChange('Bring the node back, or remove it from the cluster: its pods go then.', null),
+          change: {
+            what: 'Bring the node back, or remove it from the cluster: its pods go then.',
+            in: 'object',
+            lines: null,
+          },
           see: { what: 'whether the node is there', line: `kubectl get node ${quoteShell(pod.nodeName)}` },
           now: {
-            what: 'to forget the pod where the node is gone for good (its programs may still run there)',
-            line: kubectl(pod.namespace, `delete pod ${quoteShell(pod.name)} --grace-period=0 --force`),
+            what: 'forget the pod, if the node is gone for good (its programs may still run there)',
+            line: kubectl(pod, `delete pod ${quoteShell(pod.name)} --grace-period=0 --force`),
           },
-        },
+        }),
       ];
     },
   },
@@ -44,32 +46,33 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
     id: 'terminating',
     meaning: 'the pod is deleted, and a container has not ended since its SIGTERM',
     find: (pod, nowMs) => {
-      const running = findRunning(pod);
-      const [first] = running;
-      if (first === undefined || isLate(pod, nowMs) || pod.deletedByMs === null) return [];
-      const names = joinNames(running.map(({ name }) => name));
-      const seconds = pod.deletionGraceMs / 1_000;
-      const hooked = running.filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
+      const [first, ...more] = findRunning(pod);
+      if (first === undefined || pod.deletedByMs === null || isLate(pod, nowMs)) return [];
+      const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
       const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
+      const also = more.length === 0 ? '' : `, as ${joinNames(more.map(({ name }) => name))} do`;
       return [
-        {
-          container: first.name,
-          isStuck: false,
-          summary: `${names} keep${running.length === 1 ? 's' : ''} ${tellPod(pod)} from going: told to end, and still there; killed at ${formatTime(pod.deletedByMs)}`,
-          sinceMs: pod.deletedByMs - pod.deletionGraceMs,
-          sinceWhat: 'somebody deleted the pod',
-          why: [
-            `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
-            hooked.length === 0
-              ? 'A program that does not handle SIGTERM, or a shell that does not pass it on, uses up all of it.'
-              : `${joinNames(hooked.map(({ name }) => name))} has a preStop hook, which runs before the SIGTERM and in the same grace.`,
-            ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
-          ].join(' '),
-          change: podChange(
-            `Have ${hooked.length === 0 ? '' : 'the hook end soon, and '}the program end at SIGTERM (in a shell: exec). ${describeTemplate(pod)}, for a shorter grace:`,
-            graceLines(seconds),
-          ),
-        },
+        keepsPod(
+          first,
+          pod,
+          ` from going${also}: it got SIGTERM and still runs; killed at ${formatTime(pod.deletedByMs)}`,
+          {
+            isStuck: false,
+            since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
+            why: [
+              `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
+              hooked.length === 0
+                ? 'A program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.'
+                : `The preStop hook of ${joinNames(hooked.map(({ name }) => name))} runs before the SIGTERM, in the same grace.`,
+              ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
+            ].join(' '),
+            change: shortenGrace(
+              pod,
+              pod.deletionGraceMs,
+              hooked.length > 0 ? 'End the hook soon and handle' : 'Handle',
+            ),
+          },
+        ),
       ];
     },
   },
@@ -79,49 +82,49 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
     find: (pod) => {
       const { finalizers } = pod;
       if (finalizers.length === 0 || findRunning(pod).length > 0) return [];
-      const names = joinNames(finalizers.map((name) => quoteText(name)));
-      const patch = `patch pod ${quoteShell(pod.name)} --type=merge --patch='{"metadata":{"finalizers":null}}'`;
       const isJobs = finalizers.every((name) => name === JOB_FINALIZER);
-      return [
-        {
-          container: null,
-          isStuck: isJobs ? null : true,
-          summary: `The finalizer ${names} keeps ${tellPod(pod)}: whoever set it must take it away`,
-          sinceMs: pod.deletedByMs,
-          sinceWhat: 'its grace was over',
-          why: isJobs
-            ? 'The controller of Jobs takes it away once it has counted the pod. Where it stays, that controller does not run.'
-            : 'No container runs any more; only the object is left, until the program that set the finalizer has done its work.',
-          change: {
-            what: 'Find out whether that program still runs. Where it is gone for good, remove the finalizer from the pod:',
-            in: 'object',
-            lines: toLines(['metadata:', '  finalizers: null   # removes all of them']),
-          },
-          now: { what: 'the same as a command', line: kubectl(pod.namespace, patch) },
-        },
-      ];
+      const program = isJobs ? 'the Job controller' : 'the program that set it';
+      return [{ isStuck: isJobs ? null : true, since: graceOver(pod), ...removeFinalizers(pod, 'pod', program) }];
     },
   },
   {
     id: 'deleted',
-    meaning: 'the pod is deleted, nothing runs, and no finalizer is there: it goes any moment',
+    meaning: 'the pod is deleted, nothing runs, and it has no finalizer: it goes any moment',
     find: (pod) => {
       if (pod.finalizers.length > 0 || findRunning(pod).length > 0) return [];
       return [
         {
-          container: null,
           isStuck: false,
-          summary: `Nothing keeps ${tellPod(pod)}: it is deleted, and goes any moment`,
-          sinceMs: pod.deletedByMs,
-          sinceWhat: 'its grace was over',
-          why: 'No container runs, and there is no finalizer.',
-          change: podChange('Nothing.', null),
-          see: { what: 'whether it is still there', line: kubectl(pod.namespace, `get pod ${quoteShell(pod.name)}`) },
+          summary: `Nothing keeps ${describePod(pod)}: it is deleted and goes any moment`,
+          since: graceOver(pod),
+          why: 'No container runs, and it has no finalizer.',
+          see: { what: 'whether it is still there', line: kubectl(pod, `get pod ${quoteShell(pod.name)}`) },
         },
       ];
     },
   },
 ];
+
+/** What keeps a deleted object, and how its finalizers are removed. @param program that removes them */
+export function removeFinalizers(
+  object: Pick<PodFacts, 'namespace' | 'name' | 'finalizers'>,
+  kind: 'pod' | 'Job',
+  program: string,
+): Pick<Found, 'summary' | 'why' | 'change' | 'now'> {
+  const { namespace, name, finalizers } = object;
+  const names = joinNames(finalizers.map((each) => quoteText(each))) || 'nothing';
+  const patch = `patch ${kind.toLowerCase()} ${quoteShell(name)} --type=merge --patch='{"metadata":{"finalizers":null}}'`;
+  return {
+    summary: `The finalizer ${names} keeps ${kind} ${namespace}/${name}, which is deleted: ${program} must remove it`,
+    why: `Only the object is left, until ${program} has done its work.`,
+    change: {
+      what: 'Find out whether that program still runs. If it is gone for good, remove the finalizer:',
+      in: 'object',
+      lines: toLines('metadata:', '  finalizers: null   # removes all of them'),
+    },
+    now: { what: 'the same as a command', line: kubectl(object, patch) },
+  };
+}
 
 /** The row of native sidecars that outlive main. */
 export const NATIVE_REASONS: readonly Reason<PodFacts>[] = [
@@ -130,46 +133,39 @@ export const NATIVE_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'all regular containers have ended, and a native sidecar has not ended since its SIGTERM',
     find: (pod, nowMs) => {
       const isOver = pod.containers.every(({ role, isDone }) => role !== 'regular' || isDone);
-      const natives = pod.containers.filter(({ role, running }) => role === 'native' && running !== null);
-      const first = natives.at(-1);
-      if (!isOver || first === undefined || pod.mainsEnded === null) return [];
+      const last = pod.containers.findLast(({ role, running }) => role === 'native' && running !== null);
+      const end = pod.mainsEnded;
+      if (!isOver || last === undefined || end === null) return [];
       // lastscrape has a row of its own while it holds.
-      const isHeld = first.program?.kind === 'lastscrape' && nowMs <= (pod.mainsEnded.atMs ?? nowMs) + pod.graceMs;
-      if (isHeld) return [];
-      return [tellNative(first, pod, pod.mainsEnded, nowMs)];
+      if (last.program?.kind === 'lastscrape' && nowMs <= (end.atMs ?? nowMs) + pod.graceMs) return [];
+      return [explainNative(last, pod, end, nowMs)];
     },
   },
 ];
 
-function tellNative(
-  first: ContainerFacts,
-  pod: PodFacts,
-  end: NonNullable<PodFacts['mainsEnded']>,
-  nowMs: number,
-): Found {
+function explainNative(last: ContainerFacts, pod: PodFacts, end: Since, nowMs: number): Found {
   const killedAtMs = end.atMs === null ? null : end.atMs + pod.graceMs;
-  const isLateNow = killedAtMs !== null && nowMs > killedAtMs + LATE_MS;
+  const isOverdue = killedAtMs !== null && nowMs > killedAtMs + LATE_MS;
   const when = killedAtMs === null ? 'when the grace is over' : `at about ${formatTime(killedAtMs)}`;
-  return {
-    container: first.name,
-    isStuck: isLateNow ? null : false,
-    summary: isLateNow
-      ? `${first.name} keeps ${tellPod(pod)}: a native sidecar, which should have been killed ${when}`
-      : `${first.name} keeps ${tellPod(pod)}: a native sidecar, told to end and still there; killed ${when}`,
-    sinceMs: end.atMs,
-    sinceWhat: end.what,
-    why: `Native sidecars get SIGTERM when the regular containers have ended, the last of the list first. The pod's grace is ${formatAge(pod.graceMs)}.`,
-    change: podChange(
-      `Have the program end at SIGTERM (in a shell: exec). ${describeTemplate(pod)}, for a shorter grace:`,
-      graceLines(pod.graceMs / 1_000),
-    ),
+  const because = isOverdue ? `should have been killed ${when}` : `got SIGTERM and still runs; killed ${when}`;
+  return keepsPod(last, pod, `: this native sidecar ${because}`, {
+    isStuck: isOverdue ? null : false,
+    since: end,
+    why: `When the regular containers have ended, native sidecars get SIGTERM, the last of the list first. The pod's grace is ${formatAge(pod.graceMs)}.`,
+    change: shortenGrace(pod, pod.graceMs, 'Handle'),
     see: { what: 'what its node says', line: `kubectl get node ${quoteShell(pod.nodeName)}` },
-  };
+  });
 }
 
-function graceLines(seconds: number): string | null {
-  if (seconds <= SHORT_GRACE_SECONDS) return null;
-  return toLines(['spec:', `  terminationGracePeriodSeconds: ${seconds > 30 ? 30 : SHORT_GRACE_SECONDS}`]);
+function shortenGrace(pod: PodFacts, graceMs: number, verb: string): Change {
+  const what = `${verb} SIGTERM in the program (in a shell: exec)`;
+  if (graceMs <= SHORT_GRACE_SECONDS * 1_000) return { what: `${what}.`, in: 'podTemplate', lines: null };
+  const seconds = graceMs > 30_000 ? 30 : SHORT_GRACE_SECONDS;
+  return changePod(pod, `${what}, or set a shorter grace`, specLines(`terminationGracePeriodSeconds: ${seconds}`));
+}
+
+function graceOver({ deletedByMs }: PodFacts): Since {
+  return { atMs: deletedByMs, what: 'its grace was over' };
 }
 
 function findRunning({ containers }: PodFacts): readonly ContainerFacts[] {

@@ -1,132 +1,177 @@
-// What runs on beside a main that has ended: an exporter, a proxy, another helper. Pure.
-// Where lastscrape is in the pod its own rows tell (lastscrape.ts).
+// What runs on after main has ended: an exporter, a proxy, another helper. Pure.
+// A pod with lastscrape in it has rows of its own (lastscrape.ts).
 
 import { toObjects, toText } from '../../base/json.ts';
 import type { ProgramKind } from '../../quit/programs.ts';
+import { type ContainerFacts, isNeverStarted } from '../container.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
 import {
   annotationLines,
-  describeTemplate,
+  changePod,
+  envLine,
   eventsCommand,
   IMAGE,
   kubectl,
   lastscrapeLines,
   logsCommand,
   nativeLines,
-  podChange,
+  POD_NAME,
   toLines,
 } from '../lines.ts';
-import { type ContainerFacts, isNeverStarted, type PodFacts } from '../pod.ts';
+import { describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { joinNames, quoteShell, quoteText, tailMessage } from '../words.ts';
 
-const WHY = 'A pod is over only when all its regular containers have ended, and nobody tells this one to.';
-const NATIVE = 'Kubernetes (1.29 and later) ends a native sidecar by itself when the other containers have ended';
+/** What ends a helper, and what must be run before. */
+export type Remedy = { readonly change: Change; readonly first?: Command };
 
-/** The rows, a kind of program each. */
+const WHY = 'A pod is over only when all its regular containers have ended, and nothing asks this one to.';
+const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other containers have ended';
+
+/** The kinds of programs that have a row. */
+const KINDS: readonly (readonly [id: string, kind: ProgramKind, meaning: string])[] = [
+  ['exporterRuns', 'exporter', 'an exporter of metrics runs on as a regular container'],
+  ['meshRuns', 'mesh', "a mesh's proxy runs on as a regular container"],
+  ['databaseProxyRuns', 'databaseProxy', 'a database proxy runs on as a regular container'],
+  ['helperRuns', 'helper', 'another known helper runs on as a regular container: a log shipper, a collector, an agent'],
+];
+
+/** The rows. */
 export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
-  {
-    id: 'exporterRuns',
-    meaning: 'an exporter of metrics runs on as a regular container',
-    find: findKind('exporter', (container, pod) =>
-      isLocusts(container) ? holdLocust(pod) : holdExporter(container, pod),
-    ),
-  },
-  {
-    id: 'meshRuns',
-    meaning: "a mesh's proxy runs on as a regular container",
-    find: findKind('mesh', changeHelper),
-  },
-  {
-    id: 'databaseProxyRuns',
-    meaning: 'a database proxy runs on as a regular container',
-    find: findKind('databaseProxy', changeHelper),
-  },
-  {
-    id: 'helperRuns',
-    meaning: 'another known helper runs on as a regular container: a log shipper, a collector, an agent',
-    find: findKind('helper', changeHelper),
-  },
+  ...KINDS.map(([id, kind, meaning]) => ({
+    id,
+    meaning,
+    find: (pod: PodFacts) =>
+      findHelpers(pod, kind).map((helper) =>
+        explainHelper(helper, pod, kind === 'exporter' ? holdExporter(helper, pod) : endHelper(helper, pod)),
+      ),
+  })),
   {
     id: 'otherRuns',
-    meaning: 'a container runs on beside another that has ended, and its name does not tell what it is',
-    find: (pod) => findRunning(pod, null).map((container) => tellOther(container, pod)),
+    meaning: 'a container runs on after another has ended, and its name does not show what it is',
+    find: (pod) =>
+      findHelpers(pod, null).map((container) => ({
+        ...explainHelper(
+          container,
+          pod,
+          moveHelper(container, pod, 'If it only serves the other, make it a native sidecar'),
+        ),
+        isStuck: null,
+        summary: `${container.name} keeps ${describePod(pod)}: it still runs, although ${describeEnd(pod)}`,
+        why: `A pod is over only when all its regular containers have ended. The JSON does not show what ${container.name} is: wait if it works; if it only serves the other, it will not end.`,
+        see: logsCommand(pod, container.name),
+        now: null,
+      })),
   },
 ];
 
+/** The finding of a helper that keeps the pod, and how it is ended. */
+export function explainHelper(helper: ContainerFacts, pod: PodFacts, remedy: Remedy): Found {
+  const failed = pod.mains.filter(({ ended }) => isNeverStarted(ended));
+  const notStarted = failed.map(
+    ({ name, ended }) => `${name} could not be started: ${quoteText(tailMessage(ended?.message ?? ''))}.`,
+  );
+  return keepsPod(
+    helper,
+    pod,
+    `: it is ${helper.program?.what ?? 'a helper'} and runs on, although ${describeEnd(pod)}`,
+    {
+      isStuck: true,
+      since: pod.mainsEnded ?? pod.created,
+      why: [WHY, ...notStarted].join(' '),
+      ...remedy,
+      now: findQuitCommand(helper, pod),
+    },
+  );
+}
+
 /** How a helper is made to end with main. */
-export function changeHelper(container: ContainerFacts, pod: PodFacts): Change {
-  const { program } = container;
-  const where = describeTemplate(pod);
+export function endHelper(helper: ContainerFacts, pod: PodFacts): Remedy {
+  const { program } = helper;
   if (program?.annotation) {
     const { name, value, does } = program.annotation;
-    return podChange(`${where}, add this annotation. ${does}. ${NATIVE}:`, annotationLines(name, value));
+    return { change: changePod(pod, 'Add this annotation', annotationLines(name, value), `${does}. ${NATIVE}`) };
   }
-  if (program?.isInjected && program.name !== null) return quitInjected(container, program.name, pod);
-  return podChange(`${where}, make it a native sidecar. ${NATIVE}:`, nativeLines(container));
+  if (!program?.isInjected || program.name === null) return moveHelper(helper, pod, 'Make it a native sidecar');
+  // What is injected cannot be moved: lastscrape asks it to end.
+  const needs = program.flag === null ? '' : `; it also needs ${program.flag}`;
+  return {
+    change: changePod(
+      pod,
+      'Add lastscrape',
+      lastscrapeLines(
+        envLine('LASTSCRAPE_DONE_WHEN', watchMains(pod)),
+        envLine('LASTSCRAPE_SCRAPES', '0'),
+        envLine('LASTSCRAPE_QUIT', program.name),
+        POD_NAME,
+      ),
+      `It asks the helper to end once ${pod.mainNames} ${hasOrHave(pod)} ended${needs}`,
+    ),
+    first: roleCommand(pod),
+  };
 }
 
-/** What is injected cannot be moved: lastscrape asks it to end. */
-function quitInjected({ program }: ContainerFacts, preset: string, pod: PodFacts): Change {
-  const flag = program === null ? null : program.flag;
-  return podChange(
-    `${describeTemplate(pod)}, add lastscrape, which asks it to end once ${joinNames(pod.mains.map(({ name }) => name))} has${flag === null ? '' : ` (it also needs ${flag})`}:`,
-    watchLines(pod, [
-      ['LASTSCRAPE_SCRAPES', '0'],
-      ['LASTSCRAPE_QUIT', preset],
-    ]),
-  );
+/** The value of DONE_WHEN that goes by the status of the pod's mains. */
+export function watchMains({ mains }: PodFacts): string {
+  return mains.map(({ name }) => `container:${name}`).join();
 }
-
-/** lastscrape that goes by the pod's own status. */
-export function watchLines({ mains }: PodFacts, env: readonly (readonly [name: string, value: string])[]): string {
-  const doneWhen = mains.map(({ name }) => `container:${name}`).join();
-  return lastscrapeLines([['LASTSCRAPE_DONE_WHEN', doneWhen], ...env], [POD_NAME]);
-}
-
-/** By which lastscrape knows its pod. */
-export const POD_NAME = '- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}';
 
 /** The right to get pods. */
-export function roleCommand({ namespace, spec }: PodFacts): Command {
-  const account = `${namespace}:${toText(spec['serviceAccountName']) || 'default'}`;
-  const role = kubectl(namespace, 'create role lastscrape --verb=get --resource=pods');
+export function roleCommand(pod: PodFacts): Command {
+  const account = `${pod.namespace}:${toText(pod.spec['serviceAccountName']) || 'default'}`;
+  const role = kubectl(pod, 'create role lastscrape --verb=get --resource=pods');
   const binding = `create rolebinding lastscrape --role=lastscrape --serviceaccount=${account}`;
-  return { what: "let the pod's service account get pods", line: `${role} && ${kubectl(namespace, binding)}` };
+  return { what: "let the pod's service account get pods", line: `${role} && ${kubectl(pod, binding)}` };
 }
 
-/** Locust's exporter: lastscrape in its place where the operator makes the pod, else beside it, where it needs no variable. */
-function holdLocust(pod: PodFacts): Change {
-  if (pod.labels['managed-by'] === 'locust-k8s-operator') {
-    return {
-      what: "In the values of the operator's chart (1.x: config.loadGenerationPods), put lastscrape in the exporter's place: from the next test on it keeps the pod until it was scraped, and ends:",
+/** What no row can explain. */
+export function explainUnknown(pod: PodFacts): Found {
+  const conditions = pod.conditions.filter((each) => each['status'] !== 'True').map((each) => toText(each['type']));
+  const [running] = pod.containers.filter(({ isDone }) => !isDone);
+  const open = conditions.length === 0 ? '' : `, and these conditions are not met: ${joinNames(conditions)}`;
+  return {
+    container: running?.name ?? null,
+    isStuck: null,
+    summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
+    since: pod.created,
+    why: `Its phase is ${pod.phase || 'unknown'}${open}.`,
+    see: eventsCommand(pod, 'pod'),
+  };
+}
+
+function moveHelper(helper: ContainerFacts, pod: PodFacts, what: string): Remedy {
+  return { change: changePod(pod, what, nativeLines(helper), NATIVE) };
+}
+
+/** Locust's exporter: lastscrape in its place in the operator's pods, else next to it. Another one: a native sidecar, and lastscrape holds it. */
+function holdExporter(helper: ContainerFacts, pod: PodFacts): Remedy {
+  if (helper.program?.name === 'locust-exporter') {
+    if (pod.labels['managed-by'] !== 'locust-k8s-operator') {
+      const effect = 'It waits for the last scrape, then stops the exporter and itself';
+      return { change: changePod(pod, 'Add this container', lastscrapeLines(), effect) };
+    }
+    const change: Change = {
+      what: "Put lastscrape in the exporter's place in the values of the operator's chart (1.x: config.loadGenerationPods). From the next test on it keeps the pod until it was scraped, and ends:",
       in: 'chartValues',
-      lines: toLines(['locustPods:', '  metricsExporter:', `    image: ${IMAGE}   # where you pushed it`]),
+      lines: toLines('locustPods:', '  metricsExporter:', `    image: ${IMAGE}   # where you pushed it`),
     };
+    return { change };
   }
-  return podChange(
-    `${describeTemplate(pod)}, add this container. It waits for the last scrape, then stops the exporter and itself:`,
-    lastscrapeLines([]),
+  const url = findMetricsUrl(helper, pod);
+  if (url === null) return endHelper(helper, pod);
+  const lines = nativeLines(
+    helper,
+    '  - name: lastscrape   # the last of initContainers',
+    `    image: ${IMAGE}   # where you pushed it`,
+    '    restartPolicy: Always',
+    '    env:',
+    '      - {name: LASTSCRAPE_DONE_WHEN, value: sigterm}',
+    `      - {name: LASTSCRAPE_METRICS_URL, value: ${JSON.stringify(url)}}`,
   );
+  const effect = `lastscrape keeps both until Prometheus has scraped once more. ${NATIVE}`;
+  return { change: changePod(pod, 'Make it a native sidecar, with lastscrape behind it,', lines, effect) };
 }
 
-/** Another exporter: the kubelet ends it, and lastscrape keeps it until it was scraped. */
-function holdExporter(container: ContainerFacts, pod: PodFacts): Change {
-  const url = findMetricsUrl(container, pod);
-  if (url === null) return changeHelper(container, pod);
-  return podChange(
-    `${describeTemplate(pod)}, make it a native sidecar, with lastscrape behind it, which keeps both until Prometheus has scraped once more. ${NATIVE}:`,
-    nativeLines(container, [
-      '    - name: lastscrape   # the last of initContainers',
-      `      image: ${IMAGE}   # where you pushed it`,
-      '      restartPolicy: Always',
-      '      env:',
-      '        - {name: LASTSCRAPE_DONE_WHEN, value: sigterm}',
-      `        - {name: LASTSCRAPE_METRICS_URL, value: ${JSON.stringify(url)}}`,
-    ]),
-  );
-}
-
-/** Where Prometheus reads it; null: nothing in the pod tells. */
+/** Where Prometheus reads it; null: nothing in the pod shows it. */
 function findMetricsUrl({ spec }: ContainerFacts, { annotations }: PodFacts): string | null {
   const ports = toObjects(spec['ports']);
   const named = ports.find(({ name }) => /metrics|prom/.test(toText(name))) ?? ports[0];
@@ -136,105 +181,32 @@ function findMetricsUrl({ spec }: ContainerFacts, { annotations }: PodFacts): st
   return `http://localhost:${port}${/^\/[\w./-]*$/.test(path) ? path : '/metrics'}`;
 }
 
-function findKind(
-  kind: ProgramKind,
-  change: (container: ContainerFacts, pod: PodFacts) => Change,
-): Reason<PodFacts>['find'] {
-  return (pod) => findRunning(pod, kind).map((container) => tellHelper(container, change(container, pod), pod));
-}
-
-/** Helpers of a kind that run although every main has ended, and that nobody in the pod stops. */
-function findRunning(pod: PodFacts, kind: ProgramKind | null): readonly ContainerFacts[] {
+/** Helpers of a kind (null: unknown ones) that run after every main has ended, in a pod without lastscrape. */
+function findHelpers(pod: PodFacts, kind: ProgramKind | null): readonly ContainerFacts[] {
   if (pod.mainsEnded === null || pod.lastscrape !== null) return [];
-  return findRunningHelpers(pod).filter(({ program }) => (program?.kind ?? null) === kind);
+  return pod.runningHelpers.filter(({ program }) => (program?.kind ?? null) === kind);
 }
 
-/** Helpers that run. */
-export function findRunningHelpers({ helpers }: PodFacts): readonly ContainerFacts[] {
-  return helpers.filter(({ isDone, running }) => !isDone && running !== null);
+function describeEnd(pod: PodFacts): string {
+  return `${pod.mainNames} ${hasOrHave(pod)} ended`;
 }
 
-/** Says that a helper keeps the pod. */
-export function tellHelper(container: ContainerFacts, change: Change, pod: PodFacts): Found {
-  const { name, program } = container;
-  const mains = joinNames(pod.mains.map((each) => each.name));
-  return {
-    container: name,
-    isStuck: true,
-    summary: `${name} keeps ${tellPod(pod)}: it is ${program?.what ?? 'a helper'} and runs on, although ${mains} ${pod.mains.length === 1 ? 'has' : 'have'} ended`,
-    sinceMs: pod.mainsEnded?.atMs ?? null,
-    sinceWhat: pod.mainsEnded?.what ?? '',
-    why: [WHY, ...pod.mains.filter(({ ended }) => isNeverStarted(ended)).map(tellNeverStarted)].join(' '),
-    change,
-    first: change.lines?.includes('container:') ? roleCommand(pod) : null,
-    now: findQuitCommand(container, pod),
-  };
+function hasOrHave({ mains }: PodFacts): string {
+  return mains.length === 1 ? 'has' : 'have';
 }
 
-function tellNeverStarted({ name, ended }: ContainerFacts): string {
-  return `${name} itself could not be started: ${quoteText(tailMessage(ended?.message ?? ''))}.`;
-}
-
-function tellOther(container: ContainerFacts, pod: PodFacts): Found {
-  const { name } = container;
-  return {
-    ...tellHelper(container, podChange('', null), pod),
-    isStuck: null,
-    summary: `${name} keeps ${tellPod(pod)}: it still runs, although ${joinNames(pod.mains.map((each) => each.name))} ${pod.mains.length === 1 ? 'has' : 'have'} ended`,
-    why: `A pod is over only when all its regular containers have ended. The JSON does not tell what ${name} is: where it works, wait; where it only serves the other, it will not end by itself.`,
-    change: podChange(
-      `If it only serves the other: ${lower(describeTemplate(pod))}, make it a native sidecar. ${NATIVE}:`,
-      nativeLines(container),
-    ),
-    see: logsCommand(pod, name),
-    now: null,
-  };
-}
-
-/** `pod NAMESPACE/NAME`. */
-export function tellPod({ namespace, name }: PodFacts): string {
-  return `pod ${namespace}/${name}`;
-}
-
-function lower(text: string): string {
-  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
-}
-
-function isLocusts({ program }: ContainerFacts): boolean {
-  return program?.name === 'locust-exporter';
-}
-
-/** What ends a helper with exit code 0, from outside of its pod; null: nothing that is sure to. */
+/** What ends a helper with exit code 0 from outside its pod; null: nothing that is sure to. */
 function findQuitCommand({ name, spec, program }: ContainerFacts, pod: PodFacts): Command | null {
-  const what = 'to end it in this pod, whatever was not scraped yet';
   if (program?.name === 'locust-exporter') {
     const [port] = toObjects(spec['ports']);
-    const at = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}:${port?.['containerPort'] ?? 9646}/proxy/quitquitquit`;
+    const path = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}:${port?.['containerPort'] ?? 9646}/proxy/quitquitquit`;
     // It exits inside the handler, so kubectl gets no answer.
     return {
-      what: `${what} (kubectl then tells of an error: it gets no answer)`,
-      line: `kubectl create --raw ${quoteShell(at)} --filename=/dev/null`,
+      what: 'end it in this pod, without a last scrape (kubectl then reports an error: it gets no answer)',
+      line: `kubectl create --raw ${quoteShell(path)} --filename=/dev/null`,
     };
   }
-  if (program?.name === 'istio') {
-    const line = `exec ${quoteShell(pod.name)} --container=${quoteShell(name)} -- pilot-agent request POST quitquitquit`;
-    return { what: 'to end it in this pod', line: kubectl(pod.namespace, line) };
-  }
-  return null;
-}
-
-/** What cannot be told by any row. */
-export function tellUnknown(pod: PodFacts): Found {
-  const conditions = pod.conditions.filter((each) => each['status'] !== 'True').map((each) => toText(each['type']));
-  const running = pod.containers.filter(({ isDone }) => !isDone).map(({ name }) => name);
-  return {
-    container: running[0] ?? null,
-    isStuck: null,
-    summary: `${running[0] ?? 'Nothing that the JSON shows'} keeps ${tellPod(pod)}, and the JSON does not tell why`,
-    sinceMs: pod.createdAtMs,
-    sinceWhat: 'the pod was made',
-    why: `Its phase is ${pod.phase || 'unknown'}${conditions.length === 0 ? '' : `, and these conditions are not met: ${joinNames(conditions)}`}.`,
-    change: podChange('Nothing is sure to help.', null),
-    see: eventsCommand(pod),
-  };
+  if (program?.name !== 'istio') return null;
+  const line = `exec ${quoteShell(pod.name)} --container=${quoteShell(name)} -- pilot-agent request POST quitquitquit`;
+  return { what: 'end it in this pod', line: kubectl(pod, line) };
 }

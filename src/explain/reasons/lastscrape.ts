@@ -1,76 +1,76 @@
-// What lastscrape itself keeps, or did not end: told by its state, its environment and its termination message. Pure.
-// Its message is in the pod's JSON only once it has ended; what it does before that is in its log.
+// What lastscrape itself keeps, or did not end: by its state, its environment and its termination message. Pure.
+// Its message is in the pod's JSON only once it has ended; until then its log has what it does.
 
-import type { Change, Found, Reason } from '../finding.ts';
+import { toText } from '../../base/json.ts';
+import { listVariables } from '../../config/config.ts';
+import { formatDuration } from '../../config/values.ts';
+import { hasHold } from '../../decide/model.ts';
+import type { ContainerFacts } from '../container.ts';
+import type { Found, Reason, Since } from '../finding.ts';
+import { isKnown, type LastscrapeFacts, type ReadReport, showSetting } from '../lastscrape.ts';
 import {
   annotationLines,
+  changePod,
   containerLines,
   describeTemplate,
   kubectl,
   logsCommand,
   nativeLines,
-  podChange,
+  POD_NAME,
   settingLines,
-  toLines,
 } from '../lines.ts';
-import type { ContainerFacts, PodFacts } from '../pod.ts';
-import { DEFAULTS, readReport, readSetting, readSettingMs, type SettingName, type ToldReport } from '../settings.ts';
-import { formatTime, joinNames, quoteShell, quoteText, quoteYaml } from '../words.ts';
-import { changeHelper, findRunningHelpers, POD_NAME, roleCommand, tellHelper, tellPod } from './helpers.ts';
+import { describePod, keepsPod, type PodFacts } from '../pod.ts';
+import { formatTime, quoteShell, quoteText, quoteYaml } from '../words.ts';
+import { endHelper, explainHelper, type Remedy, roleCommand, watchMains } from './helpers.ts';
 
-/** What a hold may take beside its settings: the end is settled, a blind metric is given up after 60 s, a poll may take 15 s. */
+/** What a hold may take besides its settings: the end is settled, a blind metric is given up after 60 s, a poll may take 15 s. */
 const SLACK_MS = 80_000;
+const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) => `LASTSCRAPE_${name}`);
 
 /** The rows. */
 export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'lastscrapeSigterm',
     meaning: 'lastscrape waits for SIGTERM, and is a regular container, which gets none',
-    find: withRunning((lastscrape, pod, end) => {
-      const doneWhen = readSetting(lastscrape, pod, 'LASTSCRAPE_DONE_WHEN');
-      return lastscrape.role === 'regular' && isSigterm(doneWhen) ? [tellSigterm(lastscrape, pod, end)] : [];
-    }),
+    find: whileRunning((lastscrape, pod, end) =>
+      waitsForNothing(lastscrape) ? explainSigterm(lastscrape, pod, end) : null,
+    ),
   },
   {
     id: 'lastscrapeHolds',
     meaning: 'lastscrape waits for the last scrape, or stops the helpers, within its time limits',
-    find: withRunning((lastscrape, pod, end, nowMs) => {
-      const limitMs = findLimit(lastscrape, pod);
-      return isOver(lastscrape, pod, end, nowMs) || isWrongSigterm(lastscrape, pod)
-        ? []
-        : [tellHold(lastscrape, pod, end, limitMs)];
-    }),
+    find: whileRunning((lastscrape, pod, end, nowMs) =>
+      waitsForNothing(lastscrape) || isOverdue(lastscrape, pod, end, nowMs) ? null : explainHold(lastscrape, pod, end),
+    ),
   },
   {
     id: 'lastscrapeOverdue',
     meaning: 'lastscrape still runs, longer after the end of main than its time limits allow',
-    find: withRunning((lastscrape, pod, end, nowMs) => {
-      // A native sidecar is killed by the kubelet then, and has another row.
-      const isOverdue = lastscrape.role === 'regular' && isOver(lastscrape, pod, end, nowMs);
-      return isOverdue && !isWrongSigterm(lastscrape, pod) ? [tellOverdue(lastscrape, pod, end)] : [];
+    find: whileRunning((lastscrape, pod, end, nowMs) => {
+      // The kubelet then kills a native sidecar, which has another row.
+      const isRegular = lastscrape.container.role === 'regular' && !waitsForNothing(lastscrape);
+      return isRegular && isOverdue(lastscrape, pod, end, nowMs) ? explainOverdue(lastscrape, pod, end) : null;
     }),
   },
   {
     id: 'lastscrapeMisconfigured',
     meaning: 'lastscrape could not read a variable, and stopped nothing',
-    find: withEnded((lastscrape, pod, report, helper) => {
-      if (report?.outcome !== 'misconfigured') return [];
-      const [problem = ''] = report.problems;
-      return [
-        {
-          ...tellHelper(helper, correct(lastscrape, pod, problem), pod),
-          summary: `${helper.name} keeps ${tellPod(pod)}: lastscrape could not read its settings, and stopped nothing`,
-          why: report.problems.map((each) => `${quoteText(each)}${/\?$/.test(each) ? '' : '.'}`).join(' '),
-        },
-      ];
+    find: afterEnd((lastscrape, pod, report, helper) => {
+      if (report?.outcome !== 'misconfigured') return null;
+      const problems = report.problems.map((each) => `${quoteText(each)}${each.endsWith('?') ? '' : '.'}`);
+      return {
+        ...explainHelper(helper, pod, correct(lastscrape, pod)),
+        summary: keeps(helper, pod, 'could not read its settings, and stopped nothing'),
+        why: [...problems, ...explainHostname(lastscrape, pod)].join(' '),
+      };
     }),
   },
   {
     id: 'quitFailed',
-    meaning: 'lastscrape asked a helper to end, and it did not; its hint tells what must be set',
-    find: withEnded((lastscrape, pod, report, helper) => {
+    meaning: 'lastscrape asked a helper to end, and it did not; its hint says what must be set',
+    find: afterEnd((lastscrape, pod, report, helper) => {
       const asked = findTarget(report, helper);
-      if (asked === undefined || report?.outcome === 'misconfigured') return [];
+      if (asked === undefined || report?.outcome === 'misconfigured') return null;
       const { hint, result } = asked;
       const why =
         result === 'failed'
@@ -78,239 +78,243 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
           : result === 'alreadyGone'
             ? 'nothing listened on its quit port then'
             : `it was "${result}" then, and it runs again or still`;
-      return [
-        {
-          ...tellHelper(helper, enable(helper, pod), pod),
-          summary: `${helper.name} keeps ${tellPod(pod)}: lastscrape asked it to end, and it still runs`,
-          why: `lastscrape tells: ${quoteText(why)}.`,
-          see: logsCommand(pod, lastscrape.name, '--tail=5'),
-        },
-      ];
+      return {
+        ...explainHelper(helper, pod, enable(helper, pod)),
+        summary: keeps(helper, pod, 'asked it to end, and it still runs'),
+        why: `lastscrape reports: ${quoteText(why)}.`,
+        see: logsCommand(pod, lastscrape.container.name, '--tail=5'),
+      };
     }),
   },
   {
     id: 'lastscrapeKilled',
     meaning: 'lastscrape was killed before it had stopped the helpers',
-    find: withEnded((lastscrape, pod, report, helper) => {
-      if (report !== null && report.outcome !== 'unfinished' && report.outcome !== 'bug') return [];
-      const { exitCode = null, reason = '' } = lastscrape.ended ?? {};
-      const isMemory = reason === 'OOMKilled';
-      const change = isMemory
-        ? podChange(
-            `${describeTemplate(pod)}, give lastscrape 64Mi:`,
-            containerLines(lastscrape, ['resources: {limits: {memory: 64Mi}}']),
-          )
-        : podChange(
-            `${describeTemplate(pod)}, have the kubelet start it again when it is killed (Kubernetes 1.35 and later):`,
-            containerLines(lastscrape, [
-              'restartPolicy: Never',
-              'restartPolicyRules:',
-              '  - {action: Restart, exitCodes: {operator: In, values: [134, 137, 139]}}',
-            ]),
-          );
-      return [
-        {
-          ...tellHelper(helper, change, pod),
-          summary: `${helper.name} keeps ${tellPod(pod)}: lastscrape, which was to stop it, ended with ${exitCode}${isMemory ? ', out of memory' : ''} before it could`,
-          why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary)}".`,
-          see: logsCommand(pod, lastscrape.name, '--tail=5'),
-        },
-      ];
+    find: afterEnd((lastscrape, pod, report, helper) => {
+      if (report !== null && report.outcome !== 'unfinished' && report.outcome !== 'bug') return null;
+      const { container } = lastscrape;
+      const isMemory = container.ended?.reason === 'OOMKilled';
+      const how = `${container.ended?.exitCode ?? 'no exit code'}${isMemory ? ', out of memory,' : ''}`;
+      return {
+        ...explainHelper(helper, pod, { change: keepAlive(container, pod, isMemory) }),
+        summary: keeps(helper, pod, `ended with ${how} before it could stop it`),
+        why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary)}".`,
+        see: logsCommand(pod, container.name, '--tail=5'),
+      };
     }),
   },
   {
     id: 'notInQuit',
-    meaning: 'lastscrape is done, and was not told to stop this helper',
-    find: withEnded((lastscrape, pod, report, helper) => {
+    meaning: 'lastscrape is done, and LASTSCRAPE_QUIT does not name this helper',
+    find: afterEnd((lastscrape, pod, report, helper) => {
       const isDone = report !== null && !['misconfigured', 'unfinished', 'bug'].includes(report.outcome);
-      if (!isDone || findTarget(report, helper) !== undefined) return [];
-      return [
-        {
-          ...tellHelper(helper, addToQuit(lastscrape, pod, helper), pod),
-          summary: `${helper.name} keeps ${tellPod(pod)}: lastscrape is done, and was not told to stop ${helper.program === null ? 'it' : helper.program.what}`,
-          why: `Its report: "${quoteText(report.summary)}". LASTSCRAPE_QUIT is ${readSetting(lastscrape, pod, 'LASTSCRAPE_QUIT') ?? 'not in the JSON'}.`,
-        },
-      ];
+      if (!isDone || findTarget(report, helper) !== undefined) return null;
+      const { program } = helper;
+      return {
+        ...explainHelper(helper, pod, addToQuit(lastscrape, pod, helper)),
+        summary: keeps(helper, pod, `is done, and was not asked to stop ${program === null ? 'it' : program.what}`),
+        why: `Its report: "${quoteText(report.summary)}". LASTSCRAPE_QUIT is ${showSetting(lastscrape, 'LASTSCRAPE_QUIT', listQuit(lastscrape))}.`,
+      };
     }),
   },
 ];
 
-type End = { readonly atMs: number; readonly what: string };
-
-/** Calls back where lastscrape runs although every main has ended. */
-function withRunning(
-  find: (lastscrape: ContainerFacts, pod: PodFacts, end: End, nowMs: number) => readonly Found[],
+/** A row of a lastscrape that runs although every main has ended. */
+function whileRunning(
+  explain: (lastscrape: LastscrapeFacts, pod: PodFacts, end: Since & { atMs: number }, nowMs: number) => Found | null,
 ): Reason<PodFacts>['find'] {
   return (pod, nowMs) => {
     const { lastscrape, mainsEnded } = pod;
-    if (lastscrape === null || lastscrape.running === null || mainsEnded === null) return [];
-    return find(lastscrape, pod, { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs }, nowMs);
+    if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return [];
+    const found = explain(lastscrape, pod, { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs }, nowMs);
+    return found === null ? [] : [found];
   };
 }
 
-/** Calls back for each helper that runs although every main and lastscrape have ended. */
-function withEnded(
-  find: (
-    lastscrape: ContainerFacts,
+/** A row of each helper that runs although every main and lastscrape have ended. */
+function afterEnd(
+  explain: (
+    lastscrape: LastscrapeFacts,
     pod: PodFacts,
-    report: ToldReport | null,
+    report: ReadReport | null,
     helper: ContainerFacts,
-  ) => readonly Found[],
+  ) => Found | null,
 ): Reason<PodFacts>['find'] {
   return (pod) => {
     const { lastscrape, mainsEnded } = pod;
-    if (mainsEnded === null || !lastscrape?.isDone) return [];
-    return findRunningHelpers(pod).flatMap((helper) => find(lastscrape, pod, readReport(lastscrape), helper));
+    if (mainsEnded === null || !lastscrape?.container.isDone) return [];
+    return pod.runningHelpers.flatMap((helper) => explain(lastscrape, pod, lastscrape.report, helper) ?? []);
   };
 }
 
-/** What lastscrape told of the entry that stands for a helper. */
+function keeps({ name }: ContainerFacts, pod: PodFacts, what: string): string {
+  return `${name} keeps ${describePod(pod)}: lastscrape ${what}`;
+}
+
+/** The entry of QUIT that stands for a helper, as it is in the report. */
 function findTarget(
-  report: ToldReport | null,
+  report: ReadReport | null,
   { program, name }: ContainerFacts,
-): ToldReport['targets'][number] | undefined {
+): ReadReport['targets'][number] | undefined {
   return report?.targets.find(({ target }) => {
-    const [preset = '', ...rest] = target.split(':');
-    return preset === program?.name || (preset === 'signal' && (program?.names ?? [name]).includes(rest.at(-1) ?? ''));
+    const [kind = '', ...rest] = target.split(':');
+    return kind === program?.name || (kind === 'signal' && (program?.names ?? [name]).includes(rest.at(-1) ?? ''));
   });
 }
 
-function isSigterm(doneWhen: string | null): boolean {
-  return (doneWhen ?? '').split(',').some((entry) => entry.trim() === 'sigterm');
-}
-
-function isWrongSigterm(lastscrape: ContainerFacts, pod: PodFacts): boolean {
-  return lastscrape.role === 'regular' && isSigterm(readSetting(lastscrape, pod, 'LASTSCRAPE_DONE_WHEN'));
+/** Whether it waits for a signal that a regular container does not get. */
+function waitsForNothing({ container, config }: LastscrapeFacts): boolean {
+  return container.role === 'regular' && config.conditions.some(({ isSignal }) => isSignal === true);
 }
 
 /** Whether it runs longer than it may; a native sidecar has the pod's grace. */
-function isOver(lastscrape: ContainerFacts, pod: PodFacts, end: End, nowMs: number): boolean {
-  const limitMs = findLimit(lastscrape, pod);
-  if (lastscrape.role === 'native') return nowMs > end.atMs + pod.graceMs;
+function isOverdue(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: number }, nowMs: number): boolean {
+  if (lastscrape.container.role === 'native') return nowMs > end.atMs + pod.graceMs;
+  const limitMs = findLimitMs(lastscrape);
   return limitMs !== null && nowMs > end.atMs + limitMs + SLACK_MS;
 }
 
-/** How long after main's end it may run; null: its settings are not in the JSON. */
-function findLimit(lastscrape: ContainerFacts, pod: PodFacts): number | null {
-  const read = (name: SettingName) => readSettingMs(lastscrape, pod, name);
-  const [ttlMs, graceMs, quitMs] = [
-    read('LASTSCRAPE_TTL'),
-    read('LASTSCRAPE_TERMINATION_GRACE'),
-    read('LASTSCRAPE_QUIT_TIMEOUT'),
-  ];
-  const quit = readSetting(lastscrape, pod, 'LASTSCRAPE_QUIT');
-  if (ttlMs === null || graceMs === null || quitMs === null || quit === null) return null;
-  const targetCount = quit === 'none' ? 0 : quit.split(',').length;
-  const scrapes = readSetting(lastscrape, pod, 'LASTSCRAPE_SCRAPES');
-  const holdMs = scrapes === '0' ? 0 : lastscrape.role === 'native' ? Math.min(ttlMs, graceMs) : ttlMs;
-  return holdMs + targetCount * quitMs;
+/** How long after main's end it may run; null: the JSON does not show its settings. */
+function findLimitMs(lastscrape: LastscrapeFacts): number | null {
+  const { container, config } = lastscrape;
+  if (!LIMITS.every((name) => isKnown(lastscrape, name))) return null;
+  const { ttlMs, terminationGraceMs } = config.limits;
+  const longestMs = container.role === 'native' ? Math.min(ttlMs, terminationGraceMs) : ttlMs;
+  return (hasHold(config.limits) ? longestMs : 0) + config.targets.length * config.quitTimeoutMs;
 }
 
-function tellSigterm(lastscrape: ContainerFacts, pod: PodFacts, end: End): Found {
-  return {
-    container: lastscrape.name,
+function explainSigterm({ container }: LastscrapeFacts, pod: PodFacts, end: Since): Found {
+  return keepsPod(container, pod, ': it waits for a SIGTERM that never comes, since it is a regular container', {
     isStuck: true,
-    summary: `${lastscrape.name} keeps ${tellPod(pod)}: it waits for a SIGTERM that never comes, since it is a regular container`,
-    sinceMs: end.atMs,
-    sinceWhat: end.what,
-    why: 'Kubernetes sends SIGTERM at the end of the other containers to native sidecars only (LASTSCRAPE_DONE_WHEN=sigterm).',
-    change: podChange(`${describeTemplate(pod)}, make it the last of the native sidecars:`, nativeLines(lastscrape)),
-    now: { what: 'to end it in this pod', line: kubectl(pod.namespace, `delete pod ${quoteShell(pod.name)}`) },
-  };
+    since: end,
+    why: 'When the other containers have ended, only native sidecars get SIGTERM (LASTSCRAPE_DONE_WHEN=sigterm).',
+    change: changePod(pod, 'Make it the last of the native sidecars', nativeLines(container)),
+    now: { what: 'end it in this pod', line: kubectl(pod, `delete pod ${quoteShell(pod.name)}`) },
+  });
 }
 
-function tellHold(lastscrape: ContainerFacts, pod: PodFacts, end: End, limitMs: number | null): Found {
-  const ttl = readSetting(lastscrape, pod, 'LASTSCRAPE_TTL') ?? DEFAULTS.LASTSCRAPE_TTL;
-  const isHolding = readSetting(lastscrape, pod, 'LASTSCRAPE_SCRAPES') !== '0';
+function explainHold(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: number; what: string }): Found {
+  const { container, config } = lastscrape;
+  const { ttlMs, terminationGraceMs } = config.limits;
+  const limitMs = findLimitMs(lastscrape);
   const until = limitMs === null ? 'how long is not in the JSON' : `until ${formatTime(end.atMs + limitMs)} at most`;
-  const isStopping = readSetting(lastscrape, pod, 'LASTSCRAPE_QUIT') !== 'none';
-  const scrape = "it waits for Prometheus's last scrape";
-  const does = !isHolding ? 'it stops the helpers' : isStopping ? `${scrape}, or stops the helpers` : scrape;
-  const isNative = lastscrape.role === 'native';
-  const name =
-    isNative &&
-    (readSettingMs(lastscrape, pod, 'LASTSCRAPE_TERMINATION_GRACE') ?? 0) <
-      (readSettingMs(lastscrape, pod, 'LASTSCRAPE_TTL') ?? 0)
-      ? 'LASTSCRAPE_TERMINATION_GRACE'
-      : 'LASTSCRAPE_TTL';
-  return {
-    container: lastscrape.name,
+  const tasks = [
+    ...(hasHold(config.limits) ? ["waits for Prometheus's last scrape"] : []),
+    ...(config.targets.length > 0 || !isKnown(lastscrape, 'LASTSCRAPE_QUIT') ? ['stops the helpers'] : []),
+  ];
+  const limit =
+    container.role === 'native' && terminationGraceMs < ttlMs ? 'LASTSCRAPE_TERMINATION_GRACE' : 'LASTSCRAPE_TTL';
+  const ttl = isKnown(lastscrape, 'LASTSCRAPE_TTL') ? formatDuration(ttlMs) : 'not in the JSON';
+  const where = describeTemplate(pod);
+  return keepsPod(container, pod, `: it ${tasks.join(', or ') || 'is about to end'}, ${until}`, {
     isStuck: false,
-    summary: `${lastscrape.name} keeps ${tellPod(pod)}: ${does}, ${until}`,
-    sinceMs: end.atMs,
-    sinceWhat: end.what,
-    why: `This is its task (LASTSCRAPE_TTL is ${ttl}). ${isStopping ? 'Which of the two it does is' : 'What it saw is'} in its log only, until it ends.`,
-    change: podChange(
-      `Nothing, if Prometheus scrapes this pod. To hold it for a shorter time: ${describeTemplate(pod).replace('In', 'in')}:`,
-      settingLines(lastscrape, name, '20s'),
-    ),
-    see: logsCommand(pod, lastscrape.name, '--tail=3'),
-  };
+    since: end,
+    why: `This is its task (LASTSCRAPE_TTL is ${ttl}). Its log shows what it does now.`,
+    change: {
+      what: `Nothing, if Prometheus scrapes this pod. To hold it for a shorter time, set ${limit} ${where}:`,
+      in: 'podTemplate',
+      lines: settingLines(container, limit, '20s'),
+    },
+    see: logsCommand(pod, container.name, '--tail=3'),
+  });
 }
 
-function tellOverdue(lastscrape: ContainerFacts, pod: PodFacts, end: End): Found {
-  const doneWhen = readSetting(lastscrape, pod, 'LASTSCRAPE_DONE_WHEN') ?? 'not in the JSON';
-  const startMs = readSettingMs(lastscrape, pod, 'LASTSCRAPE_START_TIMEOUT');
-  const sinceMs = lastscrape.running?.sinceMs ?? null;
-  const gives =
-    startMs === null || startMs === 0 || sinceMs === null
-      ? ''
-      : ` Where it never saw main alive, it gives up at ${formatTime(sinceMs + startMs)}.`;
-  const mains = pod.mains.map(({ name }) => name);
-  return {
-    container: lastscrape.name,
-    isStuck: true,
-    summary: `${lastscrape.name} keeps ${tellPod(pod)}: it should be done by now, and seems not to have seen that ${joinNames(mains)} ended`,
-    sinceMs: end.atMs,
-    sinceWhat: end.what,
-    why: `It goes by LASTSCRAPE_DONE_WHEN, which is ${quoteText(doneWhen)}; its log tells what it still waits for.${gives}`,
-    change: podChange(
-      `${describeTemplate(pod)}, let it go by the pod's own status:`,
-      `${settingLines(lastscrape, 'LASTSCRAPE_DONE_WHEN', mains.map((name) => `container:${name}`).join())}${
-        settingLines(lastscrape, 'LASTSCRAPE_DONE_WHEN', '').startsWith('spec:') ? toLines([`        ${POD_NAME}`]) : ''
-      }`,
-    ),
-    first: roleCommand(pod),
-    see: logsCommand(pod, lastscrape.name, '--tail=5'),
-  };
+function explainOverdue(lastscrape: LastscrapeFacts, pod: PodFacts, end: Since): Found {
+  const { container, config } = lastscrape;
+  const conditions = config.conditions.map(({ text }) => text);
+  const sinceMs = container.running?.sinceMs ?? null;
+  const startMs = isKnown(lastscrape, 'LASTSCRAPE_START_TIMEOUT') ? config.limits.startTimeoutMs : 0;
+  const givesUp =
+    startMs === 0 || sinceMs === null
+      ? []
+      : [`If it never saw main alive, it gives up at ${formatTime(sinceMs + startMs)}.`];
+  const shown = showSetting(lastscrape, 'LASTSCRAPE_DONE_WHEN', conditions);
+  return keepsPod(
+    container,
+    pod,
+    `: it should be done by now, and seems not to have seen that ${pod.mainNames} ended`,
+    {
+      isStuck: true,
+      since: end,
+      why: [
+        `LASTSCRAPE_DONE_WHEN is ${shown}; its log shows what it still waits for.`,
+        ...givesUp,
+        ...explainHostname(lastscrape, pod),
+      ].join(' '),
+      change: changePod(
+        pod,
+        "Watch the pod's own status instead,",
+        settingLines(container, 'LASTSCRAPE_DONE_WHEN', watchMains(pod), POD_NAME),
+      ),
+      first: roleCommand(pod),
+      see: logsCommand(pod, container.name, '--tail=5'),
+    },
+  );
 }
 
-/** The variable that a problem names, back at its default. */
-function correct(lastscrape: ContainerFacts, pod: PodFacts, problem: string): Change {
-  const [, name = ''] = /^Cannot \w+ (LASTSCRAPE_\w+)/.exec(problem) ?? [];
-  if (name in DEFAULTS) {
-    const value = DEFAULTS[name as SettingName];
-    return podChange(
-      `${describeTemplate(pod)}, correct ${name}; its default is:`,
-      settingLines(lastscrape, name, value),
-    );
+/** What a reader of its log must know where it takes a host name for the pod's name, as in an Indexed Job. */
+function explainHostname({ env }: LastscrapeFacts, { spec, name }: PodFacts): readonly string[] {
+  const hostname = quoteText(toText(spec['hostname']));
+  if (hostname === '' || hostname === name || (env['POD_NAME'] ?? '') !== '') return [];
+  return [`Without POD_NAME it takes the host name ${hostname} for the name of this pod, also in its commands.`];
+}
+
+/** The variable that cannot be read, back at its default. */
+function correct(lastscrape: LastscrapeFacts, pod: PodFacts): Remedy {
+  const { container, unreadable } = lastscrape;
+  const [name] = unreadable;
+  const variable = listVariables({ conditions: [] }).find((each) => each.name === name);
+  if (variable !== undefined) {
+    const lines = settingLines(container, variable.name, variable.default);
+    return { change: changePod(pod, `Correct ${variable.name}, here back at its default,`, lines) };
   }
-  const check = kubectl(pod.namespace, `logs ${quoteShell(pod.name)} --container=${quoteShell(lastscrape.name)}`);
-  return podChange(`${describeTemplate(pod)}, correct what it names ("${check}" has all of it).`, null);
+  if (explainHostname(lastscrape, pod).length > 0) {
+    return { change: changePod(pod, 'Set POD_NAME', containerLines(container, 'env:', `  ${POD_NAME}`)) };
+  }
+  const log = logsCommand(pod, container.name, '').line.trimEnd();
+  return { change: changePod(pod, `Correct what it names ("${log}" has all of it)`, null) };
+}
+
+/** What has the kubelet restart it, or lets it live. */
+function keepAlive(container: ContainerFacts, pod: PodFacts, isMemory: boolean): Remedy['change'] {
+  if (isMemory) {
+    return changePod(pod, 'Give lastscrape 64Mi', containerLines(container, 'resources: {limits: {memory: 64Mi}}'));
+  }
+  const lines = containerLines(
+    container,
+    'restartPolicy: Never',
+    'restartPolicyRules:',
+    '  - {action: Restart, exitCodes: {operator: In, values: [134, 137, 139]}}',
+  );
+  return changePod(pod, 'Have the kubelet restart it when it is killed (Kubernetes 1.35 and later)', lines);
 }
 
 /** What lets lastscrape stop it; else a native sidecar. */
-function enable(helper: ContainerFacts, pod: PodFacts): Change {
+function enable(helper: ContainerFacts, pod: PodFacts): Remedy {
   const { program, spec } = helper;
-  const needs = program?.enable;
-  if (!needs) return changeHelper(helper, pod);
-  const what = `${describeTemplate(pod)}, let it be stopped (${program === null ? '' : program.flag}):`;
-  if ('annotation' in needs) return podChange(what, annotationLines(...needs.annotation));
-  const args = [...(Array.isArray(spec['args']) ? spec['args'].map(String) : []), needs.argument];
-  return podChange(what, containerLines(helper, [`args: [${args.map(quoteYaml).join(', ')}]`]));
+  if (!program?.enable) return endHelper(helper, pod);
+  const what = `Let it be stopped (${program.flag})`;
+  if ('annotation' in program.enable) {
+    return { change: changePod(pod, what, annotationLines(...program.enable.annotation)) };
+  }
+  const args = [...(Array.isArray(spec['args']) ? spec['args'].map(String) : []), program.enable.argument];
+  return { change: changePod(pod, what, containerLines(helper, `args: [${args.map(quoteYaml).join(', ')}]`)) };
 }
 
 /** The helper among what lastscrape stops; a mesh's proxy last. */
-function addToQuit(lastscrape: ContainerFacts, pod: PodFacts, helper: ContainerFacts): Change {
+function addToQuit(lastscrape: LastscrapeFacts, pod: PodFacts, helper: ContainerFacts): Remedy {
   const { program } = helper;
-  if (program === null || program.name === null) return changeHelper(helper, pod);
-  const quit = readSetting(lastscrape, pod, 'LASTSCRAPE_QUIT');
-  const entries = quit === null || quit === 'none' ? [] : quit.split(',').map((entry) => entry.trim());
-  const isMesh = program.kind === 'mesh';
-  const all = isMesh ? [...entries, program.name] : [program.name, ...entries];
-  const flag = program.flag;
-  return podChange(
-    `${describeTemplate(pod)}, tell lastscrape to stop it${flag === null ? '' : ` (it also needs ${flag})`}:`,
-    settingLines(lastscrape, 'LASTSCRAPE_QUIT', all.join(', ')),
-  );
+  if (program === null || program.name === null) return endHelper(helper, pod);
+  const entries = listQuit(lastscrape);
+  const all = program.kind === 'mesh' ? [...entries, program.name] : [program.name, ...entries];
+  const needs = program.flag === null ? '' : `It also needs ${program.flag}`;
+  const lines = settingLines(lastscrape.container, 'LASTSCRAPE_QUIT', all.join(', '));
+  return { change: changePod(pod, 'Add it to LASTSCRAPE_QUIT', lines, needs) };
+}
+
+/** The entries of LASTSCRAPE_QUIT as they were written. */
+function listQuit(lastscrape: LastscrapeFacts): readonly string[] {
+  const { env, config } = lastscrape;
+  const text = (env['LASTSCRAPE_QUIT'] ?? '').trim();
+  if (text === '') return isKnown(lastscrape, 'LASTSCRAPE_QUIT') ? config.targets.map(({ name }) => name) : [];
+  return config.targets.length === 0 ? [] : text.split(',').map((entry) => entry.trim());
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { main } from '../../src/main.ts';
 import type { Host } from '../../src/run/host.ts';
-import { type ExplainState, listExplainStates } from './explain-states.ts';
+import { type ExplainState, listExplainStates } from './states.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
 
@@ -88,6 +88,20 @@ const NOISE = new Set([
   'podIPs',
   'allocatedResources',
   'selfLink',
+  // Defaults of the API server.
+  'terminationMessagePath',
+  'terminationMessagePolicy',
+  'dnsPolicy',
+  'enableServiceLinks',
+  'preemptionPolicy',
+  'priority',
+  'schedulerName',
+  'serviceAccount',
+  'tolerations',
+  'qosClass',
+  'lastProbeTime',
+  'imagePullPolicy',
+  'securityContext',
   'controller-uid',
   'batch.kubernetes.io/controller-uid',
 ]);
@@ -106,6 +120,7 @@ export function stripNoise(value: unknown, names: Readonly<Record<string, string
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !NOISE.has(key))
-      .map(([key, each]) => [key, stripNoise(each, names)]),
+      .map(([key, each]) => [key, stripNoise(each, names)])
+      .filter(([, each]) => JSON.stringify(each) !== '{}' && JSON.stringify(each) !== '[]'),
   );
 }
