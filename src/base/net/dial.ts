@@ -12,49 +12,51 @@ export type DialResult =
   | { readonly kind: 'refused' }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** Judges the error codes of all attempts, one per address: refused if there was one, and each was refused. */
+/** Whether there was an attempt, and each was refused; a code for each address. */
 export function isRefused(codes: readonly string[]): boolean {
   return codes.length > 0 && codes.every((code) => code === 'ECONNREFUSED');
 }
 
-/** The hosts to try for a host name as it stands in a URL; anything but `localhost` is taken as it is. */
-export function listHosts(hostname: string, hasIpv6: boolean): readonly string[] {
-  if (hostname === 'localhost') return hasIpv6 ? ['127.0.0.1', '::1'] : ['127.0.0.1'];
-  return [hostname.replace(/^\[|\]$/g, '')];
-}
-
-/** Connects to the first address that accepts. The socket is the caller's to destroy. Never throws. */
-export async function dial(hostname: string, port: number, options: Limits): Promise<DialResult> {
+/**
+ * Connects to the first address that accepts. The limits count for a lookup, and for each address; the socket is the
+ * caller's to destroy. Never throws.
+ */
+export async function dial(hostname: string, port: number, limits: Limits): Promise<DialResult> {
   const codes: string[] = [];
-  for (const host of listHosts(hostname, hostname === 'localhost' && hasIpv6Loopback())) {
-    const attempt = await dialHost(host, port, options);
+  for (const host of hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname.replace(/^\[|\]$/g, '')]) {
+    const attempt = await dialHost(host, port, limits);
     if ('destroy' in attempt) return { kind: 'open', socket: attempt };
     codes.push(...attempt);
-    if (options.signal?.aborted) break;
+    if (limits.signal?.aborted) break;
   }
   if (isRefused(codes)) return { kind: 'refused' };
   return { kind: 'unknown', why: codes.find((code) => code !== 'ECONNREFUSED') ?? codes.join(' ') };
 }
 
-let ipv6Loopback: boolean | undefined;
-
-/**
- * Whether ::1 exists; without it a connect gives EADDRNOTAVAIL (measured, Linux 6.1), as it does where all local ports are in
- * use. So it is asked apart, and once: containers start when the network of their pod is there.
- */
-function hasIpv6Loopback(): boolean {
-  ipv6Loopback ??= Object.values(networkInterfaces()).some((addresses) =>
-    addresses?.some(({ address }) => address === '::1'),
-  );
-  return ipv6Loopback;
+/** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
+async function dialHost(host: string, port: number, limits: Limits): Promise<Socket | readonly string[]> {
+  if (isIP(host) !== 0) {
+    const result = await attempt({ host, port }, limits);
+    return 'destroy' in result || !isMissing(host, result) ? result : ['ECONNREFUSED'];
+  }
+  const found = await lookUp(host, limits);
+  if ('code' in found) return [found.code];
+  return attempt({ host, port, lookup: (_, __, callback) => callback(null, [...found.addresses]) }, limits);
 }
 
-/** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
-async function dialHost(host: string, port: number, options: Limits): Promise<Socket | readonly string[]> {
-  if (isIP(host) !== 0) return attempt({ host, port }, options);
-  const found = await lookUp(host, options);
-  if ('code' in found) return [found.code];
-  return attempt({ host, port, lookup: (_, __, callback) => callback(null, [...found.addresses]) }, options);
+/** By these a connect fails where the address, or its whole family, does not exist. */
+const MISSING_CODES: readonly string[] = ['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH'];
+
+/**
+ * Whether no loopback interface has this loopback address, so that nothing can listen there. The code alone does not prove
+ * it: EADDRNOTAVAIL comes as well where all local ports are in use (measured, Linux 6.1).
+ */
+function isMissing(host: string, codes: readonly string[]): boolean {
+  const prefix = ['127.', '::1'].find((each) => host.startsWith(each));
+  if (prefix === undefined || !codes.every((code) => MISSING_CODES.includes(code))) return false;
+  return !Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ address }) => address.startsWith(prefix)),
+  );
 }
 
 async function attempt(target: TcpNetConnectOpts, limits: Limits): Promise<Socket | readonly string[]> {
@@ -86,8 +88,8 @@ async function attempt(target: TcpNetConnectOpts, limits: Limits): Promise<Socke
 }
 
 /**
- * Where nothing listens, and the kernel happens to pick the port that is asked as the local one, TCP connects to itself
- * (RFC 9293, "Simultaneous open"; seen 8 times in 60,000 connects to a port of the ephemeral range).
+ * Where nothing listens and the kernel picks the same local port, TCP connects to itself (RFC 9293, "Simultaneous open";
+ * seen 8 times in 60,000 connects to a port of the ephemeral range).
  */
 function isConnectedToItself({ localAddress, localPort, remoteAddress, remotePort }: Socket): boolean {
   return localPort === remotePort && localAddress === remoteAddress;
