@@ -128,7 +128,6 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   }
 
   return {
-    isProcess: true,
     path: parts.path,
     read(signal) {
       const begun = Promise.withResolvers<Beginning>();

@@ -66,7 +66,6 @@ export function openHttpSource(url: URL, metricNames: readonly string[], selecto
   }
 
   return {
-    isProcess: true,
     path: url.pathname === '/metrics' ? null : url.pathname,
     close: exchange.close,
     read(signal) {
