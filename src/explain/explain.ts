@@ -41,7 +41,8 @@ function explainJob(object: Json, nowMs: number): Explanation {
 }
 
 function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: number): readonly Finding[] {
-  return find(facts, nowMs).map((found) => complete(id, found));
+  const found = find(facts, nowMs) ?? [];
+  return ('summary' in found ? [found] : found).map((each) => complete(id, each));
 }
 
 function complete(reason: string, found: Found): Finding {

@@ -53,7 +53,7 @@ export type Reason<Facts> = {
   /** What it says, for docs/explain.md. */
   readonly meaning: string;
   /** @param nowMs epoch */
-  readonly find: (facts: Facts, nowMs: number) => readonly Found[];
+  readonly find: (facts: Facts, nowMs: number) => Found | readonly Found[] | null;
 };
 
 /** One object, explained. */

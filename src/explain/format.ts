@@ -32,49 +32,38 @@ export function formatExplained({ explanations, others, nowMs }: Explained): str
 
 /** The JSON for a program; docs/explain.md has its fields. */
 export function formatJson({ explanations, others, nowMs }: Explained, version: string): string {
-  const objects = explanations.map(({ kind, namespace, name, state, summary, more, findings }) => ({
-    kind,
-    namespace,
-    name,
-    state,
-    summary,
+  const objects = explanations.map(({ more, findings, ...object }) => ({
+    ...object,
     ...(more === '' ? {} : { more }),
-    findings: findings.map((finding) => ({
-      reason: finding.reason,
-      container: finding.container,
-      stuck: finding.isStuck,
-      summary: finding.summary,
-      since: finding.since.atMs === null ? null : formatTime(finding.since.atMs),
-      seconds: finding.since.atMs === null ? null : Math.max(0, Math.floor((nowMs - finding.since.atMs) / 1_000)),
-      sinceWhat: finding.since.what,
-      why: finding.why,
-      change: finding.change,
-      first: finding.first,
-      see: finding.see,
-      now: finding.now,
+    findings: findings.map(({ reason, container, isStuck, summary, since: { atMs, what }, ...rest }) => ({
+      reason,
+      container,
+      stuck: isStuck,
+      summary,
+      since: atMs === null ? null : formatTime(atMs),
+      seconds: atMs === null ? null : Math.max(0, Math.floor((nowMs - atMs) / 1_000)),
+      sinceWhat: what,
+      ...rest,
     })),
   }));
   return `${JSON.stringify({ version, at: formatTime(nowMs), objects, notExplained: others }, null, 2)}\n`;
 }
 
-/** Objects that the same keeps, such as the pods of one Job: explained once. */
-type Group = { readonly first: Explanation; readonly more: readonly Explanation[] };
-
-function group(explanations: readonly Explanation[]): readonly Group[] {
-  const groups = new Map<string, Explanation[]>();
+/** Objects that the same keeps, such as the pods of one Job, are explained once. */
+function group(explanations: readonly Explanation[]): readonly (readonly [Explanation, ...Explanation[]])[] {
+  const groups = new Map<string, [Explanation, ...Explanation[]]>();
   for (const explanation of explanations) {
-    const key = JSON.stringify([
-      explanation.kind,
-      explanation.namespace,
-      explanation.findings.map(({ reason, container, change }) => [reason, container, change]),
-    ]);
-    const members = groups.get(key) ?? [];
-    groups.set(key, [...members, explanation]);
+    const { kind, namespace, findings } = explanation;
+    const causes = findings.map(({ reason, container, change }) => [reason, container, change]);
+    const key = JSON.stringify([kind, namespace, causes]);
+    const members = groups.get(key);
+    if (members === undefined) groups.set(key, [explanation]);
+    else members.push(explanation);
   }
-  return [...groups.values()].flatMap(([first, ...more]) => (first === undefined ? [] : [{ first, more }]));
+  return [...groups.values()];
 }
 
-function formatKept({ first, more }: Group, nowMs: number): string {
+function formatKept([first, ...more]: readonly [Explanation, ...Explanation[]], nowMs: number): string {
   const blocks = first.findings.map((finding, index) => formatFinding(finding, first.findings[index - 1], nowMs));
   const names = more.slice(0, NAMES_MAX).map(({ name }) => name);
   const alike = `${names.join(', ')}${more.length > NAMES_MAX ? ` and ${more.length - NAMES_MAX} more` : ''}`;

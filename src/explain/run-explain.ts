@@ -11,29 +11,24 @@ import { INPUT_MAX_BYTES, readInput, USAGE } from './input.ts';
 /** Explains what stdin has. @returns the exit code: 0, or that of usage (a terminal) or of input that cannot be read */
 export async function runExplain(host: Host, kinds: Kinds, isJson: boolean): Promise<number> {
   const stdin = host.stdin();
-  if (stdin.isTTY === true) {
-    host.stderr(`Cannot explain what stdin has: it is a terminal; must be a pod's JSON: "${USAGE}"\n`);
-    return EXIT.usage;
-  }
+  const refuse = (code: number, is: string, must = `a pod's JSON: "${USAGE}"`) => {
+    host.stderr(`Cannot explain what stdin has: ${is}; must be ${must}\n`);
+    return code;
+  };
+  if (stdin.isTTY === true) return refuse(EXIT.usage, 'it is a terminal');
   let text: string | null;
   try {
     text = await readText(stdin);
   } catch (error) {
     const { code = String(error) } = error as { code?: string };
-    host.stderr(`Cannot explain what stdin has: it cannot be read (${code}); must be a pod's JSON: "${USAGE}"\n`);
-    return EXIT.unreadable;
+    return refuse(EXIT.unreadable, `it cannot be read (${code})`);
   }
   if (text === null) {
-    host.stderr(
-      `Cannot explain what stdin has: it is longer than ${INPUT_MAX_BYTES / 1024 / 1024} MiB; must be fewer objects: name one pod, or add --selector\n`,
-    );
-    return EXIT.unreadable;
+    const is = `it is longer than ${INPUT_MAX_BYTES / 1024 / 1024} MiB`;
+    return refuse(EXIT.unreadable, is, 'fewer objects: name one pod, or add --selector');
   }
   const input = readInput(text);
-  if ('problem' in input) {
-    host.stderr(`${input.problem}\n`);
-    return EXIT.unreadable;
-  }
+  if ('is' in input) return refuse(EXIT.unreadable, input.is, input.must);
   const nowMs = host.wallMs();
   const explanations = input.objects.flatMap((object) => explainObject(object, nowMs, kinds) ?? []);
   const explained = { explanations, others: input.others, nowMs };

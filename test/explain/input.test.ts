@@ -14,12 +14,12 @@ const REFUSED: readonly (readonly [what: string, text: string, message: string])
   [
     'nothing',
     '',
-    `stdin is empty; must be a pod's JSON: ${USAGE} (where kubectl found nothing, its own message tells why)`,
+    `stdin is empty; must be a pod's JSON: ${USAGE} (if kubectl found nothing, its own message says why)`,
   ],
   [
     'blanks',
     ' \n',
-    `stdin is empty; must be a pod's JSON: ${USAGE} (where kubectl found nothing, its own message tells why)`,
+    `stdin is empty; must be a pod's JSON: ${USAGE} (if kubectl found nothing, its own message says why)`,
   ],
   ['YAML', 'apiVersion: v1\nkind: Pod\n', `it is YAML; must be JSON: ${USAGE}`],
   ['YAML of a list', 'items:\n- a', `it is YAML; must be JSON: ${USAGE}`],
@@ -34,22 +34,18 @@ const REFUSED: readonly (readonly [what: string, text: string, message: string])
     'Error from server (NotFound): pods "x" not found',
     `it is an error of kubectl (Error from server (NotFound): pods "x" not found); must be JSON: ${USAGE}`,
   ],
-  ['another text', '\u001b[31mhello', `it is no JSON (it begins with "[31mhello"); must be JSON: ${USAGE}`],
-  [
-    'a cut pod',
-    POD.slice(0, 500),
-    `it ends after 500 characters in the midst of the JSON; must be the whole of it: ${USAGE}`,
-  ],
-  ['no object', '[]', 'the list is empty; must have a pod or a Job: are the namespace and the selector right?'],
+  ['another text', '\u001b[31mhello', `it is not JSON (it begins with "[31mhello"); must be JSON: ${USAGE}`],
+  ['a cut pod', POD.slice(0, 500), `it is cut after 500 characters; must be the whole of it: ${USAGE}`],
+  ['no object', '[]', 'the list is empty; must be a list with a pod or a Job: check the namespace and the selector'],
   [
     'an empty list',
     '{"kind":"List","items":[]}',
-    'the list is empty; must have a pod or a Job: are the namespace and the selector right?',
+    'the list is empty; must be a list with a pod or a Job: check the namespace and the selector',
   ],
   [
     'a list of others',
     '{"kind":"List","items":[{"kind":"Node"},{"kind":"Node"}]}',
-    `the list has no pod or Job, but Node; must have one: ${USAGE}`,
+    `the list has no pod or Job, but Node; must be a list with one: ${USAGE}`,
   ],
   ['a part of a pod', '{"kind":"Pod","spec":{}}', `the Pod has no spec.containers; must be the whole object: ${USAGE}`],
   ['a part of a Job', '{"kind":"Job","spec":{}}', `the Job has no spec.template; must be the whole object: ${USAGE}`],
@@ -83,7 +79,7 @@ for (const [what, text, message] of REFUSED) {
 test('explain refuses two documents', async () => {
   const { code, stderr } = await runExplain(`${POD}${POD}`);
   assert.equal(code, EXIT.unreadable);
-  assert.match(stderr, /it is no JSON \(.+\); must be one document of JSON: /);
+  assert.match(stderr, /it is not JSON \(.+\); must be one document of JSON: /);
 });
 
 test('explain refuses a pod cut at any length', async () => {

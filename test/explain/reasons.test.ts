@@ -228,8 +228,16 @@ const CASES: readonly Case[] = [
     { summary: /waits for .*, or stops the helpers, how long is not in the JSON$/, state: 'waiting' },
     86_400,
   ],
+  ...[{ valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }, { value: '$(TTL)' }].map(
+    (value): Case => [
+      `what is ${JSON.stringify(value)} is not guessed`,
+      'lastscrape-holds',
+      setEnv({ name: 'LASTSCRAPE_TTL', ...value }),
+      { summary: /how long is not in the JSON$/, why: /LASTSCRAPE_TTL is not in the JSON/ },
+    ],
+  ),
   [
-    'what a Secret sets is not guessed either, but what the JSON shows counts',
+    'where a Secret sets one variable, the others that the JSON shows count',
     'lastscrape-waits-for-sigterm',
     setEnv({ name: 'LASTSCRAPE_WEBHOOK', valueFrom: { secretKeyRef: { name: 'hook', key: 'url' } } }),
     { reasons: 'lastscrapeSigterm lastscrape' },

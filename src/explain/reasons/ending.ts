@@ -2,7 +2,7 @@
 
 import { at, isObject } from '../../base/json.ts';
 import type { ContainerFacts } from '../container.ts';
-import type { Change, Found, Reason, Since } from '../finding.ts';
+import type { Change, Command, Found, Reason, Since } from '../finding.ts';
 import { changePod, kubectl, specLines, toLines } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { formatAge, formatTime, joinNames, quoteShell, quoteText } from '../words.ts';
@@ -21,25 +21,20 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'the pod is deleted, its grace is over, and its node has not confirmed that it is gone',
     find: (pod, nowMs) => {
       const [first] = findRunning(pod);
-      if (first === undefined || !isLate(pod, nowMs)) return [];
+      if (first === undefined || !isLate(pod, nowMs)) return null;
       const node = quoteText(pod.nodeName);
-      return [
-        keepsPod(first, pod, ` from going: its node ${node} should have killed it and has not confirmed that`, {
-          isStuck: true,
-          since: graceOver(pod),
-          why: 'The node may be down or cut off; only its kubelet can tell that a container has ended.',
-          change: {
-            what: 'Bring the node back, or remove it from the cluster: its pods go then.',
-            in: 'object',
-            lines: null,
-          },
-          see: { what: 'whether the node is there', line: `kubectl get node ${quoteShell(pod.nodeName)}` },
-          now: {
-            what: 'forget the pod, if the node is gone for good (its programs may still run there)',
-            line: kubectl(pod, `delete pod ${quoteShell(pod.name)} --grace-period=0 --force`),
-          },
-        }),
-      ];
+      const what = 'Bring the node back, or remove it from the cluster: its pods go then.';
+      return keepsPod(first, pod, ` from going: its node ${node} should have killed it and has not confirmed that`, {
+        isStuck: true,
+        since: graceOver(pod),
+        why: 'The node may be down or cut off; only its kubelet can tell that a container has ended.',
+        change: { what, in: 'object', lines: null },
+        see: nodeCommand(pod),
+        now: {
+          what: 'forget the pod, if the node is gone for good (its programs may still run there)',
+          line: kubectl(pod, `delete pod ${quoteShell(pod.name)} --grace-period=0 --force`),
+        },
+      });
     },
   },
   {
@@ -47,33 +42,24 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'the pod is deleted, and a container has not ended since its SIGTERM',
     find: (pod, nowMs) => {
       const [first, ...more] = findRunning(pod);
-      if (first === undefined || pod.deletedByMs === null || isLate(pod, nowMs)) return [];
+      if (first === undefined || pod.deletedByMs === null || isLate(pod, nowMs)) return null;
       const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
+      const hooks = joinNames(hooked.map(({ name }) => name));
       const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
       const also = more.length === 0 ? '' : `, as ${joinNames(more.map(({ name }) => name))} do`;
-      return [
-        keepsPod(
-          first,
-          pod,
-          ` from going${also}: it got SIGTERM and still runs; killed at ${formatTime(pod.deletedByMs)}`,
-          {
-            isStuck: false,
-            since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
-            why: [
-              `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
-              hooked.length === 0
-                ? 'A program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.'
-                : `The preStop hook of ${joinNames(hooked.map(({ name }) => name))} runs before the SIGTERM, in the same grace.`,
-              ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
-            ].join(' '),
-            change: shortenGrace(
-              pod,
-              pod.deletionGraceMs,
-              hooked.length > 0 ? 'End the hook soon and handle' : 'Handle',
-            ),
-          },
-        ),
-      ];
+      const because = `: it got SIGTERM and still runs; killed at ${formatTime(pod.deletedByMs)}`;
+      return keepsPod(first, pod, ` from going${also}${because}`, {
+        isStuck: false,
+        since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
+        why: [
+          `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
+          hooks === ''
+            ? 'A program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.'
+            : `The preStop hook of ${hooks} runs before the SIGTERM, in the same grace.`,
+          ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
+        ].join(' '),
+        change: shortenGrace(pod, pod.deletionGraceMs, hooks === '' ? 'Handle' : 'End the hook soon and handle'),
+      });
     },
   },
   {
@@ -81,26 +67,21 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'the pod is deleted and over, and a finalizer keeps the object',
     find: (pod) => {
       const { finalizers } = pod;
-      if (finalizers.length === 0 || findRunning(pod).length > 0) return [];
+      if (finalizers.length === 0 || findRunning(pod).length > 0) return null;
       const isJobs = finalizers.every((name) => name === JOB_FINALIZER);
       const program = isJobs ? 'the Job controller' : 'the program that set it';
-      return [{ isStuck: isJobs ? null : true, since: graceOver(pod), ...removeFinalizers(pod, 'pod', program) }];
+      return { isStuck: isJobs ? null : true, since: graceOver(pod), ...removeFinalizers(pod, 'pod', program) };
     },
   },
   {
     id: 'deleted',
     meaning: 'the pod is deleted, nothing runs, and it has no finalizer: it goes any moment',
     find: (pod) => {
-      if (pod.finalizers.length > 0 || findRunning(pod).length > 0) return [];
-      return [
-        {
-          isStuck: false,
-          summary: `Nothing keeps ${describePod(pod)}: it is deleted and goes any moment`,
-          since: graceOver(pod),
-          why: 'No container runs, and it has no finalizer.',
-          see: { what: 'whether it is still there', line: kubectl(pod, `get pod ${quoteShell(pod.name)}`) },
-        },
-      ];
+      if (pod.finalizers.length > 0 || findRunning(pod).length > 0) return null;
+      const see = { what: 'whether it is still there', line: kubectl(pod, `get pod ${quoteShell(pod.name)}`) };
+      const summary = `Nothing keeps ${describePod(pod)}: it is deleted and goes any moment`;
+      const why = 'No container runs, and it has no finalizer.';
+      return { isStuck: false, summary, since: graceOver(pod), why, see };
     },
   },
 ];
@@ -135,33 +116,33 @@ export const NATIVE_REASONS: readonly Reason<PodFacts>[] = [
       const isOver = pod.containers.every(({ role, isDone }) => role !== 'regular' || isDone);
       const last = pod.containers.findLast(({ role, running }) => role === 'native' && running !== null);
       const end = pod.mainsEnded;
-      if (!isOver || last === undefined || end === null) return [];
+      if (!isOver || last === undefined || end === null) return null;
+      const killedAtMs = end.atMs === null ? null : end.atMs + pod.graceMs;
       // lastscrape has a row of its own while it holds.
-      if (last.program?.kind === 'lastscrape' && nowMs <= (end.atMs ?? nowMs) + pod.graceMs) return [];
-      return [explainNative(last, pod, end, nowMs)];
+      if (last.program?.kind === 'lastscrape' && nowMs <= (killedAtMs ?? nowMs)) return null;
+      const isOverdue = killedAtMs !== null && nowMs > killedAtMs + LATE_MS;
+      const when = killedAtMs === null ? 'when the grace is over' : `at about ${formatTime(killedAtMs)}`;
+      const because = isOverdue ? `should have been killed ${when}` : `got SIGTERM and still runs; killed ${when}`;
+      return keepsPod(last, pod, `: this native sidecar ${because}`, {
+        isStuck: isOverdue ? null : false,
+        since: end,
+        why: `When the regular containers have ended, native sidecars get SIGTERM, the last of the list first. The pod's grace is ${formatAge(pod.graceMs)}.`,
+        change: shortenGrace(pod, pod.graceMs, 'Handle'),
+        see: nodeCommand(pod),
+      });
     },
   },
 ];
-
-function explainNative(last: ContainerFacts, pod: PodFacts, end: Since, nowMs: number): Found {
-  const killedAtMs = end.atMs === null ? null : end.atMs + pod.graceMs;
-  const isOverdue = killedAtMs !== null && nowMs > killedAtMs + LATE_MS;
-  const when = killedAtMs === null ? 'when the grace is over' : `at about ${formatTime(killedAtMs)}`;
-  const because = isOverdue ? `should have been killed ${when}` : `got SIGTERM and still runs; killed ${when}`;
-  return keepsPod(last, pod, `: this native sidecar ${because}`, {
-    isStuck: isOverdue ? null : false,
-    since: end,
-    why: `When the regular containers have ended, native sidecars get SIGTERM, the last of the list first. The pod's grace is ${formatAge(pod.graceMs)}.`,
-    change: shortenGrace(pod, pod.graceMs, 'Handle'),
-    see: { what: 'what its node says', line: `kubectl get node ${quoteShell(pod.nodeName)}` },
-  });
-}
 
 function shortenGrace(pod: PodFacts, graceMs: number, verb: string): Change {
   const what = `${verb} SIGTERM in the program (in a shell: exec)`;
   if (graceMs <= SHORT_GRACE_SECONDS * 1_000) return { what: `${what}.`, in: 'podTemplate', lines: null };
   const seconds = graceMs > 30_000 ? 30 : SHORT_GRACE_SECONDS;
   return changePod(pod, `${what}, or set a shorter grace`, specLines(`terminationGracePeriodSeconds: ${seconds}`));
+}
+
+function nodeCommand({ nodeName }: PodFacts): Command {
+  return { what: 'what its node says', line: `kubectl get node ${quoteShell(nodeName)}` };
 }
 
 function graceOver({ deletedByMs }: PodFacts): Since {

@@ -124,9 +124,8 @@ function whileRunning(
 ): Reason<PodFacts>['find'] {
   return (pod, nowMs) => {
     const { lastscrape, mainsEnded } = pod;
-    if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return [];
-    const found = explain(lastscrape, pod, { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs }, nowMs);
-    return found === null ? [] : [found];
+    if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
+    return explain(lastscrape, pod, { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs }, nowMs);
   };
 }
 

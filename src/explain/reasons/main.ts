@@ -16,15 +16,13 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'the pod belongs to a Deployment, StatefulSet or DaemonSet, which keeps it running for ever',
     find: (pod) => {
       const [running] = findRunningMains(pod);
-      if (!isKept(pod) || running === undefined) return [];
+      if (!isKept(pod) || running === undefined) return null;
       const owner = `${pod.owner?.kind} ${pod.owner?.name}`;
-      return [
-        keepsPod(running, pod, `, as it should: the pod belongs to ${owner}, which keeps it running for ever`, {
-          isStuck: false,
-          since: sinceStart(running),
-          why: 'It ends only when it is deleted or its owner is scaled down. Work that is to end belongs in a Job.',
-        }),
-      ];
+      return keepsPod(running, pod, `, as it should: the pod belongs to ${owner}, which keeps it running for ever`, {
+        isStuck: false,
+        since: sinceStart(running),
+        why: 'It ends only when it is deleted or its owner is scaled down. Work that is to end belongs in a Job.',
+      });
     },
   },
   {
@@ -36,14 +34,12 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
         const end = container.ended ?? container.lastEnded;
         const isAgain = pod.owner === null && !isDone && end?.exitCode === 0;
         if (!isAgain || (spec['restartPolicy'] ?? pod.restartPolicy) !== 'Always') return [];
-        return [
-          keepsPod(container, pod, ': it ended with 0 and is restarted each time, since restartPolicy is Always', {
-            isStuck: true,
-            since: { atMs: end.atMs, what: `${name} ended last` },
-            why: `Always is the default of a pod. It was restarted ${restartCount === 1 ? 'once' : `${restartCount} times`} so far.`,
-            change: stopRestarts(pod, 'Do not restart it'),
-          }),
-        ];
+        return keepsPod(container, pod, ': it ended with 0 and is restarted each time, since restartPolicy is Always', {
+          isStuck: true,
+          since: { atMs: end.atMs, what: `${name} ended last` },
+          why: `Always is the default of a pod. It was restarted ${restartCount === 1 ? 'once' : `${restartCount} times`} so far.`,
+          change: stopRestarts(pod, 'Do not restart it'),
+        });
       }),
   },
   {
@@ -52,10 +48,10 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
     find: (pod) => {
       const running = findRunningMains(pod);
       const [first] = running;
-      if (first === undefined || isKept(pod)) return [];
+      if (first === undefined || isKept(pod)) return null;
       // Restarts that have no cause but the policy have a row of their own.
-      if (pod.owner === null && pod.restartPolicy === 'Always' && first.lastEnded?.exitCode === 0) return [];
-      return [explainMain(first, running, pod)];
+      if (pod.owner === null && pod.restartPolicy === 'Always' && first.lastEnded?.exitCode === 0) return null;
+      return explainMain(first, running, pod);
     },
   },
 ];

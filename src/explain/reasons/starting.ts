@@ -26,12 +26,12 @@ export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'gated',
     meaning: 'the pod has scheduling gates: another program must remove them first',
-    find: (pod) => (isGated(pod) ? [explainUnscheduled(pod)] : []),
+    find: (pod) => (isGated(pod) ? explainUnscheduled(pod) : null),
   },
   {
     id: 'unschedulable',
     meaning: 'no node takes the pod; the scheduler says why',
-    find: (pod) => (isGated(pod) ? [] : [explainUnscheduled(pod)]),
+    find: (pod) => (isGated(pod) ? null : explainUnscheduled(pod)),
   },
 ];
 
@@ -76,8 +76,8 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
       const first = pod.containers.find(({ role, running, isDone }) =>
         role === 'init' ? !isDone : role === 'native' && running?.hasStarted === false,
       );
-      if (first === undefined || first.running === null || pod.mains.some(wasStarted)) return [];
-      return [explainInit(first, pod)];
+      if (first === undefined || first.running === null || pod.mains.some(wasStarted)) return null;
+      return explainInit(first, pod);
     },
   },
   {
@@ -91,7 +91,7 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
           running?.hasStarted === false,
       );
       const first = pod.containers.find(({ running, ended, isDone }) => running === null && ended === null && !isDone);
-      return isBusy || first === undefined ? [] : [explainWaiting(first, pod, null)];
+      return isBusy || first === undefined ? null : explainWaiting(first, pod, null);
     },
   },
 ];
