@@ -15,7 +15,7 @@ import { readVersion } from '../../image/release-version.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { DIST, ROOT, readDist, readIndex } from '../support/dist.ts';
 import { baseEnv } from '../support/network.ts';
-import { findOnPath } from '../support/programs.ts';
+import { findOnPath, gateFull } from '../support/programs.ts';
 import { gateMissing, gatePodman, openPodman, type Podman } from './pod-podman.ts';
 
 const FILE = 'test/image/release.test.ts';
@@ -24,12 +24,14 @@ const HOW_TO_INSTALL = {
   skopeo: 'apt-get install skopeo',
   cosign: '.ci/install-go-program cosign", with ~/.cache/lastscrape/bin on the PATH; "',
 };
-const skip = gatePodman(
-  FILE,
-  Object.entries(HOW_TO_INSTALL)
-    .filter(([program]) => findOnPath(program) === undefined)
-    .map(([program, how]) => `there is no ${program}; run "${how}"`.replace('; ""', '')),
-);
+const skip =
+  gateFull(`npm run release in ${FILE}`) ||
+  gatePodman(
+    FILE,
+    Object.entries(HOW_TO_INSTALL)
+      .filter(([program]) => findOnPath(program) === undefined)
+      .map(([program, how]) => `there is no ${program}; run "${how}"`.replace('; ""', '')),
+  );
 const skipActionlint = gateMissing(
   FILE,
   findOnPath('actionlint') === undefined ? ['there is no actionlint; run ".ci/install-go-program actionlint"'] : [],

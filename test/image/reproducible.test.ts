@@ -8,8 +8,10 @@ import { test } from 'node:test';
 import { sha256 } from '../../image/layout.ts';
 import { buildAgain, listDifferences, listFiles, readOrigin } from '../../image/release-compare.ts';
 import { DIST, gateDist, ROOT, readDist } from '../support/dist.ts';
+import { gateFull } from '../support/programs.ts';
 
 const skip = gateDist('test/image/reproducible.test.ts');
+const skipBuild = skip || gateFull('the second build in test/image/reproducible.test.ts');
 /** Two cores that other tests use too: a build alone takes 100 s, mostly zstd at level 19. */
 const BUILD_MS = 600_000;
 
@@ -20,7 +22,10 @@ test('SHA256SUMS holds for every released file', { skip }, () => {
   for (const line of lines) assert.equal(sha256(readDist(line.slice(66))), line.slice(0, 64), line.slice(66));
 });
 
-test('a build of the same checkout in another folder gives the same bytes', { skip, timeout: BUILD_MS }, () => {
+test('a build of the same checkout in another folder gives the same bytes', {
+  skip: skipBuild,
+  timeout: BUILD_MS,
+}, () => {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-again-'));
   try {
     const again = buildAgain(ROOT, folder, readOrigin(DIST));

@@ -5,8 +5,12 @@ import { describe, it } from 'node:test';
 import { withFrontPod } from '../support/front-pod.ts';
 import { gateFront } from '../support/front-programs.ts';
 import { type OpenScrapers, openAgent, openCollector, openPrometheus, playFinals } from '../support/front-scrapers.ts';
+import { gateFull } from '../support/programs.ts';
 
-const skip = gateFront('test/pods/front-scrapers.test.ts', ['prometheus', 'prometheus3', 'collector', 'python']);
+const skip = gateFront('test/pods/front-scrapers.test.ts', ['prometheus', 'prometheus3', 'python']);
+const skipCollector =
+  gateFull('the OpenTelemetry Collector in test/pods/front-scrapers.test.ts') ||
+  gateFront('test/pods/front-scrapers.test.ts', ['collector']);
 
 /** Jobs of each scenario, side by side. */
 const JOBS_COUNT = 3;
@@ -54,7 +58,7 @@ describe('the final number is with every scraper', { concurrency: CONCURRENCY, s
     proveFinals(async (pod, ports) => [await openAgent(pod, ports, '2s')]),
   );
 
-  it('the OpenTelemetry Collector', { timeout: 200_000 }, () =>
+  it('the OpenTelemetry Collector', { skip: skipCollector, timeout: 200_000 }, () =>
     proveFinals(async (pod, ports) => [await openCollector(pod, ports, '2s')]),
   );
 

@@ -125,6 +125,14 @@ export function gate(programs: Programs, file: string, needed: readonly Needed[]
   return false;
 }
 
+/** Why what takes long and says little of a change does not run now; `false` outside CI, and with CI_FULL=1. It says so on stderr, too. */
+export function gateFull(what: string): string | false {
+  if (readTestVariable('CI') !== 'true' || readTestVariable('CI_FULL') === '1') return false;
+  const message = `NOT RUN ${what}: CI_FULL=1 runs it`;
+  process.stderr.write(`${message}\n`);
+  return message;
+}
+
 /** One phrase for each program, with its version. */
 export function describePrograms(programs: Programs, needed: readonly Needed[]): readonly string[] {
   const phrases: string[] = [];

@@ -56,6 +56,7 @@ export function openFileSource(
   }
 
   return {
+    isProcess: false,
     path: null,
     close: async () => {},
     read(signal) {
