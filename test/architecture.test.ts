@@ -2,44 +2,11 @@
 // nothing lies about that the program does not reach.
 
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
-
-const ROOT = join(import.meta.dirname, '..');
-const files = globSync('{src,bin}/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.d.ts'));
-
-type Import = { readonly from: string; readonly to: string; readonly isType: boolean; readonly isDynamic: boolean };
-
-function listImports(file: string): Import[] {
-  const text = readFileSync(join(ROOT, file), 'utf8');
-  const statements = text.matchAll(/^(?:import|export)\s+(type\s)?([^;]*?)\s*from\s+'([^']+)';/gm);
-  const bare = [...text.matchAll(/^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm)].map((match) => [
-    '',
-    undefined,
-    'all',
-    match[1] ?? match[2],
-    match[1] === undefined ? 'dynamic' : undefined,
-  ]);
-  return [...statements, ...bare].map(([, type, names = '', to = '', dynamic]) => {
-    const isType =
-      type !== undefined ||
-      names
-        .replace(/[{}]/g, '')
-        .split(',')
-        .every((name) => /^\s*(type\s|$)/.test(name));
-    const isDynamic = dynamic !== undefined;
-    return { from: file, to: to.startsWith('.') ? normalize(join(dirname(file), to)) : to, isType, isDynamic };
-  });
-}
+import { FILES as files, findFolder, type Import, listImports, readSource } from './tools/house.ts';
 
 const imports = files.flatMap(listImports);
-
-/** The folder of `src/` that a file belongs to, `main` or `bin`. */
-function findFolder(file: string): string {
-  const [top = '', second = ''] = file.split('/');
-  return top === 'bin' ? 'bin' : second.replace('.ts', '');
-}
 
 /** What a folder may import: folders or files of `src/`; behind `type`, types of them only. One rule for each folder. */
 const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; readonly why: string }>> = {
@@ -48,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
   exposition: { from: ['base'], why: 'bytes become values here, whoever reads them' },
   pod: { from: ['base'], why: 'which pod this is, whoever asks' },
   snapshot: {
-    from: ['base', 'exposition', 'decide/answer', 'type decide'],
+    from: ['base', 'exposition', 'decide/answer', 'front/lost-numbers', 'observe/exporter', 'type observe'],
     why: 'a body is kept; what it stands for is decided in decide/',
   },
   observe: {
@@ -129,7 +96,6 @@ const PURE = [
   'src/front/locust/memory.ts',
   'src/front/locust/pace.ts',
   'src/front/locust/page.ts',
-  'src/front/locust/requests.ts',
   'src/front/locust/rows.ts',
   'src/pod/mount-info.ts',
   'src/pod/pod-request.ts',
@@ -139,7 +105,7 @@ const PURE = [
 
 test('decide, exposition, config and what else is said to be is pure', () => {
   for (const file of files.filter((each) => PURE.some((place) => each.startsWith(place)))) {
-    const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'));
+    const code = withoutCommentsAndStrings(readSource(file));
     assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);
     const outside = listImports(file).filter(({ to }) => to.startsWith('node:') || to === 'undici');
     assert.deepEqual(outside, [], `${file} must not do I/O`);
@@ -151,10 +117,7 @@ test('explain is pure but for one file, and only it is given a Host', () => {
   assert.ok(explainFiles.length > 10);
   for (const file of explainFiles) {
     // Of a Date only what reads no clock.
-    const code = withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8')).replaceAll(
-      /\bDate\.parse\(|\bnew Date\((?!\))/g,
-      '',
-    );
+    const code = withoutCommentsAndStrings(readSource(file)).replaceAll(/\bDate\.parse\(|\bnew Date\((?!\))/g, '');
     assert.equal(IMPURE.exec(code)?.[0], undefined, `${file} must be a function of its parameters`);
     const outside = listImports(file).filter(({ to }) => to.startsWith('node:') || to === 'src/run/host.ts');
     assert.deepEqual(outside, [], `${file} must not do I/O`);
@@ -185,7 +148,7 @@ test('explain is loaded only where it is asked for', () => {
 
 test('only bin names the process', () => {
   for (const file of files.filter((each) => each.startsWith('src/'))) {
-    const [found] = /\bprocess\b.*/.exec(withoutCommentsAndStrings(readFileSync(join(ROOT, file), 'utf8'))) ?? [];
+    const [found] = /\bprocess\b.*/.exec(withoutCommentsAndStrings(readSource(file))) ?? [];
     assert.equal(found, undefined, `${file} must get what it needs of the process from a Host`);
     assert.ok(!listImports(file).some(({ to }) => to === 'node:process'), file);
   }
@@ -242,7 +205,7 @@ test('bin reaches every file', () => {
 });
 
 test('every file opens with what it owns, and a folder holds more than one file', () => {
-  for (const file of files) assert.match(readFileSync(join(ROOT, file), 'utf8'), /^\/\/ \S/, file);
+  for (const file of files) assert.match(readSource(file), /^\/\/ \S/, file);
   for (const folder of new Set(files.map(dirname).filter((each) => each.startsWith('src/')))) {
     assert.ok(files.filter((file) => dirname(file) === folder).length > 1, `${folder} holds one file: make it a file`);
   }

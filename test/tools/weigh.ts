@@ -1,0 +1,78 @@
+// `npm run weigh`: what the project weighs, and what it may weigh at most; fails where something is heavier.
+
+import { execFileSync } from 'node:child_process';
+import { FILES, listFloors, listFolderImports, ROOT, readSource } from './house.ts';
+
+/** One figure. `most`: its budget. */
+export type Weight = { readonly name: string; readonly is: number; readonly most: number; readonly where?: string };
+
+/** A function: the lines from its head to its closing brace, and the variables that its own block declares with `let`. */
+type Block = { readonly place: string; readonly lineCount: number; readonly letCount: number };
+
+/** Heads of blocks that are no functions. */
+const NO_FUNCTION =
+  /^\s*(if|for|while|switch|else|try|catch|finally|do|case|return|type|export type|\}|const \w+(: [^=]+)? =) /;
+
+/** Finds the functions of a formatted file by its indentation: a block ends at the first brace in the column of its head. */
+function listFunctions(file: string): readonly Block[] {
+  const lines = readSource(file).split('\n');
+  return lines.flatMap((head, start) => {
+    const isFunction = head.includes('=> {') || /\bfunction\b/.test(head) || /\)(: [^=]*)? \{$/.test(head);
+    if (!head.endsWith('{') || !isFunction || (NO_FUNCTION.test(head) && !/=> \{$|function/.test(head))) return [];
+    const indent = head.length - head.trimStart().length;
+    const length = lines.slice(start + 1).findIndex((line) => line.startsWith(`${' '.repeat(indent)}}`));
+    const own = lines.slice(start + 1, start + 1 + length);
+    const letCount = own.filter((line) => line.startsWith(`${' '.repeat(indent + 2)}let `)).length;
+    return [{ place: `${file}:${start + 1}`, lineCount: length + 2, letCount }];
+  });
+}
+
+/** Everything that has a budget. */
+export function weigh(): readonly Weight[] {
+  const functions = FILES.filter((file) => file.startsWith('src/')).flatMap(listFunctions);
+  const longest = functions.toSorted((one, other) => other.lineCount - one.lineCount)[0];
+  const busiest = functions.toSorted((one, other) => other.letCount - one.letCount)[0];
+  const largest = countLines(['src'])
+    .filter(({ path }) => path.endsWith('.ts'))
+    .toSorted((one, other) => other.count - one.count)[0];
+  const sources = countLines(['src']);
+  return [
+    { name: 'src/: lines', is: sum(sources), most: 16_500 },
+    { name: 'src/: files', is: sources.length, most: 150 },
+    { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 14 },
+    { name: 'src/: floors of folders', is: listFloors(listFolderImports()).length, most: 10 },
+    { name: 'src/: lines of the longest file', is: largest?.count ?? 0, most: 350, where: largest?.path ?? '' },
+    { name: 'src/: lines of the longest function', is: longest?.lineCount ?? 0, most: 80, where: longest?.place ?? '' },
+    { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
+    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 40_000 },
+    { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
+  ];
+}
+
+/** The lines of the files that git knows, also those that are not committed yet. */
+function countLines(patterns: readonly string[]): readonly { readonly path: string; readonly count: number }[] {
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...patterns],
+    {
+      cwd: ROOT,
+      encoding: 'utf8',
+    },
+  );
+  return listed
+    .split('\0')
+    .filter((path) => path !== '')
+    .map((path) => ({ path, count: readSource(path).split('\n').length - 1 }));
+}
+
+function sum(files: readonly { readonly count: number }[]): number {
+  return files.reduce((total, { count }) => total + count, 0);
+}
+
+if (import.meta.main) {
+  const weights = weigh();
+  for (const { name, is, most, where = '' } of weights) {
+    console.log(`${is <= most ? 'ok  ' : 'OVER'} ${name}: ${is}, at most ${most}${where === '' ? '' : ` (${where})`}`);
+  }
+  if (weights.some(({ is, most }) => is > most)) process.exitCode = 1;
+}
