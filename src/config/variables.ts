@@ -91,7 +91,9 @@ function limit<const Field extends string>(
 
 /** A row whose value is the path of a file, such as `example`, or `none`. */
 function filePath<const Field extends string>(name: Variable['name'], field: Field, example: string, meaning: string) {
-  const read = readValueOrNone((text: string) => parseFilePath(text, example));
+  // Any other text may be what the file should hold, such as a header with a token.
+  const hide = (text: string) => (text.startsWith('/') ? text : '***');
+  const read = readValueOrNone((text: string) => parseFilePath(text, example), hide);
   return { name, default: 'none', field, meaning, read } as const;
 }
 

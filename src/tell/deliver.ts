@@ -2,12 +2,13 @@
 // what became of each in words for a person; a secret is never among them.
 
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/headers-file.ts';
-import { type Dial, type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
+import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
 import { readRetryAfter } from '../base/net/retry-after.ts';
-import { prepareSmallFile, type ReadSmallFile } from '../base/small-file.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { AnswerEnd } from './encode/push-kind.ts';
+import { hideSecrets, listUrlSecrets } from './secrets.ts';
+import { FILE_TIMEOUT_MS, openTrust } from './trust.ts';
 
 /** Where requests go. */
 export type Destination = {
@@ -59,12 +60,10 @@ export type Delivery = {
 const ANSWER_SHOWN_LENGTH = 200;
 /** So much of it is judged, and searched for what is hidden; the longest that we know are of some KB, a line for each refused series. */
 const ANSWER_READ_BYTES = 64 * 1024;
-/** A file is there, or it hangs. */
-const FILE_TIMEOUT_MS = 2_000;
 
 /** Opens a delivery; connects when the first request is sent. */
 export function openDelivery(destination: Destination): Delivery {
-  const { url, headersFile, caFile } = destination;
+  const { url, headersFile, caFile, isPathSecret } = destination;
   const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
   const trust = url.protocol === 'https:' ? openTrust(caFile) : null;
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
@@ -118,7 +117,7 @@ export function openDelivery(destination: Destination): Delivery {
         onOtherBody: keep,
       });
       onBody?.(Buffer.concat(pieces).toString('utf8'));
-      const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(destination)];
+      const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(url, isPathSecret)];
       const isUnreadable = sizeBytes > 0 && (isPacked || sizeBytes > ANSWER_READ_BYTES);
       const answered = (status: number): DeliveryResult => ({
         kind: 'answered',
@@ -130,7 +129,7 @@ export function openDelivery(destination: Destination): Delivery {
       if (result.kind !== 'answered') {
         // The status has come, and only the rest of the answer did not: it says what became of the request.
         if (result.kind === 'failed' && result.status !== null) return answered(result.status);
-        return { kind: 'failed', why: hide(describe(result), hidden) };
+        return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
       }
       return answered(result.status);
     },
@@ -167,55 +166,11 @@ const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** The beginning of an answer, on one line. */
 function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): string {
-  const text = hide(Buffer.concat(pieces).toString('utf8'), hidden)
+  const text = (hideSecrets(Buffer.concat(pieces).toString('utf8'), hidden) ?? '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
     .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
     .trim();
   return cut(text, ANSWER_SHOWN_LENGTH);
-}
-
-type Trust = {
-  readonly dial: Dial;
-  /** Reads the authorities anew; why they cannot be used, or null. */
-  readonly renew: (signal: AbortSignal) => Promise<string | null>;
-  /** Why the newest server was not trusted, once; null: it was. */
-  readonly takeDistrust: () => string | null;
-};
-
-/** TLS, loaded when the first connection is made. */
-function openTrust(caFile: string | null): Trust {
-  let authorities: string[] = [];
-  let distrust: string | null = null;
-  let dial: Dial | null = null;
-  let readCaFile: ReadSmallFile | null = null;
-  return {
-    dial: async (...connection) => {
-      if (dial === null) return { kind: 'unknown', why: 'no authorities' };
-      return dial(...connection);
-    },
-    async renew(signal) {
-      const [{ dialTls }, known] = await Promise.all([import('../base/net/dial-tls.ts'), import('./authorities.ts')]);
-      dial ??= dialTls({
-        readCa: () => authorities,
-        onDistrust: (code) => {
-          distrust = known.describeDistrust(code);
-        },
-      });
-      authorities = [...known.listUsualAuthorities()];
-      if (caFile === null) return null;
-      readCaFile ??= prepareSmallFile(caFile, known.CA_FILE_MAX_BYTES);
-      const file = await readCaFile({ timeoutMs: FILE_TIMEOUT_MS, signal });
-      const parsed = 'why' in file ? file : known.parseAuthorities(file.text);
-      if ('why' in parsed) return `the CA file ${caFile} cannot be used: ${parsed.why}`;
-      authorities = [...parsed.certificates, ...authorities];
-      return null;
-    },
-    takeDistrust() {
-      const taken = distrust;
-      distrust = null;
-      return taken;
-    },
-  };
 }
 
 /** A failure in words, by the code of the system where it is one. */
@@ -236,32 +191,4 @@ function describeFailure(why: string, host: string, distrust: string | null): st
     default:
       return `${host}: ${why}`;
   }
-}
-
-/** A receiver may repeat a part alone, and as it is written or as it is meant. */
-function listUrlSecrets({ url, isPathSecret }: Destination): readonly string[] {
-  const written = url.search
-    .slice(1)
-    .split('&')
-    .map((part) => part.slice(part.indexOf('=') + 1));
-  const query = [url.search, url.search.slice(1), ...written, ...url.searchParams.values()];
-  const parts = url.pathname.split('/').filter((part) => part.length >= 8);
-  const path = isPathSecret ? [url.pathname, ...parts, ...parts.map(decodePart)] : [];
-  return [...query, ...path].filter((text) => text.length >= 4);
-}
-
-/** As it is where its escapes are none. */
-function decodePart(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
-
-/** The longest first: one may be a part of another. */
-function hide(text: string, secrets: readonly string[]): string {
-  return secrets
-    .toSorted((one, other) => other.length - one.length)
-    .reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }

@@ -114,11 +114,12 @@ const WRONG: readonly (readonly [string, string, string])[] = [
   ['SCRAPES', 'one', 'Cannot read LASTSCRAPE_SCRAPES: it is "one"; must be a whole number from 0 to 1000'],
   ['SCRAPES', '1001', 'Cannot read LASTSCRAPE_SCRAPES: it is "1001"; must be a whole number from 0 to 1000'],
   ['SCRAPES', '-1', 'Cannot read LASTSCRAPE_SCRAPES: it is "-1"; must be a whole number from 0 to 1000'],
-  ...['lastscrape', '/graveyard/', '/'].map(
+  ...['***', '/graveyard/', '/'].map(
     (value) =>
       [
         'TOMBSTONE',
-        value,
+        // What is no path may be a secret.
+        value === '***' ? 'lastscrape' : value,
         `Cannot read LASTSCRAPE_TOMBSTONE: it is "${value}"; must be "none" or an absolute path such as "/graveyard/lastscrape"`,
       ] as const,
   ),

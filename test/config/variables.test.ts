@@ -75,8 +75,12 @@ test('what is told to others: a time for it that is none is a problem, and "none
     'Cannot read LASTSCRAPE_PUSH_WHEN: it is "sometimes"; must be "expired" or "always"',
   ]);
   assert.deepEqual(readProblems(toEnvironment('PUSH=otlp+https://a; CA_FILE=ca.crt')), [
-    'Cannot read LASTSCRAPE_CA_FILE: it is "ca.crt"; must be "none" or an absolute path such as "/etc/authorities/ca.crt"',
+    'Cannot read LASTSCRAPE_CA_FILE: it is "***"; must be "none" or an absolute path such as "/etc/authorities/ca.crt"',
   ]);
+  for (const name of ['METRICS', 'PUSH', 'WEBHOOK'].map((each) => `LASTSCRAPE_${each}_HEADERS_FILE`)) {
+    const [problem = ''] = readProblems({ [name]: 'Authorization: Bearer s3cret-token' });
+    assert.match(problem, new RegExp(`^Cannot read ${name}: it is "\\*\\*\\*"; must be "none" or an absolute path`));
+  }
   const names = ['PUSH_HEADERS_FILE', 'WEBHOOK_HEADERS_FILE', 'CA_FILE'];
   assert.deepEqual(readProblems(toEnvironment(names.map((name) => `${name}=none`).join('; '))), []);
 });

@@ -214,6 +214,22 @@ test('send() hides a part of the query or of the path alone, as it is written an
   });
 });
 
+test('send() hides a header in the notation of the receiver, and shows the status alone where it cannot', async () => {
+  const token = 's3cret/t0ken';
+  const answers: Readonly<Record<string, string>> = {
+    's3cret\\/t0ken': '"***"',
+    's3cret%2Ft0ken': '"***"',
+    's3cret&#x2F;t0ken': '"***"',
+    's3cret%252Ft0ken': '',
+  };
+  for (const [repeated, text] of Object.entries(answers)) {
+    await using server = await openHttp((response) => response.writeHead(403).end(`"${repeated}"`));
+    const headersFile = file('spelled', `Authorization: Bearer ${token}\n`);
+    const result = await send(destination(`http://127.0.0.1:${server.port}/`, { headersFile }));
+    assert.equal(result.kind === 'answered' ? result.text : result.why, text, repeated);
+  }
+});
+
 test('send() knows the status where the rest of the answer hangs or is endless', async () => {
   await using slow = await openHttp((response) => {
     response.writeHead(400, { 'content-length': '1000' });
