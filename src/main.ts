@@ -134,8 +134,9 @@ async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSign
     return EXIT.misconfigured;
   }
   const { config } = result;
-  const [{ inspect, findSurroundings }, { formatPlan }] = await Promise.all([
+  const [{ inspect }, { findSurroundings }, { formatPlan }] = await Promise.all([
     import('./check/inspect.ts'),
+    import('./check/surroundings.ts'),
     import('./check/plan.ts'),
   ]);
   const found = await inspect(config, findSurroundings(host.env, host.pid), signal);

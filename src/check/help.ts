@@ -1,4 +1,4 @@
-// What `--help` prints, for a person. Pure.
+// What `--help` prints. Pure.
 
 import { type Kinds, listVariables } from '../config/config.ts';
 import type { Variable } from '../config/variables.ts';
@@ -6,7 +6,7 @@ import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 
 const WIDTH = 100;
 
-/** The whole of `--help`: every variable with its default, the kinds, the exit codes. */
+/** Formats all of `--help`: every variable with its default, the kinds, the exit codes. */
 export function formatHelp({ conditions, targets }: Kinds): string {
   const variables = listVariables({ conditions }).flatMap((variable) => [
     `  ${variable.name}=${variable.default}${formatOtherwise(variable)}`,
@@ -19,10 +19,10 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     '',
     'Usage: lastscrape [--check | --version | --help | explain [--json]]',
     '  (no argument)  watch, hold, quit, exit',
-    '  --check        read the environment, print the plan and what is seen of it now, exit',
+    '  --check        read the environment, print the plan and what shows of it now, exit',
     '  --version, -v  print version, commit and the version of Node, exit',
     '  --help, -h     print this, exit',
-    "  explain        read a pod's or a Job's JSON from stdin, print what keeps it and what to change, exit:",
+    "  explain        read a pod's or a Job's JSON from stdin, print what keeps it from completing and the fix, exit:",
     '                 kubectl get pod NAME --output=json | lastscrape explain [--json]',
     '',
     'Variables, with their defaults; an empty value means "not set":',
@@ -33,9 +33,9 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     '',
     'LASTSCRAPE_QUIT is a comma list, in order, of:',
     ...kinds([...targets, { usage: 'none', meaning: 'stops nothing' }]),
-    '  A name with a port of its own takes another one as NAME:PORT, and one of its service as NAME:PORT:SERVICE_PORT.',
+    '  A preset with a default port takes another as NAME:PORT, and a service port as NAME:PORT:SERVICE_PORT.',
     '',
-    "Also read: POD_NAME and POD_NAMESPACE (container:, push, webhook), DAPR_API_TOKEN (dapr); in the place of Locust's exporter",
+    "Also read: POD_NAME and POD_NAMESPACE (container:, push, webhook), DAPR_API_TOKEN (dapr); in place of Locust's exporter",
     '  LOCUST_EXPORTER_URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS, LOCUST_EXPORTER_WEB_TELEMETRY_PATH, LOCUST_METRIC_NAMESPACE.',
     'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
     '',
@@ -48,7 +48,7 @@ function formatOtherwise({ defaultOtherwise }: Variable): string {
   return defaultOtherwise === undefined ? '' : ` (${removeBackticks(defaultOtherwise)})`;
 }
 
-/** A log entry as a line for a person. */
+/** Formats a log entry as a line for a person. */
 export function formatLogEntry({ id, fields }: LogEntry): string {
   const named = Object.entries(fields).map(([name, value]) => `${name} ${value}`);
   return `${MESSAGES[id].text} (${named.join(', ')})`;

@@ -1,86 +1,27 @@
-// What `--check` looks at: the exporter, every condition, every target, the files that are written, and what is odd. It asks
-// nobody to end, and writes nothing. Imported only for `--check`.
+// What `--check` looks at: the exporter, every condition, every target, the files to write, and odd settings. It asks no
+// target to quit, and writes nothing. Imported only for `--check`.
 
-import { existsSync } from 'node:fs';
-import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import { redactHref } from '../base/text.ts';
-import type { Config, Environment, TerminationLog } from '../config/config.ts';
-import type { FrontAddress } from '../config/front-address.ts';
-import { hasReceivers } from '../config/policy.ts';
+import type { Config } from '../config/config.ts';
 import { isLocustPage } from '../config/values.ts';
-import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
+import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition.ts';
-import { NOT_READ, openExporter } from '../observe/exporter.ts';
-import type { Target } from '../quit/target.ts';
-import { findTombstoneProblem } from '../run/own-tombstone.ts';
-import { findOthers, formatEntryProblem, listEntryProblems, listWarnings } from '../run/startup-checks.ts';
-import { findMessageProblem } from '../run/termination-message.ts';
-import type { Listener } from '../tell/check.ts';
-import { findListenProblem, type ListenProblem, readSource } from './front-check.ts';
+import { NOT_READ } from '../observe/exporter.ts';
+import { formatEntryProblem, listEntryProblems, listWarnings } from '../run/startup-checks.ts';
 import { formatLogEntry } from './help.ts';
 import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
-
-/** What is around the process that checks. */
-export type Surroundings = {
-  readonly env: Environment;
-  /** It runs in a pod of Kubernetes. */
-  readonly isPod: boolean;
-  readonly openExporter: typeof openExporter;
-  readonly describeNamespace: () => Promise<string>;
-  /** A lastscrape that may hold the pod runs in this very container, or can be seen beside it. */
-  readonly isRunningBeside: () => Promise<boolean>;
-  /** PIDs of others that can be seen in a shared process namespace. */
-  readonly findOthers: () => Promise<readonly number[]>;
-  /** Why the file cannot be written; null: it can. */
-  readonly findMessageProblem: (log: TerminationLog) => string | null;
-  readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
-  /** Why the front cannot listen; null: it can. */
-  readonly findListenProblem: (front: FrontAddress) => Promise<ListenProblem | null>;
-  /** Reads what a front would serve. */
-  readonly readSource: typeof readSource;
-  /** Those who are told; tries to connect where they can be reached from here. */
-  readonly findListeners: (
-    config: Config,
-    options: { readonly isTried: boolean; readonly signal: AbortSignal },
-  ) => Promise<readonly Listener[]>;
-};
-
-/** The marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files in most. */
-const POD_VARIABLE = 'KUBERNETES_SERVICE_HOST';
-const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
-
-/** The surroundings of this very process. */
-export function findSurroundings(env: Environment, ownPid: number): Surroundings {
-  return {
-    env,
-    isPod: (env[POD_VARIABLE] ?? '') !== '' || POD_FILES.some((path) => existsSync(path)),
-    openExporter,
-    describeNamespace: () => describeNamespace(ownPid),
-    isRunningBeside: () => isRunningBeside(ownPid),
-    findOthers: () => findOthers(ownPid),
-    findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
-    findTombstoneProblem,
-    findListenProblem,
-    readSource,
-    async findListeners(config, options) {
-      if (!hasReceivers(config)) return [];
-      const [{ findListeners }, { findIdentitySources }] = await Promise.all([
-        import('../tell/check.ts'),
-        import('../pod/identity.ts'),
-      ]);
-      return findListeners(config, findIdentitySources(env), options);
-    },
-  };
-}
+import type { ListenProblem, Surroundings } from './surroundings.ts';
 
 type Line = Findings['lines'][number];
+/** Why something cannot be checked outside of a pod, and what it needs in one. */
+type Outside = NonNullable<Condition['outsidePod']>;
 
 /** The problem itself is printed with the others. */
 const CANNOT = 'cannot work in this pod: see the end';
 
-/** Looks at everything that the configuration names. `signal` ends it early; never rejects but on a bug. */
+/** Looks at everything that the configuration names. `signal` ends it early; rejects only on a bug. */
 export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
   const { isPod } = surroundings;
   const { conditions, targets, front, isExporterRead } = config;
@@ -88,62 +29,70 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   const isWrong = (entry: string) => problems.some((problem) => problem.entry === entry);
 
   const observed = new Map<Condition, ConditionObservation>();
-  const observe = async (exporter: ExporterReading, wanted: (condition: Condition) => boolean) => {
-    for (const condition of conditions.filter((each) => wanted(each) && !isWrong(each.text))) {
+  const observe = async (exporter: ExporterReading, isWanted: (condition: Condition) => boolean) => {
+    for (const condition of conditions.filter((each) => isWanted(each) && !isWrong(each.text))) {
       observed.set(condition, await condition.observe({ exporter, signal }));
     }
   };
   await observe(NOT_READ, ({ metricName }) => isPod && metricName === null);
-  // The GET of a check counts as a scrape by others, but not where a front counts: it must not end a hold.
+  // Without a front the GET of a check counts as a scrape by others: it must not end a hold.
   const mayHold = front === null && [...observed.values()].every(({ kind }) => kind !== 'alive');
-  const isLeftAlone = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
-  const exporter = isLeftAlone || !isExporterRead ? null : await readExporter(config, surroundings, signal);
+  const isSpared = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
+  const exporter = isSpared || !isExporterRead ? null : await surroundings.readExporter(config, signal);
   if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
 
   const lines: Line[] = [];
-  if (isExporterRead) lines.push(describeExporter(config, exporter, isPod));
-  const unheard = front === null || !isPod ? null : await surroundings.findListenProblem(front);
-  if (front !== null) lines.push({ name: `front ${front.text}`, text: describeFront(unheard, isPod) });
-  if (isPod && usesProcesses(config)) {
-    lines.push({ name: 'process namespace', text: await surroundings.describeNamespace() });
+  const add = (name: string, ...texts: readonly string[]) => lines.push(...texts.map((text) => ({ name, text })));
+  if (isExporterRead) add(redactHref(config.metricsUrl), describeExporter(config, exporter, isPod));
+  const listening = front === null || !isPod ? null : await surroundings.findListenProblem(front);
+  if (front !== null) add(`front ${front.text}`, describeFront(listening, isPod));
+  if (isPod && [...conditions, ...targets].some(({ usesProcesses }) => usesProcesses === true)) {
+    add('process namespace', await surroundings.describeNamespace());
   }
   for (const condition of conditions) {
-    const { text: name } = condition;
-    const text = isWrong(name) ? CANNOT : await describeCondition(condition, observed.get(condition), isPod);
-    lines.push({ name, text });
+    const { text } = condition;
+    add(text, isWrong(text) ? CANNOT : await describeCondition(condition, observed.get(condition), isPod));
   }
-  for (const target of targets) {
-    const { name } = target;
-    const texts = isWrong(name) ? [CANNOT] : await describeTarget(target, isPod);
-    lines.push(...texts.map((text) => ({ name, text })));
+  for (const { name, inspect: inspectTarget, outsidePod } of targets) {
+    if (isWrong(name)) add(name, CANNOT);
+    else if (isPod) add(name, ...((await inspectTarget?.()) ?? []));
+    else add(name, describeOutside(outsidePod));
   }
-  lines.push(...describeThresholds(config, exporter, isPod));
+  for (const [index, { text }] of config.thresholds.entries()) {
+    add(text, describeThreshold(config, index, exporter, isPod));
+  }
   for (const { name, problems: found } of await surroundings.findListeners(config, { isTried: isPod, signal })) {
-    lines.push({ name, text: describeListener(found, isPod) });
+    add(name, describeReceiver(found, isPod));
   }
-  const files = await describeFiles(config, surroundings, signal);
-  const odd = listOddSettings({
-    config,
-    isSet: (name) => (surroundings.env[name] ?? '').trim() !== '',
-    exporter: isPod ? (exporter?.observation ?? null) : null,
-  });
+  const unwritable: string[] = [];
+  for (const { path, problem, need } of await findFileProblems(config, surroundings, signal)) {
+    if (problem === null) add(path, 'can be written');
+    else if (isPod) unwritable.push(problem);
+    else add(path, describeOutside({ why: 'it cannot be written here', need }));
+  }
+  const isSet = (name: string) => (surroundings.env[name] ?? '').trim() !== '';
+  const odd = listOddSettings({ config, isSet, exporter: isPod ? (exporter?.observation ?? null) : null });
+  // With `kubectl exec` one of them may be what this very container runs.
   const pids = isPod ? await surroundings.findOthers() : [];
-  const warnings = [
-    ...files.warnings,
-    ...odd.map(({ text }) => text),
-    ...listWarnings(config).map(formatLogEntry),
-    // One of them may be what this very container runs, where `kubectl exec` started the check.
-    ...(pids.length === 0
-      ? []
-      : [`lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`]),
-  ];
-  const listening = unheard === null || unheard.isTaken ? [] : [`Cannot use LASTSCRAPE_FRONT: ${unheard.problem}`];
+  const others = `lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`;
   return {
     isPod,
-    lines: [...lines, ...files.lines],
-    warnings,
-    problems: [...listening, ...problems.map(formatEntryProblem)],
+    lines,
+    warnings: [
+      ...unwritable,
+      ...odd.map(({ text }) => text),
+      ...listWarnings(config).map(formatLogEntry),
+      ...(pids.length === 0 ? [] : [others]),
+    ],
+    problems: [
+      ...(listening === null || listening.isTaken ? [] : [`Cannot use LASTSCRAPE_FRONT: ${listening.problem}`]),
+      ...problems.map(formatEntryProblem),
+    ],
   };
+}
+
+function describeOutside({ why, need }: Outside = { why: 'this is not a pod', need: 'it must be there' }): string {
+  return `not checked here, because ${why}; in the pod, ${need}`;
 }
 
 function describeFront(problem: ListenProblem | null, isPod: boolean): string {
@@ -153,96 +102,42 @@ function describeFront(problem: ListenProblem | null, isPod: boolean): string {
   }
   if (problem === null) return 'can be listened on';
   // A check often runs in the container of a lastscrape that listens there.
-  return problem.isTaken
-    ? 'taken, by a lastscrape that runs here or by another program: which one cannot be told'
-    : CANNOT;
+  return problem.isTaken ? 'taken, by a lastscrape that runs here or by another program' : CANNOT;
 }
 
-function describeListener(problems: readonly string[], isPod: boolean): string {
+function describeReceiver(problems: readonly string[], isPod: boolean): string {
   if (!isPod) {
-    const need = 'the pod must reach it, and the files for it must be mounted';
+    const need = 'the pod must reach it, and its files must be mounted';
     return describeOutside({ why: "this is not the pod's network", need });
   }
   return problems.length === 0 ? 'can be reached; nothing was sent' : `would not arrive now: ${problems.join('; ')}`;
 }
 
-/** It says of itself what is unknown, for a log. */
-function describeUnknown(why: string): string {
-  return `unknown (${why.replace(/^.*? unknown: /, '')})`;
-}
-
-async function readExporter(
-  { conditions, metricsUrl, front, locust, thresholds }: Config,
-  surroundings: Surroundings,
-  signal: AbortSignal,
-): Promise<ExporterReading> {
-  const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
-  if (front !== null) return surroundings.readSource(metricsUrl, metricNames, signal, locust, thresholds);
-  const exporter = surroundings.openExporter(metricsUrl, metricNames, thresholds);
-  try {
-    return await exporter.read(signal);
-  } finally {
-    await exporter.close();
+/** `exporter`: null if it was not read, so that the check counts as no scrape. */
+function describeExporter(config: Config, exporter: ExporterReading | null, isPod: boolean): string {
+  if (exporter === null)
+    return 'not read: a lastscrape runs here that may hold the pod, and would count it as a scrape';
+  const { observation } = exporter;
+  const isFile = config.metricsUrl.protocol === 'file:';
+  if (observation.kind !== 'answered') {
+    const isFailed = observation.kind === 'failed';
+    const why = isFailed ? observation.why : isFile ? 'nothing is there' : 'nothing listens there';
+    const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
+    if (!isPod) return describeOutside({ why, need });
+    if (isFailed)
+      return `${why}: ${config.front === null ? 'is the URL right?' : 'this cannot be served; is the URL right?'}`;
+    return `${why}: ${isFile ? 'not written yet, or in no volume that both mount?' : 'not started yet, or elsewhere?'}`;
   }
-}
-
-/** What each entry of FAIL_IF would come to now; null: the exporter was not read. */
-function describeThresholds({ thresholds }: Config, exporter: ExporterReading | null, isPod: boolean): readonly Line[] {
-  const observation = exporter?.observation;
-  const readings = observation?.kind === 'answered' ? (observation.thresholds ?? []) : null;
-  return thresholds.map((threshold, index): Line => {
-    const { text: name } = threshold;
-    if (readings === null) {
-      const outside = { why: 'no exporter here serves it', need: 'the exporter must serve it until main ends' };
-      return { name, text: isPod ? 'not read' : describeOutside(outside) };
-    }
-    const reading = readings[index] ?? { kind: 'none' };
-    const verdict = judgeNumbers([threshold], { ...NO_NUMBERS, readings: [reading] });
-    const seen = reading.kind === 'value' ? reading.value : verdict?.kind === 'failed' ? verdict.failed[0]?.seen : '';
-    const isLater = reading.kind === 'none' || reading.kind === 'unmatched';
-    const later = isLater ? ', unless there is one by the end' : '';
-    return { name, text: `${seen} now: ${verdict?.kind === 'failed' ? `fails${later}` : 'passes'}` };
-  });
-}
-
-/** null: it was not read, so that it counts no scrape. */
-function describeExporter(config: Config, reading: ExporterReading | null, isPod: boolean): Line {
-  const { metricsUrl, front, locust } = config;
-  const name = redactHref(metricsUrl);
-  if (reading === null) {
-    return { name, text: 'not read: a lastscrape runs here that may hold the pod, and would take it for a scrape' };
+  const up = exporter.metric(`${config.locust.namespace}_up`);
+  // In the exporter's place there is an answer even without Locust.
+  if (isLocustPage(config.metricsUrl) && up.kind === 'value' && up.value === 0) {
+    const why = 'Locust does not answer';
+    if (isPod) return `${why}: not started yet, --headless, or elsewhere?`;
+    return describeOutside({ why, need: 'its page must be there, which --headless switches off' });
   }
-  const { observation } = reading;
-  if (observation.kind === 'answered') {
-    const { scrapes } = observation;
-    const up = reading.metric(`${locust.namespace}_up`);
-    // In the place of Locust's exporter there is an answer without Locust as well.
-    if (isLocustPage(metricsUrl) && up.kind === 'value' && up.value === 0) {
-      const why = 'Locust does not answer';
-      const need = 'its page must be there, which --headless has not';
-      return {
-        name,
-        text: isPod ? `${why}: not started yet, --headless, or elsewhere?` : describeOutside({ why, need }),
-      };
-    }
-    // A front counts by itself.
-    if (front !== null) return { name, text: 'answers, and can be served' };
-    const counter = scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`;
-    return { name, text: `HTTP 200, ${counter}` };
-  }
-  const isFile = metricsUrl.protocol === 'file:';
-  const nothing = isFile ? 'nothing is there' : 'nothing listens there';
-  const why = observation.kind === 'failed' ? observation.why : nothing;
-  if (isPod) return { name, text: `${why}${askAboutExporter(observation, front !== null, isFile)}` };
-  const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
-  return { name, text: describeOutside({ why, need }) };
-}
-
-/** Why it may be so. */
-function askAboutExporter(observation: ExporterObservation, hasFront: boolean, isFile: boolean): string {
-  if (observation.kind === 'failed' && observation.why.startsWith('HTTP ')) return ': is the path right?';
-  if (observation.kind === 'failed' && hasFront) return ': this cannot be served';
-  return isFile ? ': not written yet, or in no volume that both mount?' : ': not started yet, or elsewhere?';
+  if (config.front !== null) return 'answers, and can be served';
+  const { scrapes } = observation;
+  return `HTTP 200, ${scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`}`;
 }
 
 async function describeCondition(
@@ -250,7 +145,7 @@ async function describeCondition(
   observation: ConditionObservation | undefined,
   isPod: boolean,
 ): Promise<string> {
-  // A metric can be seen anywhere, by way of kubectl port-forward for example.
+  // A metric can be read anywhere, through kubectl port-forward for example.
   const isSeen = metricName !== null && observation !== undefined && observation.kind !== 'unknown';
   if (!isPod && !isSeen) return describeOutside(outsidePod);
   const inspected = async (text: string) => ((await inspectCondition?.()) ?? [text]).join(', ');
@@ -263,52 +158,42 @@ async function describeCondition(
       return `not started yet (${await inspected(observation.why)})`;
     case 'unknown':
     case 'blind':
-      return describeUnknown(observation.why);
+      return observation.why;
     default:
       return isSignal ? inspected('not read') : 'not read';
   }
 }
 
-async function describeTarget(
-  { inspect: inspectTarget, outsidePod }: Target,
+/** What an entry of FAIL_IF would come to now. */
+function describeThreshold(
+  { thresholds }: Config,
+  index: number,
+  exporter: ExporterReading | null,
   isPod: boolean,
-): Promise<readonly string[]> {
-  return isPod ? ((await inspectTarget?.()) ?? []) : [describeOutside(outsidePod)];
-}
-
-/** The files that a run writes. */
-async function describeFiles(
-  { terminationLog, tombstonePath }: Config,
-  { isPod, ...surroundings }: Surroundings,
-  signal: AbortSignal,
-): Promise<{ readonly lines: readonly Line[]; readonly warnings: readonly string[] }> {
-  const lines: Line[] = [];
-  const warnings: string[] = [];
-  const add = (name: string, problem: string | null, need: string) => {
-    if (problem === null) lines.push({ name, text: 'can be written' });
-    else if (isPod) warnings.push(problem);
-    else {
-      const why = /: ENOENT$| is not there: /.test(problem) ? 'it is not here' : problem;
-      lines.push({ name, text: describeOutside({ why, need }) });
-    }
-  };
-  add(
-    terminationLog.path,
-    surroundings.findMessageProblem(terminationLog),
-    terminationLog.isChosen ? 'its folder must be writable' : 'the kubelet mounts it',
-  );
-  if (tombstonePath !== null) {
-    const problem = await surroundings.findTombstoneProblem(tombstonePath, signal);
-    add(tombstonePath, problem, 'its folder, the graveyard, must be mounted');
+): string {
+  const observation = exporter?.observation;
+  if (observation?.kind !== 'answered') {
+    const why = 'no exporter here serves it';
+    return isPod ? 'not read' : describeOutside({ why, need: 'the exporter must serve it until main ends' });
   }
-  return { lines, warnings };
+  const reading = observation.thresholds?.[index] ?? { kind: 'none' };
+  const verdict = judgeNumbers(thresholds.slice(index, index + 1), { ...NO_NUMBERS, readings: [reading] });
+  const failed = verdict?.kind === 'failed' ? verdict.failed[0] : undefined;
+  const mayComeLater = reading.kind === 'none' || reading.kind === 'unmatched';
+  const result = failed === undefined ? 'passes' : `fails${mayComeLater ? ', unless there is one by the end' : ''}`;
+  return `${reading.kind === 'value' ? reading.value : (failed?.seen ?? '')} now: ${result}`;
 }
 
-function usesProcesses({ conditions, targets }: Config): boolean {
-  return [...conditions, ...targets].some((entry) => entry.usesProcesses === true);
-}
-
-function describeOutside(outside: { readonly why: string; readonly need: string } | undefined): string {
-  const { why, need } = outside ?? { why: 'this is no pod', need: 'it must be there' };
-  return `not checked here, because ${why}; in the pod, ${need}`;
+/** The files that a run writes, each with why it cannot be written and what it needs in a pod. */
+async function findFileProblems(
+  { terminationLog, tombstonePath }: Config,
+  { findMessageProblem, findTombstoneProblem }: Surroundings,
+  signal: AbortSignal,
+): Promise<readonly { readonly path: string; readonly problem: string | null; readonly need: string }[]> {
+  const { path, isChosen } = terminationLog;
+  const need = isChosen ? 'its folder must be writable' : 'the kubelet mounts it';
+  const message = { path, problem: findMessageProblem(terminationLog), need };
+  if (tombstonePath === null) return [message];
+  const problem = await findTombstoneProblem(tombstonePath, signal);
+  return [message, { path: tombstonePath, problem, need: 'its folder, the graveyard, must be mounted' }];
 }

@@ -1,4 +1,4 @@
-// What is allowed and odd in a configuration, for `--check`: one rule a row. Pure. Warns only: what is set is done as it is set.
+// Settings that are allowed and odd, for `--check`: a rule a row. Pure. Only warns: a run does what is set.
 
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
@@ -8,173 +8,170 @@ import { formatDuration, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
 
-/** What a rule goes by. */
+/** What the rules look at. */
 export type OddContext = {
   readonly config: Config;
-  /** The user set the variable; else its default counts. */
+  /** Whether the user set the variable. */
   readonly isSet: (name: string) => boolean;
-  /** The exporter as it answered; null: nobody asked it, or not where it will be. */
+  /** What the exporter showed; null: it was not asked, or not where it will run. */
   readonly exporter: ExporterObservation | null;
 };
 
-/** A rule: what is odd, and what to do; null where nothing is. */
-type Rule = (context: OddContext) => string | null;
+/** What the rules share; `isPage`: the source is Locust's own page; `asked`: the targets that are asked over HTTP. */
+function findFacts({ config, isSet, exporter }: OddContext) {
+  const { conditions, targets, limits, metricsUrl } = config;
+  return {
+    ...config,
+    isSet,
+    exporter,
+    hasMetric: conditions.some(({ metricName }) => metricName !== null),
+    isHeld: hasHold(limits),
+    isPage: isLocustPage(metricsUrl),
+    asked: targets.flatMap(({ request, url }) =>
+      url === undefined ? [] : [{ request, host: url.hostname, port: readPort(url) }],
+    ),
+  };
+}
 
-/** Kubernetes stops a pod after 30 s (documentation, "Pod Lifecycle"); 5 s of them are for what does not end in time. */
+/** A rule: what is odd, and what to do; false if nothing is. */
+type Rule = (facts: ReturnType<typeof findFacts>) => string | false;
+
+/** Kubernetes kills a pod after 30 s (documentation, "Pod Lifecycle"); 5 s are left to finish. */
 const USUAL_GRACE_MS = 25_000;
-/** Of the Locust exporter, by default. */
+/** The default port of Locust's exporter. */
 const LOCUSTS_PORT = '9646';
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
-/** A new rule is a row here, and one of the table in its test. */
+/** The rules by name. A new rule is a row here, and one of the table in its test. */
 export const ODD_SETTINGS = {
-  metricsUrlWithoutPath: ({ config: { metricsUrl, isExporterRead } }) =>
+  metricsUrlWithoutPath: ({ metricsUrl, isExporterRead }) =>
     isExporterRead && metricsUrl.protocol === 'http:' && metricsUrl.pathname === '/' && metricsUrl.search === ''
       ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
-      : null,
-  twoMetricsUrls: ({ config: { metricsUrl } }) =>
-    /[,;]|%20|:\/\//.test(metricsUrl.pathname)
-      ? 'LASTSCRAPE_METRICS_URL looks like more than one URL: only one exporter is read, and the rest counts as its path'
-      : null,
-  metricsUrlOnMainsPort: ({ config: { metricsUrl, conditions, front } }) => {
-    const port = metricsUrl.port || '80';
-    const own = conditions.find(({ text }) => text.startsWith('port:') && text.endsWith(`:${port}`));
+      : false,
+  twoMetricsUrls: ({ metricsUrl }) =>
+    /[,;]|%20|:\/\//.test(metricsUrl.pathname) &&
+    'LASTSCRAPE_METRICS_URL looks like more than one URL: only one exporter is read, and the rest counts as its path',
+  metricsUrlOnMainsPort: ({ metricsUrl, conditions, front }) => {
+    const port = readPort(metricsUrl);
+    const main = conditions.find((each) => each.port === port);
     // A front serves the metrics of main itself.
-    return own === undefined || front !== null || !LOOPBACK.test(metricsUrl.hostname)
-      ? null
-      : `LASTSCRAPE_METRICS_URL is on port ${port}, which ${own.text} takes for main's own: main would count as running until the exporter is gone`;
+    if (main === undefined || front !== null || !LOOPBACK.test(metricsUrl.hostname)) return false;
+    return `LASTSCRAPE_METRICS_URL is on port ${port}, which ${main.text} takes for main's own: main would count as running until the exporter is gone`;
   },
-  targetTwice: ({ config: { targets } }) => {
+  targetTwice: ({ targets }) => {
     const twice = targets.find(({ request }, index) => targets.findIndex((each) => each.request === request) < index);
-    return twice === undefined ? null : `LASTSCRAPE_QUIT has the same target twice: ${twice.request}`;
+    return twice !== undefined && `LASTSCRAPE_QUIT has the same target twice: ${twice.request}`;
   },
-  ttlOfZero: ({ config: { limits } }) =>
-    limits.ttlMs === 0 && limits.scrapesWantedCount !== 0
-      ? `LASTSCRAPE_TTL is 0, so nothing waits for the ${limits.scrapesWantedCount === 'auto' ? 'scrapers' : limits.scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`
-      : null,
-  scrapesOfZero: ({ config: { limits }, isSet }) =>
-    limits.scrapesWantedCount === 0 && limits.ttlMs > 0 && isSet('LASTSCRAPE_TTL')
-      ? `LASTSCRAPE_SCRAPES is 0, so nothing is held, and the ${formatDuration(limits.ttlMs)} of LASTSCRAPE_TTL count for nothing: if that is meant, unset LASTSCRAPE_TTL`
-      : null,
-  pollAboveTtl: ({ config: { limits } }) =>
-    hasHold(limits) && limits.pollMs > limits.ttlMs
-      ? `LASTSCRAPE_POLL (${formatDuration(limits.pollMs)}) is above LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): main's end is believed after two polls, and the hold, which counts from that end, may be over then`
-      : null,
-  settleAboveTtl: ({ config: { limits } }) =>
-    hasHold(limits) && limits.settleMs > limits.ttlMs
-      ? `LASTSCRAPE_SETTLE (${formatDuration(limits.settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): the hold, which counts from main's end, is over before that end is believed`
-      : null,
-  graceAboveUsual: ({ config: { limits } }) =>
-    limits.terminationGraceMs > USUAL_GRACE_MS
-      ? `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and a pod is killed after 30s unless told otherwise: set its terminationGracePeriodSeconds to ${Math.ceil(limits.terminationGraceMs / 1_000) + 5}`
-      : null,
-  holdWithoutExporter: ({ config, exporter }) =>
-    exporter !== null &&
-    config.front === null &&
-    (exporter.kind === 'refused' || exporter.kind === 'failed') &&
-    hasHold(config.limits) &&
-    !config.conditions.some(({ metricName }) => metricName !== null)
-      ? `no exporter answers at ${redactHref(config.metricsUrl)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
-      : null,
-  holdByDefault: ({ config, isSet, exporter }) =>
+  ttlOfZero: ({ limits: { ttlMs, scrapesWantedCount } }) =>
+    ttlMs === 0 &&
+    scrapesWantedCount !== 0 &&
+    `LASTSCRAPE_TTL is 0, so nothing waits for the ${scrapesWantedCount === 'auto' ? 'scrapers' : scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`,
+  scrapesOfZero: ({ limits: { ttlMs, scrapesWantedCount }, isSet }) =>
+    scrapesWantedCount === 0 && ttlMs > 0 && isSet('LASTSCRAPE_TTL')
+      ? `LASTSCRAPE_SCRAPES is 0, so nothing is held, and LASTSCRAPE_TTL (${formatDuration(ttlMs)}) has no effect: if that is meant, unset LASTSCRAPE_TTL`
+      : false,
+  pollAboveTtl: ({ limits: { pollMs, ttlMs }, isHeld }) =>
+    isHeld &&
+    pollMs > ttlMs &&
+    `LASTSCRAPE_POLL (${formatDuration(pollMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): it takes two polls to believe main's end, and the hold, which counts from that end, may be over by then`,
+  settleAboveTtl: ({ limits: { settleMs, ttlMs }, isHeld }) =>
+    isHeld &&
+    settleMs > ttlMs &&
+    `LASTSCRAPE_SETTLE (${formatDuration(settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): the hold, which counts from main's end, is over before that end is believed`,
+  graceAboveUsual: ({ limits: { terminationGraceMs } }) =>
+    terminationGraceMs > USUAL_GRACE_MS &&
+    `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(terminationGraceMs)}, and a pod is killed after 30s by default: set its terminationGracePeriodSeconds to ${toPodGrace(terminationGraceMs)}`,
+  holdWithoutExporter: ({ exporter, front, isHeld, hasMetric, metricsUrl }) =>
+    (exporter?.kind === 'refused' || exporter?.kind === 'failed') && front === null && isHeld && !hasMetric
+      ? `no exporter answers at ${redactHref(metricsUrl)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
+      : false,
+  holdByDefault: ({ exporter, front, isHeld, hasMetric, metricsUrl, isSet }) =>
     exporter === null &&
-    config.front === null &&
+    front === null &&
     !isSet('LASTSCRAPE_METRICS_URL') &&
     !isSet('LASTSCRAPE_SCRAPES') &&
-    hasHold(config.limits) &&
-    !config.conditions.some(({ metricName }) => metricName !== null)
-      ? `the pod would be held for scrapes of ${redactHref(config.metricsUrl)}, which is where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another`
-      : null,
-  conditionsByDefault: ({ config: { targets }, isSet }) =>
+    isHeld &&
+    !hasMetric &&
+    `the pod would be held for scrapes of ${redactHref(metricsUrl)}, where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another exporter`,
+  conditionsByDefault: ({ targets, isSet }) =>
     !isSet('LASTSCRAPE_DONE_WHEN') &&
     targets.length > 0 &&
-    !targets.some(({ name }) => name.startsWith('locust-exporter')) &&
-    !targets.some(({ request }) => request.endsWith('/quitquitquit'))
-      ? "LASTSCRAPE_DONE_WHEN is the default, which is for Locust, and LASTSCRAPE_QUIT has no Locust exporter: set LASTSCRAPE_DONE_WHEN if main isn't Locust"
-      : null,
-  holdWithoutCounter: ({ config: { limits, front }, exporter }) =>
-    front === null && exporter?.kind === 'answered' && exporter.scrapes === null && hasHold(limits)
+    targets.every(({ url }) => url?.pathname !== '/quitquitquit') &&
+    "LASTSCRAPE_DONE_WHEN has its default, which is for Locust, and LASTSCRAPE_QUIT has no Locust exporter: set LASTSCRAPE_DONE_WHEN if main isn't Locust",
+  holdWithoutCounter: ({ exporter, front, isHeld, limits }) =>
+    front === null && exporter?.kind === 'answered' && exporter.scrapes === null && isHeld
       ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`
-      : null,
-  frontByDefault: ({ config: { front, metricsUrl, conditions }, isSet }) =>
-    front !== null &&
-    !isSet('LASTSCRAPE_METRICS_URL') &&
-    !isLocustPage(metricsUrl) &&
-    !conditions.some(({ metricName }) => metricName !== null)
-      ? `the front would serve ${redactHref(metricsUrl)}, which is where Locust's exporter listens: set LASTSCRAPE_METRICS_URL to what it is to serve`
-      : null,
-  frontForLocust: ({ config: { front, metricsUrl }, isSet }) =>
-    front !== null && metricsUrl.port !== LOCUSTS_PORT && !isLocustPage(metricsUrl) && !isSet('LASTSCRAPE_DONE_WHEN')
-      ? "LASTSCRAPE_DONE_WHEN is the default, which is for Locust and its exporter: if the front serves another program's metrics, set it, to sigterm for example"
-      : null,
-  quitAtSource: ({ config: { front, metricsUrl, conditions, targets } }) => {
-    if (front === null || conditions.some(({ metricName }) => metricName !== null)) return null;
-    const isSource = (url: URL) => readPort(url) === readPort(metricsUrl) && isSameHost(url, metricsUrl);
-    const own = targets.find(({ request }) => readUrls(request).some(isSource));
-    return own === undefined
-      ? null
-      : `LASTSCRAPE_QUIT asks ${own.request}, and the front serves the metrics of that same program: if it is main itself, which ends by itself, leave it out`;
+      : false,
+  frontByDefault: ({ front, hasMetric, isPage, metricsUrl, isSet }) =>
+    front !== null && !isSet('LASTSCRAPE_METRICS_URL') && !isPage && !hasMetric
+      ? `the front would serve ${redactHref(metricsUrl)}, where Locust's exporter listens: set LASTSCRAPE_METRICS_URL to what it should serve`
+      : false,
+  frontForLocust: ({ front, metricsUrl, isPage, isSet }) =>
+    front !== null && metricsUrl.port !== LOCUSTS_PORT && !isPage && !isSet('LASTSCRAPE_DONE_WHEN')
+      ? "LASTSCRAPE_DONE_WHEN has its default, which is for Locust and its exporter: if the front serves another program's metrics, set it, to sigterm for example"
+      : false,
+  quitAtSource: ({ front, hasMetric, metricsUrl, asked }) => {
+    if (front === null || hasMetric) return false;
+    const own = asked.find(({ port, host }) => port === readPort(metricsUrl) && isSameHost(host, metricsUrl.hostname));
+    return (
+      own !== undefined &&
+      `LASTSCRAPE_QUIT asks ${own.request}, the program whose metrics the front serves: if that is main, which ends without being asked, leave it out`
+    );
   },
-  quitAtFront: ({ config: { front, targets } }) => {
-    if (front === null) return null;
-    const isFront = (url: URL) => readPort(url) === front.port && isFrontAt(front, url.hostname);
-    const own = targets.find(({ request }) => readUrls(request).some(isFront));
-    return own === undefined
-      ? null
-      : `LASTSCRAPE_QUIT asks ${own.request}, which is the port of LASTSCRAPE_FRONT: nothing stops there; ask the program itself`;
+  quitAtFront: ({ front, asked }) => {
+    const own = asked.find(({ port, host }) => port === front?.port && isFrontAt(front, host));
+    return (
+      own !== undefined &&
+      `LASTSCRAPE_QUIT asks ${own.request}, which is the port of LASTSCRAPE_FRONT: nothing stops there; ask the program itself`
+    );
   },
-  pollWithFront: ({ config: { front, limits, metricsUrl, conditions } }) =>
-    front !== null &&
-    metricsUrl.protocol === 'http:' &&
-    limits.pollMs > 1_000 &&
-    !conditions.some(({ metricName }) => metricName !== null)
-      ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes in that time before it exits is lost, unless it asks the front for a snapshot; a page of main's own is cheap, with 250ms for example`
-      : null,
-  graceTooShortToTell: ({ config: { limits, push, webhook } }) =>
-    hasReceivers({ push, webhook }) && limits.terminationGraceMs <= RESERVE_MS
-      ? `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and ${push === null ? 'LASTSCRAPE_WEBHOOK' : 'LASTSCRAPE_PUSH'} keeps up to ${formatDuration(RESERVE_MS)} of it: after SIGTERM nothing would be held, and little or nothing told`
-      : null,
-  credentialsWithoutTls: ({ config: { push, pushHeadersFile, webhook, webhookHeadersFile } }) => {
+  pollWithFront: ({ front, limits, metricsUrl, hasMetric }) =>
+    front !== null && metricsUrl.protocol === 'http:' && limits.pollMs > 1_000 && !hasMetric
+      ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes within that time before it exits is lost, unless it asks the front for a snapshot; main's own page is cheap to read, every 250ms for example`
+      : false,
+  graceTooShortToTell: ({ limits, push, webhook }) =>
+    hasReceivers({ push, webhook }) &&
+    limits.terminationGraceMs <= RESERVE_MS &&
+    `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and ${push === null ? 'LASTSCRAPE_WEBHOOK' : 'LASTSCRAPE_PUSH'} reserves up to ${formatDuration(RESERVE_MS)} of it: after SIGTERM nothing would be held, and little or nothing sent`,
+  credentialsWithoutTls: ({ push, pushHeadersFile, webhook, webhookHeadersFile }) => {
     const open = [
       ...(push?.url.protocol === 'http:' && pushHeadersFile !== null ? ['LASTSCRAPE_PUSH'] : []),
       ...(webhook?.protocol === 'http:' && webhookHeadersFile !== null ? ['LASTSCRAPE_WEBHOOK'] : []),
     ];
-    return open.length === 0
-      ? null
-      : `${open.join(' and ')} would send the headers of its file without TLS: if they are credentials, use https:`;
+    return (
+      open.length > 0 &&
+      `${open.join(' and ')} would send the headers of its file without TLS: if they are credentials, use https:`
+    );
   },
-  ttlAboveGrace: ({ config: { limits, conditions } }) =>
-    conditions.some(({ isSignal }) => isSignal) && hasHold(limits) && limits.ttlMs > limits.terminationGraceMs
-      ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(limits.terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)}): set the grace to ${formatDuration(limits.ttlMs)} and the pod's terminationGracePeriodSeconds to ${Math.ceil(limits.ttlMs / 1_000) + 5}, or the TTL to ${formatDuration(limits.terminationGraceMs)}`
-      : null,
-  verdictOfSidecar: ({ config: { thresholds, conditions, placeBy } }) =>
-    thresholds.length > 0 && (placeBy !== null || conditions.some(({ isSignal }) => isSignal))
-      ? `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: what LASTSCRAPE_FAIL_IF comes to is then in the report only, and fails no Job; read "verdict" there, or run lastscrape as a regular container`
-      : null,
-  percentileOfExporter: ({ config: { thresholds, metricsUrl } }) => {
+  ttlAboveGrace: ({ limits: { ttlMs, terminationGraceMs }, conditions, isHeld }) =>
+    conditions.some(({ isSignal }) => isSignal) && isHeld && ttlMs > terminationGraceMs
+      ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(ttlMs)}): set the grace to ${formatDuration(ttlMs)} and the pod's terminationGracePeriodSeconds to ${toPodGrace(ttlMs)}, or the TTL to ${formatDuration(terminationGraceMs)}`
+      : false,
+  verdictOfSidecar: ({ thresholds, conditions, placeBy }) =>
+    thresholds.length > 0 &&
+    (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
+    `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and fails no Job; read "verdict" there, or run lastscrape as a regular container`,
+  percentileOfExporter: ({ thresholds, isPage }) => {
     const entry = thresholds.find(({ name }) => /_current_response_time_percentile_(50|95)$/.test(name));
-    return entry === undefined || isLocustPage(metricsUrl)
-      ? null
-      : `LASTSCRAPE_FAIL_IF has ${entry.name}, which Locust's exporter shows as 0 with any Locust 2.x: it would never fail; take locust_requests_avg_response_time{name="Aggregated"}, or put lastscrape in the exporter's place`;
+    if (entry === undefined || isPage) return false;
+    return `LASTSCRAPE_FAIL_IF has ${entry.name}, which Locust's exporter shows as 0 with any Locust 2.x: it would never fail; take locust_requests_avg_response_time{name="Aggregated"}, or put lastscrape in the exporter's place`;
   },
-  terminationLogNone: ({ config: { terminationLog } }) =>
-    terminationLog.path === 'none'
-      ? 'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists'
-      : null,
+  terminationLogNone: ({ terminationLog }) =>
+    terminationLog.path === 'none' &&
+    'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists',
 } as const satisfies Readonly<Record<string, Rule>>;
 
-/** Where a target sends its request to, `POST http://localhost:1/quit`; none where that is no URL. */
-function readUrls(request: string): readonly URL[] {
-  const url = URL.parse(request.slice(request.indexOf(' ') + 1));
-  return url === null ? [] : [url];
-}
-
-function isSameHost(one: URL, other: URL): boolean {
-  return one.hostname === other.hostname || (LOOPBACK.test(one.hostname) && LOOPBACK.test(other.hostname));
+function isSameHost(one: string, other: string): boolean {
+  return one === other || (LOOPBACK.test(one) && LOOPBACK.test(other));
 }
 
 function readPort({ port }: URL): number {
   return Number(port || 80);
+}
+
+/** The terminationGracePeriodSeconds that leaves 5 s after our own grace. */
+function toPodGrace(graceMs: number): number {
+  return Math.ceil(graceMs / 1_000) + 5;
 }
 
 /** The name of a rule. */
@@ -182,8 +179,9 @@ export type OddSetting = keyof typeof ODD_SETTINGS;
 
 /** What is odd, in the order of the rules. */
 export function listOddSettings(context: OddContext): readonly { readonly id: OddSetting; readonly text: string }[] {
+  const facts = findFacts(context);
   return Object.entries(ODD_SETTINGS).flatMap(([id, find]) => {
-    const text = find(context);
-    return text === null ? [] : [{ id: id as OddSetting, text }];
+    const text = find(facts);
+    return text === false ? [] : [{ id: id as OddSetting, text }];
   });
 }

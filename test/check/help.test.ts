@@ -56,7 +56,7 @@ test('formatHelp() has every exit code', () => {
 test('formatHelp() breaks what is long, and prints no mark of Markdown', () => {
   const wrapped = ['Variables, ', 'LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_QUIT']
     .flatMap(readBlock)
-    .filter((line) => !line.startsWith('  A name with'));
+    .filter((line) => !line.startsWith('  A preset with'));
   assert.deepEqual(
     wrapped.filter((line) => line.length > WIDTH),
     [],

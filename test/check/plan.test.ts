@@ -19,8 +19,8 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
       /^1\. Watch +every 1s, reading http:\/\/localhost:9646\/metrics\.$/m,
       /^ {14}metric:locust_up$/m,
       /^ {14}port:5557$/m,
-      /not seen alive for 10m /,
-      /runs is watched without limit/,
+      /not seen alive for 10m\.$/m,
+      /Watches a running main without limit/,
       /^2\. Hold +until others have scraped once since main ended, for 1m30s at most\.$/m,
       /^3\. Quit +in this order, each within 30s:$/m,
       /^ {14}locust-exporter: POST http:\/\/localhost:9646\/quitquitquit$/m,
@@ -36,8 +36,8 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
       LASTSCRAPE_EXIT_ZERO: 'true',
     },
     [
-      /never seen alive is waited for without limit/,
-      /runs for 2h is treated as done/,
+      /Waits for main without limit until it is seen alive/,
+      /Treats main as done after it ran for 2h/,
       /scraped 3 times /,
       /exit 0, always\.$/m,
     ],
@@ -46,8 +46,8 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
     { LASTSCRAPE_FRONT: '9469' },
     [
       /^ {3}Serve +on port 9469 of all addresses:$/m,
-      /^ {14}\/metrics: http:\/\/localhost:9646\/metrics; when main is gone, /m,
-      /^2\. Hold +until every scraper that lives has scraped the front since main ended, one at least, for 1m30s at most\.$/m,
+      /^ {14}\/metrics: http:\/\/localhost:9646\/metrics; once main is gone, /m,
+      /^2\. Hold +until every active scraper has scraped the front since main ended, at least one, for 1m30s at most\.$/m,
     ],
   ],
   'a front at one address, and another path': [
@@ -64,11 +64,11 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
   ],
   'a front for what looks like a folder': [
     { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'http://localhost:8000/' },
-    [/^ {14}\/metrics and \/: http:\/\/localhost:8000\/; when /m],
+    [/^ {14}\/metrics and \/: http:\/\/localhost:8000\/; once /m],
   ],
   'a front for files': [
     { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/metrics/' },
-    [/^ {14}\/metrics: file:\/\/\/shared\/metrics\/, every \*\.prom of it; /m],
+    [/^ {14}\/metrics: file:\/\/\/shared\/metrics\/, every \*\.prom in it; /m],
   ],
   'a front for a file': [
     { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_METRICS_URL: 'file:///shared/job.prom' },
@@ -84,7 +84,7 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
   ],
   'a signal beside a port, and a short hold': [
     { LASTSCRAPE_DONE_WHEN: 'sigterm,port:80', LASTSCRAPE_TTL: '10s' },
-    [/all of these hold; but for the signal in two polls and for 3s:$/m, /for 10s at most\.$/m],
+    [/all of these hold; all but the signal in two polls and for 3s:$/m, /for 10s at most\.$/m],
   ],
   'a front without a hold': [
     { LASTSCRAPE_FRONT: '9469', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_DONE_WHEN: 'sigterm' },
@@ -97,7 +97,7 @@ const PLANS: Readonly<Record<string, readonly [Environment, readonly RegExp[]]>>
   'a dry run': [
     { LASTSCRAPE_DRY_RUN: 'true', LASTSCRAPE_TOMBSTONE: '/graveyard/main' },
     [
-      /^3\. Quit +nothing, but say so \(LASTSCRAPE_DRY_RUN\); else in this order/m,
+      /^3\. Quit +nothing, but log it \(LASTSCRAPE_DRY_RUN\); otherwise in this order/m,
       /write \/graveyard\/main, .*\(not in a dry run\)\.$/m,
     ],
   ],
@@ -122,11 +122,11 @@ test('formatPlan() ends with what was found, and no secret of a URL', () => {
   const env = { LASTSCRAPE_METRICS_URL: 'http://localhost:9646/metrics?token=secret' };
   const found = { lines: [{ name: 'port:5557', text: 'alive' }], warnings: ['odd'] };
   const text = plan(env, found);
-  assert.match(text, /\nThis is what the pod shows now:\n\n {2}port:5557: alive\n {2}warning: odd\n$/);
+  assert.match(text, /\nThe pod shows this now:\n\n {2}port:5557: alive\n {2}warning: odd\n$/);
   assert.ok(!text.includes('secret'));
-  assert.match(plan(env, { ...found, isPod: false }), /\nThis is no pod of Kubernetes\. .*:\n\n {2}port:5557: alive\n/);
+  assert.match(plan(env, { ...found, isPod: false }), /\nThis is not a Kubernetes pod\. .*:\n\n {2}port:5557: alive\n/);
   assert.match(
     plan(env, { problems: ['Cannot use it'] }),
-    /^The configuration can be read, and it cannot work in this pod /,
+    /^The configuration can be read, but cannot work in this pod /,
   );
 });

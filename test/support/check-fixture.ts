@@ -1,8 +1,9 @@
 // A fixture of `--check` (fixtures/check/README.md): an environment, what the host around it shows, and all that is printed.
 
 import assert from 'node:assert/strict';
-import { inspect, type Surroundings } from '../../src/check/inspect.ts';
+import { inspect } from '../../src/check/inspect.ts';
 import { formatPlan } from '../../src/check/plan.ts';
+import type { Surroundings } from '../../src/check/surroundings.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import type { ForceResult } from '../../src/decide/target.ts';
@@ -65,14 +66,11 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
   const problemOf = (path: string) => take(path)[0] ?? null;
   const isPod = take('pod')[0] !== 'no';
   const hasFront = env['LASTSCRAPE_FRONT'] !== undefined;
-  const forbid = async () => assert.fail('a front reads by itself, and counts by itself');
+  const forbid = async () => assert.fail('a front counts by itself');
   return {
     env,
     isPod,
-    openExporter: () => ({
-      read: hasFront ? forbid : async () => readShown(take('exporter')[0] ?? 'refused'),
-      close: async () => {},
-    }),
+    readExporter: async () => readShown(take('exporter')[0] ?? 'refused'),
     describeNamespace: async () => take('process namespace')[0] ?? 'shared; PID 1 is "pause"',
     isRunningBeside: hasFront ? forbid : async () => take('lastscrape')[0] !== undefined,
     findOthers: async () =>
@@ -92,7 +90,6 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
       const names = [...(config.push === null ? [] : ['push']), ...(config.webhook === null ? [] : ['webhook'])];
       return names.map((name) => ({ name, problems: isTried ? take(name) : [] }));
     },
-    readSource: async () => readShown(take('exporter')[0] ?? 'refused'),
   };
 }
 

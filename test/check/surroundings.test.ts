@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { findListenProblem, readSource } from '../../src/check/front-check.ts';
+import { findListenProblem, readExporter } from '../../src/check/surroundings.ts';
+import { readValid } from '../support/read-config.ts';
 
 const HOSTS = [null, 'localhost', '127.0.0.1', '0.0.0.0'] as const;
 
@@ -33,7 +34,13 @@ test('findListenProblem() says what is wrong with an address that is not its own
 
 const NEVER = new AbortController().signal;
 
-test('readSource() reads what a front would serve, and says what it could not', async (context) => {
+/** Reads as a front would, with one metric. */
+function readSource(url: URL, signal = NEVER) {
+  const base = readValid({ LASTSCRAPE_FRONT: '9469', LASTSCRAPE_DONE_WHEN: 'metric:a' });
+  return readExporter({ ...base, metricsUrl: url }, signal);
+}
+
+test('readExporter() reads what a front would serve, and says what it could not', async (context) => {
   const bodies: Readonly<Record<string, string>> = { '/metrics': 'a 1\n', '/page': '<html>\n' };
   const server = createHttpServer(({ url = '' }, response) => {
     const body = bodies[url];
@@ -43,10 +50,12 @@ test('readSource() reads what a front would serve, and says what it could not', 
   await once(server, 'listening');
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const read = async (path: string) => readSource(new URL(path, `http://127.0.0.1:${port}`), ['a'], NEVER);
+  const read = async (path: string) => readSource(new URL(path, `http://127.0.0.1:${port}`));
   const answered = await read('/metrics');
   assert.equal(answered.observation.kind, 'answered');
   assert.deepEqual(answered.metric('a'), { kind: 'value', value: 1 });
+  const config = readValid({ LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${port}/open` });
+  assert.equal((await readExporter(config, NEVER)).observation.kind, 'answered', 'without a front any 200 is read');
   for (const [path, why] of [
     ['/page', /./],
     ['/open', /Content-Type/],
@@ -58,11 +67,11 @@ test('readSource() reads what a front would serve, and says what it could not', 
   }
 });
 
-test('readSource() reads files', async (context) => {
+test('readExporter() reads files', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-source-'));
   context.after(() => rmSync(folder, { recursive: true }));
   const url = pathToFileURL(join(folder, 'job.prom'));
-  const read = async () => (await readSource(url, [], NEVER)).observation.kind;
+  const read = async () => (await readSource(url)).observation.kind;
   assert.equal(await read(), 'refused');
   writeFileSync(url, 'a 1');
   assert.equal(await read(), 'failed', 'without its final line feed');
@@ -70,13 +79,13 @@ test('readSource() reads files', async (context) => {
   assert.equal(await read(), 'answered');
 });
 
-test('readSource() ends with its signal', async (context) => {
+test('readExporter() ends with its signal', async (context) => {
   const server = createServer(() => {}).listen(0, '127.0.0.1');
   await once(server, 'listening');
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const stop = new AbortController();
-  const reading = readSource(new URL(`http://127.0.0.1:${port}/metrics`), [], stop.signal);
+  const reading = readSource(new URL(`http://127.0.0.1:${port}/metrics`), stop.signal);
   stop.abort('stopped by a test');
   const { observation } = await reading;
   assert.deepEqual(observation.kind === 'failed' && observation.why, 'stopped by a test');

@@ -1,0 +1,112 @@
+// What `--check` touches of the world around its process: it reads and connects, but holds nothing, stops nothing and sends
+// nothing. Imported only for `--check`.
+
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { SYSTEM_CLOCK } from '../base/clock.ts';
+import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
+import type { Config, Environment, TerminationLog } from '../config/config.ts';
+import type { FrontAddress } from '../config/front-address.ts';
+import { hasReceivers } from '../config/policy.ts';
+import type { ExporterReading } from '../observe/condition.ts';
+import { makeFailedReading, openExporter, READ_TIMEOUT_MS } from '../observe/exporter.ts';
+import { findTombstoneProblem } from '../run/own-tombstone.ts';
+import { findOthers } from '../run/startup-checks.ts';
+import { findMessageProblem } from '../run/termination-message.ts';
+import type { Listener } from '../tell/check.ts';
+
+/** Why the front cannot listen. */
+export type ListenProblem = {
+  /** Another program listens there, maybe a lastscrape. */
+  readonly isTaken: boolean;
+  /** `what is; what to do`. */
+  readonly problem: string;
+};
+
+/** What is around the process that checks. No call rejects; a problem is null if there is none. */
+export type Surroundings = {
+  readonly env: Environment;
+  readonly isPod: boolean;
+  /** Reads the exporter once, as a run would. */
+  readonly readExporter: (config: Config, signal: AbortSignal) => Promise<ExporterReading>;
+  readonly describeNamespace: () => Promise<string>;
+  /** Whether a lastscrape that may hold the pod runs in this container, or is visible from it. */
+  readonly isRunningBeside: () => Promise<boolean>;
+  /** PIDs of other lastscrapes, in a shared process namespace. */
+  readonly findOthers: () => Promise<readonly number[]>;
+  readonly findMessageProblem: (log: TerminationLog) => string | null;
+  readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
+  readonly findListenProblem: (front: FrontAddress) => Promise<ListenProblem | null>;
+  /** The receivers of push and webhook; connects to them if `isTried`. */
+  readonly findListeners: (
+    config: Config,
+    options: { readonly isTried: boolean; readonly signal: AbortSignal },
+  ) => Promise<readonly Listener[]>;
+};
+
+/** The marks of a pod: Kubernetes sets the variable in every container; the kubelet mounts the files in most. */
+const POD_VARIABLE = 'KUBERNETES_SERVICE_HOST';
+const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
+
+/** The surroundings of this process. */
+export function findSurroundings(env: Environment, ownPid: number): Surroundings {
+  return {
+    env,
+    isPod: (env[POD_VARIABLE] ?? '') !== '' || POD_FILES.some((path) => existsSync(path)),
+    readExporter,
+    describeNamespace: () => describeNamespace(ownPid),
+    isRunningBeside: () => isRunningBeside(ownPid),
+    findOthers: () => findOthers(ownPid),
+    findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
+    findTombstoneProblem,
+    findListenProblem,
+    async findListeners(config, options) {
+      if (!hasReceivers(config)) return [];
+      const [{ findListeners }, { findIdentitySources }] = await Promise.all([
+        import('../tell/check.ts'),
+        import('../pod/identity.ts'),
+      ]);
+      return findListeners(config, findIdentitySources(env), options);
+    },
+  };
+}
+
+/** Finds out whether the front can listen, by listening for a moment. */
+export async function findListenProblem({ host, port }: FrontAddress): Promise<ListenProblem | null> {
+  const { ALL_HOSTS, describeListenProblem, listen, listListenHosts } = await import('../front/listen.ts');
+  const server = createServer((socket) => socket.destroy());
+  // `listen` is typed for an HTTP server; nothing of HTTP is used before a connection comes.
+  const code = await listen(server as Parameters<typeof listen>[0], listListenHosts(host, ALL_HOSTS), port);
+  if (code !== null) return { isTaken: code === 'EADDRINUSE', problem: describeListenProblem(host, port, code) };
+  server.close();
+  await once(server, 'close');
+  return null;
+}
+
+/** What reading the exporter needs of a configuration. */
+export type ReadableConfig = Pick<Config, 'conditions' | 'metricsUrl' | 'front' | 'locust' | 'thresholds'>;
+
+/** Reads the exporter once, or what the front would serve; what a front cannot serve is `failed`. `signal` ends it early. */
+export async function readExporter(config: ReadableConfig, signal: AbortSignal): Promise<ExporterReading> {
+  const { conditions, metricsUrl, front, locust, thresholds } = config;
+  const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
+  if (front === null) {
+    const exporter = openExporter(metricsUrl, metricNames, thresholds);
+    return exporter.read(signal).finally(exporter.close);
+  }
+  const { openSource } = await import('../front/open-source.ts');
+  const parts = { url: metricsUrl, metricNames, selectors: thresholds, locust, clock: SYSTEM_CLOCK, log: () => {} };
+  const source = openSource(parts);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(`timed out after ${READ_TIMEOUT_MS / 1_000} s`), READ_TIMEOUT_MS);
+  try {
+    const read = source.read(AbortSignal.any([signal, late.signal]));
+    const begun = await read.begun;
+    const [reading, end] = await Promise.all([read.ended, begun.kind === 'answered' ? begun.body.ended : null]);
+    return end?.kind === 'whole' && !end.isReadable ? makeFailedReading(end.why, false) : reading;
+  } finally {
+    clearTimeout(timer);
+    await source.close();
+  }
+}
