@@ -97,7 +97,6 @@ const PURE = [
   'src/front/locust/pace.ts',
   'src/front/locust/page.ts',
   'src/front/locust/rows.ts',
-  'src/pod/mount-info.ts',
   'src/pod/pod-request.ts',
   'src/pod/pod-status.ts',
   'src/run/log.ts',

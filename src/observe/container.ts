@@ -3,9 +3,8 @@
 // nothing: LASTSCRAPE_START_TIMEOUT counts.
 
 import type { ConditionObservation } from '../decide/model.ts';
-import type { OwnContainer } from '../pod/mount-info.ts';
 import { chooseCheckPauseMs, chooseMaxAgeMs, RUNNING_AGE_MS } from '../pod/pod-request.ts';
-import type { Pod, PodContainer } from '../pod/pod-status.ts';
+import type { OwnContainer, Pod, PodContainer } from '../pod/pod-status.ts';
 import type { Condition, ConditionContext, ConditionKind } from './condition.ts';
 
 /** A name of a container (documentation, "Object Names and IDs": RFC 1123 label). */

@@ -1,20 +1,30 @@
-// Reads this pod at the API server, or serves what was read before: decide/pod-request.ts says which, and what a failure means.
+// Reads this pod at the API server, or serves what was read before: pod-request.ts decides which, and what a failure means.
 // Imported only where a condition needs it: TLS comes with it.
 
+import { dialTls } from '../base/net/dial-tls.ts';
+import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
+import { readRetryAfter } from '../base/net/retry-after.ts';
+import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
-import { type OwnContainer, readOwnContainer } from './mount-info.ts';
-import { findPodAddress, readText, type Variables } from './pod-address.ts';
-import { openPodClient } from './pod-client.ts';
+import { findPodAddress, type PodAddress, readText, readToken, type Variables } from './pod-address.ts';
 import {
   choosePodAnswer,
   explainPodFailure,
   type FailedPodRequest,
   failPodRequest,
+  type PodRequestFailure,
   type WantedPodAnswer,
 } from './pod-request.ts';
-import type { Pod } from './pod-status.ts';
+import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessage } from './pod-status.ts';
 
-/** Where a container finds what Kubernetes puts into it, and what else is outside. */
+/** 99 % of such requests are answered within 1 s, by Kubernetes's own objective (kubernetes/community, "API call latency"). */
+export const REQUEST_TIMEOUT_MS = 3_000;
+/** A pod has some ten KB, and some hundred with many containers and managers; etcd takes 1.5 MB at most. */
+export const BODY_MAX_BYTES = 1024 * 1024;
+/** No answer but a pod is read further. */
+const OTHER_BODY_MAX_BYTES = 4_096;
+
+/** Where a container finds what Kubernetes mounts, and the rest of the outside world. */
 export type PodEnvironment = {
   /** The folder of token, ca.crt and namespace. */
   readonly accountFolder: string;
@@ -41,13 +51,13 @@ export type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly numbe
 /** The pod, or why it is not known. */
 export type PodReadResult = ReadPod | FailedPodRequest;
 
-/** What a caller has, and wants; `signal` ends a request early, and its reason is a string. */
+/** What a caller has, and wants; the reason of `signal` is a string. */
 export type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
 
 export type PodReader = {
   /** Reads the pod, or serves the newest answer again; never rejects. One call at a time. */
   readonly read: (wanted: WantedPod) => Promise<PodReadResult>;
-  /** This very container; null where its termination message is not mounted. */
+  /** This container; null if its termination message is not mounted. */
   readonly own: OwnContainer | null;
   readonly nowMs: () => number;
   readonly pause: (ms: number) => Promise<void>;
@@ -58,7 +68,7 @@ export type PodReader = {
 export function openPodReader(env: Variables, environment: PodEnvironment): PodReader {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
-  const client = openPodClient();
+  const client = openClient();
   let newest: ReadPod | null = null;
   let failure: FailedPodRequest | null = null;
   let readCount = 0;
@@ -73,28 +83,121 @@ export function openPodReader(env: Variables, environment: PodEnvironment): PodR
       if (choice === 'failure' && failure !== null) return failure;
       if (choice === 'newest' && newest !== null) return newest;
       const failedCount = failure?.failedCount ?? 0;
+      const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;
       const address = findPodAddress(env, accountFolder);
       if ('problem' in address) {
         const { problem } = address;
-        const why = problem.split(';')[0] as string;
-        return { kind: 'failed', why, problem, retryAtMs: null, failedCount, isLasting: true };
+        return { ...notAsked, why: problem.split(';')[0] as string, problem, isLasting: true };
       }
-      const response = await client.get(address, wanted.signal);
-      if (response.kind === 'aborted') {
-        return { kind: 'failed', why: response.why, problem: null, retryAtMs: null, failedCount, isLasting: false };
+      const { result, body, retryAfterMs, distrust } = await client.get(address, wanted.signal);
+      // Ended by the caller: it says nothing of the server.
+      if (result.kind === 'failed' && wanted.signal?.aborted) {
+        return { ...notAsked, why: result.why, problem: null, isLasting: false };
       }
-      const isAnother = response.kind === 'pod' && own !== null && response.pod.uid !== own.podUid;
-      if (response.kind === 'pod' && !isAnother) {
+      const found =
+        distrust === null ? readAnswer(result, body, own) : ({ kind: 'distrusted', code: distrust } as const);
+      if ('pod' in found) {
         failure = null;
         readCount++;
-        newest = { kind: 'read', pod: response.pod, number: readCount, atMs: nowMs() };
+        newest = { kind: 'read', pod: found.pod, number: readCount, atMs: nowMs() };
         return newest;
       }
-      const { failure: cause, retryAfterMs } =
-        response.kind === 'failed' ? response : { failure: { kind: 'anotherPod' } as const, retryAfterMs: 0 };
-      const meaning = explainPodFailure(cause, address);
+      const meaning = explainPodFailure(found, address);
       failure = failPodRequest(failedCount, { meaning, atMs: nowMs(), retryAfterMs, jitter: jitter() });
       return failure;
     },
   };
+}
+
+function readAnswer(
+  result: ExchangeResult,
+  body: string,
+  own: OwnContainer | null,
+): { readonly pod: Pod } | PodRequestFailure {
+  if (result.kind !== 'answered') {
+    return { kind: 'noAnswer', why: result.kind === 'failed' ? result.why : result.kind };
+  }
+  if (result.status !== 200) return { kind: 'status', status: result.status, message: readStatusMessage(body) };
+  const read = readPod(body);
+  if ('why' in read) return { kind: 'unreadable', why: read.why };
+  return own !== null && read.pod.uid !== own.podUid ? { kind: 'anotherPod' } : read;
+}
+
+type Answer = {
+  readonly result: ExchangeResult;
+  readonly body: string;
+  /** From the header Retry-After; 0 without one. */
+  readonly retryAfterMs: number;
+};
+
+/** One GET at a time over one TLS connection, opened again when the server's address changes. */
+function openClient() {
+  let connection: { readonly origin: string; readonly exchange: Exchange } | null = null;
+  let ca = '';
+  let distrust: string | null = null;
+
+  async function connect(origin: string): Promise<Exchange> {
+    if (connection?.origin === origin) return connection.exchange;
+    await connection?.exchange.close();
+    const dial = dialTls({
+      readCa: () => ca,
+      onDistrust: (code) => {
+        distrust = code;
+      },
+    });
+    connection = { origin, exchange: openExchange(new URL(origin), dial) };
+    return connection.exchange;
+  }
+
+  return {
+    /**
+     * Asks once, and again if the kept connection had ended or the token was renewed just now; never rejects.
+     * `distrust`: Node's code, if the server's certificate was rejected.
+     */
+    async get(address: PodAddress, signal?: AbortSignal): Promise<Answer & { readonly distrust: string | null }> {
+      ca = address.ca;
+      distrust = null;
+      const exchange = await connect(address.origin);
+      let answer = await send(exchange, address, address.token, signal);
+      if (answer.result.kind === 'dropped') answer = await send(exchange, address, address.token, signal);
+      else if (answer.result.kind === 'answered' && answer.result.status === 401) {
+        const token = readToken(address.tokenPath);
+        if (token !== '' && token !== address.token) answer = await send(exchange, address, token, signal);
+      }
+      return { ...answer, distrust };
+    },
+    async close() {
+      await connection?.exchange.close();
+      connection = null;
+    },
+  };
+}
+
+async function send(
+  exchange: Exchange,
+  { namespace, pod }: PodAddress,
+  token: string,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  let retryAfterMs = 0;
+  const keep = (piece: Uint8Array, maxBytes: number) => {
+    sizeBytes += piece.length;
+    if (sizeBytes <= maxBytes) pieces.push(Uint8Array.from(piece));
+    return sizeBytes <= maxBytes;
+  };
+  const result = await exchange.send({
+    method: 'GET',
+    path: `/api/v1/namespaces/${namespace}/pods/${pod}`,
+    headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': USER_AGENT },
+    timeoutMs: REQUEST_TIMEOUT_MS,
+    signal,
+    onAnswer(_, headers) {
+      retryAfterMs = readRetryAfter(headers, Date.now());
+    },
+    onBody: (piece) => keep(piece, BODY_MAX_BYTES),
+    onOtherBody: (piece) => keep(piece, OTHER_BODY_MAX_BYTES),
+  });
+  return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs };
 }

@@ -1,6 +1,6 @@
-// A pod as the API server shows it → the state of each regular container. Follows the kubelet's own rule of what is started
-// again (ShouldContainerBeRestarted and ContainerShouldRestart of Kubernetes 1.36.3; fixtures/recordings/kubernetes-1.36.3).
-// Never takes "terminated" for the end: between two restarts the status says `terminated` for more than ten seconds.
+// A pod as the API server shows it → the state of each regular container, and which of them this is. Pure.
+// Restarts follow the kubelet's rule (ShouldContainerBeRestarted and ContainerShouldRestart of Kubernetes 1.36.3;
+// fixtures/recordings/kubernetes-1.36.3): "terminated" alone is not the end, it lasts ten seconds between two restarts.
 
 import { at, isObject, type Json, parseObject, toObjects, toText } from '../base/json.ts';
 
@@ -21,7 +21,7 @@ export type PodContainer = {
   readonly isAlwaysRestarted: boolean;
 };
 
-/** A pod, as far as it concerns a watcher inside. */
+/** What a watcher inside needs of a pod. */
 export type Pod = {
   readonly uid: string;
   /** The regular containers, in the order of the spec; no init, native sidecar or ephemeral container. */
@@ -30,7 +30,7 @@ export type Pod = {
   readonly initNames: readonly string[];
 };
 
-/** The pod, or why the text is none. */
+/** The pod, or why the text cannot be read as one. */
 export type PodResult = { readonly pod: Pod } | { readonly why: string };
 
 /** Reads the body of `GET /api/v1/namespaces/NAMESPACE/pods/NAME`; never throws. */
@@ -39,7 +39,7 @@ export function readPod(text: string): PodResult {
   return root === null ? { why: 'the answer is not JSON' } : readPodObject(root);
 }
 
-/** The same of a body that was parsed already. */
+/** The same for a parsed body. */
 export function readPodObject(root: Json): PodResult {
   const containers = toObjects(at(root, 'spec')['containers']);
   if (root['kind'] !== 'Pod' || containers.length === 0) return { why: 'the answer is not a Pod' };
@@ -61,7 +61,7 @@ export function readPodObject(root: Json): PodResult {
   };
 }
 
-/** The message of a Status object, which the API server answers with errors; blank where the text is none. */
+/** The message of a Status object, as the API server sends it with errors; blank for any other text. */
 export function readStatusMessage(text: string): string {
   const root = parseObject(text);
   return root?.['kind'] === 'Status' ? toText(root['message']) : '';
@@ -82,7 +82,7 @@ function readState(container: Json, status: Json, pod: Json): ContainerState {
   return { kind: 'notStarted', seen: `not started (${why})` };
 }
 
-/** Whether the kubelet starts a container again that ended with this code. */
+/** Whether the kubelet restarts a container that ended with this code. */
 function isStartedAgain(container: Json, exitCode: number, pod: Json): boolean {
   // A pod that is being deleted, or is over, starts nothing.
   if (at(pod, 'metadata')['deletionTimestamp'] !== undefined) return false;
@@ -97,7 +97,7 @@ function isStartedAgain(container: Json, exitCode: number, pod: Json): boolean {
   return policy === 'OnFailure' ? exitCode !== 0 : policy !== 'Never';
 }
 
-/** Every action there is restarts (Restart and RestartAllContainers, Kubernetes 1.36.3); a rule only counts beside a policy. */
+/** Every action restarts (Restart and RestartAllContainers, Kubernetes 1.36.3); rules need a policy of the container. */
 function hasMatchingRule(container: Json, exitCode: number): boolean {
   if (container['restartPolicy'] === undefined) return false;
   return toObjects(container['restartPolicyRules']).some((rule) => {
@@ -107,7 +107,7 @@ function hasMatchingRule(container: Json, exitCode: number): boolean {
   });
 }
 
-/** The container's own policy (Kubernetes 1.34 and later), else the pod's; Always is the default of the API. */
+/** The container's own policy (Kubernetes 1.34), else the pod's; the API defaults to Always. */
 function readRestartPolicy(container: Json, pod: Json): string {
   return toText(container['restartPolicy']) || toText(at(pod, 'spec')['restartPolicy']) || 'Always';
 }
@@ -115,4 +115,19 @@ function readRestartPolicy(container: Json, pod: Json): string {
 /** `Completed` and `Error` say no more than the exit code does. */
 function isInformative(reason: unknown): boolean {
   return typeof reason === 'string' && !['', 'Completed', 'Error'].includes(reason);
+}
+
+/** The container that this process runs in. */
+export type OwnContainer = { readonly podUid: string; readonly name: string };
+
+/**
+ * The path on the node is the fourth field (proc_pid_mountinfo(5)); the kubelet mounts the termination message from
+ * `<its folder>/pods/<UID of the pod>/containers/<name>/<id>` (seen on Kubernetes 1.36.3 with containerd).
+ */
+const MESSAGE_MOUNT = /^\d+ \d+ \d+:\d+ \S*\/pods\/([0-9a-f-]+)\/containers\/([a-z0-9-]+)\/[0-9a-f]+ /m;
+
+/** Reads the text of /proc/self/mountinfo; null if no termination message is mounted. */
+export function readOwnContainer(mountInfo: string): OwnContainer | null {
+  const [, podUid, name] = MESSAGE_MOUNT.exec(mountInfo) ?? [];
+  return podUid === undefined || name === undefined ? null : { podUid, name };
 }

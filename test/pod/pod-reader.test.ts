@@ -3,8 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
-import { BODY_MAX_BYTES } from '../../src/pod/pod-client.ts';
-import { openPodReader, type PodEnvironment, type PodReader, type PodReadResult } from '../../src/pod/pod-reader.ts';
+import {
+  BODY_MAX_BYTES,
+  openPodReader,
+  type PodEnvironment,
+  type PodReader,
+  type PodReadResult,
+} from '../../src/pod/pod-reader.ts';
 import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/pod/pod-request.ts';
 import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
@@ -21,7 +26,7 @@ function makeEnvironment(accountFolder: string, jitter = 0) {
   let now = 1_000_000;
   const environment: PodEnvironment = {
     accountFolder,
-    mountInfoPath: '/nowhere',
+    mountInfoPath: join(accountFolder, 'mountinfo'),
     nowMs: () => now,
     pause: async (ms) => {
       now += ms;
@@ -31,20 +36,34 @@ function makeEnvironment(accountFolder: string, jitter = 0) {
   return { environment, advance: (ms: number) => (now += ms), now: () => now };
 }
 
-type Scenario = { readonly server: ApiServer; readonly pod: PodReader; readonly advance: (ms: number) => number };
+type Scenario = {
+  readonly server: ApiServer;
+  readonly pod: PodReader;
+  readonly advance: (ms: number) => number;
+  readonly now: () => number;
+};
+type Setting = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly mountInfo?: string;
+  readonly jitter?: number;
+  readonly certificate?: ReturnType<Authority['sign']>;
+};
 
 /** Plays a scenario of one server that answers so, and one reader. */
 async function play(
   answer: ApiAnswerer,
   scenario: (parts: Scenario) => Promise<void>,
-  env: Readonly<Record<string, string>> = {},
+  { env = {}, mountInfo = '', jitter = 0, ...server }: Setting = {},
 ): Promise<void> {
-  await using server = await openApiServer({ authority, answer });
-  const { environment, advance } = makeEnvironment(server.accountFolder);
-  const pod = openPodReader({ ...server.env, ...env }, environment);
-  await scenario({ server, pod, advance });
+  await using api = await openApiServer({ authority, answer, ...server });
+  const { environment, advance, now } = makeEnvironment(api.accountFolder, jitter);
+  writeFileSync(environment.mountInfoPath, mountInfo);
+  const pod = openPodReader({ ...api.env, ...env }, environment);
+  await scenario({ server: api, pod, advance, now });
   await pod.close();
 }
+
+const givePod: ApiAnswerer = (_, response) => give(response, POD);
 
 const NEWEST = { maxAgeMs: 0, seenNumber: 0 };
 
@@ -74,44 +93,36 @@ test('read() reads this pod, with the mounted token and namespace, over one conn
 
 test('read() takes POD_NAME and POD_NAMESPACE before the host name and the mount', { skip }, async () => {
   await play(
-    (_, response) => give(response, POD),
+    givePod,
     async ({ server, pod }) => {
       await pod.read(NEWEST);
       assert.deepEqual(server.requests, ['GET /api/v1/namespaces/other/pods/main-0 first']);
     },
-    { POD_NAME: 'main-0', POD_NAMESPACE: 'other' },
+    { env: { POD_NAME: 'main-0', POD_NAMESPACE: 'other' } },
   );
 });
 
-test('read() serves an answer again while it is young, and always one that the caller has not seen in this poll', {
-  skip,
-}, async () => {
-  await play(
-    (_, response) => give(response, POD),
-    async ({ server, pod, advance }) => {
-      const readNumber = async (maxAgeMs: number, seenNumber: number) => {
-        const result = await pod.read({ maxAgeMs, seenNumber });
-        return result.kind === 'read' ? result.number : null;
-      };
-      assert.equal(await readNumber(5_000, 0), 1);
-      advance(4_999);
-      assert.equal(await readNumber(5_000, 1), 1);
-      advance(1);
-      assert.equal(await readNumber(5_000, 1), 2);
-      assert.equal(await readNumber(0, 2), 3, 'the newest is wanted');
-      assert.equal(await readNumber(0, 2), 3, 'and shared by another condition of the same poll');
-      advance(250);
-      assert.equal(await readNumber(0, 2), 4);
-      assert.equal(server.requests.length, 4);
-    },
-  );
+test('read() serves an answer again while it is young, and shares it within a poll', { skip }, async () => {
+  await play(givePod, async ({ server, pod, advance }) => {
+    const readNumber = async (maxAgeMs: number, seenNumber: number) => {
+      const result = await pod.read({ maxAgeMs, seenNumber });
+      return result.kind === 'read' ? result.number : null;
+    };
+    assert.equal(await readNumber(5_000, 0), 1);
+    advance(4_999);
+    assert.equal(await readNumber(5_000, 1), 1);
+    advance(1);
+    assert.equal(await readNumber(5_000, 1), 2);
+    assert.equal(await readNumber(0, 1), 2, 'another condition of this poll');
+    assert.equal(await readNumber(0, 2), 3, 'the newest is wanted');
+    assert.equal(server.requests.length, 3);
+  });
 });
 
 test('read() goes on with a renewed token, also where the old one is refused before the new one is seen', {
   skip,
 }, async () => {
-  const answer: ApiAnswerer = (_, response) => give(response, POD);
-  await play(answer, async ({ server, pod, advance }) => {
+  await play(givePod, async ({ server, pod, advance }) => {
     assert.equal((await pod.read(NEWEST)).kind, 'read');
     advance(1_000);
     server.rotate(makeToken('second'), true);
@@ -132,73 +143,56 @@ test('read() goes on with a renewed token, also where the old one is refused bef
     );
   });
   let rotated: ApiServer | null = null;
-  await using server = await openApiServer({
-    authority,
-    answer(request, response) {
-      if (!(request.headers.authorization ?? '').endsWith('.first')) return give(response, POD);
-      rotated?.rotate(makeToken('second'), true);
-      refuse(response, 401);
-    },
-  });
-  rotated = server;
-  const pod = openPodReader(server.env, makeEnvironment(server.accountFolder).environment);
-  assert.equal((await pod.read(NEWEST)).kind, 'read');
-  assert.deepEqual(
-    server.requests.map((request) => request.split(' ').at(-1)),
-    ['first', 'second'],
-  );
-  await pod.close();
-});
-
-test('read() says on 403 which Role to create, for whom', { skip }, async () => {
-  await play(
-    (_, response) => refuse(response, 403),
-    async ({ pod }) => {
-      const { why, problem, isLasting } = expectFailure(await pod.read(NEWEST));
-      assert.equal(why, 'HTTP 403');
-      assert.equal(isLasting, true);
-      assert.equal(
-        problem,
-        'the API server forbids system:serviceaccount:load-tests:watcher to get pod load-tests/load-x7k2p (HTTP 403); create the Role: ' +
-          'kubectl create role lastscrape --verb=get --resource=pods -n load-tests && ' +
-          'kubectl create rolebinding lastscrape --role=lastscrape --serviceaccount=load-tests:watcher -n load-tests',
-      );
-    },
-  );
-});
-
-test('read() says on 404, and on another pod of that name, that the host name is not the name', { skip }, async () => {
-  await play(
-    (_, response) => refuse(response, 404),
-    async ({ pod }) => {
-      const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
-      assert.match(
-        String(problem),
-        /^pod load-tests\/load-x7k2p is not there \(HTTP 404\); .* set POD_NAME from metadata.name by fieldRef$/,
-      );
-      assert.equal(isLasting, true);
-    },
-  );
-  await using server = await openApiServer({ authority, answer: (_, response) => give(response, POD) });
-  const mountInfoPath = join(server.accountFolder, 'mountinfo');
-  const mount = (uid: string) =>
-    writeFileSync(
-      mountInfoPath,
-      `368 418 254:0 /k/pods/${uid}/containers/watcher/c7a353e0 /dev/termination-log rw - ext4 x rw\n`,
+  const renew: ApiAnswerer = (request, response) => {
+    if (!(request.headers.authorization ?? '').endsWith('.first')) return give(response, POD);
+    rotated?.rotate(makeToken('second'), true);
+    refuse(response, 401);
+  };
+  await play(renew, async ({ server, pod }) => {
+    rotated = server;
+    assert.equal((await pod.read(NEWEST)).kind, 'read');
+    assert.deepEqual(
+      server.requests.map((request) => request.split(' ').at(-1)),
+      ['first', 'second'],
     );
-  const { environment } = makeEnvironment(server.accountFolder);
-  mount('00000000-0000-0000-0000-000000000000');
-  const other = openPodReader(server.env, { ...environment, mountInfoPath });
-  assert.match(
-    String(expectFailure(await other.read(NEWEST)).problem),
-    /^pod load-tests\/load-x7k2p is another one than this; /,
+  });
+});
+
+test('read() says on 403 for whom to create a Role, and on 404 that the name is another', { skip }, async () => {
+  for (const [status, expected] of [
+    [403, /^the API server forbids system:serviceaccount:load-tests:watcher to get pod load-tests\/load-x7k2p /],
+    [404, /^pod load-tests\/load-x7k2p is not there \(HTTP 404\); /],
+  ] as const) {
+    await play(
+      (_, response) => refuse(response, status),
+      async ({ pod }) => {
+        const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
+        assert.match(String(problem), expected);
+        assert.equal(isLasting, true);
+      },
+    );
+  }
+});
+
+test('read() compares the pod with the one that this container is in', { skip }, async () => {
+  const mount = (uid: string) =>
+    `368 418 254:0 /k/pods/${uid}/containers/watcher/c7a353e0 /dev/termination-log rw - ext4 x rw\n`;
+  await play(
+    givePod,
+    async ({ pod }) => {
+      const { problem } = expectFailure(await pod.read(NEWEST));
+      assert.match(String(problem), /^pod load-tests\/load-x7k2p is another one than this; /);
+    },
+    { mountInfo: mount('00000000-0000-0000-0000-000000000000') },
   );
-  await other.close();
-  mount(JSON.parse(POD).metadata.uid);
-  const own = openPodReader(server.env, { ...environment, mountInfoPath });
-  assert.equal((await own.read(NEWEST)).kind, 'read');
-  assert.equal(own.own?.name, 'watcher');
-  await own.close();
+  await play(
+    givePod,
+    async ({ pod }) => {
+      assert.equal((await pod.read(NEWEST)).kind, 'read');
+      assert.equal(pod.own?.name, 'watcher');
+    },
+    { mountInfo: mount(JSON.parse(POD).metadata.uid) },
+  );
 });
 
 test('read() asks ever less often while the server fails, and at once when it has recovered', { skip }, async () => {
@@ -231,32 +225,23 @@ test('read() asks ever less often while the server fails, and at once when it ha
   });
 });
 
-test('read() adds up to a quarter by chance to a pause', { skip }, async () => {
-  await using server = await openApiServer({ authority, answer: (_, response) => response.writeHead(500).end() });
-  const { environment, now } = makeEnvironment(server.accountFolder, 1);
-  const pod = openPodReader(server.env, environment);
-  const { retryAtMs } = expectFailure(await pod.read(NEWEST));
-  assert.equal(Number(retryAtMs) - now(), 1_250);
-  await pod.close();
-});
-
-for (const [retryAfter, pauseMs] of [
-  ['7', 7_000],
-  ['0', 1_000],
-  ['100000', 60_000],
-  ['Sat, 21 Nov 2015 09:30:00 GMT', 1_000],
+for (const [retryAfter, jitter, pauseMs] of [
+  ['7', 0, 7_000],
+  ['0', 1, 1_250],
+  ['Sat, 21 Nov 2015 09:30:00 GMT', 0, 1_000],
 ] as const) {
-  test(`read() waits ${pauseMs} ms on 429 with Retry-After: ${retryAfter}`, { skip }, async () => {
-    await using server = await openApiServer({
-      authority,
-      answer: (_, response) => response.writeHead(429, { 'retry-after': retryAfter }).end('Too many requests'),
-    });
-    const { environment, now } = makeEnvironment(server.accountFolder);
-    const pod = openPodReader(server.env, environment);
-    const { why, retryAtMs } = expectFailure(await pod.read(NEWEST));
-    assert.match(why, /answers HTTP 429$/);
-    assert.equal(Number(retryAtMs) - now(), pauseMs);
-    await pod.close();
+  test(`read() waits ${pauseMs} ms on 429 with Retry-After: ${retryAfter}, and jitter ${jitter}`, {
+    skip,
+  }, async () => {
+    await play(
+      (_, response) => response.writeHead(429, { 'retry-after': retryAfter }).end('Too many requests'),
+      async ({ pod, now }) => {
+        const { why, retryAtMs } = expectFailure(await pod.read(NEWEST));
+        assert.match(why, /answers HTTP 429$/);
+        assert.equal(Number(retryAtMs) - now(), pauseMs);
+      },
+      { jitter },
+    );
   });
 }
 
@@ -326,18 +311,20 @@ test('read() asks once more where the kept connection had ended', { skip }, asyn
 });
 
 test('read() trusts the mounted authority only, and the right address only', { skip }, async () => {
-  const answer: ApiAnswerer = () => assert.fail('the token must not be sent');
   for (const certificate of [makeAuthority().sign(['IP:127.0.0.1']), authority.sign(['IP:10.96.0.1'])]) {
-    await using server = await openApiServer({ authority, certificate, answer });
-    const pod = openPodReader(server.env, makeEnvironment(server.accountFolder).environment);
-    const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
-    assert.match(
-      String(problem),
-      /^the certificate of https:\S+ is not trusted \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|ERR_TLS_CERT_ALTNAME_INVALID)\); /,
+    await play(
+      () => assert.fail('the token must not be sent'),
+      async ({ pod, server }) => {
+        const { problem, isLasting } = expectFailure(await pod.read(NEWEST));
+        assert.match(
+          String(problem),
+          /^the certificate of https:\S+ is not trusted \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|ERR_TLS_CERT_ALTNAME_INVALID)\); /,
+        );
+        assert.equal(isLasting, true);
+        assert.deepEqual(server.requests, []);
+      },
+      { certificate },
     );
-    assert.equal(isLasting, true);
-    assert.deepEqual(server.requests, []);
-    await pod.close();
   }
 });
 
@@ -345,7 +332,7 @@ test('read() is refused where nothing listens', { skip }, async () => {
   await play(
     () => {},
     async ({ pod }) => assert.match(expectFailure(await pod.read(NEWEST)).why, /gives no answer: refused$/),
-    { KUBERNETES_SERVICE_PORT: `${await closedPort()}` },
+    { env: { KUBERNETES_SERVICE_PORT: `${await closedPort()}` } },
   );
 });
 
@@ -368,7 +355,7 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
         assert.match(String(result.problem), problem);
         assert.deepEqual([result.isLasting, result.retryAtMs, server.requests.length], [true, null, 0]);
       },
-      env,
+      { env },
     );
   }
   const pod = openPodReader({ KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' }, makeEnvironment('/nowhere').environment);

@@ -58,7 +58,7 @@ const EXPLAINED: readonly Explained[] = [
   [
     { kind: 'status', status: 403, message: 'forbidden' },
     'HTTP 403',
-    /^the API server forbids system:serviceaccount:load-tests:watcher to get pod load-tests\/load-x7k2p \(HTTP 403\); create the Role: .* --serviceaccount=load-tests:watcher -n load-tests$/,
+    /^the API server forbids system:serviceaccount:load-tests:watcher to get pod load-tests\/load-x7k2p \(HTTP 403\); create the Role: kubectl create role lastscrape --verb=get --resource=pods -n load-tests && kubectl create rolebinding lastscrape --role=lastscrape --serviceaccount=load-tests:watcher -n load-tests$/,
     true,
   ],
   [

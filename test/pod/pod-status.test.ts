@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ContainerState, type Pod, readPod, readStatusMessage } from '../../src/pod/pod-status.ts';
+import {
+  type ContainerState,
+  type Pod,
+  readOwnContainer,
+  readPod,
+  readStatusMessage,
+} from '../../src/pod/pod-status.ts';
 import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 
 const FOLDER = 'kubernetes-1.36.3';
@@ -265,4 +271,34 @@ test('readStatusMessage() reads what the API server says beside an error', () =>
   for (const text of ['', 'no', '{"kind":"Pod","message":"x"}', '{"kind":"Status","message":1}']) {
     assert.equal(readStatusMessage(text), '', text);
   }
+});
+
+const UID = '25d544b4-8c37-4008-b75b-2a6d6b547bd7';
+
+/** As containerd mounts it (seen on Kubernetes 1.36.3), with the folder of a stock kubelet. */
+const MOUNT_INFO = `
+416 400 0:52 / / rw,relatime - overlay overlay rw
+366 416 0:50 / /dev/mqueue rw,nosuid,nodev,noexec,relatime - mqueue mqueue rw
+367 416 254:0 /var/lib/kubelet/pods/${UID}/etc-hosts /etc/hosts rw,relatime - ext4 /dev/vda rw
+368 418 254:0 /var/lib/kubelet/pods/${UID}/containers/lastscrape/c7a353e0 /dev/termination-log rw,relatime - ext4 /dev/vda rw
+372 416 0:40 / /var/run/secrets/kubernetes.io/serviceaccount ro,relatime - tmpfs tmpfs rw
+`;
+
+test('readOwnContainer() finds the termination message, mounted anywhere and kept anywhere by the kubelet', () => {
+  const moved = MOUNT_INFO.replace('/dev/termination-log', '/tmp/message').replaceAll('/var/lib/kubelet', '/data/k8s');
+  const ownFileSystem = MOUNT_INFO.replaceAll('/var/lib/kubelet', '');
+  for (const text of [MOUNT_INFO, moved, ownFileSystem]) {
+    assert.deepEqual(readOwnContainer(text), { podUid: UID, name: 'lastscrape' });
+  }
+});
+
+test('readOwnContainer() knows nothing where no such file is mounted', () => {
+  const without = MOUNT_INFO.split('\n').filter((line) => !line.includes('termination-log'));
+  assert.equal(readOwnContainer(without.join('\n')), null);
+  assert.equal(readOwnContainer(''), null);
+  // A volume of another pod's container, mounted from the node, is no message.
+  const volume = `368 418 254:0 /var/lib/kubelet/pods/${UID}/containers/x /host rw - ext4 /dev/vda rw\n`;
+  assert.equal(readOwnContainer(volume), null);
+  // Only the path on the node counts, not the place.
+  assert.equal(readOwnContainer(`368 418 254:0 / /pods/${UID}/containers/x/1 rw - ext4 /dev/vda rw\n`), null);
 });
