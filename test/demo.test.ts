@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import { gateProgram } from './support/dist.ts';
+import { gateProgram } from './image/dist.ts';
 
 const FILE = 'test/demo.test.ts';
 /** 16 s by itself; it gives up by itself after 90 s of lastscrape. */

@@ -12,8 +12,8 @@ import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
 import { PRESETS } from '../src/quit/programs.ts';
 import { FIGURE_PAGES, readRecorded } from './bench/draw-figures.ts';
 import { drawFigures, fillPage } from './bench/figures.ts';
+import { TARGET_PROGRAMS } from './pods/target-programs.ts';
 import { STAND_INS } from './stand-in/quit-targets.ts';
-import { TARGET_PROGRAMS } from './support/target-programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const PAGES = globSync(['*.md', 'docs/*.md', 'deploy/*.md'], { cwd: ROOT }).toSorted();

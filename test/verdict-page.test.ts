@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { judgeNumbers, NO_NUMBERS } from '../src/decide/verdict.ts';
 import { openExposition } from '../src/exposition/exposition.ts';
-import { readValid } from './support/read-config.ts';
+import { readValid } from './config/read-config.ts';
 import { readRecordedBody } from './support/recording.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../docs/verdict.md'), 'utf8');

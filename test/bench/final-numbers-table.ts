@@ -1,17 +1,10 @@
 // `npm run measure -- --front [--runs=N]`: the last number of a job, 30 runs of each case at 5 s, as many side by side as two cores carry; then ten
 // ends before each pair of Prometheus. It prints tables and asserts nothing; it fails only when a run itself does.
 
-import {
-  JOB_CASES,
-  JOB_PROGRAMS,
-  type JobResult,
-  OTHER_CASES,
-  playJobs,
-  SLEEP_SECONDS,
-} from '../support/front-jobs.ts';
-import { POLL, withFrontPod } from '../support/front-pod.ts';
-import { describeFrontPrograms, listMissingFrontPrograms } from '../support/front-programs.ts';
-import { type FinalResult, openPrometheus, playFinals } from '../support/front-scrapers.ts';
+import { JOB_CASES, JOB_PROGRAMS, type JobResult, OTHER_CASES, playJobs, SLEEP_SECONDS } from '../pods/front-jobs.ts';
+import { POLL, withFrontPod } from '../pods/front-pod.ts';
+import { describeFrontPrograms, listMissingFrontPrograms } from '../pods/front-programs.ts';
+import { type FinalResult, openPrometheus, playFinals } from '../pods/front-scrapers.ts';
 import { findMedian } from './median.ts';
 
 const RUNS_COUNT = Number(process.argv.find((arg) => /^--runs=\d+$/.test(arg))?.slice(7) ?? 30);

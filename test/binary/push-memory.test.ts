@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { openMemoryGroup } from '../bench/memory-limit.ts';
-import { gateFront } from '../support/front-programs.ts';
-import { readTestVariable } from '../support/programs.ts';
+import { gateFront } from '../pods/front-programs.ts';
 import {
   type Receiver,
   readGroup,
@@ -16,7 +15,8 @@ import {
   serveExpositions,
   startPrometheusReceiver,
   startPushgateway,
-} from '../support/push-receivers.ts';
+} from '../pods/push-receivers.ts';
+import { readTestVariable } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, openPort, startWatcher } from '../support/watcher.ts';
 

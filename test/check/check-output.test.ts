@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { playCheck } from '../support/check-fixture.ts';
+import { playCheck } from './check-fixture.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/check');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.txt'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../../src/check/odd-settings.ts';
 import type { ExporterObservation } from '../../src/decide/model.ts';
-import { readValid, toEnvironment } from '../support/read-config.ts';
+import { readValid, toEnvironment } from '../config/read-config.ts';
 
 const TOTALS = { requests: null, failures: null, users: null };
 const REFUSED: ExporterObservation = { kind: 'refused' };

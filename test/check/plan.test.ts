@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Findings, formatPlan } from '../../src/check/plan.ts';
 import type { Environment } from '../../src/config/config.ts';
-import { readValid } from '../support/read-config.ts';
+import { readValid } from '../config/read-config.ts';
 
 const NOTHING: Findings = { isPod: true, lines: [], warnings: [], problems: [] };
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { findListenProblem, readExporter } from '../../src/check/surroundings.ts';
-import { readValid } from '../support/read-config.ts';
+import { readValid } from '../config/read-config.ts';
 
 const HOSTS = [null, 'localhost', '127.0.0.1', '0.0.0.0'] as const;
 

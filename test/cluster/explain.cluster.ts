@@ -9,7 +9,7 @@ import { VERSION } from '../../src/base/version.ts';
 import { readExplainFixture } from '../explain/fixture.ts';
 import { putInto, putIntoPod } from '../explain/put-in.ts';
 import { type ExplainState, listExplainStates, type ReachedObject } from '../explain/states.ts';
-import { DIST } from '../support/dist.ts';
+import { DIST } from '../image/dist.ts';
 import { until } from '../support/until.ts';
 import { type Manifest, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';

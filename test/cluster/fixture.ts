@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { VERSION } from '../../src/base/version.ts';
-import { DEFINITIONS, definitionPath } from '../support/definitions.ts';
-import { gateDist } from '../support/dist.ts';
+import { gateDist } from '../image/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';
 import { until } from '../support/until.ts';
+import { DEFINITIONS, definitionPath } from '../tools/definitions.ts';
 import { openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
 import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';

@@ -4,8 +4,8 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type BlockName, readBlock } from '../deploy/guide.ts';
 import { type Child, startChild } from '../support/child.ts';
-import { type BlockName, readBlock } from '../support/guide.ts';
 import { readTestVariable } from '../support/programs.ts';
 import { type Cluster, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
-import { DEFINITIONS, type Definition, definitionPath } from '../support/definitions.ts';
-import { type BlockName, readBlock } from '../support/guide.ts';
+import { type BlockName, readBlock } from '../deploy/guide.ts';
 import {
   buildGolden,
   buildPod,
@@ -16,8 +15,9 @@ import {
   readStrangers,
   readVariants,
   UNTOUCHED,
-} from '../support/injected.ts';
+} from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
+import { DEFINITIONS, type Definition, definitionPath } from '../tools/definitions.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
 import {

@@ -6,14 +6,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { parseAllDocuments } from 'yaml';
-import { normalise, type Pod } from '../support/injected.ts';
+import { normalise, type Pod } from '../deploy/injected.ts';
 import {
   JOBS_GOLDEN,
   JOBS_UNTOUCHED,
   JOBS_UNTOUCHED_NAMES,
   readJobGolden,
   readJobPod,
-} from '../support/injected-jobs.ts';
+} from '../deploy/injected-jobs.ts';
 import { until } from '../support/until.ts';
 import { type Manifest, RUN_LABEL, runShell } from './cluster.ts';
 import {

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type BlockName, readBlock } from '../support/guide.ts';
+import { type BlockName, readBlock } from '../deploy/guide.ts';
 import { findOnPath, readTestVariable } from '../support/programs.ts';
 import type { Fixture } from './scenario.ts';
 

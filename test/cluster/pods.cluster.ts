@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { readBlock } from '../support/guide.ts';
+import { readBlock } from '../deploy/guide.ts';
 import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
 import { type Death, startKiller } from './killer.ts';

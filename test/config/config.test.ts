@@ -10,9 +10,9 @@ import {
 import { formatDuration } from '../../src/config/values.ts';
 import { KINDS } from '../../src/main.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition.ts';
-import { CONTEXT } from '../support/condition-context.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
-import { PROGRAM, readProblems, readValid } from '../support/read-config.ts';
+import { DEFAULT_LIMITS } from '../decide/limits.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
+import { PROGRAM, readProblems, readValid } from './read-config.ts';
 
 const VARIABLES = listVariables(KINDS);
 test('readConfig() has the defaults of the design where nothing is set', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
-import { PROGRAM, readProblems, toEnvironment } from '../support/read-config.ts';
+import { PROGRAM, readProblems, toEnvironment } from './read-config.ts';
 
 /** What is set, and what is wrong; null: nothing. */
 const TABLE: readonly (readonly [settings: string, problem: string | null])[] = [

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Environment, readFallbackConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
-import { PROGRAM, readProblems, readValid } from '../support/read-config.ts';
+import { PROGRAM, readProblems, readValid } from './read-config.ts';
 
 const URI = { LOCUST_EXPORTER_URI: 'http://localhost:8089' };
 /** What the operator sets. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseThreshold, type Threshold } from '../../src/config/thresholds.ts';
-import { readProblems, readValid } from '../support/read-config.ts';
+import { readProblems, readValid } from './read-config.ts';
 
 const readThresholds = (text: string) => readValid({ LASTSCRAPE_FAIL_IF: text }).thresholds;
 const readFailIfProblems = (text: string) => readProblems({ LASTSCRAPE_FAIL_IF: text });

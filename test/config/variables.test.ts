@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { readEnvironment } from '../../src/config/config.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { KINDS } from '../../src/main.ts';
-import { PROGRAM, readProblems, readValid, toEnvironment } from '../support/read-config.ts';
+import { PROGRAM, readProblems, readValid, toEnvironment } from './read-config.ts';
 
 /** What is set, how many scrapes are wanted, what is asked to quit. */
 const DEFAULTS: readonly (readonly [settings: string, scrapes: number | 'auto', quit: string])[] = [

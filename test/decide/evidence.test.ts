@@ -6,7 +6,7 @@ import { advanceSeries, beginSeries, isSettled, judgeObservation } from '../../s
 import type { ConditionObservation, ExporterObservation, Observation, Policy } from '../../src/decide/model.ts';
 import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { type Facts, initialState } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const { facts: FACTS } = initialState(0);
 /** A metric and a port. */

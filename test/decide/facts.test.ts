@@ -6,7 +6,7 @@ import { judgeObservation } from '../../src/decide/evidence.ts';
 import { advanceFacts, countScrapesWhileRunning } from '../../src/decide/facts.ts';
 import type { ConditionObservation, ExporterObservation, Observation, Totals } from '../../src/decide/model.ts';
 import { type Facts, initialState, type Phase } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const NO_TOTALS: Totals = { requests: null, failures: null, users: null };
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };

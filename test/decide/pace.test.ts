@@ -7,7 +7,7 @@ import type { Limits, Observation } from '../../src/decide/model.ts';
 import { findHoldEnd, findRunEnd, isPollDue, nextObserve } from '../../src/decide/pace.ts';
 import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const RUNNING: Running = { kind: 'running', done: null, others: null, goneSinceMs: null };
 

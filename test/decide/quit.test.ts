@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Policy } from '../../src/decide/model.ts';
 import { beginQuitting, decideQuitEvent } from '../../src/decide/quit.ts';
 import { initialState, type QuitEvent } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const POLICY: Policy = {
   limits: DEFAULT_LIMITS,

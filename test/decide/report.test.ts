@@ -14,7 +14,7 @@ import {
 import { beginCount } from '../../src/decide/scrape-count.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
 import { initialState, type Phase, type PushReport, type State, type TargetReport } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
 const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };

@@ -14,7 +14,7 @@ import {
   SCRAPERS_MAX_COUNT,
   type ServedScrape,
 } from '../../src/decide/scrapers.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 'auto' };
 

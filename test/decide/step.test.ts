@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { hasHold, type Observation, type Policy } from '../../src/decide/model.ts';
 import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quit.ts';
 import { begin, step } from '../../src/decide/step.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const LIMITS = DEFAULT_LIMITS;
 const POLICY: Policy = {

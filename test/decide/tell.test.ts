@@ -6,7 +6,7 @@ import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
 import { findWatchEnd } from '../../src/decide/model.ts';
 import type { Quitting } from '../../src/decide/state.ts';
 import { findTellIndex, isPushDue, makePushEffect, makeTellEffect, reportPush } from '../../src/decide/tell.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from './limits.ts';
 
 const POLICY: Policy = {
   limits: DEFAULT_LIMITS,

@@ -20,8 +20,8 @@ import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
 import { mergeReadings } from '../../src/decide/verdict.ts';
 import { KINDS } from '../../src/main.ts';
-import { CONTEXT } from '../support/condition-context.ts';
-import { readThresholdReadings } from '../support/threshold-readings.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
+import { readThresholdReadings } from './threshold-readings.ts';
 
 /** The transcript with every line of output made anew. */
 export function playTranscript(text: string): string {

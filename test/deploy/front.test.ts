@@ -11,9 +11,9 @@ import { parse, stringify } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { formatOwnFamilies } from '../../src/exposition/own-families.ts';
 import { KINDS } from '../../src/main.ts';
-import { CONTEXT } from '../support/condition-context.ts';
-import { findLastscrape, readGolden } from '../support/injected.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
 import { findPrograms, gate } from '../support/programs.ts';
+import { findLastscrape, readGolden } from './injected.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDER = 'deploy/job/front';

@@ -6,6 +6,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { findPrograms, gate } from '../support/programs.ts';
 import {
   type BlockName,
   RUN_HERE,
@@ -14,9 +15,8 @@ import {
   readBlock,
   readBlocks,
   readGuide,
-} from '../support/guide.ts';
-import { findLastscrape, readGolden } from '../support/injected.ts';
-import { findPrograms, gate } from '../support/programs.ts';
+} from './guide.ts';
+import { findLastscrape, readGolden } from './injected.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const programs = findPrograms();

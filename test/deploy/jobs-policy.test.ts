@@ -8,9 +8,9 @@ import { parse } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
-import { CONTEXT } from '../support/condition-context.ts';
-import { findLastscrape, hashPolicy, normalise, type Pod, readGolden } from '../support/injected.ts';
-import { findSidecar, JOB_NOT_LAST, JOBS_INJECTED, readJobGolden, readJobPod } from '../support/injected-jobs.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
+import { findLastscrape, hashPolicy, normalise, type Pod, readGolden } from './injected.ts';
+import { findSidecar, JOB_NOT_LAST, JOBS_INJECTED, readJobGolden, readJobPod } from './injected-jobs.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { type Container, type Fields, findLastscrape, type Pod, readGolden, readPod } from '../support/injected.ts';
-import { findSidecar, readJobGolden } from '../support/injected-jobs.ts';
 import { findPrograms, gate } from '../support/programs.ts';
+import { type Container, type Fields, findLastscrape, type Pod, readGolden, readPod } from './injected.ts';
+import { findSidecar, readJobGolden } from './injected-jobs.ts';
 
 type Job = Fields & {
   kind: string;

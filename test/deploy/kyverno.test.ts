@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { findOnPath } from '../support/programs.ts';
 import {
   buildGolden,
   buildPod,
@@ -20,9 +21,8 @@ import {
   readStrangers,
   readVariants,
   UNTOUCHED,
-} from '../support/injected.ts';
-import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobGolden, readJobPod } from '../support/injected-jobs.ts';
-import { findOnPath } from '../support/programs.ts';
+} from './injected.ts';
+import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobGolden, readJobPod } from './injected-jobs.ts';
 
 const POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'kyverno.yaml'), 'utf8');
 const JOBS_POLICY = readFileSync(join(import.meta.dirname, '..', '..', 'deploy', 'jobs-kyverno.yaml'), 'utf8');

@@ -9,7 +9,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { listVariables, readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
-import { CONTEXT } from '../support/condition-context.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const page = readFileSync(join(DEPLOY, 'migrate.md'), 'utf8');

@@ -8,8 +8,8 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
-import { CONTEXT } from '../support/condition-context.ts';
-import { findLastscrape, readGolden } from '../support/injected.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
+import { findLastscrape, readGolden } from './injected.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'deploy/job/migration/job.yaml'), 'utf8');

@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { listVariables, readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
-import { CONTEXT } from '../support/condition-context.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
 import {
   buildGolden,
   type Container,
@@ -22,7 +22,7 @@ import {
   readPod,
   readVariants,
   UNTOUCHED,
-} from '../support/injected.ts';
+} from './injected.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const ROUTES = ['deploy/policy.yaml', 'deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const;

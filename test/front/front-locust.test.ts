@@ -6,8 +6,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { openFront } from '../../src/front/front.ts';
-import { REAL_CLOCK } from '../support/front-server.ts';
 import { until } from '../support/until.ts';
+import { REAL_CLOCK } from './front-server.ts';
 
 const RUNNING = '{"state":"running","user_count":7,"stats":[{"method":"","name":"Aggregated","num_requests":10}]}';
 const CSV = 'Type,Name,Request Count\r\n,Aggregated,14\r\n';

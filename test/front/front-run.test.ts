@@ -12,9 +12,9 @@ import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { findPrograms, gate } from '../support/programs.ts';
 import { readRecordedBody } from '../support/recording.ts';
-import { hang, openSource, readValue, reply, scrape } from '../support/source.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, openPort, startWatcher, type Watcher } from '../support/watcher.ts';
+import { hang, openSource, readValue, reply, scrape } from './source.ts';
 
 const OWN = /# HELP lastscrape_[\s\S]*$/;
 const EXPOSITIONS = globSync('expositions/*.txt', {

@@ -12,7 +12,7 @@ import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Selector } from '../../src/exposition/selector.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
 import { type ManualClock, openManualClock } from '../support/manual-clock.ts';
-import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from '../support/source.ts';
+import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from './source.ts';
 
 const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
 const ENDING: MainView = { main: 'ending', wasAlive: true, endedAtMs: null };

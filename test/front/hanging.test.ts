@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { mountHanging } from '../support/hanging-mount.ts';
+import { mountHanging } from '../base/hanging-mount.ts';
 import { gateNamespaces, openPidNamespace } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeListenProblem, listListenHosts } from '../../src/front/listen.ts';
 import { openServer } from '../../src/front/server.ts';
-import { answerOf, openFrontServer, REAL_CLOCK, scrapeHead } from '../support/front-server.ts';
 import { openPeer } from '../support/peer.ts';
-import { openRawClient } from '../support/raw-client.ts';
+import { answerOf, openFrontServer, REAL_CLOCK, scrapeHead } from './front-server.ts';
+import { openRawClient } from './raw-client.ts';
 
 const PARTS = {
   paths: ['/metrics'],

@@ -1,9 +1,9 @@
 // Clients that are slow, silent, too many, gone or mad: the front bounds them, counts none of them, and answers the next one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, type FrontServer, openFrontServer, scrapeHead } from '../support/front-server.ts';
 import { openManualClock } from '../support/manual-clock.ts';
-import { openRawClient, type RawClient } from '../support/raw-client.ts';
+import { answerOf, type FrontServer, openFrontServer, scrapeHead } from './front-server.ts';
+import { openRawClient, type RawClient } from './raw-client.ts';
 
 const READY = 'GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const PIECE = Buffer.alloc(64 * 1024, 'a 1\n');

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { answerOf, openFrontServer, scrapeHead } from '../support/front-server.ts';
 import { collectGarbage } from '../support/memory.ts';
-import { openRawClient, type RawAnswer } from '../support/raw-client.ts';
+import { answerOf, openFrontServer, scrapeHead } from './front-server.ts';
+import { openRawClient, type RawAnswer } from './raw-client.ts';
 
 const BODY = '# TYPE a counter\na 1\nb{c="d"} 2\n';
 

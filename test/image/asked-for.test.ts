@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { findFreePort } from '../stand-in/locust.ts';
-import { DIST, gateDist } from '../support/dist.ts';
 import { openHttp } from '../support/receiver.ts';
 import { type Ended, openPod, startWatcher } from '../support/watcher.ts';
+import { DIST, gateDist } from './dist.ts';
 
 const skip = gateDist('test/image/asked-for.test.ts');
 const MARK = '\nloaded: ';

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChild } from '../support/child.ts';
-import { DIST, gateDist, gateProgram } from '../support/dist.ts';
 import { openPod } from '../support/watcher.ts';
+import { DIST, gateDist, gateProgram } from './dist.ts';
 
 const FILE = 'test/image/binary-emulated.test.ts';
 const ARM64 = join(DIST, 'rootfs/arm64');

@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
-import { DIST, gateDist } from '../support/dist.ts';
 import { until } from '../support/until.ts';
 import { openPod, openPort, type Pod } from '../support/watcher.ts';
+import { DIST, gateDist } from './dist.ts';
 import { gateMissing, listMissingRights } from './pod-podman.ts';
 
 const FILE = 'test/image/binary-hardening.test.ts';

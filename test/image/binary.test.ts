@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { PT_LOAD, PT_NOTE, readElf } from '../../image/elf.ts';
 import { listIcuItems } from '../../image/icu.ts';
-import { DIST, gateDist, gateProgram, ROOT, readDist, readIndex, run } from '../support/dist.ts';
+import { DIST, gateDist, gateProgram, ROOT, readDist, readIndex, run } from './dist.ts';
 
 const FILE = 'test/image/binary.test.ts';
 const skip = gateDist(FILE);

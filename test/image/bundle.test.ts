@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { gateDist, ROOT, readDist, readDistJson } from '../support/dist.ts';
+import { gateDist, ROOT, readDist, readDistJson } from './dist.ts';
 
 const skip = gateDist('test/image/bundle.test.ts');
 /** The code of ours: what is always there, and what is asked for by import(). */

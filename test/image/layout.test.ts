@@ -21,7 +21,7 @@ import {
   readDistJson,
   readImages,
   readIndex,
-} from '../support/dist.ts';
+} from './dist.ts';
 
 const FILE = 'test/image/layout.test.ts';
 const skip = gateDist(FILE);

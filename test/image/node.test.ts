@@ -8,7 +8,7 @@ import { after, describe, test } from 'node:test';
 import { basePath } from '../../image/binary.ts';
 import { cutHole, PAGE_BYTES, stripSections } from '../../image/elf.ts';
 import { blankIcu } from '../../image/icu.ts';
-import { gateDist, ROOT, run } from '../support/dist.ts';
+import { gateDist, ROOT, run } from './dist.ts';
 
 const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
 const base = basePath(join(ROOT, 'image'), arch);

@@ -11,15 +11,15 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import { type Child, startChild } from '../support/child.ts';
-import { ROOT } from '../support/dist.ts';
 import type { InsidePlan } from '../support/inside.ts';
 import { type Answer, baseEnv, type Network } from '../support/network.ts';
 import { locustfile, readFinalTotal, START_MS } from '../support/pod.ts';
-import { LOCUSTFILES, makeExporterRoot, makeLocustRoot } from '../support/pod-root.ts';
 import { findPrograms, listMissing } from '../support/programs.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import { proveStored } from '../support/proof.ts';
+import { ROOT } from './dist.ts';
 import { gatePodman, openPodman } from './pod-podman.ts';
+import { LOCUSTFILES, makeExporterRoot, makeLocustRoot } from './pod-root.ts';
 
 const FILE = 'test/image/pod-podman.test.ts';
 const programs = findPrograms();

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Child, startChild } from '../support/child.ts';
-import { DIST, gateDist, gateProgram } from '../support/dist.ts';
 import { readTestVariable } from '../support/programs.ts';
+import { DIST, gateDist, gateProgram } from './dist.ts';
 
 /** What is read of `podman inspect` about a container. */
 export type Container = {

@@ -13,9 +13,9 @@ import { listFiles } from '../../image/release-compare.ts';
 import { publish } from '../../image/release-publish.ts';
 import { readVersion } from '../../image/release-version.ts';
 import { type Child, startChild } from '../support/child.ts';
-import { DIST, ROOT, readDist, readIndex } from '../support/dist.ts';
 import { baseEnv } from '../support/network.ts';
 import { findOnPath, gateFull } from '../support/programs.ts';
+import { DIST, ROOT, readDist, readIndex } from './dist.ts';
 import { gateMissing, gatePodman, openPodman, type Podman } from './pod-podman.ts';
 
 const FILE = 'test/image/release.test.ts';

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { sha256 } from '../../image/layout.ts';
 import { buildAgain, listDifferences, listFiles, readOrigin } from '../../image/release-compare.ts';
-import { DIST, gateDist, ROOT, readDist } from '../support/dist.ts';
 import { gateFull } from '../support/programs.ts';
+import { DIST, gateDist, ROOT, readDist } from './dist.ts';
 
 const skip = gateDist('test/image/reproducible.test.ts');
 const skipBuild = skip || gateFull('the second build in test/image/reproducible.test.ts');

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readPins } from '../../image/debian.ts';
-import { type Component, gateDist, ROOT, readDistJson, readImages } from '../support/dist.ts';
+import { type Component, gateDist, ROOT, readDistJson, readImages } from './dist.ts';
 
 const skip = gateDist('test/image/sbom.test.ts');
 const readBom = () =>

@@ -9,8 +9,8 @@ import { openPodSource } from '../../src/pod/pod-source.ts';
 import { type ContainerState, type Pod, readPod } from '../../src/pod/pod-status.ts';
 import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
-import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 import { readRecordedText } from '../support/recording.ts';
+import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 const skip = gateOpenssl('test/observe/container.test.ts');
 const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };

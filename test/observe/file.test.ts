@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { fileKind } from '../../src/observe/file.ts';
 import { describeFailedCall } from '../../src/observe/file-access.ts';
-import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 import { WATCHER_UID } from '../support/pid-namespace.ts';
+import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 async function observe(path: string): Promise<ConditionObservation> {
   const parsed = fileKind.read(path, CONTEXT);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { mountHanging } from '../support/hanging-mount.ts';
+import { mountHanging } from '../base/hanging-mount.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import type { Reading } from '../../src/exposition/exposition.ts';
 import { metricKind } from '../../src/observe/metric.ts';
-import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
+import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 async function observe(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {
   const parsed = metricKind.read('locust_up', CONTEXT);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { portKind } from '../../src/observe/port.ts';
-import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
+import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 async function observe(argument: string, signal = UNDISTURBED.signal): Promise<ConditionObservation> {
   const parsed = portKind.read(argument, CONTEXT);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { processKind } from '../../src/observe/process.ts';
-import { CONTEXT } from '../support/condition-context.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
+import { CONTEXT } from './condition-context.ts';
 
 const skip = gateNamespaces('test/observe/process.test.ts');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sigtermKind } from '../../src/observe/sigterm.ts';
-import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
+import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 const parsed = sigtermKind.read('', CONTEXT);
 assert.ok('value' in parsed);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { TOMBSTONE_MAX_BYTES, tombstoneKind } from '../../src/observe/tombstone.ts';
-import { CONTEXT, UNDISTURBED } from '../support/condition-context.ts';
+import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -2,9 +2,9 @@
 // without lastscrape, stored to the last change with one line in the job, and to the last read of the page without that line.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { JOB_CASES, JOB_PROGRAMS, type JobCase, type JobResult, playJobs } from '../support/front-jobs.ts';
-import { withFrontPod } from '../support/front-pod.ts';
-import { gateFront } from '../support/front-programs.ts';
+import { JOB_CASES, JOB_PROGRAMS, type JobCase, type JobResult, playJobs } from './front-jobs.ts';
+import { withFrontPod } from './front-pod.ts';
+import { gateFront } from './front-programs.ts';
 
 const skip = gateFront('test/pods/front-jobs.test.ts', JOB_PROGRAMS);
 

@@ -5,7 +5,8 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Child } from '../support/child.ts';
-import { jobCommand, readResult, WORKED, waitForPort } from '../support/front-jobs.ts';
+import { assertRuns } from '../support/proof.ts';
+import { jobCommand, readResult, WORKED, waitForPort } from './front-jobs.ts';
 import {
   type FrontPod,
   readLast,
@@ -16,9 +17,8 @@ import {
   waitForDown,
   waitForScrapes,
   withFrontPod,
-} from '../support/front-pod.ts';
-import { frontProgram, gateFront } from '../support/front-programs.ts';
-import { assertRuns } from '../support/proof.ts';
+} from './front-pod.ts';
+import { frontProgram, gateFront } from './front-programs.ts';
 
 const PROGRAMS = ['prometheus', 'nodeExporter', 'statsdExporter', 'python'] as const;
 const skip = gateFront('test/pods/front-outliving.test.ts', PROGRAMS);

@@ -2,10 +2,10 @@
 // agent mode, of version 3, and the OpenTelemetry Collector. The job has a snapshot made of its last number, so that it is exact.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { withFrontPod } from '../support/front-pod.ts';
-import { gateFront } from '../support/front-programs.ts';
-import { type OpenScrapers, openAgent, openCollector, openPrometheus, playFinals } from '../support/front-scrapers.ts';
 import { gateFull } from '../support/programs.ts';
+import { withFrontPod } from './front-pod.ts';
+import { gateFront } from './front-programs.ts';
+import { type OpenScrapers, openAgent, openCollector, openPrometheus, playFinals } from './front-scrapers.ts';
 
 const skip = gateFront('test/pods/front-scrapers.test.ts', ['prometheus', 'prometheus3', 'python']);
 const skipCollector =

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { jobCommand, readResult, WORKED } from '../support/front-jobs.ts';
-import { END_MS, readLast, START_MS, terminateAfter, waitForScrapes, withFrontPod } from '../support/front-pod.ts';
-import { gateFront } from '../support/front-programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import { assertRuns } from '../support/proof.ts';
 import { until } from '../support/until.ts';
+import { jobCommand, readResult, WORKED } from './front-jobs.ts';
+import { END_MS, readLast, START_MS, terminateAfter, waitForScrapes, withFrontPod } from './front-pod.ts';
+import { gateFront } from './front-programs.ts';
 
 const skip = gateFront('test/pods/front-staleness.test.ts', ['prometheus', 'python']);
 

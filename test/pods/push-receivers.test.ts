@@ -10,7 +10,10 @@ import { otlp } from '../../src/tell/encode/otlp.ts';
 import type { PushKind } from '../../src/tell/encode/push-kind.ts';
 import { pushgateway } from '../../src/tell/encode/pushgateway.ts';
 import { remoteWrite } from '../../src/tell/encode/remote-write.ts';
-import { gateFront } from '../support/front-programs.ts';
+import { readRecordedBody, readRecordedHeader } from '../support/recording.ts';
+import { until } from '../support/until.ts';
+import { readWriteRequest, type WriteRequest, type WrittenSeries } from '../tell/encode/write-request.ts';
+import { gateFront } from './front-programs.ts';
 import {
   deleteGroup,
   type Exposition,
@@ -26,10 +29,7 @@ import {
   serveExpositions,
   startPrometheusReceiver,
   startPushgateway,
-} from '../support/push-receivers.ts';
-import { readRecordedBody, readRecordedHeader } from '../support/recording.ts';
-import { until } from '../support/until.ts';
-import { readWriteRequest, type WriteRequest, type WrittenSeries } from '../support/write-request.ts';
+} from './push-receivers.ts';
 
 const skip = gateFront('test/pods/push-receivers.test.ts', ['prometheus', 'prometheus3', 'pushgateway']);
 

@@ -9,14 +9,8 @@ import { type Child, startChild } from '../support/child.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
 import { findOnPath, findPrograms, gate } from '../support/programs.ts';
-import {
-  findTarget,
-  gateTargets,
-  type Place,
-  TARGET_PROGRAMS,
-  type TargetProgram,
-} from '../support/target-programs.ts';
 import { until } from '../support/until.ts';
+import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
 
 const programs = findPrograms();
 const skip = gateTargets('test/pods/targets.test.ts') || gate(programs, 'test/pods/targets.test.ts', ['nodeExporter']);

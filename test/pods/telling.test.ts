@@ -5,7 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { gateFront } from '../support/front-programs.ts';
+import { until } from '../support/until.ts';
+import { openPod, startWatcher, untilReached } from '../support/watcher.ts';
+import { gateFront } from './front-programs.ts';
 import {
   type Receiver,
   readGroup,
@@ -13,9 +15,7 @@ import {
   type SeriesValues,
   startPrometheusReceiver,
   startPushgateway,
-} from '../support/push-receivers.ts';
-import { until } from '../support/until.ts';
-import { openPod, startWatcher, untilReached } from '../support/watcher.ts';
+} from './push-receivers.ts';
 
 const skip = gateFront('test/pods/telling.test.ts', ['prometheus', 'prometheus3', 'pushgateway']);
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import type { Answer } from '../../src/decide/target.ts';
 import { type HttpTargetOptions, httpTarget } from '../../src/quit/http-target.ts';
-import { freezePort } from '../support/frozen-port.ts';
+import { freezePort } from '../base/net/frozen-port.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;

@@ -10,7 +10,7 @@ import type { Condition, ExporterReading } from '../../src/observe/condition.ts'
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
 import type { Target } from '../../src/quit/target.ts';
 import { type LoopFront, type LoopParts, runLoop } from '../../src/run/loop.ts';
-import { DEFAULT_LIMITS } from '../support/limits.ts';
+import { DEFAULT_LIMITS } from '../decide/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const LIMITS: Limits = {

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import { openTombstone } from '../../src/run/own-tombstone.ts';
-import { mountHanging } from '../support/hanging-mount.ts';
+import { mountHanging } from '../base/hanging-mount.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { startWatcher } from '../support/watcher.ts';
 

@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { hang, openSource, reply, scrape } from '../support/source.ts';
+import { hang, openSource, reply, scrape } from '../front/source.ts';
 import { until } from '../support/until.ts';
 import { type Ended, openPod, openPort, startWatcher, untilReached, type Watcher } from '../support/watcher.ts';
 

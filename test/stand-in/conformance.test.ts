@@ -12,10 +12,10 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { formatGoFloat } from '../../src/exposition/exposition-text.ts';
-import { rebuildStats } from '../support/rebuild-stats.ts';
 import { type ExporterVersion, openExporter } from './exporter.ts';
 import { findFreePort } from './locust.ts';
 import { type ExposedSample, readSamples } from './prometheus.ts';
+import { rebuildStats } from './rebuild-stats.ts';
 
 const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings');
 const V050 = 'exporter-0.5.0-locust-2.47.0';

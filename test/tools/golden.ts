@@ -1,10 +1,10 @@
 // `npm run golden`: writes the outputs of the golden transcripts, of --check and of explain anew. Read the diff before you commit it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { playCheck } from '../check/check-fixture.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
-import { playCheck } from '../support/check-fixture.ts';
 
 /** What writes the fixtures of a folder anew. */
 const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {

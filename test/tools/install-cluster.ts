@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
-import { DEFINITIONS, definitionPath, downloadDefinition } from '../support/definitions.ts';
+import { DEFINITIONS, definitionPath, downloadDefinition } from './definitions.ts';
 
 const PROGRAM = 'github.com/prometheus/prometheus/cmd/prometheus';
 

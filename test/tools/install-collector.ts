@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { COLLECTOR } from '../support/front-programs.ts';
+import { COLLECTOR } from '../pods/front-programs.ts';
 import { COMPLETE_MARKER, cachePath } from '../support/programs.ts';
 
 const { name, version, folder } = COLLECTOR;

@@ -4,7 +4,8 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PYTHON_CLIENT } from '../support/front-programs.ts';
+import { PYTHON_CLIENT } from '../pods/front-programs.ts';
+import { type Source, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import {
   COMPLETE_MARKER,
   cachePath,
@@ -14,7 +15,6 @@ import {
   locustVersion,
   REQUIREMENTS_PATH,
 } from '../support/programs.ts';
-import { type Source, TARGET_PROGRAMS } from '../support/target-programs.ts';
 
 /** In the order tried; the lock file was made for CPython 3.11 and later. */
 const PYTHONS = ['python3', 'python3.11', 'python3.12', 'python3.13', 'python3.14'];

@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { downloadDefinition, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from '../support/definitions.ts';
+import { downloadDefinition, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from './definitions.ts';
 
 /** Where they are. */
 export const OPERATOR_SCHEMAS = join(

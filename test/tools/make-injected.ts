@@ -21,8 +21,8 @@ import {
   readStrangers,
   UNTOUCHED,
   type Variant,
-} from '../support/injected.ts';
-import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobPod } from '../support/injected-jobs.ts';
+} from '../deploy/injected.ts';
+import { JOBS_GOLDEN, JOBS_UNTOUCHED_NAMES, readJobPod } from '../deploy/injected-jobs.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'injected');
 const NAME = 'lastscrape-golden';

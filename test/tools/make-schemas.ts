@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { downloadDefinition, KYVERNO_DEFINITION } from '../support/definitions.ts';
+import { downloadDefinition, KYVERNO_DEFINITION } from './definitions.ts';
 import { convert, type Schema, tidy } from './make-crd-schemas.ts';
 
 const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');

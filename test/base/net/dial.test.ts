@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type DialResult, dial, isRefused } from '../../../src/base/net/dial.ts';
-import { freezePort } from '../../support/frozen-port.ts';
+import { freezePort } from './frozen-port.ts';
 
 const VERDICTS: readonly (readonly [codes: string, isRefused: boolean])[] = [
   ['', false],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { remoteWrite } from '../../../src/tell/encode/remote-write.ts';
-import { encode, NOW_MS } from '../../support/encode-push.ts';
-import { readWriteRequest } from '../../support/write-request.ts';
+import { encode, NOW_MS } from './encode-push.ts';
+import { readWriteRequest } from './write-request.ts';
 
 test('remoteWrite.findPath() is the path that was given, and that of Prometheus where there is none', () => {
   const paths = [

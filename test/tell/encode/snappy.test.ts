@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { packSnappy } from '../../../src/tell/encode/snappy.ts';
-import { unpackSnappy } from '../../support/write-request.ts';
+import { unpackSnappy } from './write-request.ts';
 
 test('packSnappy() writes what unpacks to the same bytes, whatever their number', () => {
   for (const length of [0, 1, 60, 127, 128, 65_535, 65_536, 65_537, 200_000, 2 ** 21]) {

@@ -2,13 +2,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Child } from './child.ts';
+import type { Child } from '../support/child.ts';
+import type { Prometheus } from '../support/prometheus.ts';
+import type { ReportFields } from '../support/proof.ts';
+import { until } from '../support/until.ts';
 import { jobCommand, readResult, WORKED } from './front-jobs.ts';
 import { type FrontPod, readLast, readReport, START_MS, scrapeConfig, terminateAfter } from './front-pod.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
-import type { Prometheus } from './prometheus.ts';
-import type { ReportFields } from './proof.ts';
-import { until } from './until.ts';
 
 /** One who scrapes: the newest value that it has of a metric from the front at that port; undefined: none. */
 export type Scraper = {

@@ -10,8 +10,8 @@ import type { ForceResult } from '../../src/decide/target.ts';
 import { KINDS } from '../../src/main.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition.ts';
 import type { Target } from '../../src/quit/target.ts';
-import { CONTEXT } from './condition-context.ts';
-import { readThresholdReadings } from './threshold-readings.ts';
+import { readThresholdReadings } from '../decide/threshold-readings.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
 
 /** Between what goes in and what comes out. */
 const OUTPUT = '--- output\n';

@@ -1,7 +1,7 @@
 // Turns a recorded exposition of locust_exporter back into answers of Locust's /stats/requests that lead to it.
 
 import assert from 'node:assert/strict';
-import { readSamples } from '../stand-in/prometheus.ts';
+import { readSamples } from './prometheus.ts';
 
 /** Answers of Locust that lead to an exposition. */
 export type RebuiltStats = {

@@ -9,12 +9,12 @@ import type { Label } from '../../src/exposition/lexer.ts';
 import { readFamilies } from '../../src/tell/encode/families.ts';
 import type { PushKind } from '../../src/tell/encode/push-kind.ts';
 import { readReferenceLine } from '../exposition/reference.ts';
-import { type Child, startChild } from './child.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { baseEnv } from '../support/network.ts';
+import { closedPort } from '../support/peer.ts';
+import { until } from '../support/until.ts';
+import { readWriteRequest, type WriteRequest } from '../tell/encode/write-request.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
-import { baseEnv } from './network.ts';
-import { closedPort } from './peer.ts';
-import { until } from './until.ts';
-import { readWriteRequest, type WriteRequest } from './write-request.ts';
 
 /** A body by the name that becomes its `job`. */
 export type Exposition = { readonly job: string; readonly body: Buffer };

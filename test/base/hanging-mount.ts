@@ -2,8 +2,8 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Inhabitant, PidNamespace } from './pid-namespace.ts';
-import { until } from './until.ts';
+import type { Inhabitant, PidNamespace } from '../support/pid-namespace.ts';
+import { until } from '../support/until.ts';
 
 const MOUNT = join(import.meta.dirname, 'hanging-mount.py');
 

@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Child, startChild } from './child.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { baseEnv, type Network, openNetwork } from '../support/network.ts';
+import { type Prometheus, type PrometheusProcess, prometheusAt, runPrometheus } from '../support/prometheus.ts';
+import type { ReportFields } from '../support/proof.ts';
+import { until } from '../support/until.ts';
 import { type FrontProgram, frontProgram, LASTSCRAPE } from './front-programs.ts';
-import { baseEnv, type Network, openNetwork } from './network.ts';
-import { type Prometheus, type PrometheusProcess, prometheusAt, runPrometheus } from './prometheus.ts';
-import type { ReportFields } from './proof.ts';
-import { until } from './until.ts';
 
 export type FrontPod = AsyncDisposable & {
   readonly network: Network;

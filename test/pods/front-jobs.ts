@@ -1,7 +1,10 @@
 // Jobs that end with their numbers, in every way in which those can reach Prometheus, side by side in one network.
 // The counter of a job is the milliseconds that it worked, so that what is stored says how long before the end it was shown.
 import { join } from 'node:path';
-import type { Child } from './child.ts';
+import type { Child } from '../support/child.ts';
+import type { Prometheus } from '../support/prometheus.ts';
+import type { ReportFields } from '../support/proof.ts';
+import { until } from '../support/until.ts';
 import {
   END_MS,
   type Front,
@@ -15,9 +18,6 @@ import {
   waitForScrapes,
 } from './front-pod.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
-import type { Prometheus } from './prometheus.ts';
-import type { ReportFields } from './proof.ts';
-import { until } from './until.ts';
 
 /** What serves the numbers: the job itself, or a Pushgateway in its pod that a shell script pushes to. */
 export type JobProgram = 'python' | 'node' | 'shell';
@@ -183,7 +183,7 @@ async function waitForScrapeOf(prometheus: Prometheus, instance: string): Promis
 
 /** The command of a job. */
 export function jobCommand(program: JobProgram): readonly string[] {
-  const file = (name: string) => join(import.meta.dirname, '../pods/jobs', name);
+  const file = (name: string) => join(import.meta.dirname, './jobs', name);
   if (program === 'python') return [frontProgram('python'), file('python_job.py')];
   if (program === 'node') return [process.execPath, file('node-job.ts')];
   return [file('shell-job.sh')];

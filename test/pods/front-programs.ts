@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
-import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable } from './programs.ts';
+import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable } from '../support/programs.ts';
 
 /** prometheus_client of PyPI by requirements-client.txt, in a virtual environment of its own. */
 export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'prometheus-client-0.26.0' };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type Config, type Environment, type Program, readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
-import { CONTEXT } from './condition-context.ts';
+import { CONTEXT } from '../observe/condition-context.ts';
 
 /** A lastscrape that may send no signal. */
 export const PROGRAM: Program = {

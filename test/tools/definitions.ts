@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cachePath } from './programs.ts';
+import { cachePath } from '../support/programs.ts';
 
 /** One definition: its name, and the file of a module that it comes from. */
 export type Definition = {

@@ -2,7 +2,7 @@
 // It installs nothing itself: `node test/tools/install-programs.ts` does, for those that pip and Go install.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMPLETE_MARKER, cachePath, findOnPath, readTestVariable } from './programs.ts';
+import { COMPLETE_MARKER, cachePath, findOnPath, readTestVariable } from '../support/programs.ts';
 
 /** Where a program is to run: its ports, and a folder of its own. */
 export type Place = { readonly directory: string; readonly quitPort: number; readonly servicePort: number };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { type DialResult, dial } from '../../src/base/net/dial.ts';
+import { type DialResult, dial } from '../../../src/base/net/dial.ts';
 
 const LISTENER = `
   const server = require('node:net').createServer();
