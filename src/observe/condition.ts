@@ -17,7 +17,7 @@ export type ExporterReading = {
   readonly observation: ExporterObservation;
   /** The condition metric's one sample without labels, or why it is not known. */
   readonly metric: (name: string) => Reading;
-  /** It has rows of Locust's requests: it once reached Locust. */
+  /** It has Locust's request rows: it once reached Locust. */
   readonly hasRequests: boolean;
 };
 
@@ -25,19 +25,19 @@ export type ExporterReading = {
 export type ConditionContext = {
   /** Of lastscrape itself. */
   readonly pid: number;
-  /** The reader of this pod; whoever made it closes it. */
+  /** The reader of this pod; its maker closes it. */
   readonly pod: PodSource;
   /** What the kind's own variable lists; empty where it has none. */
   readonly names: readonly string[];
 };
 
-/** A variable that only one kind of condition goes by: a list of names, or `none`. */
+/** A variable that only one kind of condition reads: a list of names, or `none`. */
 export type KindVariable = {
   readonly name: `LASTSCRAPE_${string}`;
   readonly default: 'none';
   /** For `--help` and the README. */
   readonly meaning: string;
-  /** The one entry of DONE_WHEN that goes by it: set without that entry it is a problem. */
+  /** The one entry of DONE_WHEN that reads it; setting it without that entry is a problem. */
   readonly usedBy: string;
   /** Reads one name; a problem says what it must be. */
   readonly parseName: (text: string) => ParseResult<string>;
@@ -47,23 +47,23 @@ export type KindVariable = {
 export type Condition = {
   /** The entry as the user wrote it. */
   readonly text: string;
-  /** The metric it is read from; null for a condition that is no metric. */
+  /** The metric it reads; null for any other kind. */
   readonly metricName: string | null;
-  /** The first signal is main's end (`sigterm`): the rules know of it by themselves, and `observe` shows nothing. Default: false. */
+  /** The first signal is main's end (`sigterm`): the rules see it, `observe` shows nothing. Default: false. */
   readonly isSignal?: boolean;
   /** The loopback port of main that must refuse (`port:`). */
   readonly port?: number;
-  /** It waits for every other container of the pod, those of the targets too. */
+  /** It waits for every other container of the pod, targets included. */
   readonly waitsForAll?: boolean;
   /** Never rejects: what cannot be seen is `unknown` or `blind`. */
   readonly observe: (context: ObserveContext) => Promise<ConditionObservation>;
-  /** Finds out before the first observation whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  /** Why it cannot work in this pod, as `what is; what to do`, or null; asked once before a run. Never rejects. */
   readonly check?: () => Promise<string | null>;
-  /** What `--check` can tell of it in this very pod, a line each. Never rejects. */
+  /** What `--check` prints about it inside a pod, a line each. Never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
-  /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
+  /** What `--check` prints outside a pod: why it cannot be checked there, and what it needs inside. */
   readonly outsidePod?: { readonly why: string; readonly need: string };
-  /** It goes by the processes of the pod. Default: false. */
+  /** It reads the pod's processes. Default: false. */
   readonly usesProcesses?: boolean;
 };
 
@@ -76,9 +76,9 @@ export type ConditionKind = {
   readonly meaning: string;
   /** It is written with an argument; else `read` gets an empty one. Default: true. */
   readonly takesArgument?: boolean;
-  /** What else people write for one that takes no argument. */
+  /** Misspellings of a kind without an argument, for advice. */
   readonly otherNames?: readonly string[];
-  /** Its own variable, a row of the table of variables; absent: it has none. */
+  /** Its own variable, a row in the table of variables. */
   readonly variable?: KindVariable;
   /** Reads the argument; a problem says what it must be. */
   readonly read: (argument: string, context: ConditionContext) => ParseResult<Condition>;

@@ -5,11 +5,11 @@ import { dial } from '../base/net/dial.ts';
 import { describeHighPort, isPortNumber } from '../base/parse.ts';
 import type { ConditionKind } from './condition.ts';
 
-/** A frozen Locust takes connections until its backlog is full (101), and then lets them time out. */
+/** A frozen Locust accepts connections until its backlog is full (101), then lets them time out. */
 const PROBE_TIMEOUT_MS = 1_000;
 
 const ARGUMENT = /^(?:(localhost|127(?:\.\d{1,3}){3}|\[::1\]):)?(\d+)$/;
-/** A host, as somebody writes it before a port: `db:5432`, `[fe80::1]:80`. */
+/** A host that is not loopback, before a port: `db:5432`, `[fe80::1]:80`. */
 const FOREIGN_HOST = /^(?!127\.)([\w.-]*[A-Za-z.-][\w.-]*|\[.*\]):\d+$/;
 
 export const portKind: ConditionKind = {

@@ -1,13 +1,13 @@
-// `process:NAME`: main is done when no process of that name runs. One that runs proves that main is alive; none proves
-// nothing of before. Needs the PID namespace of the pod (shareProcessNamespace).
+// `process:NAME`: main is done when no process has that name. A running one proves that main is alive; none does not prove
+// that it ever was. Needs the pod's PID namespace (shareProcessNamespace).
 
 import { findNamespaceProblem, findProcesses } from '../base/procfs.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
 import type { Condition, ConditionKind } from './condition.ts';
 
-/** A name as a file has it. */
+/** A file name. */
 const NAME = /^[^/\0]+$/;
-/** /proc answers in milliseconds, but the command line of a process that hangs in the kernel may hang as well. */
+/** /proc answers in milliseconds, but reading the command line of a process that hangs in the kernel may hang. */
 const PROC_TIMEOUT_MS = 1_000;
 
 export const processKind: ConditionKind = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { fileKind } from '../../src/observe/file.ts';
-import { describeFailedCall } from '../../src/observe/file-access.ts';
+import { makeFileCondition } from '../../src/observe/file-condition.ts';
 import { WATCHER_UID } from '../support/pid-namespace.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
@@ -51,15 +51,22 @@ test('observe() is blind where its UID may not look, and says what to do', async
   });
 });
 
-test('describeFailedCall() takes a mistake in the path for no blindness, and anything else for it', () => {
+test('observe() takes a mistake in the path for unknown, and any other failure for blind', async () => {
+  const fail = async (code: string) => {
+    const read = async () => Promise.reject(Object.assign(new Error(code), { code }));
+    const show = () => assert.fail('read');
+    const condition = makeFileCondition({ kind: 'file', path: '/a', outsideWhy: '', read, show, showMissing: show });
+    return condition.observe(UNDISTURBED);
+  };
+  const why = (code: string) => `file /a unknown: ${code}`;
   for (const code of ['ELOOP', 'ENOTDIR', 'ENAMETOOLONG']) {
-    assert.deepEqual(describeFailedCall('file /a', code), { kind: 'unknown', why: `file /a unknown: ${code}` });
+    assert.deepEqual(await fail(code), { kind: 'unknown', why: why(code) });
   }
   for (const code of ['EIO', 'ESTALE', 'ENOTCONN']) {
     const problem = `file /a cannot be seen (${code}); is its volume still mounted, and the server of it there?`;
-    assert.deepEqual(describeFailedCall('file /a', code), { kind: 'blind', why: `file /a unknown: ${code}`, problem });
+    assert.deepEqual(await fail(code), { kind: 'blind', why: why(code), problem });
   }
-  assert.match(JSON.stringify(describeFailedCall('file /a', 'EPERM')), /"blind".*lastscrape's UID/);
+  assert.match(JSON.stringify(await fail('EPERM')), /"blind".*lastscrape's UID/);
 });
 
 test('read() takes absolute paths', () => {
