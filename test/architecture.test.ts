@@ -96,6 +96,7 @@ const PURE = [
   'src/front/locust/memory.ts',
   'src/front/locust/pace.ts',
   'src/front/locust/page.ts',
+  'src/front/locust/requests.ts',
   'src/front/locust/rows.ts',
   'src/pod/pod-request.ts',
   'src/pod/pod-status.ts',

@@ -32,7 +32,7 @@ function exposeLocust(recording: string, isUp: boolean): string {
   if (recording === STOPPED)
     memory.takeCsv(readLocustCsv(Buffer.from(read('csv')), memory.isShown) ?? assert.fail('no CSV'));
   return memory
-    .listFamilies(isUp, isUp ? stats : null)
+    .listFamilies(isUp ? 'stats' : 'down')
     .flatMap((family) => [...listLines(family)])
     .join('');
 }

@@ -1,173 +1,162 @@
-// The rows of requests that are known, their numbers in columns: 10,000 rows as objects took 40 MB. Knows nothing of where they come from.
+// Rows of labels with their numbers in columns: 10,000 rows as objects took 40 MB. Knows nothing of where they come from.
 
-import { formatLabels, makeByteKey } from '../../exposition/exposition-text.ts';
+import { formatLabels, makeByteKey, type Sample } from '../../exposition/exposition-text.ts';
+
+/** The values of a row's labels, in the order of their names. */
+export type Key = readonly string[];
 
 export type RowStore = {
-  /** The row's place, which is its own until it is forgotten; -1: it is not known. */
-  readonly find: (method: string, name: string) => number;
-  readonly findOrAdd: (method: string, name: string) => number;
-  /** Between these two all that is newest is found or added; then what is too many and was not among it goes, the oldest first. */
+  /** The row's place, its own until the row is dropped; -1: unknown. */
+  readonly find: (key: Key) => number;
+  /** Keeps the row in the pass. */
+  readonly findOrAdd: (key: Key) => number;
+  /** Begins a pass. */
   readonly begin: () => void;
+  /** Drops rows beyond the limit that are not in the pass, the oldest first. */
   readonly end: () => void;
+  readonly isInPass: (place: number) => boolean;
   readonly clear: () => void;
   readonly count: () => number;
-  /** undefined: it is not known. */
+  /** Which columns of the row have a number, as bits; 0 for an unknown row. */
+  readonly getKnown: (place: number) => number;
+  /** undefined: unknown. */
   readonly get: (place: number, column: number) => number | undefined;
   readonly set: (place: number, column: number, value: number) => void;
-  /** A set of columns as bits, for its owner; none of a new row. */
-  readonly getMarks: (place: number) => number;
-  readonly setMarks: (place: number, marks: number) => void;
-  /** All rows, in the order of `list`. */
+  /** All rows, in the order in which Go sorts their labels: byte by byte. */
   readonly listPlaces: () => Generator<{ readonly labels: string; readonly place: number }>;
-  /** The known numbers of a column, in the order of method and name as Go sorts them, byte by byte. */
-  readonly list: (column: number) => Generator<{ readonly labels: string; readonly value: number }>;
+  /** The known numbers of a column, in the same order. */
+  readonly list: (column: number) => Generator<Sample>;
 };
 
 /** One bit of a number for each. */
-export const COLUMNS_MAX_COUNT = 31;
+export const COLUMNS_MAX_COUNT = 32;
 const FIRST_CAPACITY = 512;
 
-/** Opens it without rows; beyond `maxCount` the oldest are forgotten. */
-export function openRows(maxCount: number): RowStore {
+/** Opens a store without rows; `maxCount`: see `end`. */
+export function openRows(labelNames: readonly string[], maxCount: number): RowStore {
   const places = new Map<string, number>();
-  let capacity = 0;
-  let free: number[] = [];
-  let nextPlace = 0;
-  // By place. A text of its own, for a part of a text keeps the whole of it in memory.
+  const numbers = openColumns();
+  // By place; of the keys one list for each label.
   let labels: string[] = [];
-  let methodKeys: string[] = [];
-  let nameKeys: string[] = [];
-  let touchedIn = new Uint32Array(0);
-  let known = new Uint32Array(0);
-  let marks = new Uint32Array(0);
-  let columns: (Float64Array | undefined)[] = [];
-  let turn = 1;
-  let order = new Uint32Array(0);
-  let added: number[] = [];
-  let hasGone = false;
+  let keys: string[][] = labelNames.map(() => []);
+  let free: number[] = [];
+  let order: number[] = [];
+  let isSorted = true;
 
-  function grow(): void {
-    capacity = Math.max(FIRST_CAPACITY, capacity * 2);
-    const enlarge = <Numbers extends Uint32Array | Float64Array>(made: Numbers, before: Numbers): Numbers => {
-      made.set(before);
-      return made;
-    };
-    touchedIn = enlarge(new Uint32Array(capacity), touchedIn);
-    known = enlarge(new Uint32Array(capacity), known);
-    marks = enlarge(new Uint32Array(capacity), marks);
-    columns = columns.map((column) => column && enlarge(new Float64Array(capacity), column));
-  }
-  function findOrAdd(method: string, name: string): number {
-    const key = makeKey(method, name);
-    const found = places.get(key);
-    if (found !== undefined) {
-      touchedIn[found] = turn;
-      return found;
-    }
-    const place = free.pop() ?? nextPlace++;
-    if (place >= capacity) grow();
-    places.set(copyText(key), place);
-    labels[place] = copyText(
-      formatLabels([
-        ['method', method],
-        ['name', name],
-      ]),
-    );
-    methodKeys[place] = makeByteKey(method);
-    nameKeys[place] = makeByteKey(name);
-    touchedIn[place] = turn;
-    known[place] = 0;
-    marks[place] = 0;
-    added.push(place);
+  function add(key: Key): number {
+    const place = free.pop() ?? labels.length;
+    places.set(copyText(joinKey(key)), place);
+    labels[place] = copyText(formatLabels(labelNames.map((name, index) => [name, key[index] ?? ''])));
+    for (const [index, values] of keys.entries()) values[place] = makeByteKey(key[index] ?? '');
+    numbers.reset(place);
+    order.push(place);
+    isSorted = false;
     return place;
   }
   function compare(left: number, right: number): number {
-    const [a, b] = [methodKeys[left] as string, methodKeys[right] as string];
-    if (a !== b) return a < b ? -1 : 1;
-    return (nameKeys[left] as string) < (nameKeys[right] as string) ? -1 : 1;
-  }
-  /** Those that are new among those that are in order already. */
-  function sort(): void {
-    if (added.length === 0 && !hasGone) return;
-    // A place that was left and taken again since is among both.
-    const isAdded = new Set(added);
-    const left = new Set(free);
-    const news = [...isAdded].filter((place) => !left.has(place)).sort(compare);
-    const sorted = new Uint32Array(places.size);
-    let at = 0;
-    let next = 0;
-    for (const place of order) {
-      if (left.has(place) || isAdded.has(place)) continue;
-      while (next < news.length && compare(news[next] as number, place) < 0) sorted[at++] = news[next++] as number;
-      sorted[at++] = place;
+    for (const values of keys) {
+      const a = values[left] ?? '';
+      const b = values[right] ?? '';
+      if (a !== b) return a < b ? -1 : 1;
     }
-    while (next < news.length) sorted[at++] = news[next++] as number;
-    order = sorted;
-    added = [];
-    hasGone = false;
+    return 0;
+  }
+  /** Rows added since the last time stand at the end: of a sorted run V8's sort looks at each row once. */
+  function sort(): readonly number[] {
+    if (!isSorted) order.sort(compare);
+    isSorted = true;
+    return order;
   }
 
   return {
-    find: (method, name) => places.get(makeKey(method, name)) ?? -1,
-    findOrAdd,
-    begin() {
-      turn++;
+    ...numbers,
+    find: (key) => places.get(joinKey(key)) ?? -1,
+    findOrAdd(key) {
+      const place = places.get(joinKey(key)) ?? add(key);
+      numbers.touch(place);
+      return place;
     },
     end() {
-      if (places.size <= maxCount) return;
+      const dropped = new Set<number>();
       for (const [key, place] of places) {
         if (places.size <= maxCount) break;
-        if (touchedIn[place] === turn) continue;
+        if (numbers.isInPass(place)) continue;
         places.delete(key);
         free.push(place);
-        hasGone = true;
+        dropped.add(place);
       }
+      if (dropped.size > 0) order = order.filter((place) => !dropped.has(place));
     },
     clear() {
       places.clear();
-      free = [];
-      nextPlace = 0;
       labels = [];
-      methodKeys = [];
-      nameKeys = [];
-      added = [];
-      order = new Uint32Array(0);
+      keys = labelNames.map(() => []);
+      free = [];
+      order = [];
     },
     count: () => places.size,
-    get: (place, column) =>
-      ((known[place] as number) & (1 << column)) === 0 ? undefined : (columns[column] as Float64Array)[place],
-    set(place, column, value) {
-      columns[column] ??= new Float64Array(capacity);
-      columns[column][place] = value;
-      known[place] = (known[place] as number) | (1 << column);
-    },
-    getMarks: (place) => marks[place] as number,
-    setMarks(place, given) {
-      marks[place] = given;
+    *listPlaces() {
+      for (const place of sort()) yield { labels: labels[place] ?? '', place };
     },
     *list(column) {
-      sort();
-      const bit = 1 << column;
-      const values = columns[column];
-      if (values === undefined) return;
-      for (const place of order) {
-        if (((known[place] as number) & bit) !== 0) {
-          yield { labels: labels[place] as string, value: values[place] as number };
-        }
+      for (const place of sort()) {
+        const value = numbers.get(place, column);
+        if (value !== undefined) yield { labels: labels[place] ?? '', value };
       }
-    },
-    *listPlaces() {
-      sort();
-      for (const place of order) yield { labels: labels[place] as string, place };
     },
   };
 }
 
-/** No method and name have that of another two. */
-function makeKey(method: string, name: string): string {
-  return `${method.length} ${method}${name}`;
+/** The numbers by place, and the pass in which each place was last kept. */
+function openColumns() {
+  const columns: (Float64Array | undefined)[] = [];
+  let known = new Uint32Array(0);
+  let passes = new Uint32Array(0);
+  let pass = 1;
+  function grow(): void {
+    const capacity = Math.max(FIRST_CAPACITY, known.length * 2);
+    known = enlarge(new Uint32Array(capacity), known);
+    passes = enlarge(new Uint32Array(capacity), passes);
+    for (const [index, column] of columns.entries()) {
+      if (column !== undefined) columns[index] = enlarge(new Float64Array(capacity), column);
+    }
+  }
+  return {
+    reset(place: number): void {
+      if (place >= known.length) grow();
+      known[place] = 0;
+    },
+    begin(): void {
+      pass++;
+    },
+    touch(place: number): void {
+      passes[place] = pass;
+    },
+    isInPass: (place: number) => passes[place] === pass,
+    getKnown: (place: number) => known[place] ?? 0,
+    get: (place: number, column: number) =>
+      ((known[place] ?? 0) & (1 << column)) === 0 ? undefined : columns[column]?.[place],
+    set(place: number, column: number, value: number): void {
+      columns[column] ??= new Float64Array(known.length);
+      columns[column][place] = value;
+      known[place] = (known[place] ?? 0) | (1 << column);
+    },
+  };
 }
 
+function enlarge<Numbers extends Uint32Array | Float64Array>(made: Numbers, before: Numbers): Numbers {
+  made.set(before);
+  return made;
+}
+
+/** Two keys have different texts. */
+function joinKey(key: Key): string {
+  let text = '';
+  for (const value of key) text += `${value.length} ${value}`;
+  return text;
+}
+
+/** A part of a text keeps the whole of it in memory. */
 function copyText(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -14,8 +14,8 @@ import { type LocustAnswer, makeLocustAnswer } from './answer.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
 import { openLocustMemory } from './memory.ts';
-import { type CsvEnd, isUp, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
-import { cutErrors, type LocustStats, readLocustStats } from './page.ts';
+import { type CsvEnd, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
+import { cutErrors, readLocustStats } from './page.ts';
 
 export type LocustSourceParts = {
   /** Of Locust's page; a path is the one of `--web-base-path`. */
@@ -46,8 +46,6 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const upName = `${parts.namespace}_up`;
   const waiting: (() => void)[] = [];
   let pace = PACE_START;
-  /** Of the newest page that had statistics; its rows and errors are in the memory. */
-  let stats: LocustStats | null = null;
   /** One body while nothing is new: a poll of a Locust that is gone need not write, pack and join 20 MB. */
   let answered: LocustAnswer | null = null;
   let isClosed = false;
@@ -86,7 +84,6 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     const read = readLocustStats(cutErrors(body).toString());
     if (read === null) return { kind: 'other' };
     memory.takeStats(read);
-    stats = { ...read, rows: [], errors: [] };
     return { kind: 'stats', state: read.state, mark };
   }
 
@@ -99,9 +96,8 @@ export function openLocustSource(parts: LocustSourceParts): Source {
 
   function answer(): LocustAnswer {
     const { view } = pace;
-    const shown = view.kind === 'stats' ? stats : null;
     const { body, reading } = makeLocustAnswer({
-      listFamilies: () => memory.listFamilies(isUp(view), shown),
+      listFamilies: () => memory.listFamilies(view.kind),
       totals: memory.listTotals(),
       metricNames: [upName, ...metricNames],
       selectors,

@@ -21,20 +21,16 @@ function readStats(text: string): LocustStats {
   return stats;
 }
 
-function writeLines(memory: LocustMemory, isUp: boolean, stats: LocustStats | null): string[] {
-  const text = memory.listFamilies(isUp, stats).flatMap((family) => [...listLines(family)]);
+function writeLines(memory: LocustMemory, view: 'stats' | 'down'): string[] {
+  const text = memory.listFamilies(view).flatMap((family) => [...listLines(family)]);
   return text.join('').split('\n').slice(0, -1);
 }
 
 /** What a new memory makes of these answers; null: Locust is gone. */
 function expose(...answers: readonly (string | null)[]): string[] {
   const memory = openLocustMemory('locust');
-  let stats: LocustStats | null = null;
-  for (const answer of answers) {
-    stats = answer === null ? null : readStats(answer);
-    if (stats !== null) memory.takeStats(stats);
-  }
-  return writeLines(memory, stats !== null, stats);
+  for (const answer of answers) if (answer !== null) memory.takeStats(readStats(answer));
+  return writeLines(memory, answers.at(-1) === null ? 'down' : 'stats');
 }
 
 /** The lines of the exporter's own families, in their order. */
@@ -166,7 +162,7 @@ test('every recorded answer of Locust 2.47 gives the values that the exporter sh
     const timeline = readRecordedText(`${folder}/${file.split('.')[0]}.timeline`);
     const memory = openLocustMemory('locust');
     memory.takeStats(stats);
-    const lines = writeLines(memory, true, stats);
+    const lines = writeLines(memory, 'stats');
     const value = (name: string) => readValue(lines, `locust_${name}`);
     // The exporter knows no spawning.
     const running = stats.state === 'spawning' ? '0' : value('running');
@@ -188,7 +184,7 @@ test('the percentiles of the last seconds are read as Locust 2.12 has them, whic
 test('a namespace is in front of every name, as in recording 01g', () => {
   const memory = openLocustMemory('load_test');
   assert.deepEqual(
-    writeLines(memory, false, null),
+    writeLines(memory, 'down'),
     locustLines(readRecordedBody('exporter-0.5.2-locust-2.47.0/01g-namespace-load_test.txt').toString()),
   );
 });
@@ -217,7 +213,7 @@ function csv(totals: Readonly<Record<string, readonly [requests: number, failure
 }
 
 function totals(memory: LocustMemory): Record<string, string> {
-  const lines = writeLines(memory, false, null);
+  const lines = writeLines(memory, 'down');
   return Object.fromEntries(
     lines.flatMap((line) => {
       const [, field, name, value] = /^locust_requests_(num_\w+)\{method="GET",name="(.*)"\} (.*)$/.exec(line) ?? [];
@@ -237,7 +233,7 @@ test('the newer of page and CSV counts: a page that Locust had kept takes no num
     'a num_requests': '14',
     'b num_requests': '6',
   });
-  const rps = writeLines(memory, false, null).filter((line) => line.startsWith('locust_requests_current_rps{'));
+  const rps = writeLines(memory, 'down').filter((line) => line.startsWith('locust_requests_current_rps{'));
   assert.deepEqual(rps.slice(0, 1), ['locust_requests_current_rps{method="GET",name="a"} 1.2'], 'only the page has it');
   memory.takeStats(page('running', { a: [20, 2], b: [9, 1] }));
   assert.equal(totals(memory)['a num_requests'], '20');
@@ -248,7 +244,7 @@ test('the failure ratio is of the same moment as the totals: the CSV has none', 
   const stats = readStats(
     '{"state":"stopping","fail_ratio":0.11,"stats":[{"method":"","name":"Aggregated","num_requests":10,"num_failures":1}]}',
   );
-  const readRatio = (page = stats) => readValue(writeLines(memory, true, page), 'locust_requests_fail_ratio');
+  const readRatio = () => readValue(writeLines(memory, 'stats'), 'locust_requests_fail_ratio');
   const takeCsv = (requests: number, failures: number) => {
     const text = `Type,Name,Request Count,Failure Count\r\n,Aggregated,${requests},${failures}\r\n`;
     memory.takeCsv(readLocustCsv(Buffer.from(text), () => true) ?? []);
@@ -269,14 +265,15 @@ test('the failure ratio is of the same moment as the totals: the CSV has none', 
     '{"fail_ratio":0.12,"stats":[{"method":"","name":"Aggregated","num_requests":30,"num_failures":3}]}',
   );
   memory.takeStats(newer);
-  assert.equal(readRatio(newer), '0.12');
+  assert.equal(readRatio(), '0.12');
 });
 
 test('the failure ratio goes without a total that nobody has said', () => {
   const readRatio = (csvText: string) => {
     const memory = openLocustMemory('locust');
+    memory.takeStats(readStats('{"fail_ratio":0.4}'));
     memory.takeCsv(readLocustCsv(Buffer.from(csvText), () => true) ?? []);
-    return readValue(writeLines(memory, true, readStats('{"fail_ratio":0.4}')), 'locust_requests_fail_ratio');
+    return readValue(writeLines(memory, 'stats'), 'locust_requests_fail_ratio');
   };
   assert.equal(readRatio('Type,Name,Request Count\r\nGET,a,1\r\n'), '0.4', 'as the page has it');
   assert.equal(readRatio('Type,Name,Request Count\r\n,Aggregated,2\r\n'), '0');
@@ -325,7 +322,7 @@ test('long texts of errors are cut, and those that are one by that are counted t
   const stats = readStats(JSON.stringify({ state: 'running', stats: [], errors }));
   for (let count = 0; count < 2; count++) {
     memory.takeStats(stats);
-    const lines = writeLines(memory, false, null).filter((line) => line.startsWith('locust_errors{'));
+    const lines = writeLines(memory, 'down').filter((line) => line.startsWith('locust_errors{'));
     assert.deepEqual(lines, [`locust_errors{error="${'e'.repeat(1_024)}",method="",name=""} 7`]);
   }
 });
@@ -371,7 +368,7 @@ test('a CSV with more percentiles than there is room for costs those only', () =
   assert.ok(rows !== null);
   memory.takeCsv(rows);
   assert.deepEqual(totals(memory), { 'a num_requests': '7' });
-  const lines = writeLines(memory, false, null).filter((line) => line.includes('quantile='));
+  const lines = writeLines(memory, 'down').filter((line) => line.includes('quantile='));
   assert.equal(lines.length, 20);
   assert.ok(lines.includes('locust_requests_response_time_percentile{method="GET",name="a",quantile="0.01"} 0'));
 });
@@ -408,7 +405,7 @@ test('a page that Locust had kept takes no percentile back either, and has one o
   memory.takeStats(answer(10, { 'response_time_percentile_0.5': 3 }));
   memory.takeCsv(csv({ a: [14, 1] }));
   memory.takeStats(answer(12, { 'response_time_percentile_0.5': 4, 'response_time_percentile_0.95': 9 }));
-  const lines = writeLines(memory, false, null).filter((line) =>
+  const lines = writeLines(memory, 'down').filter((line) =>
     line.startsWith('locust_requests_response_time_percentile{'),
   );
   assert.deepEqual(lines, [
@@ -432,11 +429,11 @@ test('of errors that are on the page no more 2,000 are kept at most, with those 
         })),
       }),
     );
-  const count = () => writeLines(memory, false, null).filter((line) => line.startsWith('locust_errors{')).length;
+  const count = () => writeLines(memory, 'down').filter((line) => line.startsWith('locust_errors{')).length;
   memory.takeStats(answer(0, 1_500));
   memory.takeStats(answer(1_500, 400));
   assert.equal(count(), 1_900);
   memory.takeStats(answer(1_900, 300));
   assert.equal(count(), 2_000);
-  assert.ok(writeLines(memory, false, null).some((line) => line.includes('error="e2199"')));
+  assert.ok(writeLines(memory, 'down').some((line) => line.includes('error="e2199"')));
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { COLUMNS_MAX_COUNT, openRows, type RowStore } from '../../../src/front/locust/rows.ts';
+import { COLUMNS_MAX_COUNT, openRows } from '../../../src/front/locust/rows.ts';
 
 /** The same numbers each time. */
 function openRandom() {
@@ -13,102 +13,86 @@ function openRandom() {
   };
 }
 
-test('openRows() finds, sorts and forgets as a map of objects does', () => {
+test('openRows() finds, sorts and drops as a map of objects does', () => {
   const random = openRandom();
   const maxCount = 700;
-  const rows = openRows(maxCount);
-  let reference = new Map<string, { method: string; name: string; values: (number | undefined)[]; isNew: boolean }>();
+  const rows = openRows(['method', 'name'], maxCount);
+  type Row = { readonly key: string[]; readonly values: (number | undefined)[]; isInPass: boolean };
+  const reference = new Map<string, Row>();
   for (let turn = 0; turn < 30; turn++) {
     if (turn === 20) {
       rows.clear();
-      reference = new Map();
+      reference.clear();
     }
     rows.begin();
-    for (const row of reference.values()) row.isNew = false;
+    for (const row of reference.values()) row.isInPass = false;
     for (let count = 0; count < 200; count++) {
-      const [method, name] = [['GET', 'P"', ''][random(3)] as string, `${['é', '', '~\n'][random(3)]}${random(900)}`];
-      const place = rows.findOrAdd(method, name);
-      const key = JSON.stringify([method, name]);
-      const row = reference.get(key) ?? { method, name, values: [], isNew: true };
-      row.isNew = true;
-      reference.set(key, row);
+      const key = [['GET', 'P"', ''][random(3)] ?? '', `${['é', '', '~\n'][random(3)]}${random(900)}`];
+      const row = reference.get(key.join(' ')) ?? { key, values: [], isInPass: false };
+      assert.equal(rows.isInPass(rows.find(key)), row.isInPass);
+      const place = rows.findOrAdd(key);
+      row.isInPass = true;
+      reference.set(key.join(' '), row);
       const [column, value] = [random(3), random(1_000)];
       rows.set(place, column, value);
       row.values[column] = value;
-      assert.equal(rows.find(method, name), place);
+      assert.equal(rows.find(key), place);
       for (const each of [0, 1, 2]) assert.equal(rows.get(place, each), row.values[each]);
     }
     rows.end();
-    for (const [key, { isNew }] of reference) {
-      if (reference.size > maxCount && !isNew) reference.delete(key);
+    for (const [key, { isInPass }] of reference) {
+      if (reference.size > maxCount && !isInPass) reference.delete(key);
     }
     assert.equal(rows.count(), reference.size);
-    // Nobody reads them in every turn.
+    // Not every pass is listed.
     if (turn % 3 === 0) continue;
-    const bytes = (text: string) => Buffer.from(text);
+    const compare = (a: string | undefined, b: string | undefined) =>
+      Buffer.compare(Buffer.from(a ?? ''), Buffer.from(b ?? ''));
     const sorted = [...reference.values()].toSorted(
-      (a, b) => Buffer.compare(bytes(a.method), bytes(b.method)) || Buffer.compare(bytes(a.name), bytes(b.name)),
+      ({ key: a }, { key: b }) => compare(a[0], b[0]) || compare(a[1], b[1]),
     );
-    const escapeText = (text: string) => text.replaceAll('"', '\\"').replaceAll('\n', '\\n');
-    const label = ({ method, name }: { method: string; name: string }) =>
-      `{method="${escapeText(method)}",name="${escapeText(name)}"}`;
+    const escapeText = (text: string | undefined) => text?.replaceAll('"', '\\"').replaceAll('\n', '\\n');
+    const listed = sorted.map(({ key: [method, name], values }) => ({
+      labels: `{method="${escapeText(method)}",name="${escapeText(name)}"}`,
+      values,
+    }));
     assert.deepEqual(
       [...rows.listPlaces()].map(({ labels }) => labels),
-      sorted.map(label),
+      listed.map(({ labels }) => labels),
     );
     for (const column of [0, 1, 2]) {
       assert.deepEqual(
         [...rows.list(column)],
-        sorted.flatMap((row) =>
-          row.values[column] === undefined ? [] : [{ labels: label(row), value: row.values[column] }],
+        listed.flatMap(({ labels, values }) =>
+          values[column] === undefined ? [] : [{ labels, value: values[column] }],
         ),
       );
     }
   }
-  assert.ok(reference.size === maxCount, 'some were forgotten');
-  assert.equal(rows.find('GET', 'never'), -1);
+  assert.ok(reference.size === maxCount, 'some were dropped');
+  assert.deepEqual([rows.find(['GET', 'never']), rows.get(-1, 0), rows.getKnown(-1)], [-1, undefined, 0]);
   assert.deepEqual([...rows.list(9)], []);
 });
 
 test('openRows() knows nothing of a row that takes the place of another one', () => {
-  const rows = openRows(1);
+  const rows = openRows(['name'], 1);
   rows.begin();
-  const first = rows.findOrAdd('GET', 'a');
+  const first = rows.findOrAdd(['a']);
   rows.set(first, 0, 5);
-  rows.setMarks(first, 1);
-  rows.end();
   rows.begin();
-  rows.findOrAdd('GET', 'b');
+  rows.findOrAdd(['b']);
   rows.end();
-  assert.equal(rows.find('GET', 'a'), -1);
-  const third = rows.findOrAdd('GET', 'c');
-  assert.equal(third, first);
-  assert.deepEqual([rows.get(third, 0), rows.getMarks(third)], [undefined, 0]);
+  assert.equal(rows.find(['a']), -1);
+  assert.equal(rows.findOrAdd(['c']), first);
+  assert.equal(rows.get(first, 0), undefined);
+  const names = [...rows.listPlaces()].map(({ labels }) => labels);
+  assert.deepEqual(names, ['{name="b"}', '{name="c"}']);
 });
 
-const listNames = (rows: RowStore) => [...rows.listPlaces()].map(({ labels }) => /name="(.*)"/.exec(labels)?.[1]);
-
-test('openRows() lists what is there after a row was added alone, one was forgotten alone, and all were', () => {
-  const rows = openRows(1);
-  assert.deepEqual(listNames(rows), []);
-  rows.begin();
-  rows.findOrAdd('GET', 'b');
-  rows.end();
-  assert.deepEqual(listNames(rows), ['b']);
-  rows.findOrAdd('GET', 'a');
-  rows.end();
-  assert.deepEqual(listNames(rows), ['a', 'b'], 'both are of this turn');
-  rows.begin();
-  rows.findOrAdd('GET', 'b');
-  rows.end();
-  assert.deepEqual(listNames(rows), ['b']);
-  rows.clear();
-  assert.deepEqual(listNames(rows), []);
-});
-
-test('openRows() keeps every column for itself', () => {
-  const rows = openRows(1);
-  const place = rows.findOrAdd('GET', 'a');
+test('openRows() keeps every column for itself, and tells keys apart whose texts joined are the same', () => {
+  const rows = openRows(['method', 'name'], 9);
+  const place = rows.findOrAdd(['1 a', 'b']);
+  assert.notEqual(rows.findOrAdd(['1 ', 'ab']), place);
   const columns = Array.from({ length: COLUMNS_MAX_COUNT }, (_, column) => column);
   for (const column of columns) {
     assert.equal(rows.get(place, column), undefined);

@@ -1,0 +1,163 @@
+// The numbers of Locust's requests, by the page and the CSV: which of the two is newer, and when Locust was reset. Pure.
+
+import type { Sample } from '../../exposition/exposition-text.ts';
+import { type LocustRow, ROW_FIELDS, type RowField } from './page.ts';
+import { COLUMNS_MAX_COUNT, openRows, type RowStore } from './rows.ts';
+
+export type LocustRequests = {
+  /** Takes the rows of a page, which Locust may have cached. False: it was reset, and what was before is forgotten. */
+  readonly takePage: (rows: readonly LocustRow[]) => boolean;
+  /** Takes the rows of a CSV, which are current. Goes through them twice after a reset; false: as in `takePage`. */
+  readonly takeCsv: (rows: Iterable<LocustRow>) => boolean;
+  /** Whether a row of the CSV is shown: the others were never on the page, which has 500 rows at most. */
+  readonly isShown: (method: string, name: string) => boolean;
+  readonly list: (field: RowField) => Iterable<Sample>;
+  readonly listPercentiles: () => Iterable<Sample>;
+  /** The total of all requests, or of the failed ones, as a sample; undefined: unknown. */
+  readonly findTotal: (field: TotalField) => Sample | undefined;
+  /** Where the totals are the CSV's: the share of failures. null: the page's own ratio is as new as the totals. */
+  readonly findCsvFailRatio: () => number | null;
+};
+
+export const TOTAL_FIELDS = ['num_requests', 'num_failures'] as const;
+export type TotalField = (typeof TOTAL_FIELDS)[number];
+
+/** Rows of the page (web.py). */
+const PAGE_ROWS_COUNT = 500;
+/** Rows that are no longer on the page are dropped beyond it: a name may be new with each request. */
+const ROWS_MAX_COUNT = 10_000;
+
+// The columns: the totals as the page last had them, the numbers that are shown, which of these are the CSV's (as bits), the percentiles.
+const PAGE_TOTALS = [0, 1] as const;
+const FIRST_FIELD = 2;
+const SHOWN_TOTALS = TOTAL_FIELDS.map(findColumn);
+const CSV_COLUMNS = FIRST_FIELD + ROW_FIELDS.length;
+const FIRST_QUANTILE = CSV_COLUMNS + 1;
+const ALL_QUANTILES = -1 << FIRST_QUANTILE;
+
+const TOTAL_KEY = ['', 'Aggregated'] as const;
+const TOTAL_LABELS = '{method="",name="Aggregated"}';
+
+/** Opens it without rows. */
+export function openLocustRequests(): LocustRequests {
+  const rows = openRows(['method', 'name'], ROWS_MAX_COUNT);
+  const quantiles = new Map<string, number>();
+
+  /** Sets the numbers of a row but for the columns in `kept`. @returns the columns of its fields, as bits */
+  function put(place: number, { values, percentiles }: LocustRow, kept: number): number {
+    let bits = 0;
+    for (const [index, field] of ROW_FIELDS.entries()) {
+      const value = values[field];
+      const column = FIRST_FIELD + index;
+      if (value === undefined) continue;
+      bits |= 1 << column;
+      if ((kept & (1 << column)) === 0) rows.set(place, column, value);
+    }
+    for (const [quantile, value] of percentiles) {
+      const column = findQuantile(quantiles, quantile);
+      if (column !== null && (kept & (1 << column)) === 0) rows.set(place, column, value);
+    }
+    return bits;
+  }
+  function putPageRow(row: LocustRow): void {
+    const place = rows.findOrAdd([row.method, row.name]);
+    const ofCsv = rows.get(place, CSV_COLUMNS) ?? 0;
+    // Locust caches the page for 2 s, and longer where it is slow: the CSV may be newer.
+    const isOlder = ofCsv !== 0 && isFall(rows, place, SHOWN_TOTALS, row);
+    put(place, row, isOlder ? ofCsv | (rows.getKnown(place) & ALL_QUANTILES) : 0);
+    if (!isOlder) rows.set(place, CSV_COLUMNS, 0);
+    for (const [index, field] of TOTAL_FIELDS.entries()) {
+      rows.set(place, PAGE_TOTALS[index] ?? 0, row.values[field] ?? 0);
+    }
+  }
+  function putCsvRow(row: LocustRow): void {
+    const place = rows.findOrAdd([row.method, row.name]);
+    const bits = put(place, row, 0);
+    rows.set(place, CSV_COLUMNS, bits);
+  }
+  /** False: a total fell, so that Locust was reset after all that is known. */
+  function putCsv(taken: Iterable<LocustRow>): boolean {
+    for (const row of taken) {
+      if (isFall(rows, rows.find([row.method, row.name]), SHOWN_TOTALS, row)) return false;
+      if (isShown(row.method, row.name)) putCsvRow(row);
+    }
+    return true;
+  }
+  function isShown(method: string, name: string): boolean {
+    if (method === '' && name === 'Aggregated') return true;
+    return !isHidden(name) && (rows.count() < PAGE_ROWS_COUNT || rows.find([method, name]) !== -1);
+  }
+  function findTotal(field: TotalField): Sample | undefined {
+    const value = rows.get(rows.find(TOTAL_KEY), findColumn(field));
+    return value === undefined ? undefined : { labels: TOTAL_LABELS, value };
+  }
+
+  return {
+    takePage(taken) {
+      const shown = taken.filter(({ name }) => !isHidden(name));
+      // The page's own totals never fall otherwise.
+      const isReset = shown.some((row) => isFall(rows, rows.find([row.method, row.name]), PAGE_TOTALS, row));
+      if (isReset) rows.clear();
+      rows.begin();
+      for (const row of shown) putPageRow(row);
+      rows.end();
+      return !isReset;
+    },
+    takeCsv(taken) {
+      if (putCsv(taken)) return true;
+      rows.clear();
+      putCsv(taken);
+      return false;
+    },
+    isShown,
+    list: (field) => rows.list(findColumn(field)),
+    listPercentiles: () => listPercentiles(rows, quantiles),
+    findTotal,
+    findCsvFailRatio() {
+      if (!rows.get(rows.find(TOTAL_KEY), CSV_COLUMNS)) return null;
+      const [requests = 0, failures = 0] = TOTAL_FIELDS.map((field) => findTotal(field)?.value);
+      // As stats.py has it.
+      if (requests === 0) return failures === 0 ? 0 : 1;
+      return failures / requests;
+    },
+  };
+}
+
+/** Whether a total is lower than it was; an unknown one is not. */
+function isFall(rows: RowStore, place: number, columns: readonly number[], { values }: LocustRow): boolean {
+  return TOTAL_FIELDS.some((field, index) => {
+    const [value, before] = [values[field], rows.get(place, columns[index] ?? 0)];
+    return value !== undefined && before !== undefined && value < before;
+  });
+}
+
+function findColumn(field: RowField): number {
+  return FIRST_FIELD + ROW_FIELDS.indexOf(field);
+}
+
+/** The column of a quantile, a new one if needed; null: there are too many. */
+function findQuantile(quantiles: Map<string, number>, quantile: string): number | null {
+  const found = quantiles.get(quantile);
+  if (found !== undefined) return found;
+  const column = FIRST_QUANTILE + quantiles.size;
+  if (column >= COLUMNS_MAX_COUNT) return null;
+  quantiles.set(quantile, column);
+  return column;
+}
+
+/** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
+function* listPercentiles(rows: RowStore, quantiles: ReadonlyMap<string, number>): Generator<Sample> {
+  const sorted = [...quantiles].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const { labels, place } of rows.listPlaces()) {
+    const others = labels.slice(0, -1);
+    for (const [quantile, column] of sorted) {
+      const value = rows.get(place, column);
+      if (value !== undefined) yield { labels: `${others},quantile="${quantile}"}`, value };
+    }
+  }
+}
+
+/** The exporter leaves these out: names of Locust 0.x's own rows. */
+function isHidden(name: string): boolean {
+  return name === 'Total' || name === '//stats/requests';
+}
