@@ -3,7 +3,7 @@
 
 import { quote } from './entries.ts';
 import { parseFrontAddress } from './front-address.ts';
-import { parseMetricsUrl } from './values.ts';
+import { LOCUST_TLS, parseMetricsUrl } from './values.ts';
 
 /** The environment, as `process.env` gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -16,6 +16,9 @@ const NAMESPACE = 'LOCUST_METRIC_NAMESPACE';
 
 /** All variables of the exporter that are read. */
 export const EXPORTER_VARIABLES = [EXPORTER_URI, LISTEN_ADDRESS, TELEMETRY_PATH, NAMESPACE] as const;
+
+const URI_USAGE =
+  'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence';
 
 /** The exporter's own defaults. */
 const DEFAULTS = { front: '9646', path: '/metrics', namespace: 'locust' };
@@ -57,11 +60,8 @@ export function listExporterProblems(env: Environment, isLocust: boolean): reado
     if (text !== '' && !isReadable(text)) problems.push({ name, problem: `it is ${quote(text)}; must be ${must}` });
   };
   if (isTaken(env)) {
-    check(
-      EXPORTER_URI,
-      isUri,
-      'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence',
-    );
+    const isTls = /^https:/i.test(readText(env, EXPORTER_URI));
+    check(EXPORTER_URI, isUri, isTls ? LOCUST_TLS : URI_USAGE);
   }
   if (isLocust) {
     if (readText(env, 'LASTSCRAPE_FRONT') === '') {

@@ -67,6 +67,7 @@ export function parseScrapes(text: string, hasFront: boolean): ParseResult<numbe
 /** Reads the exporter's URL, or that of what a front serves: Locust's page, a file or a folder. */
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
+  if (/^locust\+https:/i.test(text)) return { problem: LOCUST_TLS };
   if (/^locust\+/i.test(text)) return url !== null && isPlainPage(text) ? { value: url } : { problem: LOCUST_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
@@ -80,6 +81,10 @@ export function parseMetricsUrl(text: string): ParseResult<URL> {
 
 const LOCUST_URL =
   'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089", with the path of --web-base-path if it is set, and without /stats/requests';
+
+/** What a page of Locust over TLS must be instead. */
+export const LOCUST_TLS =
+  'an http: URL: TLS is not supported; start Locust without --tls-cert, or keep locust_exporter';
 
 /** Whether the source is Locust's own page: lastscrape then takes the place of Locust's exporter. */
 export function isLocustPage(url: URL | undefined): boolean {

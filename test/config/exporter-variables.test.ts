@@ -93,13 +93,18 @@ for (const [what, env, expected] of TABLE) {
 }
 
 const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
-  ...['https://localhost:8089', 'http://localhost:8089/stats/requests'].map(
-    (uri) =>
-      [
-        { LOCUST_EXPORTER_URI: uri },
-        `Cannot read LOCUST_EXPORTER_URI: it is "${uri}"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence`,
-      ] as const,
-  ),
+  [
+    { LOCUST_EXPORTER_URI: 'http://localhost:8089/stats/requests' },
+    'Cannot read LOCUST_EXPORTER_URI: it is "http://localhost:8089/stats/requests"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence',
+  ],
+  [
+    { LOCUST_EXPORTER_URI: 'https://localhost:8089' },
+    'Cannot read LOCUST_EXPORTER_URI: it is "https://localhost:8089"; must be an http: URL: TLS is not supported; start Locust without --tls-cert, or keep locust_exporter',
+  ],
+  [
+    { LASTSCRAPE_METRICS_URL: 'locust+https://a', LASTSCRAPE_FRONT: '9646' },
+    'Cannot read LASTSCRAPE_METRICS_URL: it is "locust+https://a"; must be an http: URL: TLS is not supported; start Locust without --tls-cert, or keep locust_exporter',
+  ],
   [
     { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: 'pod:9646' },
     'Cannot read LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: it is "pod:9646"; must be a port with or without an IP address, such as ":9646"',
@@ -119,7 +124,7 @@ const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
     LOCUST,
     'Cannot use LASTSCRAPE_METRICS_URL: "locust+http://localhost:8089" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
   ],
-  ...['locust+https://a', 'locust+http://u:p@a', 'locust+http://a/stats/requests', 'locust+http://a?b', 'locust+x'].map(
+  ...['locust+http://u:p@a', 'locust+http://a/stats/requests', 'locust+http://a?b', 'locust+x'].map(
     (url) =>
       [
         { LASTSCRAPE_METRICS_URL: url, LASTSCRAPE_FRONT: '9646' },
