@@ -46,15 +46,15 @@ export const MESSAGES = {
   },
   locustUnreadable: {
     level: 'warn',
-    text: 'Locust answers, and not with its numbers: a login wants a header in LASTSCRAPE_METRICS_HEADERS_FILE; until then locust_up is all that is shown',
+    text: "Locust's page has no statistics: is it Locust's web port (8089)? if it asks for a login, set its header in LASTSCRAPE_METRICS_HEADERS_FILE",
   },
   headersUnreadable: {
     level: 'warn',
-    text: "the headers for Locust's page cannot be read: it is asked without them",
+    text: "the headers for Locust's page cannot be read: requests go without them",
   },
   locustError: {
     level: 'warn',
-    text: "an error is at the place of Locust's page, so that locust_up is 0: where Locust has a --web-base-path, the URL needs it",
+    text: "Locust's page returned an error, so locust_up is 0: is it Locust's web port (8089)? add --web-base-path to the URL if it has one",
   },
   thresholdAlwaysZero: {
     level: 'warn',

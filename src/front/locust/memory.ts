@@ -58,7 +58,8 @@ export function openLocustMemory(namespace: string): LocustMemory {
       }),
     listFamilies(view) {
       const plain = new Map(view === 'stats' ? gauges : []);
-      const ratio = view === 'stats' ? requests.findCsvFailRatio() : null;
+      // Of the same moment as the totals, which stay when Locust is gone.
+      const ratio = requests.findCsvFailRatio();
       if (ratio !== null) plain.set('requests_fail_ratio', ratio);
       plain.set('up', view === 'stats' || view === 'other' ? 1 : 0);
       const families: (readonly [string, Iterable<Sample>])[] = [

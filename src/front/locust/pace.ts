@@ -29,6 +29,8 @@ export type PaceEvent =
 /** All times are monotonic; infinite: never, or not yet. */
 export type PaceState = {
   readonly view: PageView;
+  /** The page once had statistics. */
+  readonly isLocust: boolean;
   /** When the view was learnt. */
   readonly viewAtMs: number;
   /** A page that was asked for; null: none is on its way. */
@@ -80,6 +82,7 @@ const LONG_AGO = Number.NEGATIVE_INFINITY;
 /** Before the first read. */
 export const PACE_START: PaceState = {
   view: { kind: 'down' },
+  isLocust: false,
   viewAtMs: LONG_AGO,
   page: null,
   pageDueAtMs: NEVER,
@@ -133,7 +136,8 @@ function takeEvent(state: PaceState, event: PaceEvent, atMs: number): PaceState 
 
 function takePage(before: PaceState, view: PageView, atMs: number): PaceState {
   const isSame = isSameView(before.view, view);
-  const state = { ...before, view: isSame ? before.view : view, viewAtMs: atMs, page: null };
+  const isLocust = before.isLocust || view.kind === 'stats';
+  const state = { ...before, view: isSame ? before.view : view, isLocust, viewAtMs: atMs, page: null };
   return {
     ...state,
     csvChangedAtMs: isRunning(state) ? atMs : state.csvChangedAtMs,
@@ -226,9 +230,15 @@ function isCsvWanted(state: PaceState, atMs: number): boolean {
   return view.kind === 'stats' && view.state !== null && (atMs < endingUntilMs || !isRunningState(view.state));
 }
 
-/** As the exporter sees it: any 2xx, or a redirect, which it follows. */
+/** What the exporter shows as `up`: 1 for any 2xx or redirect, which it follows. */
 export function isUp(view: PageView): boolean {
   return view.kind === 'stats' || view.kind === 'other';
+}
+
+/** Why `up` proves nothing about main; null: it does. */
+export function findDoubt({ view, isLocust }: PaceState): string | null {
+  if (view.kind === 'unknown') return view.why;
+  return view.kind === 'other' && !isLocust ? "the page has never shown Locust's statistics" : null;
 }
 
 function isSameView(one: PageView, other: PageView): boolean {

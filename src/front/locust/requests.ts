@@ -95,8 +95,12 @@ export function openLocustRequests(): LocustRequests {
   return {
     takePage(taken) {
       const shown = taken.filter(({ name }) => !isHidden(name));
-      // The page's own totals never fall otherwise.
-      const isReset = shown.some((row) => isFall(rows, rows.find([row.method, row.name]), PAGE_TOTALS, row));
+      const places = shown.map(({ method, name }) => rows.find([method, name]));
+      const knownCount = places.filter((place) => rows.get(place, PAGE_TOTALS[0]) !== undefined).length;
+      // A page with room for more shows every row, the total row included; and a total never falls within a run.
+      const isReset =
+        (taken.length > 0 && taken.length < PAGE_ROWS_COUNT && knownCount < rows.count(PAGE_TOTALS[0])) ||
+        shown.some((row, index) => isFall(rows, places[index] ?? -1, PAGE_TOTALS, row));
       if (isReset) rows.clear();
       rows.begin();
       for (const row of shown) putPageRow(row);

@@ -16,7 +16,8 @@ export type RowStore = {
   readonly end: () => void;
   readonly isInPass: (place: number) => boolean;
   readonly clear: () => void;
-  readonly count: () => number;
+  /** How many rows have a number in this column. Default: all rows. */
+  readonly count: (column?: number) => number;
   /** Which columns of the row have a number, as bits; 0 for an unknown row. */
   readonly getKnown: (place: number) => number;
   /** undefined: unknown. */
@@ -94,7 +95,8 @@ export function openRows(labelNames: readonly string[], maxCount: number): RowSt
       free = [];
       order = [];
     },
-    count: () => places.size,
+    count: (column) =>
+      column === undefined ? places.size : order.filter((place) => numbers.get(place, column) !== undefined).length,
     *listPlaces() {
       for (const place of sort()) yield { labels: labels[place] ?? '', place };
     },

@@ -14,7 +14,7 @@ import { type LocustAnswer, makeLocustAnswer } from './answer.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
 import { openLocustMemory } from './memory.ts';
-import { type CsvEnd, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
+import { type CsvEnd, findDoubt, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
 import { cutErrors, readLocustStats } from './page.ts';
 
 export type LocustSourceParts = {
@@ -95,16 +95,17 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   }
 
   function answer(): LocustAnswer {
-    const { view } = pace;
     const { body, reading } = makeLocustAnswer({
-      listFamilies: () => memory.listFamilies(view.kind),
+      listFamilies: () => memory.listFamilies(pace.view.kind),
       totals: memory.listTotals(),
       metricNames: [upName, ...metricNames],
       selectors,
     });
-    if (view.kind !== 'unknown') return { body, reading };
-    // The exporter shows 0 where Locust answers late, and so does this; but only a Locust that refuses has ended.
-    const metric: ExporterReading['metric'] = (name) => (name === upName ? view : reading.metric(name));
+    const why = findDoubt(pace);
+    if (why === null) return { body, reading };
+    // Shown as the exporter shows it, but a late Locust has not ended, and another program's page is not Locust.
+    const metric: ExporterReading['metric'] = (name) =>
+      name === upName ? { kind: 'unknown', why } : reading.metric(name);
     return { body, reading: { ...reading, metric } };
   }
 

@@ -291,6 +291,19 @@ test('a number that falls on the page, or in the CSV, is a reset: what was befor
   }
 });
 
+test('a whole page without a row of an earlier page is a reset, though no total fell', () => {
+  const memory = openLocustMemory('locust');
+  memory.takeStats(page('stopped', { '/login': [5, 0] }));
+  memory.takeCsv(csv({ '/login': [5, 0], '/new': [1, 0] }));
+  memory.takeStats(page('stopped', { '/login': [5, 0] }));
+  assert.equal(totals(memory)['/new num_requests'], '1', 'the cached page is older than the CSV');
+  memory.takeStats(page('running', { '/buy': [7, 0] }));
+  assert.deepEqual(totals(memory), { '/buy num_failures': '0', '/buy num_requests': '7' });
+  const full = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`/${index}`, [7, 0] as const]));
+  memory.takeStats(page('running', full));
+  assert.equal(totals(memory)['/buy num_requests'], '7', 'a full page may have cut it');
+});
+
 test('a fall of either total is a reset', () => {
   for (const fallen of [[9, 1] as const, [12, 0] as const]) {
     const memory = openLocustMemory('locust');

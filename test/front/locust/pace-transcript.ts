@@ -1,7 +1,14 @@
 // Plays a transcript of Locust's page and CSV: `>` lines are what came, the lines below each are what was decided.
 // The grammar is in fixtures/transcripts/locust/README.md.
 
-import { isUp, PACE_START, type PaceEvent, type PageView, stepPace } from '../../../src/front/locust/pace.ts';
+import {
+  findDoubt,
+  isUp,
+  PACE_START,
+  type PaceEvent,
+  type PaceState,
+  stepPace,
+} from '../../../src/front/locust/pace.ts';
 
 /** The transcript with its decisions written again. */
 export function playPace(text: string): string {
@@ -25,7 +32,7 @@ export function playPace(text: string): string {
     const decided = [
       ...(step.readsPage ? ['read page'] : []),
       ...(step.readsCsv ? ['read csv'] : []),
-      ...(isAnswered ? [`answer ${describe(state.view)}`] : []),
+      ...(isAnswered ? [`answer ${describe(state)}`] : []),
       step.wakeAtMs === Number.POSITIVE_INFINITY ? 'wait' : `wait until ${step.wakeAtMs / 1_000}s`,
     ];
     out.push(line, ...decided.map((each) => `    ${each}`));
@@ -52,7 +59,7 @@ function readEvent(what: string): PaceEvent | null {
   return kind === 'page' ? { kind, view: { kind: 'stats', state: state === '?' ? null : state, mark } } : null;
 }
 
-function describe(view: PageView): string {
-  if (view.kind === 'unknown') return `down (${view.why})`;
-  return isUp(view) ? 'up' : 'down';
+function describe(state: PaceState): string {
+  const doubt = findDoubt(state);
+  return `${isUp(state.view) ? 'up' : 'down'}${doubt === null ? '' : ` (${doubt})`}`;
 }

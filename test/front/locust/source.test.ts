@@ -22,8 +22,8 @@ function page(state: string, count: number): string {
   return JSON.stringify({ state, user_count: 1, stats: [row], errors: [], workers: [] });
 }
 
-function csv(count: number): string {
-  return `Type,Name,Request Count,Failure Count,50%\r\n,Aggregated,${count},0,9\r\n`;
+function csv(count: number, failures = 0): string {
+  return `Type,Name,Request Count,Failure Count,50%\r\n,Aggregated,${count},${failures},9\r\n`;
 }
 
 /** A Locust that says what a test wants it to, and the source that reads it. */
@@ -164,6 +164,30 @@ test('a CSV that does not change any more is read with the page only', async () 
   assert.deepEqual(requests.slice(before), [PAGE, CSV]);
 });
 
+test('the failure ratio is of the same moment as the totals, also when Locust goes before anybody has read the CSV', async () => {
+  await using opened = await openLocust([{ name: 'locust_requests_fail_ratio', labels: [] }]);
+  const { read, clock, requests, locust, server } = opened;
+  locust.page = page('stopping', 10);
+  locust.csv = csv(12);
+  const readRatio = async () => {
+    const { text, up, reading } = await read();
+    const thresholds = reading.observation.kind === 'answered' ? reading.observation.thresholds : undefined;
+    return { up, thresholds, lines: text.match(/^locust_requests_fail_ratio .*$/m)?.[0] };
+  };
+  const ratio = (value: number) => ({
+    thresholds: [{ kind: 'value', value }],
+    lines: `locust_requests_fail_ratio ${value}`,
+  });
+  assert.deepEqual(await readRatio(), { up: 1, ...ratio(0) });
+  locust.csv = csv(20, 4);
+  clock.advance(250);
+  await until('the CSV', 5_000, async () => (requests.length === 3 ? true : undefined));
+  server.closeAllConnections();
+  server.close();
+  clock.advance(500);
+  assert.deepEqual(await readRatio(), { up: 0, ...ratio(0.2) });
+});
+
 test('a Locust that is gone is down and never refuses; its rows stay, its gauges do not', async () => {
   await using opened = await openLocust();
   const { read, clock, server } = opened;
@@ -221,11 +245,11 @@ test('up stays 1 over the connection that is there, when nobody can connect any 
   assert.deepEqual(requests, [PAGE, PAGE, CSV]);
 });
 
-test('what answers and is no page of Locust is up, an error is down, each with a warning, once', async () => {
+test('what answers and is no page of Locust is unknown, an error is down, each with a warning, once', async () => {
   for (const [status, body, up, warning] of [
-    [200, '<html><form action="/login">', 1, 'locustUnreadable'],
-    [302, '', 1, 'locustUnreadable'],
-    [200, 'null', 1, 'locustUnreadable'],
+    [200, '<html><form action="/login">', null, 'locustUnreadable'],
+    [302, '', null, 'locustUnreadable'],
+    [200, 'null', null, 'locustUnreadable'],
     [401, '', 0, 'locustError'],
     [404, page('running', 3), 0, 'locustError'],
     [503, 'upstream connect error', 0, 'locustError'],
@@ -242,6 +266,22 @@ test('what answers and is no page of Locust is up, an error is down, each with a
       [warning],
     );
     assert.deepEqual(requests, [PAGE, PAGE], 'no CSV of it is read');
+  }
+});
+
+test("a page that was never Locust's proves nothing alive; one that was, and asks for a login now, does", async () => {
+  for (const [wasLocust, expected] of [
+    [false, { kind: 'unknown', why: "the page has never shown Locust's statistics" }],
+    [true, { kind: 'value', value: 1 }],
+  ] as const) {
+    await using opened = await openLocust();
+    const { read, clock, locust } = opened;
+    if (wasLocust) await read();
+    clock.advance(500);
+    locust.page = '<html>an application';
+    const { text, reading } = await read();
+    assert.match(text, /^locust_up 1$/m, 'as the exporter shows it');
+    assert.deepEqual(reading.metric('locust_up'), expected);
   }
 });
 
