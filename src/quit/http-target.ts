@@ -7,6 +7,7 @@ import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
 import type { Answer, Probe } from '../decide/target.ts';
+import type { Preset } from './programs.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
 import type { Target } from './target.ts';
 
@@ -24,38 +25,18 @@ export type HttpTargetOptions = {
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports of its service, on the host of the URL: it is gone only when they refuse as well. Default: none. */
   readonly servicePorts?: readonly number[];
-  /** Signals the owner of its port, should it not take the request. Default: nobody does. */
+  /** Signals the owner of its port if it does not take the request. Default: no signal. */
   readonly sender?: Sender;
-  /** How its processes are named: no other owner of its port is signalled. Default: any name. */
-  readonly programs?: readonly string[];
-  /** What must be set on it so that it quits, and cannot be seen from outside; null, the default: nothing that is known. */
-  readonly flag?: string | null;
-  /** What must be set on it so that it quits, whether or not that can be seen. Default: nothing that is known. */
-  readonly needed?: string | null;
-  /** How long it may take to go. Default: 0, it refuses within 100 ms. */
-  readonly needsMs?: number;
-  /** It is a mesh's proxy: it carries scrapes and reports. Default: false. */
-  readonly isMesh?: boolean;
-  /** What an answer means for this very target; null: what it means for any. */
-  readonly hint?: (answer: HttpAnswer) => string | null;
+  /** What is known of the program. Default: nothing, and any owner of its port is signalled. */
+  readonly preset?: Preset;
 };
 
 /** The answer to a request. */
-export type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
+type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
 
 /** A target that is asked at a URL. */
 export function httpTarget(options: HttpTargetOptions): Target {
-  const {
-    name,
-    method,
-    url,
-    hint,
-    servicePorts = [],
-    flag = null,
-    needed = flag,
-    needsMs = 0,
-    isMesh = false,
-  } = options;
+  const { name, method, url, servicePorts = [], preset } = options;
   const request = `${method} ${redactHref(url)}`;
   const quitPort = Number(url.port || 80);
   const headers: Record<string, string> = {
@@ -73,16 +54,19 @@ export function httpTarget(options: HttpTargetOptions): Target {
       }
       return null;
     });
-  const describe = (answer: HttpAnswer) => hint?.(answer) ?? describeAnswer(answer);
+  // An open quit port shows that the flag is set, where it would be closed without.
+  const flag = preset?.offStatus == null ? null : preset.flag;
+  const describe = (answer: HttpAnswer) =>
+    (preset === undefined ? null : findHint(preset, answer)) ?? describeAnswer(answer);
   return {
     name: name ?? request,
     request,
     url,
-    needsMs,
-    isMesh,
+    needsMs: preset?.needsMs ?? 0,
+    isMesh: preset?.kind === 'mesh',
     outsidePod: {
       why: "these are not the pod's ports",
-      need: `it must listen on ${url.hostname}:${quitPort}${needed === null ? '' : `, and needs ${needed}`}`,
+      need: `it must listen on ${url.hostname}:${quitPort}${preset?.flag == null ? '' : `, and needs ${preset.flag}`}`,
     },
     async ask(timeoutMs, signal) {
       const startedAtMs = performance.now();
@@ -129,13 +113,13 @@ const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 function buildForce(
   url: URL,
   quitPort: number,
-  { sender, programs }: HttpTargetOptions,
+  { sender, preset }: HttpTargetOptions,
 ): Pick<Target, 'force' | 'signalLeaves'> {
   // PID 1: no other container's process is in this namespace.
   if (sender === undefined || sender.pid === 1 || !LOOPBACK.test(url.hostname)) return {};
   return {
     force: (count, answer) =>
-      forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, programs ?? null, count, sender),
+      forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, preset?.programs ?? null, count, sender),
     signalLeaves: (signal) => ({ leaves: describeExitCode(signal) }),
   };
 }
@@ -154,14 +138,34 @@ function describeAnswer(answer: HttpAnswer): string {
     case 'answered':
       break;
   }
-  const status = `it answered ${answer.status}`;
-  if (answer.status === 401 || answer.status === 403)
-    return `${status}: it wants credentials, or quitting is switched off`;
-  if (answer.status === 404) return `${status}: no such path, or quitting is switched off`;
-  if (answer.status === 405) return `${status}: it wants another method`;
-  if (answer.status < 300 && answer.isHtml)
-    return `${status} with a page of HTML: it has no quit endpoint at this path`;
-  if (answer.status < 300)
-    return `${status} and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint`;
-  return `${status}: look into its log`;
+  const { status, isHtml } = answer;
+  const meaning =
+    STATUS_MEANINGS[status] ??
+    (status >= 300
+      ? ': look into its log'
+      : isHtml
+        ? ' with a page of HTML: it has no quit endpoint at this path'
+        : ' and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint');
+  return `it answered ${status}${meaning}`;
+}
+
+const STATUS_MEANINGS: Readonly<Record<number, string>> = {
+  401: ': it wants credentials, or quitting is switched off',
+  403: ': it wants credentials, or quitting is switched off',
+  404: ': no such path, or quitting is switched off',
+  405: ': it wants another method',
+};
+
+/** What an answer means for this very program; null: what it means for any. */
+function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
+  if (answer.kind === 'disabled' && hints.disabled === undefined && flag !== null) {
+    return `its quit port refuses while ${answer.port} answers: it needs ${flag}`;
+  }
+  if (answer.kind === 'disabled' || answer.kind === 'dropped') return hints[answer.kind] ?? null;
+  if (answer.kind !== 'answered') return null;
+  const { status, isHtml } = answer;
+  if (status === offStatus) return `it answered ${status}: quitting is switched off; it needs ${flag}`;
+  const isPage = status < 300 && isHtml;
+  const hint = isPage ? hints.html : status < 300 ? hints.taken : hints[status];
+  return hint === undefined ? null : `it answered ${status}${isPage ? ' with a page of HTML' : ''}: ${hint}`;
 }

@@ -9,6 +9,8 @@ export type ProgramKind = 'lastscrape' | 'exporter' | 'mesh' | 'databaseProxy' |
 /** A program that is known by name. */
 export type Program = Preset | (KnownProgram & { readonly name: null });
 
+type Annotation = readonly [name: string, value: string];
+
 /** What is known of every program. */
 type KnownProgram = {
   readonly kind: ProgramKind;
@@ -18,15 +20,14 @@ type KnownProgram = {
   readonly names: readonly string[];
   /** An injector adds it to the pod: no manifest has it. */
   readonly isInjected: boolean;
-  /** An annotation that makes its injector add a native sidecar, or none; null: there is none. */
-  readonly annotation: { readonly name: string; readonly value: string; readonly does: string } | null;
+  /** An annotation of the pod that makes its injector add a native sidecar, or no container; null: there is none. */
+  readonly annotation: Annotation | null;
+  /** What that does, as a sentence. */
+  readonly annotationEffect: string;
   /** What must be set on it so that it can be asked; null: nothing. */
   readonly flag: string | null;
   /** The same as an annotation of the pod or an argument of the program; null: it is neither. */
-  readonly enable:
-    | { readonly annotation: readonly [name: string, value: string] }
-    | { readonly argument: string }
-    | null;
+  readonly enable: { readonly annotation: Annotation } | { readonly argument: string } | null;
 };
 
 /** A program with a quit endpoint. */
@@ -59,7 +60,15 @@ export type Preset = KnownProgram & {
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
 
-const PLAIN = { name: null, kind: 'helper', isInjected: false, annotation: null, flag: null, enable: null } as const;
+const PLAIN = {
+  name: null,
+  kind: 'helper',
+  isInjected: false,
+  annotation: null,
+  annotationEffect: '',
+  flag: null,
+  enable: null,
+} as const;
 
 /** What most presets have. */
 const PRESET = {
@@ -125,11 +134,8 @@ export const PROGRAMS: readonly Program[] = [
     what: "Istio's proxy",
     names: ['istio-proxy', 'proxyv2'],
     isInjected: true,
-    annotation: {
-      name: 'sidecar.istio.io/nativeSidecar',
-      value: 'true',
-      does: 'Istio 1.24 and later then inject a native sidecar',
-    },
+    annotation: ['sidecar.istio.io/nativeSidecar', 'true'],
+    annotationEffect: 'Istio 1.24 and later then inject a native sidecar',
     programs: ['pilot-agent', 'envoy'],
     port: 15020,
     servicePorts: [15000],
@@ -166,11 +172,8 @@ export const PROGRAMS: readonly Program[] = [
     what: "Linkerd's proxy",
     names: ['linkerd-proxy', 'linkerd2-proxy'],
     isInjected: true,
-    annotation: {
-      name: 'config.alpha.linkerd.io/proxy-enable-native-sidecar',
-      value: 'true',
-      does: 'Linkerd 2.15 and later then inject a native sidecar',
-    },
+    annotation: ['config.alpha.linkerd.io/proxy-enable-native-sidecar', 'true'],
+    annotationEffect: 'Linkerd 2.15 and later then inject a native sidecar',
     programs: ['linkerd2-proxy'],
     port: 4191,
     path: '/shutdown',
@@ -253,11 +256,8 @@ export const PROGRAMS: readonly Program[] = [
     what: "Vault's agent",
     names: ['vault-agent', 'vault-proxy'],
     isInjected: true,
-    annotation: {
-      name: 'vault.hashicorp.com/agent-pre-populate-only',
-      value: 'true',
-      does: 'Vault then injects only its init container, which fetches the secrets once',
-    },
+    annotation: ['vault.hashicorp.com/agent-pre-populate-only', 'true'],
+    annotationEffect: 'Vault then injects only its init container, which fetches the secrets once',
     programs: ['vault'],
     port: 8200,
     path: '/agent/v1/quit',

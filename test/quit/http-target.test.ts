@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import type { Answer } from '../../src/decide/target.ts';
 import { type HttpTargetOptions, httpTarget } from '../../src/quit/http-target.ts';
+import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import { freezePort } from '../base/net/frozen-port.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
@@ -164,10 +165,11 @@ test('hint() says what an answer usually means', () => {
   for (const [answer, expected] of table) assert.match(hint(answer), expected);
 });
 
-test("hint() prefers the target's own words", () => {
-  const url = new URL('http://localhost:1/');
-  const own = (answer: Answer) => (answer.kind === 'dropped' ? 'own words' : null);
-  const { hint } = httpTarget({ method: 'POST', url, hint: own });
+/** A program with words of its own. */
+const OWN: Preset = { ...(PRESETS[0] as Preset), hints: { dropped: 'own words', disabled: 'own words' } };
+
+test("hint() prefers the program's own words", () => {
+  const { hint } = httpTarget({ method: 'POST', url: new URL('http://localhost:1/'), preset: OWN });
   assert.equal(hint({ kind: 'dropped' }), 'own words');
   assert.match(hint({ kind: 'refused' }), /listens again/);
   assert.equal(hint(null), 'no request could be made');
@@ -224,13 +226,15 @@ test('ask() sends the headers of its own', async () => {
 test('inspect() says what its ports show now, and sends nothing', async () => {
   await using open = await openPeer(() => {});
   const [closed, other] = [await closedPort(), await closedPort()];
-  const hint = (answer: Answer) => (answer.kind === 'disabled' ? `own words of ${answer.port}` : null);
   const table = [
     [behind(open.port, []), `answers on ${open.port}`],
-    [behind(open.port, [], { flag: '--quit' }), `answers on ${open.port}; it quits only with --quit`],
+    [
+      behind(open.port, [], { preset: { ...OWN, flag: '--quit', offStatus: 404 } }),
+      `answers on ${open.port}; it quits only with --quit`,
+    ],
     [behind(closed, []), `refuses on ${closed}: not started yet, or on another port`],
     [behind(closed, [other]), `refuses on ${closed}, ${other}: not started yet, or on another port`],
-    [behind(closed, [open.port], { hint }), `refuses on ${closed}: own words of ${open.port}`],
+    [behind(closed, [open.port], { preset: OWN }), `refuses on ${closed}: own words`],
   ] as const;
   for (const [target, line] of table) assert.deepEqual(await target.inspect?.(), [line]);
   assert.deepEqual(open.requests, []);

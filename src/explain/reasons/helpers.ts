@@ -88,8 +88,8 @@ export function explainHelper(helper: ContainerFacts, pod: PodFacts, remedy: Rem
 export function endHelper(helper: ContainerFacts, pod: PodFacts): Remedy {
   const { program } = helper;
   if (program?.annotation) {
-    const { name, value, does } = program.annotation;
-    return { change: changePod(pod, 'Add this annotation', annotationLines(name, value), `${does}. ${NATIVE}`) };
+    const effect = `${program.annotationEffect}. ${NATIVE}`;
+    return { change: changePod(pod, 'Add this annotation', annotationLines(...program.annotation), effect) };
   }
   if (!program?.isInjected || program.name === null) return moveHelper(helper, pod, 'Make it a native sidecar');
   // What is injected cannot be moved: lastscrape asks it to end.
