@@ -27,35 +27,44 @@ import { endHelper, explainHelper, type Remedy, roleCommand, watchMains } from '
 const SLACK_MS = 80_000;
 const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) => `LASTSCRAPE_${name}`);
 
-/** The rows. */
-export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
+/** The rows of a lastscrape that runs although every main has ended. */
+const RUNNING = [
   {
     id: 'lastscrapeSigterm',
     meaning: 'lastscrape waits for SIGTERM, and is a regular container, which gets none',
-    find: whileRunning((lastscrape, pod, end) =>
-      waitsForNothing(lastscrape) ? explainSigterm(lastscrape, pod, end) : null,
-    ),
+    explain: explainSigterm,
   },
   {
     id: 'lastscrapeHolds',
     meaning: 'lastscrape waits for the last scrape, or stops the helpers, within its time limits',
-    find: whileRunning((lastscrape, pod, end, nowMs) =>
-      waitsForNothing(lastscrape) || isOverdue(lastscrape, pod, end, nowMs) ? null : explainHold(lastscrape, pod, end),
-    ),
+    explain: explainHold,
   },
   {
     id: 'lastscrapeOverdue',
     meaning: 'lastscrape still runs, longer after the end of main than its time limits allow',
-    find: whileRunning((lastscrape, pod, end, nowMs) => {
-      // The kubelet then kills a native sidecar, which has another row.
-      const isRegular = lastscrape.container.role === 'regular' && !waitsForNothing(lastscrape);
-      return isRegular && isOverdue(lastscrape, pod, end, nowMs) ? explainOverdue(lastscrape, pod, end) : null;
-    }),
+    explain: explainOverdue,
   },
+] as const;
+
+/** The rows. */
+export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
+  ...RUNNING.map(
+    ({ id, meaning, explain }): Reason<PodFacts> => ({
+      id,
+      meaning,
+      find: (pod, nowMs) => {
+        const { lastscrape, mainsEnded } = pod;
+        if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
+        const end = { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs };
+        return findRunning(lastscrape, pod, nowMs - end.atMs) === id ? explain(lastscrape, pod, end) : null;
+      },
+    }),
+  ),
   {
     id: 'lastscrapeMisconfigured',
     meaning: 'lastscrape could not read a variable, and stopped nothing',
-    find: afterEnd((lastscrape, pod, report, helper) => {
+    find: afterEnd((helper, pod, lastscrape) => {
+      const { report } = lastscrape;
       if (report?.outcome !== 'misconfigured') return null;
       const problems = report.problems.map((each) => `${quoteText(each)}${each.endsWith('?') ? '' : '.'}`);
       return {
@@ -68,7 +77,8 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'quitFailed',
     meaning: 'lastscrape asked a helper to end, and it did not; its hint says what must be set',
-    find: afterEnd((lastscrape, pod, report, helper) => {
+    find: afterEnd((helper, pod, lastscrape) => {
+      const { report } = lastscrape;
       const asked = findTarget(report, helper);
       if (asked === undefined || report?.outcome === 'misconfigured') return null;
       const { hint, result } = asked;
@@ -89,9 +99,9 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'lastscrapeKilled',
     meaning: 'lastscrape was killed before it had stopped the helpers',
-    find: afterEnd((lastscrape, pod, report, helper) => {
+    find: afterEnd((helper, pod, lastscrape) => {
+      const { report, container } = lastscrape;
       if (report !== null && report.outcome !== 'unfinished' && report.outcome !== 'bug') return null;
-      const { container } = lastscrape;
       const isMemory = container.ended?.reason === 'OOMKilled';
       const how = `${container.ended?.exitCode ?? 'no exit code'}${isMemory ? ', out of memory,' : ''}`;
       return {
@@ -105,7 +115,8 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'notInQuit',
     meaning: 'lastscrape is done, and LASTSCRAPE_QUIT does not name this helper',
-    find: afterEnd((lastscrape, pod, report, helper) => {
+    find: afterEnd((helper, pod, lastscrape) => {
+      const { report } = lastscrape;
       const isDone = report !== null && !['misconfigured', 'unfinished', 'bug'].includes(report.outcome);
       if (!isDone || findTarget(report, helper) !== undefined) return null;
       const { program } = helper;
@@ -118,30 +129,14 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   },
 ];
 
-/** A row of a lastscrape that runs although every main has ended. */
-function whileRunning(
-  explain: (lastscrape: LastscrapeFacts, pod: PodFacts, end: Since & { atMs: number }, nowMs: number) => Found | null,
-): Reason<PodFacts>['find'] {
-  return (pod, nowMs) => {
-    const { lastscrape, mainsEnded } = pod;
-    if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
-    return explain(lastscrape, pod, { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs }, nowMs);
-  };
-}
-
 /** A row of each helper that runs although every main and lastscrape have ended. */
 function afterEnd(
-  explain: (
-    lastscrape: LastscrapeFacts,
-    pod: PodFacts,
-    report: ReadReport | null,
-    helper: ContainerFacts,
-  ) => Found | null,
+  explain: (helper: ContainerFacts, pod: PodFacts, own: LastscrapeFacts) => Found | null,
 ): Reason<PodFacts>['find'] {
   return (pod) => {
     const { lastscrape, mainsEnded } = pod;
     if (mainsEnded === null || !lastscrape?.container.isDone) return [];
-    return pod.runningHelpers.flatMap((helper) => explain(lastscrape, pod, lastscrape.report, helper) ?? []);
+    return pod.runningHelpers.flatMap((helper) => explain(helper, pod, lastscrape) ?? []);
   };
 }
 
@@ -154,22 +149,27 @@ function findTarget(
   report: ReadReport | null,
   { program, name }: ContainerFacts,
 ): ReadReport['targets'][number] | undefined {
+  const processes =
+    program === null ? [name] : program.name === null ? program.names : [...program.names, ...program.programs];
   return report?.targets.find(({ target }) => {
-    const [kind = '', ...rest] = target.split(':');
-    return kind === program?.name || (kind === 'signal' && (program?.names ?? [name]).includes(rest.at(-1) ?? ''));
+    const [kind, ...rest] = target.split(':');
+    return kind === program?.name || (kind === 'signal' && processes.includes(rest.at(-1) ?? ''));
   });
 }
 
-/** Whether it waits for a signal that a regular container does not get. */
-function waitsForNothing({ container, config }: LastscrapeFacts): boolean {
-  return container.role === 'regular' && config.conditions.some(({ isSignal }) => isSignal === true);
-}
-
-/** Whether it runs longer than it may; a native sidecar has the pod's grace. */
-function isOverdue(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: number }, nowMs: number): boolean {
-  if (lastscrape.container.role === 'native') return nowMs > end.atMs + pod.graceMs;
-  const limitMs = findLimitMs(lastscrape);
-  return limitMs !== null && nowMs > end.atMs + limitMs + SLACK_MS;
+/** The row of a lastscrape that runs so long after main's end; null: another table has it. */
+function findRunning(
+  lastscrape: LastscrapeFacts,
+  pod: PodFacts,
+  afterMs: number,
+): (typeof RUNNING)[number]['id'] | null {
+  const { container, config } = lastscrape;
+  // The kubelet kills a native sidecar when the pod's grace is over.
+  if (container.role !== 'regular') return afterMs > pod.graceMs ? null : 'lastscrapeHolds';
+  if (config.conditions.some(({ isSignal }) => isSignal === true)) return 'lastscrapeSigterm';
+  return afterMs > (findLimitMs(lastscrape) ?? Number.POSITIVE_INFINITY) + SLACK_MS
+    ? 'lastscrapeOverdue'
+    : 'lastscrapeHolds';
 }
 
 /** How long after main's end it may run; null: the JSON does not show its settings. */
