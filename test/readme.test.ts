@@ -65,9 +65,9 @@ test('docs/targets.md has every preset: its request, its ports, what must be set
   const page = readPage('docs/targets.md');
   assert.deepEqual(
     readRows('presets', page),
-    PRESETS.map(({ name, method, path, port, servicePorts, flag }) => [
+    PRESETS.map(({ name, path, port, servicePorts, flag }) => [
       `\`${name}\``,
-      `\`${method} ${path}\``,
+      `\`POST ${path}\``,
       port === null ? 'that of `LASTSCRAPE_METRICS_URL`' : [port, ...servicePorts].join(', '),
       port === null ? 'nothing, from v0.5.0 on' : (flag ?? 'nothing'),
     ]),

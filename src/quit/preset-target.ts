@@ -12,11 +12,11 @@ const PORTS = /^(?::(\d+))?(?::(\d+))?$/;
 
 /** The kind of target that a preset is: `NAME`, `NAME:PORT`, `NAME:PORT:SERVICE_PORT`. */
 export function presetKind(preset: Preset): TargetKind {
-  const { name, method, path, token } = preset;
+  const { name, path, token } = preset;
   return {
     usage: name,
     otherNames: [preset.programs[0], ...preset.names, ...preset.otherNames],
-    meaning: `\`${method} ${path}\` on ${preset.port === null ? 'the host and port of `LASTSCRAPE_METRICS_URL`' : `port ${preset.port}`}`,
+    meaning: `\`POST ${path}\` on ${preset.port === null ? 'the host and port of `LASTSCRAPE_METRICS_URL`' : `port ${preset.port}`}`,
     read(entry, { metricsUrl, env, pid, kill }) {
       if (entry !== name && !entry.startsWith(`${name}:`)) return null;
       const [match, port, servicePort] = PORTS.exec(entry.slice(name.length)) ?? [];
@@ -41,7 +41,7 @@ export function presetKind(preset: Preset): TargetKind {
       return {
         value: httpTarget({
           name: entry,
-          method,
+          method: 'POST',
           url,
           preset,
           sender: { pid, kill },

@@ -42,7 +42,7 @@ export type Preset = KnownProgram & {
   readonly exitZeroFlag: string | null;
   /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
   readonly port: number | null;
-  readonly method: 'POST';
+  /** Asked by POST. */
   readonly path: string;
   /** Ports of its service that must also refuse before it counts as gone; ports that it does not use refuse anyway. */
   readonly servicePorts: readonly number[];
@@ -75,7 +75,6 @@ const PRESET = {
   ...PLAIN,
   otherNames: [],
   exitZeroFlag: null,
-  method: 'POST',
   path: '/quitquitquit',
   servicePorts: [],
   offStatus: null,

@@ -68,13 +68,14 @@ function explainMain(first: ContainerFacts, running: readonly ContainerFacts[], 
     change:
       pod.restartPolicy === 'Always'
         ? stopRestarts(pod, 'If it is to end, do not restart it, as Always does')
-        : changePod(
-            pod,
-            'To end it after an hour, whatever it does, set a deadline',
-            specLines('activeDeadlineSeconds: 3600'),
-          ),
+        : endLater(pod),
     see: logsCommand(pod, first.name),
   });
+}
+
+/** What ends a pod that hangs. */
+export function endLater(pod: PodFacts): Change {
+  return changePod(pod, 'To end it after an hour, set a deadline', specLines('activeDeadlineSeconds: 3600'));
 }
 
 /** What ends a pod whose containers are restarted. */

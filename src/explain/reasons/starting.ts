@@ -4,20 +4,15 @@
 import { at, isObject, toObjects, toText } from '../../base/json.ts';
 import { type ContainerFacts, type Ended, isNeverStarted, sinceStart } from '../container.ts';
 import type { Change, Found, Reason } from '../finding.ts';
-import { changePod, containerLines, eventsCommand, logsCommand, specLines } from '../lines.ts';
+import { changePod, containerLines, eventsCommand, logsCommand } from '../lines.ts';
 import { describePod, findCondition, keepsPod, type PodFacts } from '../pod.ts';
 import { quoteText, tailMessage } from '../words.ts';
-import { isKept, stopRestarts } from './main.ts';
+import { endLater, isKept, stopRestarts } from './main.ts';
 
 /** The kubelet's reasons for an image that it does not have (pkg/kubelet/images/types.go, 1.36). */
 const IMAGE_REASONS = [
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'InvalidImageName',
-  'ErrImageNeverPull',
-  'ImageInspectError',
-  'RegistryUnavailable',
-  'SignatureValidationFailed',
+  ...['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'],
+  ...['ImageInspectError', 'RegistryUnavailable', 'SignatureValidationFailed'],
 ];
 const CONFIG_REASONS = ['CreateContainerConfigError', 'CreateContainerError'];
 
@@ -186,28 +181,22 @@ function changeBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): C
 }
 
 function explainInit(container: ContainerFacts, pod: PodFacts): Found {
-  const since = sinceStart(container);
-  const see = logsCommand(pod, container.name);
-  if (container.role === 'init') {
-    return keepsPod(container, pod, ' from starting: this init container still runs, and the others wait for its end', {
-      isStuck: null,
-      since,
-      why: 'Its log shows what it waits for.',
-      change: changePod(pod, 'To give up after an hour, set a deadline', specLines('activeDeadlineSeconds: 3600')),
-      see,
-    });
-  }
+  const isInit = container.role === 'init';
   const probe = container.spec['startupProbe'];
-  return keepsPod(container, pod, ' from starting: its startupProbe has not passed, and the others wait for that', {
+  const shown = isObject(probe) ? quoteText(JSON.stringify(probe), 160) : 'a probe';
+  const what = isInit ? 'this init container still runs' : 'its startupProbe has not passed';
+  return keepsPod(container, pod, ` from starting: ${what}, and the others wait for that`, {
     isStuck: null,
-    since,
-    why: `It runs, but does not pass ${isObject(probe) ? quoteText(JSON.stringify(probe), 160) : 'a probe'}.`,
-    change: changePod(
-      pod,
-      'Probe what the program really answers, or remove the probe',
-      containerLines(container, 'startupProbe: null   # removes it'),
-    ),
-    see,
+    since: sinceStart(container),
+    why: isInit ? 'Its log shows what it waits for.' : `It runs, but does not pass ${shown}.`,
+    change: isInit
+      ? endLater(pod)
+      : changePod(
+          pod,
+          'Probe what the program really answers, or remove the probe',
+          containerLines(container, 'startupProbe: null   # removes it'),
+        ),
+    see: logsCommand(pod, container.name),
   });
 }
 
