@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
   exposition: { from: ['base'], why: 'bytes become values here, whoever reads them' },
   pod: { from: ['base'], why: 'which pod this is, whoever asks' },
   snapshot: {
-    from: ['base', 'exposition', 'decide/answer', 'front/lost-numbers', 'observe/exporter', 'type observe'],
+    from: ['base', 'exposition', 'decide/answer', 'type decide'],
     why: 'a body is kept; what it stands for is decided in decide/',
   },
   observe: {

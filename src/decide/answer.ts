@@ -1,7 +1,10 @@
-// What a scrape gets through the front, and what becomes of an answer of the source (design of record, "What a scrape gets"). Pure.
+// The law of whoever keeps a source's answers, a front or a push: what a scrape gets, what an answer becomes, when a source is not
+// asked again (design of record, "What a scrape gets"). From a state and an event to the next state. Pure.
 
-import { assertNever } from './model.ts';
+import { advanceContinuity, type Continuity, UNSEEN } from './lost-numbers.ts';
+import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from './model.ts';
 import type { State } from './state.ts';
+import { mergeReadings } from './verdict.ts';
 
 /** Main, as far as it is known. */
 export type MainView = {
@@ -13,15 +16,46 @@ export type MainView = {
   readonly endedAtMs: number | null;
 };
 
-/** How the read for a scrape went: `refused` also where a file is missing. */
-export type SourceResult = 'answered' | 'refused' | 'failed';
+/** What is read: an endpoint of a program, textfiles, or Locust's page. */
+export type SourceKind = 'program' | 'files' | 'locust';
+
+/** What is remembered of a source, and of what is kept of it. */
+export type SourceState = {
+  readonly kind: SourceKind;
+  readonly view: MainView;
+  readonly continuity: Continuity;
+  /** A program that refused after main's end; it does not come back, and is not read again. */
+  readonly isGone: boolean;
+  /** When the read of the newest answer began that was kept; null: there is no snapshot. */
+  readonly answeredAtMs: number | null;
+  /** What is judged, of all answers kept since main is known to have been alive; before that of the newest one. */
+  readonly thresholds: readonly ThresholdReading[];
+};
+
+/** A whole, readable answer. */
+export type SourceAnswer = {
+  /** When its read began. */
+  readonly readAtMs: number;
+  readonly exporter: ExporterObservation;
+  /** The conditions' metrics; null where one cannot be read. */
+  readonly metrics: readonly (number | null)[];
+};
+
+/**
+ * What an answer becomes: the snapshot itself; from main's end on, the snapshot with the families that have vanished from it, so
+ * that no number goes back; or nothing, where the numbers of this run are lost.
+ */
+export type Becomes = 'renewed' | 'joined' | 'ignored';
+
+/** How the read for a scrape went: `refused` also where a file is missing, `ignored` where the answer is not of this run. */
+export type SourceResult = 'answered' | 'refused' | 'failed' | 'ignored';
 
 /**
  * What a scrape gets: the very answer of the source, that with what has vanished from it since, the snapshot as it is, or 503.
  */
 export type AnswerKind = 'live' | 'joined' | 'snapshot' | 'unavailable';
 
-/** The view of main that the front goes by. */
+/** Main as the rules know it. */
 export function viewMain({ facts, phase }: State): MainView {
   const wasAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
   if (phase.kind === 'holding' || phase.kind === 'quitting') {
@@ -33,24 +67,73 @@ export function viewMain({ facts, phase }: State): MainView {
   return { main: isEnding ? 'ending' : 'living', wasAlive, endedAtMs: null };
 }
 
-/** Decides what a scrape gets; never an old number for a living program, but where its source refuses: it may have ended. */
-export function chooseAnswer({ main }: MainView, source: SourceResult, hasSnapshot: boolean): AnswerKind {
-  switch (source) {
+/** Before the first read. */
+export function beginSource(kind: SourceKind): SourceState {
+  const view = { main: 'living', wasAlive: false, endedAtMs: null } as const;
+  return { kind, view, continuity: UNSEEN, isGone: false, answeredAtMs: null, thresholds: [] };
+}
+
+/** The state once main is seen like this. */
+export function takeView(state: SourceState, view: MainView): SourceState {
+  const continuity = advanceContinuity(state.continuity, { kind: 'none' }, view.main === 'living');
+  return { ...state, view, continuity, isGone: state.isGone && view.main === 'ended' };
+}
+
+/** The state after a read that was refused. A missing file may come back at any time. */
+export function takeRefusal(state: SourceState): SourceState {
+  if (state.kind === 'files') return state;
+  const { main } = state.view;
+  const continuity = advanceContinuity(state.continuity, { kind: 'refused' }, main === 'living');
+  return { ...state, continuity, isGone: state.isGone || main === 'ended' };
+}
+
+/** The state after a whole, readable answer, and what that answer becomes. */
+export function takeAnswer(
+  state: SourceState,
+  { readAtMs, exporter, metrics }: SourceAnswer,
+): { readonly state: SourceState; readonly becomes: Becomes } {
+  const { kind, view } = state;
+  const isEnd = view.main !== 'living' || (view.wasAlive && showsEnd(kind, metrics));
+  const continuity = advanceContinuity(state.continuity, exporter, !isEnd);
+  if (continuity.isLost) return { state: { ...state, continuity }, becomes: 'ignored' };
+  const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
+  const thresholds =
+    newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
+  return { state: { ...state, continuity, answeredAtMs: readAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
+}
+
+/** What the newest answer becomes where the poll that read it may have shown main's end after it came. */
+export function reviseBecomes({ view, continuity }: SourceState, becomes: Becomes): Becomes {
+  if (continuity.isLost) return 'ignored';
+  return view.main === 'living' ? becomes : 'joined';
+}
+
+/** Of a Locust that answers late or half nothing may be left: what it no longer shows is kept. */
+function showsEnd(kind: SourceKind, metrics: readonly (number | null)[]): boolean {
+  return metrics.length > 0 && metrics.every((value) => value === 0 || (value === null && kind === 'locust'));
+}
+
+/** What a scrape gets; never an old number for a living program, but where its source refuses: it may have ended. */
+export function chooseAnswer(
+  { view: { main }, answeredAtMs }: Pick<SourceState, 'view' | 'answeredAtMs'>,
+  result: SourceResult,
+): AnswerKind {
+  const hasSnapshot = answeredAtMs !== null;
+  switch (result) {
     case 'answered':
       return main === 'living' || !hasSnapshot ? 'live' : 'joined';
     case 'refused':
+    case 'ignored':
       return hasSnapshot ? 'snapshot' : 'unavailable';
     case 'failed':
       return main === 'ended' && hasSnapshot ? 'snapshot' : 'unavailable';
     default:
-      return assertNever(source);
+      return assertNever(result);
   }
 }
 
-/**
- * Decides what a whole, readable answer becomes: the snapshot itself, or, from main's end on, the snapshot with whatever has
- * vanished from it, so that no number goes back. `showsEnd`: it shows that main has ended, by all of its metrics.
- */
-export function chooseSnapshot({ main, wasAlive }: MainView, showsEnd: boolean): 'renewed' | 'joined' {
-  return main === 'living' && !(showsEnd && wasAlive) ? 'renewed' : 'joined';
+/** What the rules of watching see of a source that is kept. */
+export function observeSource({ answeredAtMs, thresholds }: SourceState, inFlightCount: number): FrontObservation {
+  const judged = thresholds.length === 0 ? {} : { thresholds };
+  return { hasSnapshot: answeredAtMs !== null, answeredAtMs, inFlightCount, ...judged };
 }

@@ -1,6 +1,7 @@
 // The verdict: whether the last numbers of the metrics that LASTSCRAPE_FAIL_IF names fail the job. Pure.
 // What cannot be judged fails: a threshold that nobody can check must not pass.
 
+import { type Continuity, UNSEEN } from './lost-numbers.ts';
 import type { Comparison, ThresholdPolicy, ThresholdReading } from './model.ts';
 
 /** What is remembered of the numbers that are judged. */
@@ -9,11 +10,11 @@ export type JudgedNumbers = {
   readonly readings: readonly ThresholdReading[];
   /** Of each entry: it was a number other than 0 at some time. */
   readonly wereNonZero: readonly boolean[];
-  /** Since main's end the exporter went away or was restarted: what it shows now is not of this run. */
-  readonly isLost: boolean;
+  /** Whether what the exporter shows is of this run. */
+  readonly continuity: Continuity;
 };
 
-export const NO_NUMBERS: JudgedNumbers = { readings: [], wereNonZero: [], isLost: false };
+export const NO_NUMBERS: JudgedNumbers = { readings: [], wereNonZero: [], continuity: UNSEEN };
 
 /** Why an entry fails: the number that was seen, or in words why there is none. */
 export type FailedThreshold = { readonly entry: string; readonly seen: number | string };

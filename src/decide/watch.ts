@@ -25,7 +25,7 @@ export function decideObserved(state: WatchState, observation: Observation, poli
   const { phase, facts: before } = state;
   const advanced = advanceFacts(before, observation, evidence);
   const facts = hasThresholds(policy)
-    ? { ...advanced, numbers: advanceNumbers({ before, facts: advanced, phase }, observation, evidence) }
+    ? { ...advanced, numbers: advanceNumbers({ facts: advanced, phase }, observation, evidence) }
     : advanced;
   const turn: Turn = { before, facts, observation, evidence, policy, log: [] };
   logObservation(turn);

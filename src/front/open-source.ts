@@ -1,6 +1,7 @@
 // Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
 
 import type { Clock } from '../base/clock.ts';
+import type { SourceKind } from '../decide/answer.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Selector } from '../exposition/selector.ts';
 import { openLocustSource } from './locust/source.ts';
@@ -29,8 +30,9 @@ const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 /** Opens it; nothing is read before the first call of `read`. */
 export function openSource(parts: SourceParts): Source {
   const { url, locust = EXPORTERS, metricNames, selectors = [], clock, log } = parts;
-  if (url.protocol === 'file:') return openFileSource(url, metricNames, log, selectors);
-  if (!isLocustPage(url)) return openHttpSource(url, metricNames, selectors);
+  const kind = findSourceKind(url);
+  if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
+  if (kind === 'program') return openHttpSource(url, metricNames, selectors);
   const { namespace, path, headersFile } = locust;
   return openLocustSource({
     url: new URL(url.href.slice('locust+'.length)),
@@ -44,12 +46,12 @@ export function openSource(parts: SourceParts): Source {
   });
 }
 
-/** The source is Locust's own page: lastscrape is in the place of its exporter. */
-export function isLocustPage({ protocol }: URL): boolean {
-  return protocol === 'locust+http:';
+/** What is read, by the scheme of its URL. */
+export function findSourceKind({ protocol }: URL): SourceKind {
+  return protocol === 'file:' ? 'files' : protocol === 'locust+http:' ? 'locust' : 'program';
 }
 
-/** The metric of a Locust's page that is 0 where Locust does not answer; its source shows it whatever the conditions are. */
-export function findUpName({ namespace }: SourceParts['locust'] = EXPORTERS): string {
-  return `${namespace}_up`;
+/** The metrics that are 0 once main has ended: those of the conditions; Locust's page always has its own. */
+export function findEndMetrics({ url, locust = EXPORTERS, metricNames }: SourceParts): readonly string[] {
+  return findSourceKind(url) === 'locust' ? [`${locust.namespace}_up`] : metricNames;
 }

@@ -20,8 +20,6 @@ export type ReadRequest = {
 export type Reads<SomeAnswer extends Answer = Answer> = {
   /** Waits for a read that begins after this call. Never rejects. */
   readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
-  /** When the newest read began; null before the first. */
-  readonly lastBegunAtMs: number | null;
   readonly isReading: boolean;
   /** Gives up all who wait, ends the read, and closes the source. Nothing is requested afterwards. */
   readonly close: () => Promise<void>;
@@ -49,7 +47,6 @@ type Current<SomeAnswer extends Answer> = {
 export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
   const waiting = new Set<Sharer<SomeAnswer>>();
   let current: Current<SomeAnswer> | null = null;
-  let lastBegunAtMs: number | null = null;
   let cancelGivingWay = () => {};
 
   function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead<SomeAnswer> {
@@ -85,7 +82,6 @@ export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>,
     const sharers = new Set(waiting);
     waiting.clear();
     const begunAtMs = clock.nowMs();
-    lastBegunAtMs = begunAtMs;
     const controller = new AbortController();
     const read = source.read(controller.signal);
     const ended = follow(read, sharers);
@@ -138,9 +134,6 @@ export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>,
 
   return {
     request,
-    get lastBegunAtMs() {
-      return lastBegunAtMs;
-    },
     get isReading() {
       return current !== null;
     },

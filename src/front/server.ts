@@ -22,13 +22,13 @@ export type ScrapeRequest = {
   readonly signal: AbortSignal;
 };
 
-export type ScrapeAnswer =
-  | { readonly kind: 'body'; readonly body: AnswerBody }
-  /** A 503 with that reason. */
-  | { readonly kind: 'unavailable'; readonly why: string };
+export type ScrapeAnswer = { readonly kind: 'body'; readonly body: AnswerBody };
+
+/** A 503 with that reason. */
+export type Unavailable = { readonly kind: 'unavailable'; readonly why: string };
 
 /** A scrape that was answered with a 200 to a GET, handed over whole and within the client's own time, to one that counts. */
-export type Served<Answer = ScrapeAnswer & { readonly kind: 'body' }> = {
+export type Served<Answer = ScrapeAnswer> = {
   /** When the request came. */
   readonly startedAtMs: number;
   /** When its answer was handed over. */
@@ -45,14 +45,14 @@ export type Served<Answer = ScrapeAnswer & { readonly kind: 'body' }> = {
 };
 
 /** What the server asks for and tells. */
-export type ServerParts<Answer extends ScrapeAnswer & { readonly kind: 'body' } = ScrapeAnswer & { kind: 'body' }> = {
+export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   /** The paths of scrapes. */
   readonly paths: readonly string[];
   /** A path at which main may say, by any method, that it ends: a snapshot, as at /-/snapshot. Default: none. */
   readonly quitPath?: string;
   readonly clock: Clock;
   /** Never rejects. */
-  readonly answer: (request: ScrapeRequest) => Promise<Answer | (ScrapeAnswer & { kind: 'unavailable' })>;
+  readonly answer: (request: ScrapeRequest) => Promise<Answer | Unavailable>;
   /** Reads and keeps the source's answer now. Never rejects. */
   readonly snapshot: (signal: AbortSignal) => Promise<{ kind: 'kept' } | { kind: 'failed'; why: string }>;
   readonly onServed: (served: Served<Answer>) => void;
@@ -103,7 +103,7 @@ export type OpenedServer =
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Listens. `host` null: all addresses, IPv6 where it exists; `port` 0: any that is free. Never rejects. */
-export async function openServer<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
+export async function openServer<Answer extends ScrapeAnswer>(
   at: { readonly host: string | null; readonly port: number },
   parts: ServerParts<Answer>,
   limits: ServerLimits = SERVER_LIMITS,
@@ -146,7 +146,7 @@ function close(http: HttpServer, connections: Connections): Promise<void> {
   });
 }
 
-function openRoutes<Answer extends ScrapeAnswer & { readonly kind: 'body' }>(
+function openRoutes<Answer extends ScrapeAnswer>(
   parts: ServerParts<Answer>,
   connections: Connections,
   limits: ServerLimits,

@@ -1,43 +1,62 @@
-// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. As with a front nothing that was
-// seen is lost when the end comes: what has vanished from an answer after it is taken along. An exporter that went away or was
-// started anew after main's end begins at 0, and is not believed.
+// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Holds no rule: what an answer
+// becomes is decided in decide/answer.ts.
 
-import { chooseSnapshot, type MainView } from '../decide/answer.ts';
-import { watchForLostNumbers } from '../front/lost-numbers.ts';
-import type { ExporterReading } from '../observe/condition.ts';
-import type { Tap } from '../observe/exporter.ts';
-import { openBody } from './body.ts';
-import { openSnapshotStore, type Snapshot } from './snapshot.ts';
+import {
+  type Becomes,
+  beginSource,
+  type MainView,
+  reviseBecomes,
+  takeAnswer,
+  takeRefusal,
+  takeView,
+} from '../decide/answer.ts';
+import type { ExporterObservation } from '../decide/model.ts';
+import type { Reading } from '../exposition/exposition.ts';
+import { type Body, openBody } from './body.ts';
+import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from './snapshot.ts';
+
+/** What an answer shows. */
+export type ShownByAnswer = {
+  readonly observation: ExporterObservation;
+  readonly metric: (name: string) => Reading;
+};
+
+/** Takes one answer as it comes. */
+export type KeeperTap = {
+  readonly write: (piece: Uint8Array) => void;
+  /** It has come whole. */
+  readonly end: (shown: ShownByAnswer) => void;
+  /** It did not come whole; `isRefused`: nothing listens there. */
+  readonly breakOff: (isRefused: boolean) => void;
+};
 
 export type Keeper = {
-  readonly openTap: () => Tap;
+  readonly openTap: () => KeeperTap;
   /** What is known of main from now on. */
   readonly tell: (view: MainView) => void;
-  /** The last exposition, once everything that came is in it; null: none could be read. */
+  /** The last exposition, with everything that came so far; null: none could be read. */
   readonly newest: () => Promise<Snapshot | null>;
 };
 
-/** Opens a keeper; `findMoment`: now, by both clocks. `metricNames`: the conditions' metrics. */
-export function openKeeper(metricNames: readonly string[], findMoment: () => Snapshot['readAt']): Keeper {
-  const snapshots = openSnapshotStore();
-  let view: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
-  // The newest answer waits until it is known what it showed of main: it may be the first after the end.
-  let keepNewest: (() => Promise<unknown>) | null = null;
-  // The one that is next: joining a long one may take longer than the pause between two polls, and none of them may wait for many.
-  let next: (() => Promise<unknown>) | null = null;
-  let keeping: Promise<unknown> | null = null;
-  const numbers = watchForLostNumbers();
+type Answer = { readonly body: Body; readonly readAt: Moment; readonly becomes: Becomes };
 
-  function showsEnd({ metric }: ExporterReading): boolean {
-    const isZero = (name: string) => {
-      const value = metric(name);
-      return value.kind === 'value' && value.value === 0;
-    };
-    return metricNames.length > 0 && metricNames.every(isZero);
-  }
+/** Opens a keeper; `findMoment`: now, by both clocks. `metricNames`: the conditions' metrics. */
+export function openKeeper(metricNames: readonly string[], findMoment: () => Moment): Keeper {
+  const snapshots = openSnapshotStore();
+  let state = beginSource('program');
+  // Waits until it is known what its poll showed of main: it may be the first after the end.
+  let newest: Answer | null = null;
+  // Joining a long answer may take longer than the pause between two polls: only the newest one waits for it.
+  let next: (() => Promise<unknown>) | null = null;
+  let keeping: Promise<void> | null = null;
+
   function settle(): void {
-    if (keepNewest !== null && !numbers.areLost) next = keepNewest;
-    keepNewest = null;
+    if (newest !== null) {
+      const { body, readAt } = newest;
+      const becomes = reviseBecomes(state, newest.becomes);
+      if (becomes !== 'ignored') next = () => snapshots.keep(body, readAt, becomes);
+      newest = null;
+    }
     if (next !== null) keeping ??= keepNext();
   }
   async function keepNext(): Promise<void> {
@@ -56,21 +75,22 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Sna
       const readAt = findMoment();
       return {
         write: push,
-        end(reading) {
-          const isReadable = end();
-          numbers.onAnswer(reading);
-          // One without a sample is not readable.
-          if (isReadable) keepNewest = () => snapshots.keep(body, readAt, chooseSnapshot(view, showsEnd(reading)));
+        end({ observation, metric }) {
+          // A body without a sample is not readable.
+          if (!end()) return;
+          const metrics = readMetrics(metricNames, metric);
+          const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
+          ({ state } = taken);
+          newest = { body, readAt, becomes: taken.becomes };
         },
         breakOff(isRefused) {
           breakOff('cut');
-          if (isRefused) numbers.onRefusal();
+          if (isRefused) state = takeRefusal(state);
         },
       };
     },
-    tell(now) {
-      view = now;
-      numbers.tell(now);
+    tell(view) {
+      state = takeView(state, view);
       settle();
     },
     async newest() {

@@ -1,7 +1,7 @@
 // The snapshot: the newest numbers of a program that may be gone. Renewed while main lives; from its end on a new answer takes with
 // it what has vanished, so that no number goes back.
 
-import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
+import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
 import { type Body, openBody } from './body.ts';
 import { filterFamilies } from './filter-families.ts';
 import { readInTurns } from './in-turns.ts';
@@ -22,9 +22,7 @@ export type Snapshot = {
 };
 
 export type SnapshotStore = {
-  /** null before the first. */
-  readonly current: () => Snapshot | null;
-  /** The same, once all bodies are kept that were given by now: joining takes a while, and an older number must not be served after it. */
+  /** Once all bodies are kept that were given by now (joining takes a while, and an older number must not be served after it); null before the first. */
   readonly newest: () => Promise<Snapshot | null>;
   /**
    * Keeps a whole, readable body; resolves with the snapshot that it is in. One after the other, in the order of the calls. null:
@@ -39,7 +37,6 @@ export function openSnapshotStore(): SnapshotStore {
   let given: Body | null = null;
   let last: Promise<unknown> = Promise.resolve();
   return {
-    current: () => current,
     newest: () => last.then(() => current),
     keep(body, readAt, how) {
       const kept = last.then(async () => {
@@ -88,6 +85,14 @@ async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string
   }
   end();
   return body;
+}
+
+/** The values of metrics in an answer; null where one cannot be read. */
+export function readMetrics(names: readonly string[], metric: (name: string) => Reading): readonly (number | null)[] {
+  return names.map((name) => {
+    const reading = metric(name);
+    return reading.kind === 'value' ? reading.value : null;
+  });
 }
 
 /** Ends a last line that has no end. */

@@ -4,10 +4,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   type AnswerKind,
+  beginSource,
   chooseAnswer,
-  chooseSnapshot,
   type MainView,
+  observeSource,
+  type SourceKind,
   type SourceResult,
+  type SourceState,
+  takeAnswer,
+  takeRefusal,
+  takeView,
   viewMain,
 } from '../../src/decide/answer.ts';
 import { beginCount } from '../../src/decide/scrape-count.ts';
@@ -88,37 +94,120 @@ for (const [name, phase, facts, view] of VIEWS) {
   });
 }
 
-/** Main, the source, what is got with a snapshot, and without one. */
-const ANSWERS: readonly (readonly [MainView['main'], SourceResult, AnswerKind, AnswerKind])[] = [
+const VIEWS_OF_MAIN = {
+  unborn: { main: 'living', wasAlive: false, endedAtMs: null },
+  living: { main: 'living', wasAlive: true, endedAtMs: null },
+  ending: { main: 'ending', wasAlive: true, endedAtMs: null },
+  ended: { main: 'ended', wasAlive: true, endedAtMs: 5_000 },
+} as const;
+type Main = keyof typeof VIEWS_OF_MAIN;
+
+/** Main, how the read went, what a scrape gets with a snapshot, and without one. */
+const ANSWERS: readonly (readonly [Main, SourceResult, AnswerKind, AnswerKind])[] = [
   ['living', 'answered', 'live', 'live'],
   ['living', 'refused', 'snapshot', 'unavailable'],
   ['living', 'failed', 'unavailable', 'unavailable'],
   ['ending', 'answered', 'joined', 'live'],
   ['ending', 'refused', 'snapshot', 'unavailable'],
   ['ending', 'failed', 'unavailable', 'unavailable'],
+  ['ending', 'ignored', 'snapshot', 'unavailable'],
   ['ended', 'answered', 'joined', 'live'],
   ['ended', 'refused', 'snapshot', 'unavailable'],
   ['ended', 'failed', 'snapshot', 'unavailable'],
+  ['ended', 'ignored', 'snapshot', 'unavailable'],
 ];
 
-for (const [main, source, withSnapshot, without] of ANSWERS) {
-  test(`chooseAnswer() main ${main}, source ${source}: ${withSnapshot}, without a snapshot ${without}`, () => {
-    const view: MainView = { main, wasAlive: true, endedAtMs: null };
-    assert.deepEqual([chooseAnswer(view, source, true), chooseAnswer(view, source, false)], [withSnapshot, without]);
+for (const [main, result, withSnapshot, without] of ANSWERS) {
+  test(`chooseAnswer() main ${main}, source ${result}: ${withSnapshot}, without a snapshot ${without}`, () => {
+    const view = VIEWS_OF_MAIN[main];
+    const chosen = [0, null].map((answeredAtMs) => chooseAnswer({ view, answeredAtMs }, result));
+    assert.deepEqual(chosen, [withSnapshot, without]);
   });
 }
 
-test('chooseAnswer() fails on a source that is none', () => {
-  const view: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
-  assert.throws(() => chooseAnswer(view, 'slow' as never, true), /^Error: Bug: unexpected value "slow"$/);
+test('chooseAnswer() fails on a result outside its type', () => {
+  const state = beginSource('program');
+  assert.throws(() => chooseAnswer(state, 'slow' as never), /^Error: Bug: unexpected value "slow"$/);
 });
 
-test('chooseSnapshot() renews it while main lives, and keeps what vanishes from its end on', () => {
-  const choose = (main: MainView['main'], wasAlive: boolean, showsEnd: boolean) =>
-    chooseSnapshot({ main, wasAlive, endedAtMs: null }, showsEnd);
-  assert.equal(choose('living', true, false), 'renewed');
-  assert.equal(choose('living', true, true), 'joined', 'it shows the end itself, which no observation has seen yet');
-  assert.equal(choose('living', false, true), 'renewed', 'before main began its metric is 0 as well');
-  assert.equal(choose('ending', true, false), 'joined');
-  assert.equal(choose('ended', true, false), 'joined');
+/** Main from now on, a refusal, or an answer: its `up` (null: it cannot be read), what is judged, the counter of scrapes. */
+type Step = Main | 'refused' | { readonly up?: number | null; readonly judged?: number; readonly count?: number };
+
+function play(kind: SourceKind, steps: readonly Step[]): { readonly state: SourceState; readonly becomes: string } {
+  let state = beginSource(kind);
+  let becomes: string = 'nothing';
+  for (const [atMs, step] of steps.entries()) {
+    if (step === 'refused') state = takeRefusal(state);
+    else if (typeof step === 'string') state = takeView(state, VIEWS_OF_MAIN[step]);
+    else {
+      const { up, judged, count } = step;
+      const taken = takeAnswer(state, {
+        readAtMs: atMs,
+        metrics: up === undefined ? [] : [up],
+        exporter: {
+          kind: 'answered',
+          scrapes: count === undefined ? null : { finishedCount: count, inFlightCount: 1 },
+          totals: { requests: null, failures: null, users: null },
+          ...(judged === undefined ? {} : { thresholds: [{ kind: 'value', value: judged }] }),
+        },
+      });
+      ({ state, becomes } = taken);
+    }
+  }
+  return { state, becomes };
+}
+
+const BECOMES: readonly (readonly [what: string, SourceKind, steps: readonly Step[], becomes: string])[] = [
+  ['while main lives', 'program', ['living', { up: 1 }], 'renewed'],
+  ['without a metric', 'program', ['living', {}], 'renewed'],
+  ['that shows the end, before any observation has', 'program', ['living', { up: 0 }], 'joined'],
+  ['of 0 before main began', 'program', ['unborn', { up: 0 }], 'renewed'],
+  ['whose metric cannot be read', 'program', ['living', { up: null }], 'renewed'],
+  ['of a Locust that answered late or half', 'locust', ['living', { up: null }], 'joined'],
+  ['while the end is being proven', 'program', ['ending', { up: 1 }], 'joined'],
+  ['after the end', 'program', ['ended', {}], 'joined'],
+  [
+    'of a program that was restarted after the end',
+    'program',
+    ['living', { count: 7 }, 'ended', { count: 1 }],
+    'ignored',
+  ],
+  ['of one whose counter is as high again', 'program', ['ended', { count: 7 }, { count: 1 }, { count: 9 }], 'ignored'],
+  ['of one whose restart and end come together', 'program', ['living', { count: 7 }, { count: 1, up: 0 }], 'ignored'],
+  ['of one that refused while the end is proven', 'program', ['living', {}, 'ending', 'refused', {}], 'ignored'],
+  ['of one that comes up after the end', 'program', ['ended', 'refused', {}], 'joined'],
+  ['once main lives again', 'program', ['ended', { count: 7 }, { count: 1 }, 'living', { count: 2 }], 'renewed'],
+  ['of a file that was missing', 'files', ['living', {}, 'ended', 'refused', {}], 'joined'],
+];
+for (const [what, kind, steps, becomes] of BECOMES) {
+  test(`takeAnswer(): an answer ${what} is ${becomes}`, () => {
+    assert.equal(play(kind, steps).becomes, becomes);
+  });
+}
+
+test('an answer that is ignored is no sign of the source, and judged by nothing', () => {
+  const { state } = play('program', ['living', { count: 7, judged: 7 }, 'ended', { count: 1, judged: 1 }]);
+  assert.deepEqual(observeSource(state, 2), {
+    hasSnapshot: true,
+    answeredAtMs: 1,
+    inFlightCount: 2,
+    thresholds: [{ kind: 'value', value: 7 }],
+  });
+  assert.deepEqual(observeSource(beginSource('program'), 0), {
+    hasSnapshot: false,
+    answeredAtMs: null,
+    inFlightCount: 0,
+  });
+});
+
+test('a program that refused after the end is gone until main lives again; a file never is', () => {
+  const TABLE: readonly (readonly [SourceKind, readonly Step[], boolean])[] = [
+    ['program', ['living', {}, 'refused'], false],
+    ['program', ['living', {}, 'ending', 'refused', 'ended'], false],
+    ['program', ['ended', 'refused', 'ended'], true],
+    ['program', ['ended', 'refused', 'ending'], false],
+    ['program', ['ended', 'refused', 'living'], false],
+    ['files', ['ended', 'refused'], false],
+  ];
+  for (const [kind, steps, isGone] of TABLE) assert.equal(play(kind, steps).state.isGone, isGone, steps.join());
 });

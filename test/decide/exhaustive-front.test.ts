@@ -94,7 +94,7 @@ function showFront({ snapshot, answeredAtMs, inFlight }: World): FrontObservatio
 /** A scrape comes: what it gets, or null for a 503. */
 function answerScrape({ world, state }: Situation, source: SourceResult) {
   const view = viewMain(state);
-  const served = chooseAnswer(view, source, world.snapshot !== null);
+  const served = chooseAnswer({ view, answeredAtMs: world.answeredAtMs }, source);
   const now = read(world, source, world.nowMs);
   if (served === 'unavailable' || now.snapshot === null) return { now, answer: null };
   // An old number for a main that was not seen to have ended only where the source refuses.

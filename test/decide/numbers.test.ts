@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { UNSEEN } from '../../src/decide/lost-numbers.ts';
 import type { ExporterObservation, FrontObservation, Observation, ThresholdReading } from '../../src/decide/model.ts';
 import { advanceNumbers } from '../../src/decide/numbers.ts';
 import { initialState, type Phase, type State } from '../../src/decide/state.ts';
@@ -19,30 +20,25 @@ type Shown = {
 };
 
 const ALIVE = { aliveSinceMs: 0 };
-const DONE = { isDone: true, areOthersDone: true };
 const HELD = of(7);
 
-/** The numbers after one observation, before which 7 was seen. */
-function advance({ exporter, front, phase, facts = ALIVE, evidence }: Shown): JudgedNumbers {
+/** The numbers after one observation, before which 7 was seen by an exporter that had counted 5 scrapes. */
+function advance({ exporter = { kind: 'none' }, front, phase, facts = ALIVE, evidence }: Shown): JudgedNumbers {
   const state = initialState(0);
-  const before: State['facts'] = {
-    ...state.facts,
-    hasAnswered: true,
-    numbers: { ...NO_NUMBERS, readings: [HELD], wereNonZero: [true] },
-    history: { finishedCount: 5, givenUpCount: 0 },
-    ...facts,
-  };
+  const continuity = { ...UNSEEN, finishedCount: 5, hasAnswered: true };
+  const numbers = { ...NO_NUMBERS, readings: [HELD], wereNonZero: [true], continuity };
   const observation: Observation = {
     startedAtMs: 0,
     readAtMs: 0,
     atMs: 0,
     allowedMs: 0,
-    exporter: exporter ?? { kind: 'none' },
+    exporter,
     conditions: [],
     ...(front === undefined ? {} : { front }),
   };
-  const judged = { isAlive: false, isDone: false, areOthersDone: false, isRefused: false, ...evidence };
-  return advanceNumbers({ before, facts: before, phase: phase ?? state.phase }, observation, judged);
+  const judged = { isAlive: false, isDone: false, areOthersDone: false, isStalled: false, ...evidence };
+  const now = { facts: { ...state.facts, numbers, ...facts }, phase: phase ?? state.phase };
+  return advanceNumbers(now, observation, judged);
 }
 
 function answer(reading: ThresholdReading, finishedCount = 5): ExporterObservation {
@@ -50,46 +46,40 @@ function answer(reading: ThresholdReading, finishedCount = 5): ExporterObservati
   return { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals, thresholds: [reading] };
 }
 
-test('advanceNumbers() takes what is read once main is known to be or to have been alive', () => {
-  const exporter = answer(of(9));
-  assert.deepEqual(advance({ exporter }).readings, [of(9)]);
-  assert.deepEqual(advance({ exporter, facts: { wasAliveBefore: true } }).readings, [of(9)]);
-  assert.deepEqual(advance({ exporter, facts: {} }).readings, [HELD], 'another run, or nothing yet');
-});
+const FRONT = { hasSnapshot: true, answeredAtMs: 0, inFlightCount: 0 };
+const RESTARTED = answer(of(0), 1);
+const DONE = { isDone: true, areOthersDone: true };
+const OTHERS_DONE = { areOthersDone: true };
 
-test('advanceNumbers() keeps the number where the exporter says nothing', () => {
-  const unread: readonly ExporterObservation[] = [
-    { kind: 'none' },
-    { kind: 'refused' },
-    { kind: 'failed', why: 'HTTP 500', mayCount: false },
-    answer(NONE),
-    { kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } },
-  ];
-  for (const exporter of unread) assert.deepEqual(advance({ exporter }).readings, [HELD]);
-});
-
-test('advanceNumbers() takes nothing of an exporter that was restarted after main ended', () => {
-  const restarted = answer(of(0), 1);
-  assert.deepEqual(advance({ exporter: restarted, evidence: DONE }).readings, [HELD]);
-  assert.deepEqual(advance({ exporter: restarted, evidence: { areOthersDone: true } }).readings, [HELD]);
-  assert.deepEqual(advance({ exporter: restarted }).readings, [of(0)], 'main runs: its own numbers begin anew');
-  assert.deepEqual(advance({ exporter: restarted, evidence: { ...DONE, isAlive: true } }).readings, [of(0)]);
-  assert.deepEqual(advance({ exporter: answer(of(0), 5), evidence: DONE }).readings, [of(0)], 'it is the same one');
-});
+const TABLE: readonly (readonly [what: string, shown: Shown, reading: ThresholdReading])[] = [
+  ['main is known to be alive', { exporter: answer(of(9)) }, of(9)],
+  ['main is known to have been alive', { exporter: answer(of(9)), facts: { wasAliveBefore: true } }, of(9)],
+  ['main was not seen: another run', { exporter: answer(of(9)), facts: {} }, HELD],
+  ['it was not read', { exporter: { kind: 'none' } }, HELD],
+  ['it refused', { exporter: { kind: 'refused' } }, HELD],
+  ['it failed', { exporter: { kind: 'failed', why: 'HTTP 500', mayCount: false } }, HELD],
+  ['it has no such sample', { exporter: answer(NONE) }, HELD],
+  ['nothing is judged', { exporter: { ...answer(NONE), thresholds: [] } as ExporterObservation }, HELD],
+  ['it was restarted after the end', { exporter: RESTARTED, evidence: DONE }, HELD],
+  ['it was restarted when all but the metric is done', { exporter: RESTARTED, evidence: OTHERS_DONE }, HELD],
+  ['it was restarted while main runs', { exporter: RESTARTED }, of(0)],
+  ['it was restarted and main is alive', { exporter: RESTARTED, evidence: { ...DONE, isAlive: true } }, of(0)],
+  ['it goes on after the end', { exporter: answer(of(0)), evidence: DONE }, of(0)],
+  ['a front has kept another', { exporter: answer(of(9)), front: { ...FRONT, thresholds: [of(8)] } }, of(8)],
+  ['a front has kept nothing yet', { exporter: answer(of(9)), front: FRONT }, HELD],
+  ['a front has that of another run', { front: { ...FRONT, thresholds: [of(8)] }, facts: {} }, HELD],
+];
+for (const [what, shown, reading] of TABLE) {
+  test(`advanceNumbers() where ${what}`, () => assert.deepEqual(advance(shown).readings, [reading]));
+}
 
 test('advanceNumbers() takes nothing more once the exporter refused after main ended, until main is alive again', () => {
-  const refused = advance({ exporter: { kind: 'refused' }, evidence: { areOthersDone: true, isRefused: true } });
-  assert.equal(refused.isLost, true);
+  const refused = advance({ exporter: { kind: 'refused' }, evidence: OTHERS_DONE });
   const facts = { ...ALIVE, numbers: refused };
   assert.deepEqual(advance({ exporter: answer(of(0)), facts, evidence: DONE }).readings, [HELD]);
-  const again = advance({ exporter: answer(of(0)), facts, evidence: { isAlive: true } });
-  assert.deepEqual(again, { readings: [of(0)], wereNonZero: [true], isLost: false });
-  const never = advance({
-    exporter: { kind: 'refused' },
-    facts: { ...ALIVE, hasAnswered: false },
-    evidence: { areOthersDone: true, isRefused: true },
-  });
-  assert.equal(never.isLost, false, 'it has not come up yet');
+  assert.deepEqual(advance({ exporter: answer(of(0)), facts, evidence: { isAlive: true } }).readings, [of(0)]);
+  const stalled = advance({ exporter: { kind: 'refused' }, evidence: { ...OTHERS_DONE, isStalled: true } });
+  assert.equal(stalled.continuity.isLost, false, 'what was seen may be long past');
 });
 
 test('advanceNumbers() goes by the end that was seen before', () => {
@@ -122,16 +112,8 @@ test('advanceNumbers() goes by the end that was seen before', () => {
     ],
   ];
   for (const [phase, isLost] of phases) {
-    assert.equal(advance({ exporter: answer(of(0), 1), phase }).isLost, isLost, JSON.stringify(phase));
+    assert.equal(advance({ exporter: answer(of(0), 1), phase }).continuity.isLost, isLost, JSON.stringify(phase));
   }
-});
-
-test('advanceNumbers() takes what the front keeps, and not what an observation happened to see', () => {
-  const front = { hasSnapshot: true, answeredAtMs: 0, inFlightCount: 0 };
-  const exporter = answer(of(9));
-  assert.deepEqual(advance({ exporter, front: { ...front, thresholds: [of(8)] } }).readings, [of(8)]);
-  assert.deepEqual(advance({ exporter, front }).readings, [HELD], 'it has kept nothing yet');
-  assert.deepEqual(advance({ front: { ...front, thresholds: [of(8)] }, facts: {} }).readings, [HELD]);
 });
 
 test('advanceNumbers() remembers that a number was not 0 at some time', () => {

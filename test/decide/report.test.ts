@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { UNSEEN } from '../../src/decide/lost-numbers.ts';
 import { MESSAGES } from '../../src/decide/messages.ts';
 import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
 import {
@@ -495,7 +496,7 @@ const THRESHOLDS: NonNullable<Policy['thresholds']> = [
 /** A report with these last numbers. */
 function reportNumbers(values: readonly number[], phase: Phase, more: Partial<Policy> = {}, isFinished = true): Report {
   const readings = values.map((value) => ({ kind: 'value', value }) as const);
-  const numbers = { readings, wereNonZero: [], isLost: false };
+  const numbers = { readings, wereNonZero: [], continuity: UNSEEN };
   return reportOn(stateWith(phase, { numbers }), [STOPPED], isFinished, 1, { thresholds: THRESHOLDS, ...more });
 }
 
@@ -535,7 +536,7 @@ test('buildReport() says that a main which was never seen cannot be judged', () 
 test('buildReport() exits with 1 also where a target still runs', () => {
   const failed: TargetReport = { target: 'x', result: 'failed', seconds: 30 };
   const phase = ended('scraped', 100_000, 1);
-  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], isLost: false };
+  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], continuity: UNSEEN };
   const codes = [THRESHOLDS, []].map(
     (thresholds) => reportOn(stateWith(phase, { numbers }), [failed], true, 1, { thresholds }).exitCode,
   );
@@ -561,7 +562,7 @@ test('buildReport() has a verdict from the hold on, and none before or after a s
   assert.match(held.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.02\); unfinished: holding$/);
   const running = reportNumbers([0.02, 5], { kind: 'running', done: null, others: null, goneSinceMs: null }, {}, false);
   assert.deepEqual([running.verdict, running.summary], [undefined, 'Unfinished: running']);
-  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], isLost: false };
+  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], continuity: UNSEEN };
   const given = buildReport({
     state: stateWith(ended('scraped', 100_000, 1), { numbers }),
     policy: {
@@ -602,7 +603,7 @@ test('fitReport() keeps the verdict and the first entry that fails, whatever els
   }));
   const exitCodes = { load: 3 };
   for (const readings of [[], long.map(() => ({ kind: 'value', value: 1e308 }) as const)]) {
-    const numbers = { readings, wereNonZero: [], isLost: false };
+    const numbers = { readings, wereNonZero: [], continuity: UNSEEN };
     const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
     const facts = { numbers, exitCodes };
     const built = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [hinted], true, 1, { thresholds: long });

@@ -3,12 +3,22 @@
 
 import { readConfig } from '../../src/config/config.ts';
 import { buildPolicy } from '../../src/config/policy.ts';
-import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/answer.ts';
+import {
+  type AnswerKind,
+  beginSource,
+  chooseAnswer,
+  observeSource,
+  type SourceResult,
+  type SourceState,
+  takeAnswer,
+  takeRefusal,
+  takeView,
+  viewMain,
+} from '../../src/decide/answer.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
-  FrontObservation,
   Observation,
   Policy,
   ScrapeCounters,
@@ -18,7 +28,6 @@ import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Decision, PushResult, QuitEvent, QuitState, WebhookResult } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
-import { mergeReadings } from '../../src/decide/verdict.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { readThresholdReadings } from './threshold-readings.ts';
@@ -53,14 +62,14 @@ class Player {
   readonly #conditions: readonly string[];
   readonly #policy: Policy;
   #decision: Decision | null = null;
-  #front: FrontObservation = { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 };
-  #snapshotReadAtMs = 0;
+  #source: SourceState;
 
   constructor(settings: Record<string, string>) {
     const result = readConfig(settings, KINDS, SELF);
     if (!('config' in result)) throw new Error(result.problems.join('\n'));
     this.#policy = buildPolicy(result.config);
     this.#conditions = result.config.conditions.map(({ text }) => text.replace(/:.*/, ''));
+    this.#source = beginSource(result.config.metricsUrl.protocol === 'locust+http:' ? 'locust' : 'program');
   }
 
   play(line: string): string[] {
@@ -80,17 +89,16 @@ class Player {
     if (isSignal && now.kind === 'watching') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
     const isAlone = isSignal && fields.size === 1;
     if (fields.has('scrape') && now.kind === 'watching') {
-      const source = readSource(fields);
-      const chosen = chooseAnswer(viewMain(now.state), source, this.#front.hasSnapshot);
-      const served = (fields.get('served') ?? chosen) as AnswerKind;
+      const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);
+      const served = (fields.get('served') ?? becomes) as AnswerKind;
       const isTold = served !== 'unavailable' && !fields.has('hung') && !fields.has('uncounted');
       lines.push(`answer ${served === 'unavailable' ? '503' : served}${isTold ? '' : ', not counted'}`);
-      this.#readFront(fields, source === 'answered' ? startedAtMs : null);
       if (isTold) {
-        const readAtMs = served === 'snapshot' ? this.#snapshotReadAtMs : startedAtMs;
-        const isByRefusal = served === 'snapshot' && source === 'refused';
+        const readAtMs = served === 'snapshot' ? (this.#source.answeredAtMs ?? 0) : startedAtMs;
+        const isByRefusal = served === 'snapshot' && result === 'refused';
         const scrape = readScrape(fields, { startedAtMs, atMs, served, readAtMs, isByRefusal });
-        take(step(now.state, { kind: 'scraped', scrape, front: this.#front, planned: now.next }, this.#policy));
+        const front = observeSource(this.#source, Number(fields.get('serving') ?? 0));
+        take(step(now.state, { kind: 'scraped', scrape, front, planned: now.next }, this.#policy));
       }
     } else if (!isAlone && now.kind === 'watching') {
       const observation = this.#readObservation(startedAtMs, atMs, fields);
@@ -113,28 +121,29 @@ class Player {
       return readCondition(kind, number === 1 ? kind : `${kind}${number}`, fields);
     });
     const exporter = readExporter(fields);
-    this.#readFront(fields, exporter.kind === 'answered' ? startedAtMs : null);
-    const front = this.#policy.hasFront === true ? { front: this.#front } : {};
+    if (exporter.kind === 'answered' || exporter.kind === 'refused') {
+      this.#readSource(fields, exporter.kind, startedAtMs);
+    }
+    const seen = observeSource(this.#source, Number(fields.get('serving') ?? 0));
+    const front = this.#policy.hasFront === true ? { front: seen } : {};
     return { startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
   }
 
-  /** An answer becomes the snapshot; `snapshot=no` where it was unreadable, `serving=` answers on their way. */
-  #readFront(fields: Fields, readAtMs: number | null): void {
-    const isUnreadable = fields.get('snapshot') === 'no';
-    if (readAtMs !== null && !isUnreadable) this.#snapshotReadAtMs = readAtMs;
-    const read = readThresholdReadings(fields.get('numbers'));
-    const isKept = readAtMs !== null && !isUnreadable && read.length > 0;
-    // As src/front/front.ts does: before main is alive nothing is kept beside the newest.
-    const isAlive = this.#decision !== null && viewMain(this.#decision.state).wasAlive;
-    const older = isAlive ? (this.#front.thresholds ?? []) : [];
-    this.#front = {
-      ...(isKept
-        ? { thresholds: mergeReadings(older, read) }
-        : this.#front.thresholds && { thresholds: this.#front.thresholds }),
-      hasSnapshot: this.#front.hasSnapshot || (readAtMs !== null && !isUnreadable),
-      answeredAtMs: isUnreadable ? this.#front.answeredAtMs : (readAtMs ?? this.#front.answeredAtMs),
-      inFlightCount: Number(fields.get('serving') ?? 0),
-    };
+  /** One read of the source, as a front takes it: what a scrape by it gets. `snapshot=no`: the answer is not readable. */
+  #readSource(fields: Fields, read: SourceResult, readAtMs: number): { becomes: AnswerKind; result: SourceResult } {
+    if (this.#decision !== null) this.#source = takeView(this.#source, viewMain(this.#decision.state));
+    const before = this.#source;
+    if (read === 'refused') this.#source = takeRefusal(before);
+    let result = read;
+    if (read === 'answered' && fields.get('snapshot') !== 'no') {
+      const names = this.#conditions.filter((kind) => kind === 'metric');
+      const values = names.map((name, index) => fields.get(index === 0 ? name : `${name}${index + 1}`));
+      const metrics = values.map((value) => (value === undefined || value === '?' ? null : Number(value)));
+      const taken = takeAnswer(before, { readAtMs, exporter: readExporter(fields), metrics });
+      this.#source = taken.state;
+      if (taken.becomes === 'ignored') result = 'ignored';
+    }
+    return { becomes: chooseAnswer(before, result), result };
   }
 
   /** By when the target must be gone that is asked from now on, or that got less time. */

@@ -9,6 +9,7 @@ import {
   type Server,
   type ServerLimits,
   type ServerParts,
+  type Unavailable,
 } from '../../src/front/server.ts';
 
 export const REAL_CLOCK: Clock = {
@@ -29,6 +30,8 @@ export type FrontServer = Server & {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+type ServerAnswer = ScrapeAnswer | Unavailable;
+
 /** An answer of these pieces. */
 export function answerOf(pieces: readonly (string | Uint8Array)[], sizeBytes: number | null = null) {
   async function* read() {
@@ -38,7 +41,7 @@ export function answerOf(pieces: readonly (string | Uint8Array)[], sizeBytes: nu
 }
 
 export async function openFrontServer(
-  answer: (request: ScrapeRequest, count: number) => ScrapeAnswer | Promise<ScrapeAnswer>,
+  answer: (request: ScrapeRequest, count: number) => ServerAnswer | Promise<ServerAnswer>,
   options: Partial<Pick<ServerParts, 'clock' | 'snapshot' | 'paths' | 'quitPath'>> & {
     readonly limits?: Partial<ServerLimits>;
     readonly host?: string | null;

@@ -28,7 +28,7 @@ test('keep() joins a body once, however often it is given; it is as new as the n
   const again = await store.keep(down, at(3), 'joined');
   assert.equal(again?.body, joined?.body);
   assert.deepEqual([again?.readAt, again?.hasVanished], [at(3), true]);
-  assert.equal(store.current(), again);
+  assert.equal(await store.newest(), again);
 });
 
 test('keep() takes away what was joined when main turns out to be alive, also with the same body', async () => {

@@ -125,7 +125,6 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   }
 
   return {
-    isProcess: true,
     path: parts.path,
     read(signal) {
       const begun = Promise.withResolvers<Beginning>();

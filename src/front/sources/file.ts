@@ -56,7 +56,6 @@ export function openFileSource(
   }
 
   return {
-    isProcess: false,
     path: null,
     close: async () => {},
     read(signal) {

@@ -9,8 +9,6 @@ export type Source<SomeAnswer extends Answer = Answer> = {
   readonly close: () => Promise<void>;
   /** Main is about to end: the next read shows what is newest, whatever that costs. Absent: every read does. */
   readonly expectEnd?: () => void;
-  /** It is a program: one that refuses after main's end does not come back. */
-  readonly isProcess: boolean;
   /** The path of its own at which the front serves it as well; null: only /metrics. */
   readonly path: string | null;
 };

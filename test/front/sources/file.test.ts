@@ -70,7 +70,6 @@ test('a file is read afresh each time, byte for byte, and shown to the condition
   assert.deepEqual(metric('locust_up'), { kind: 'value', value: 1 });
   folder.write('a job.prom', 'b 1\n# no sample\n');
   assert.equal(await read(source), 'b 1\n# no sample\n');
-  assert.equal(source.isProcess, false);
   assert.equal(source.path, null);
   await source.close();
 });

@@ -315,7 +315,6 @@ test('an HTTP source is a program, and says at which other path it is served', a
   ] as const) {
     const source = openHttpSource(new URL(path, 'http://localhost:1'), []);
     assert.equal(source.path, own);
-    assert.equal(source.isProcess, true);
     await source.close();
   }
 });

@@ -1,0 +1,88 @@
+// What a scrape and a call of /-/snapshot get: carries out what decide/answer.ts chooses.
+
+import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/answer.ts';
+import type { ServedKind } from '../decide/scrapers.ts';
+import type { OwnValues } from '../exposition/own-families.ts';
+import type { Moment, Snapshot } from '../snapshot/snapshot.ts';
+import type { KeptAnswer, KeptSource } from './kept-source.ts';
+import { type Polls, READ_TIMEOUT_MS } from './polls.ts';
+import { serveGrowing, serveWhole } from './served-body.ts';
+import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './server.ts';
+import type { Beginning } from './sources/source.ts';
+
+/** A 200, and what the rules want to know of it. */
+export type FrontAnswer = ScrapeAnswer & {
+  readonly served: ServedKind;
+  readonly isByRefusal: boolean;
+  /** When what is served was read. */
+  readonly readAtMs: number;
+};
+
+/** The values of our own families but for those that depend on the answer. */
+export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
+
+/** Answers from a source, which is read by `polls`. */
+export function openAnswers(
+  source: KeptSource,
+  polls: Polls<KeptAnswer>,
+  readValues: () => CommonValues,
+): Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> {
+  const values = (isSourceUp: boolean, { seconds }: Moment): OwnValues => ({
+    ...readValues(),
+    isSourceUp,
+    snapshotSeconds: seconds,
+  });
+
+  async function answer({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
+    const beginning = await polls.readForScrape({ timeoutMs, signal, isPoll: false }).begun;
+    if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
+    const { body, readAt, kept: keeping } = beginning;
+    if (chooseAnswer(source.state(), 'answered') === 'live') {
+      const live = serveGrowing(body, values(true, readAt));
+      return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
+    }
+    const end = await body.ended;
+    // Broken off for this scraper, whose time is up: others may still wait for the read.
+    const kept = end.kind === 'broken' ? ({ kind: 'notKept', result: 'failed', why: end.why } as const) : await keeping;
+    if (kept.kind === 'notKept') return serveLast(kept.result, `the answer of the source cannot be kept: ${kept.why}`);
+    const { snapshot } = kept;
+    return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', 'answered');
+  }
+
+  /** What is left where the source did not answer. */
+  async function serveLast(result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
+    const last = await source.newest();
+    if (last === null || chooseAnswer(source.state(), result) === 'unavailable') return { kind: 'unavailable', why };
+    return serveSnapshot(last, 'snapshot', result);
+  }
+
+  async function serveSnapshot(
+    { body, readAt }: Snapshot,
+    served: Exclude<AnswerKind, 'unavailable'>,
+    result: SourceResult,
+  ): Promise<FrontAnswer> {
+    return {
+      kind: 'body',
+      body: await serveWhole(body, values(result === 'answered', readAt)),
+      served,
+      isByRefusal: result === 'refused',
+      readAtMs: readAt.atMs,
+    };
+  }
+
+  return {
+    answer,
+    async snapshot(signal) {
+      source.expectEnd?.();
+      const beginning = await polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false }).begun;
+      if (beginning.kind !== 'answered') return { kind: 'failed', why: describeBeginning(beginning) };
+      const end = await beginning.body.ended;
+      const kept = end.kind === 'broken' ? end : await beginning.kept;
+      return kept.kind === 'kept' ? { kind: 'kept' } : { kind: 'failed', why: kept.why };
+    },
+  };
+}
+
+function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {
+  return beginning.kind === 'refused' ? 'the source is not there' : `the source cannot be read: ${beginning.why}`;
+}

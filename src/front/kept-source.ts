@@ -1,0 +1,83 @@
+// The source, read and kept: what is read goes to the law of decide/answer.ts, and to the snapshot as it says. Holds no rule.
+
+import {
+  beginSource,
+  type MainView,
+  type SourceKind,
+  type SourceResult,
+  type SourceState,
+  takeAnswer,
+  takeRefusal,
+  takeView,
+} from '../decide/answer.ts';
+import type { ExporterReading } from '../observe/condition.ts';
+import { REFUSED } from '../observe/exporter.ts';
+import type { Body } from '../snapshot/body.ts';
+import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';
+import type { Answer, Source, SourceRead } from './sources/source.ts';
+
+/** What became of an answer. `why` it is not kept: it did not come whole, cannot be read, or is not of this run. */
+export type Kept =
+  | { readonly kind: 'kept'; readonly snapshot: Snapshot }
+  | { readonly kind: 'notKept'; readonly result: Exclude<SourceResult, 'answered' | 'refused'>; readonly why: string };
+
+/** An answer, when its read began, and what becomes of it. */
+export type KeptAnswer = Answer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
+
+export type KeptSource = Source<KeptAnswer> & {
+  readonly state: () => SourceState;
+  readonly takeView: (view: MainView) => void;
+  /** Once every answer so far is in it; null: nothing was kept. */
+  readonly newest: () => Promise<Snapshot | null>;
+};
+
+/** `metricNames`: the metrics that are 0 once main has ended. `findMoment`: now, by both clocks. */
+export function keepSource(
+  source: Source,
+  kind: SourceKind,
+  metricNames: readonly string[],
+  findMoment: () => Moment,
+): KeptSource {
+  const snapshots = openSnapshotStore();
+  let state = beginSource(kind);
+
+  function read(signal: AbortSignal): SourceRead<KeptAnswer> {
+    if (state.isGone) return GONE;
+    const readAt = findMoment();
+    const { begun, ended } = source.read(signal);
+    return {
+      ended,
+      begun: begun.then((beginning) => {
+        if (beginning.kind === 'refused') state = takeRefusal(state);
+        if (beginning.kind !== 'answered') return beginning;
+        return { ...beginning, readAt, kept: ended.then((reading) => keep(beginning.body, reading, readAt)) };
+      }),
+    };
+  }
+
+  async function keep(body: Body, { observation, metric }: ExporterReading, readAt: Moment): Promise<Kept> {
+    const end = await body.ended;
+    if (end.kind === 'broken' || !end.isReadable) return { kind: 'notKept', result: 'failed', why: end.why };
+    const metrics = readMetrics(metricNames, metric);
+    const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
+    ({ state } = taken);
+    if (taken.becomes === 'ignored') return { kind: 'notKept', result: 'ignored', why: RESTARTED };
+    const snapshot = await snapshots.keep(body, readAt, taken.becomes);
+    return snapshot === null ? { kind: 'notKept', result: 'failed', why: TOO_LARGE } : { kind: 'kept', snapshot };
+  }
+
+  return {
+    ...source,
+    read,
+    state: () => state,
+    takeView(view) {
+      state = takeView(state, view);
+    },
+    newest: snapshots.newest,
+  };
+}
+
+const TOO_LARGE = 'with what has vanished from it, it is too large';
+const RESTARTED = 'the source was restarted after main ended, and counts from 0';
+
+const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };
