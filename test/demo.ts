@@ -1,7 +1,6 @@
 // `npm run demo`: the end of one load test in two pods, one without lastscrape and one with it, in about 16 s. lastscrape is the
-// real one, in a process of its own; Locust, the exporters and Prometheus are stand-ins in this process. With --real all four
-// are real (demo-real.ts), and there is one pod. With --front it is a job with its own /metrics (demo-front.ts). It exits 1 if
-// the outcome is not what it must be.
+// real one, in a process of its own; Locust, the exporters and Prometheus are stand-ins in this process. With --front it is
+// a job with its own /metrics (demo-front.ts). Exits 1 unless the outcome is as expected.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -14,7 +13,7 @@ import { type Locust, type LocustEvent, openLocust } from './stand-in/locust.ts'
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 
-const USAGE = 'Usage: npm run demo [-- --real | --front]\n';
+const USAGE = 'Usage: npm run demo [-- --front]\n';
 
 // Of the stand-in Locust, in ms: a short run whose every phase can be seen. Its process ends at 9.0 s.
 const LOCUST_TIMES = {
@@ -61,7 +60,6 @@ async function runDemo(): Promise<boolean> {
   timeline.text(
     `Stand-ins: Locust (faster than a real one), exporters, Prometheus (every ${SCRAPE_INTERVAL_MS / 1_000} s).`,
   );
-  timeline.text('"npm run demo -- --real" has real ones, in one pod.');
   timeline.text('"npm run demo -- --front" has a job that serves its own metrics.\n');
 
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-demo-'));
@@ -256,9 +254,6 @@ function readFile(path: string): string | undefined {
 const args = process.argv.slice(2);
 if (args.length === 0) {
   process.exitCode = (await runDemo()) ? 0 : 1;
-} else if (args.length === 1 && args[0] === '--real') {
-  const { runRealDemo } = await import('./demo-real.ts');
-  process.exitCode = await runRealDemo();
 } else if (args.length === 1 && args[0] === '--front') {
   const { runFrontDemo } = await import('./demo-front.ts');
   process.exitCode = await runFrontDemo();

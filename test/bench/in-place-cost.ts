@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
+import { closedPort } from '../support/peer.ts';
 import { openPod, type Pod, START_MS } from '../support/pod.ts';
 import { type ExporterProgram, findPrograms } from '../support/programs.ts';
 import { until } from '../support/until.ts';
@@ -128,7 +129,7 @@ function describe({ name, scrapeMs, sizeBytes, anonymousBytes, cpuShare }: Measu
 }
 
 async function start(runner: Runner, name: string, command: readonly string[], locustUrl: string): Promise<Started> {
-  const port = await findPort();
+  const port = await closedPort();
   const { pid, child } = runner.start(command, {
     LOCUST_EXPORTER_URI: locustUrl,
     LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: `127.0.0.1:${port}`,
@@ -290,14 +291,6 @@ function writeCsv(rowCount: number): Buffer {
 
 function writeName(index: number): string {
   return `/api/v1/customers/${index}`;
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function say(part: string): void {

@@ -11,7 +11,7 @@ import type { LogEntry } from '../../src/decide/messages.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Selector } from '../../src/exposition/selector.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
-import { type ManualClock, openManualClock } from '../support/manual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from './source.ts';
 
 const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
@@ -30,7 +30,7 @@ const DYING_STEP_BYTES = 127;
 type World = {
   readonly front: Front;
   readonly source: SourceStandIn;
-  readonly clock: ManualClock;
+  readonly clock: VirtualClock;
   readonly log: LogEntry[];
 };
 
@@ -44,7 +44,7 @@ type WorldOptions = {
 
 async function openWorld(t: TestContext, options: WorldOptions = {}): Promise<World> {
   const source = await openSource(options.body);
-  const clock = openManualClock();
+  const clock = new VirtualClock(1_000);
   const log: LogEntry[] = [];
   const opened = await openFront({
     at: { host: '127.0.0.1', port: 0 },

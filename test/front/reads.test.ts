@@ -6,7 +6,7 @@ import { openReads, POLL_MAX_MS, type ReadRequest, type Reads } from '../../src/
 import type { Beginning, Source, SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
 import { type Body, type OpenBody, openBody } from '../../src/snapshot/body.ts';
-import { openManualClock } from '../support/manual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -75,7 +75,7 @@ class DrivenSource implements Source {
 
 /** A clock that also lets what was called back run. */
 function openClock() {
-  const clock = openManualClock(5_000);
+  const clock = new VirtualClock(5_000);
   return {
     nowMs: clock.nowMs,
     after: clock.after,

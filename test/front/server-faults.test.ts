@@ -1,7 +1,7 @@
 // Clients that are slow, silent, too many, gone or mad: the front bounds them, counts none of them, and answers the next one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openManualClock } from '../support/manual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { answerOf, type FrontServer, openFrontServer, scrapeHead } from './front-server.ts';
 import { openRawClient, type RawClient } from './raw-client.ts';
 
@@ -85,7 +85,7 @@ test('a kept connection is closed when it is idle for long, whatever it sends th
 const PATIENT = scrapeHead().replace('Seconds: 10', 'Seconds: 1001');
 
 test('a kept connection lives through answers that take longer than it may be idle', async () => {
-  const clock = openManualClock(0);
+  const clock = new VirtualClock();
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   await using server = await openFrontServer(
     async (_, count) => {
@@ -153,7 +153,7 @@ test('a client that takes nothing of its answer is reset, and is not served', as
 });
 
 test('a client that takes its answer drop by drop has 30 s in all', async () => {
-  const clock = openManualClock(0);
+  const clock = new VirtualClock();
   await using server = await openFrontServer(() => endless(), { clock });
   const client = await openRawClient(server.port);
   client.socket.pause();
@@ -172,7 +172,7 @@ test('a client that takes its answer drop by drop has 30 s in all', async () => 
 });
 
 test('a slow source costs the client nothing of its time', async () => {
-  const clock = openManualClock(0);
+  const clock = new VirtualClock();
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   async function* read() {
     yield Buffer.from('a 1\n');
@@ -297,7 +297,7 @@ test('a client whose own time is over when its answer has been handed over is no
     ['X-Prometheus-Scrape-Timeout-Seconds: 5', 5_000, false],
     ['User-Agent: Telegraf/1.30', 60_000, true],
   ] as const) {
-    const clock = openManualClock();
+    const clock = new VirtualClock(1_000);
     await using server = await openFrontServer(
       () => {
         clock.advance(tookMs);

@@ -59,22 +59,6 @@ describe('the image under its limits', { skip }, () => {
     assert.equal(pod.exporter.isOpen, false);
   });
 
-  for (const [second, code] of [
-    ['SIGTERM', 0],
-    ['SIGINT', 130],
-  ] as const) {
-    test(`as PID 1: SIGTERM starts the grace, ${second} ends it with ${code}`, async () => {
-      await using pod = await openPod();
-      const name = `ended-by-${second.toLowerCase()}`;
-      const watcher = await startContainer(name, pod);
-      await watcher.waitForLine(/"msg":"main is running"/, END_MS);
-      await podman.run('kill', '--signal', 'SIGTERM', name);
-      await watcher.waitForLine(/"msg":"asked to terminate"/, END_MS);
-      await podman.run('kill', '--signal', second, name);
-      await proveEnd(name, watcher, { code, outcome: 'terminated' });
-    });
-  }
-
   test('as PID 1: "podman stop" is answered within the grace', async () => {
     await using pod = await openPod();
     const watcher = await startContainer('stopped', pod, { LASTSCRAPE_TERMINATION_GRACE: '1s' });

@@ -3,7 +3,6 @@
 // The namespace lives exactly as long as the process inside it: nothing is left behind that would have to be removed.
 import { execFileSync } from 'node:child_process';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import type { InsidePlan } from './inside.ts';
@@ -137,24 +136,9 @@ function tryNamespace(): boolean {
 }
 
 async function findFreePorts(): Promise<Ports> {
-  const servers = await Promise.all(Object.keys(DEFAULT_PORTS).map(listenAnywhere));
-  const [master = 0, web = 0, exporter = 0, prometheus = 0, nodeExporter = 0, target = 0] = servers.map(
-    ({ port }) => port,
-  );
-  await Promise.all(servers.map(({ close }) => close()));
+  const ports = await Promise.all(Array.from({ length: Object.keys(DEFAULT_PORTS).length }, closedPort));
+  const [master = 0, web = 0, exporter = 0, prometheus = 0, nodeExporter = 0, target = 0] = ports;
   return { master, web, exporter, prometheus, nodeExporter, target };
-}
-
-function listenAnywhere(): Promise<{ port: number; close: () => Promise<void> }> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      if (address === null || typeof address === 'string') throw new Error('Bug: a TCP server without a port');
-      resolve({ port: address.port, close: () => new Promise((closed) => server.close(() => closed())) });
-    });
-  });
 }
 
 function get(socketPath: string, path: string): Promise<Answer> {

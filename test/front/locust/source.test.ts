@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LogEntry } from '../../../src/decide/messages.ts';
 import { type LocustSourceParts, openLocustSource } from '../../../src/front/locust/source.ts';
-import { openManualClock } from '../../support/manual-clock.ts';
 import { until } from '../../support/until.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const PAGE = '/stats/requests';
 const CSV = '/stats/requests/csv';
@@ -31,7 +31,7 @@ async function openLocust(
   selectors: NonNullable<LocustSourceParts['selectors']> = [],
   headersFile: string | null = null,
 ) {
-  const clock = openManualClock(0);
+  const clock = new VirtualClock();
   const requests: string[] = [];
   const held: ServerResponse[] = [];
   const log: LogEntry[] = [];
