@@ -69,8 +69,21 @@ export async function runExplain(
 /** The text for a person of one fixture, at its moment. */
 export async function playExplain(name: string): Promise<string> {
   const state = EXPLAIN_STATES.find((each) => each.name === name);
-  if (state === undefined) throw new Error(`Cannot explain ${name}: it is no state of explain-states.ts`);
+  if (state === undefined) throw new Error(`Cannot explain ${name}: it is no state of states.ts`);
   return (await runExplain(readExplainFixture(name), { nowMs: readMoment(state) })).stdout;
+}
+
+/** JSON whose parts that fit stand on one line. */
+export function formatFixture(value: unknown, indent = ''): string {
+  const line = JSON.stringify(value);
+  if (line.length + indent.length <= 120 || typeof value !== 'object' || value === null) return line;
+  const inner = `${indent} `;
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const parts = Object.entries(value).map(([key, each]) => {
+    const text = formatFixture(each, inner);
+    return `${inner}${Array.isArray(value) ? '' : `${JSON.stringify(key)}: `}${text}`;
+  });
+  return `${open}\n${parts.join(',\n')}\n${indent}${close}`;
 }
 
 /** What the API server or the kubelet adds to every pod, and nobody asks for. */

@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGES } from '../cluster/images.ts';
-import { playExplain, stripNoise } from '../explain/fixture.ts';
+import { formatFixture, playExplain, stripNoise } from '../explain/fixture.ts';
 import { type ExplainState, listExplainStates, type ReachedObject } from '../explain/states.ts';
 import { until } from '../support/until.ts';
 
@@ -56,7 +56,7 @@ async function take(state: ExplainState): Promise<void> {
       await runKubectl(['delete', state.of, metadata.name, '--namespace', namespace, '--wait=false']);
     }
     const reached = await reach(state.isReached);
-    const text = JSON.stringify(stripNoise(reached, { [namespace]: 'default' }), null, 1);
+    const text = formatFixture(stripNoise(reached, { [namespace]: 'default' }));
     writeFileSync(join(FOLDER, `${state.name}.json`), `${text}\n`);
     writeFileSync(join(FOLDER, `${state.name}.txt`), await playExplain(state.name));
     process.stdout.write(`${state.name}\n`);
