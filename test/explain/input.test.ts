@@ -9,70 +9,55 @@ import { readExplainFixture, runExplain } from './fixture.ts';
 const POD = readExplainFixture('succeeded');
 const USAGE = '"kubectl get pod NAME --output=json | lastscrape explain"';
 
-/** What stdin has, and the message behind "Cannot explain what stdin has: ". */
-const REFUSED: readonly (readonly [what: string, text: string, message: string])[] = [
+const EMPTY = `a pod's JSON: ${USAGE} (if kubectl found nothing, its own message says why)`;
+const LIST = 'a list with a pod or a Job: check the namespace and the selector';
+const WHOLE = `the whole object: ${USAGE}`;
+const OBJECT = 'a Pod, a Job or a List of them';
+const PODS = (selector: string) => `"kubectl get pods --selector=${selector} --output=json | lastscrape explain"`;
+const WEB = '{"kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"web"}}}}';
+const NOT_FOUND = 'Error from server (NotFound): pods "x" not found';
+
+/** What stdin has, what is wrong with it, and what it must be. */
+const REFUSED: readonly (readonly [text: string, is: string, must: string])[] = [
+  ['', 'stdin is empty', EMPTY],
+  [' \n', 'stdin is empty', EMPTY],
+  ['apiVersion: v1\nkind: Pod\n', 'it is YAML', `JSON: ${USAGE}`],
+  ['items:\n- a', 'it is YAML', `JSON: ${USAGE}`],
+  ['NAME   READY   STATUS\nx  1/2 Running', "it is kubectl's table", `JSON: ${USAGE}`],
+  ['Name:             x\nNamespace: y', 'it is what "kubectl describe" prints', `JSON: ${USAGE}`],
+  [NOT_FOUND, `it is an error of kubectl (${NOT_FOUND})`, `JSON: ${USAGE}`],
+  ['\u001b[31mhello', 'it is not JSON (it begins with "[31mhello")', `JSON: ${USAGE}`],
+  [POD.slice(0, 490), 'it is cut after 490 characters', `the whole of it: ${USAGE}`],
+  ['[]', 'the list is empty', LIST],
+  ['{"kind":"List","items":[]}', 'the list is empty', LIST],
   [
-    'nothing',
-    '',
-    `stdin is empty; must be a pod's JSON: ${USAGE} (if kubectl found nothing, its own message says why)`,
-  ],
-  [
-    'blanks',
-    ' \n',
-    `stdin is empty; must be a pod's JSON: ${USAGE} (if kubectl found nothing, its own message says why)`,
-  ],
-  ['YAML', 'apiVersion: v1\nkind: Pod\n', `it is YAML; must be JSON: ${USAGE}`],
-  ['YAML of a list', 'items:\n- a', `it is YAML; must be JSON: ${USAGE}`],
-  ['a table', 'NAME   READY   STATUS\nx  1/2 Running', `it is kubectl's table; must be JSON: ${USAGE}`],
-  [
-    'a description',
-    'Name:             x\nNamespace: y',
-    `it is what "kubectl describe" prints; must be JSON: ${USAGE}`,
-  ],
-  [
-    'an error',
-    'Error from server (NotFound): pods "x" not found',
-    `it is an error of kubectl (Error from server (NotFound): pods "x" not found); must be JSON: ${USAGE}`,
-  ],
-  ['another text', '\u001b[31mhello', `it is not JSON (it begins with "[31mhello"); must be JSON: ${USAGE}`],
-  ['a cut pod', POD.slice(0, 500), `it is cut after 500 characters; must be the whole of it: ${USAGE}`],
-  ['no object', '[]', 'the list is empty; must be a list with a pod or a Job: check the namespace and the selector'],
-  [
-    'an empty list',
-    '{"kind":"List","items":[]}',
-    'the list is empty; must be a list with a pod or a Job: check the namespace and the selector',
-  ],
-  [
-    'a list of others',
     '{"kind":"List","items":[{"kind":"Node"},{"kind":"Node"}]}',
-    `the list has no pod or Job, but Node; must be a list with one: ${USAGE}`,
+    'the list has no pod or Job, but Node',
+    `a list with one: ${USAGE}`,
   ],
-  ['a part of a pod', '{"kind":"Pod","spec":{}}', `the Pod has no spec.containers; must be the whole object: ${USAGE}`],
-  ['a part of a Job', '{"kind":"Job","spec":{}}', `the Job has no spec.template; must be the whole object: ${USAGE}`],
-  ['no kind', '{"spec":{}}', `it has no "kind"; must be the whole object that kubectl prints: ${USAGE}`],
-  ['a Status', '{"kind":"Status","message":"no"}', 'it is an error of the API server (no); must be a pod or a Job'],
+  ['{"kind":"Pod","spec":{}}', 'the Pod has no spec.containers', WHOLE],
+  ['{"kind":"Job","spec":{}}', 'the Job has no spec.template', WHOLE],
+  ['{"spec":{}}', 'it has no "kind"', `the whole object that kubectl prints: ${USAGE}`],
+  ['{"kind":"Status","message":"no"}', 'it is an error of the API server (no)', 'a pod or a Job'],
+  [WEB, 'it is a Deployment', `${OBJECT}: ${PODS('app=web')}`],
+  ['{"kind":"Service"}', 'it is a Service', `${OBJECT}: ${USAGE}`],
   [
-    'a Deployment',
-    '{"kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"web"}}}}',
-    'it is a Deployment; must be a Pod, a Job or a List of them: "kubectl get pods --selector=app=web --output=json | lastscrape explain"',
-  ],
-  ['a Service', '{"kind":"Service"}', `it is a Service; must be a Pod, a Job or a List of them: ${USAGE}`],
-  [
-    'a CronJob',
     '{"kind":"CronJob"}',
-    'it is a CronJob; must be a Job that it made, or a pod: "kubectl get jobs --output=json | lastscrape explain"',
+    'it is a CronJob',
+    'a Job that it made, or a pod: "kubectl get jobs --output=json | lastscrape explain"',
   ],
   [
-    'a LocustTest',
     '{"kind":"LocustTest","metadata":{"name":"load"}}',
-    'it is a LocustTest; must be its pod: "kubectl get pods --selector=performance-test-pod-name=load-master --output=json | lastscrape explain"',
+    'it is a LocustTest',
+    `its pod: ${PODS('performance-test-pod-name=load-master')}`,
   ],
 ];
 
-for (const [what, text, message] of REFUSED) {
-  test(`explain refuses ${what}, and names what to do`, async () => {
+for (const [text, is, must] of REFUSED) {
+  test(`explain refuses ${JSON.stringify(text.slice(0, 60))}, and names what to do`, async () => {
+    const message = `Cannot explain what stdin has: ${is}; must be ${must}\n`;
     const { code, stdout, stderr } = await runExplain(text);
-    assert.deepEqual([code, stdout, stderr], [EXIT.unreadable, '', `Cannot explain what stdin has: ${message}\n`]);
+    assert.deepEqual([code, stdout, stderr], [EXIT.unreadable, '', message]);
   });
 }
 
