@@ -77,7 +77,7 @@ function readEnded(value: unknown): Ended | null {
   if (!isObject(value)) return null;
   return {
     exitCode: toNumber(value['exitCode'], 0),
-    reason: toText(value['reason']),
+    reason: readName(value['reason']),
     message: toText(value['message']),
     atMs: readTime(value['finishedAt']),
   };

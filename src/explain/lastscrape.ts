@@ -26,8 +26,11 @@ export type ReadReport = {
   /** LASTSCRAPE_FAIL_IF failed the run. */
   readonly isFailed: boolean;
   readonly problems: readonly string[];
-  readonly targets: readonly { readonly target: string; readonly result: string; readonly hint: string }[];
+  readonly targets: readonly ReadTarget[];
 };
+
+/** An entry of LASTSCRAPE_QUIT in the report. */
+export type ReadTarget = { readonly target: string; readonly result: string; readonly hint: string };
 
 /** Nothing that is read here is opened. */
 const PROGRAM: Program = { pid: 1, kill: refuse, pod: { open: refuse, close: refuse } };

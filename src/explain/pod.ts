@@ -79,7 +79,7 @@ export function readPodFacts(root: Json, kinds: Kinds): PodFacts | null {
     owner: owner === undefined ? null : { kind: readName(owner['kind']), name: readName(owner['name']) },
     spec,
     phase: toText(status['phase']),
-    reason: toText(status['reason']),
+    reason: readName(status['reason']),
     message: toText(status['message']),
     deletedByMs: readTime(metadata['deletionTimestamp']),
     deletionGraceMs: toNumber(metadata['deletionGracePeriodSeconds'], graceSeconds) * 1_000,

@@ -22,13 +22,8 @@ export async function findForgottenMesh(
     const result = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
     if (result.kind !== 'open') return [];
     result.socket.destroy();
-    const fields = { port: foundBy, add: `${name}, as the last entry of LASTSCRAPE_QUIT` };
-    return [
-      {
-        id: 'meshForgotten',
-        fields,
-      },
-    ];
+    const add = `${name}, as the last entry of LASTSCRAPE_QUIT`;
+    return [{ id: 'meshForgotten', fields: { port: foundBy, add } }];
   });
   return (await Promise.all(entries)).flat();
 }

@@ -22,8 +22,8 @@ type KnownProgram = {
   readonly isInjected: boolean;
   /** An annotation of the pod that makes its injector add a native sidecar, or no container; null: there is none. */
   readonly annotation: Annotation | null;
-  /** What that does, as a sentence. */
-  readonly annotationEffect: string;
+  /** What that does, as a sentence. Absent without an annotation. */
+  readonly annotationEffect?: string;
   /** What must be set on it so that it can be asked; null: nothing. */
   readonly flag: string | null;
   /** The same as an annotation of the pod or an argument of the program; null: it is neither. */
@@ -60,15 +60,7 @@ export type Preset = KnownProgram & {
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
 
-const PLAIN = {
-  name: null,
-  kind: 'helper',
-  isInjected: false,
-  annotation: null,
-  annotationEffect: '',
-  flag: null,
-  enable: null,
-} as const;
+const PLAIN = { name: null, kind: 'helper', isInjected: false, annotation: null, flag: null, enable: null } as const;
 
 /** What most presets have. */
 const PRESET = {

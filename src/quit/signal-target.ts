@@ -103,12 +103,7 @@ function isAmong(all: readonly ProcessId[], one: ProcessId): boolean {
 }
 
 function describeAnswer(answer: Answer | null): string {
-  switch (answer?.kind) {
-    case 'failed':
-      return answer.why;
-    case 'signalled':
-      return 'it outlived KILL: does it hang in the kernel (state D)?';
-    default:
-      return 'no signal could be sent';
-  }
+  if (answer?.kind === 'failed') return answer.why;
+  const isSent = answer?.kind === 'signalled';
+  return isSent ? 'it outlived KILL: does it hang in the kernel (state D)?' : 'no signal could be sent';
 }

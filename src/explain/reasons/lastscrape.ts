@@ -6,13 +6,12 @@ import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
 import { hasHold } from '../../decide/model.ts';
 import type { ContainerFacts } from '../container.ts';
-import type { Found, Reason, Since } from '../finding.ts';
-import { isKnown, type LastscrapeFacts, type ReadReport, showSetting } from '../lastscrape.ts';
+import type { Change, Found, Reason, Since } from '../finding.ts';
+import { isKnown, type LastscrapeFacts, type ReadReport, type ReadTarget, showSetting } from '../lastscrape.ts';
 import {
   annotationLines,
   changePod,
   containerLines,
-  describeTemplate,
   kubectl,
   logsCommand,
   nativeLines,
@@ -145,12 +144,8 @@ function keeps({ name }: ContainerFacts, pod: PodFacts, what: string): string {
 }
 
 /** The entry of QUIT that stands for a helper, as it is in the report. */
-function findTarget(
-  report: ReadReport | null,
-  { program, name }: ContainerFacts,
-): ReadReport['targets'][number] | undefined {
-  const processes =
-    program === null ? [name] : program.name === null ? program.names : [...program.names, ...program.programs];
+function findTarget(report: ReadReport | null, { program, name }: ContainerFacts): ReadTarget | undefined {
+  const processes = program === null ? [name] : [...program.names, ...(program.name === null ? [] : program.programs)];
   return report?.targets.find(({ target }) => {
     const [kind, ...rest] = target.split(':');
     return kind === program?.name || (kind === 'signal' && processes.includes(rest.at(-1) ?? ''));
@@ -158,18 +153,13 @@ function findTarget(
 }
 
 /** The row of a lastscrape that runs so long after main's end; null: another table has it. */
-function findRunning(
-  lastscrape: LastscrapeFacts,
-  pod: PodFacts,
-  afterMs: number,
-): (typeof RUNNING)[number]['id'] | null {
+function findRunning(lastscrape: LastscrapeFacts, pod: PodFacts, afterMs: number): string | null {
   const { container, config } = lastscrape;
   // The kubelet kills a native sidecar when the pod's grace is over.
   if (container.role !== 'regular') return afterMs > pod.graceMs ? null : 'lastscrapeHolds';
   if (config.conditions.some(({ isSignal }) => isSignal === true)) return 'lastscrapeSigterm';
-  return afterMs > (findLimitMs(lastscrape) ?? Number.POSITIVE_INFINITY) + SLACK_MS
-    ? 'lastscrapeOverdue'
-    : 'lastscrapeHolds';
+  const limitMs = findLimitMs(lastscrape);
+  return limitMs !== null && afterMs > limitMs + SLACK_MS ? 'lastscrapeOverdue' : 'lastscrapeHolds';
 }
 
 /** How long after main's end it may run; null: the JSON does not show its settings. */
@@ -203,16 +193,15 @@ function explainHold(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: nu
   const limit =
     container.role === 'native' && terminationGraceMs < ttlMs ? 'LASTSCRAPE_TERMINATION_GRACE' : 'LASTSCRAPE_TTL';
   const ttl = isKnown(lastscrape, 'LASTSCRAPE_TTL') ? formatDuration(ttlMs) : 'not in the JSON';
-  const where = describeTemplate(pod);
   return keepsPod(container, pod, `: it ${tasks.join(', or ') || 'is about to end'}, ${until}`, {
     isStuck: false,
     since: end,
     why: `This is its task (LASTSCRAPE_TTL is ${ttl}). Its log shows what it does now.`,
-    change: {
-      what: `Nothing, if Prometheus scrapes this pod. To hold it for a shorter time, set ${limit} ${where}:`,
-      in: 'podTemplate',
-      lines: settingLines(container, limit, '20s'),
-    },
+    change: changePod(
+      pod,
+      `Nothing, if Prometheus scrapes this pod. To hold it for a shorter time, set ${limit}`,
+      settingLines(container, limit, '20s'),
+    ),
     see: logsCommand(pod, container.name, '--tail=3'),
   });
 }
@@ -227,27 +216,16 @@ function explainOverdue(lastscrape: LastscrapeFacts, pod: PodFacts, end: Since):
       ? []
       : [`If it never saw main alive, it gives up at ${formatTime(sinceMs + startMs)}.`];
   const shown = showSetting(lastscrape, 'LASTSCRAPE_DONE_WHEN', conditions);
-  return keepsPod(
-    container,
-    pod,
-    `: it should be done by now, and seems not to have seen that ${pod.mainNames} ended`,
-    {
-      isStuck: true,
-      since: end,
-      why: [
-        `LASTSCRAPE_DONE_WHEN is ${shown}; its log shows what it still waits for.`,
-        ...givesUp,
-        ...explainHostname(lastscrape, pod),
-      ].join(' '),
-      change: changePod(
-        pod,
-        "Watch the pod's own status instead,",
-        settingLines(container, 'LASTSCRAPE_DONE_WHEN', watchMains(pod), POD_NAME),
-      ),
-      first: roleCommand(pod),
-      see: logsCommand(pod, container.name, '--tail=5'),
-    },
-  );
+  const waits = `LASTSCRAPE_DONE_WHEN is ${shown}; its log shows what it still waits for.`;
+  const lines = settingLines(container, 'LASTSCRAPE_DONE_WHEN', watchMains(pod), POD_NAME);
+  return keepsPod(container, pod, `: it should be done by now, and seems to have missed the end of ${pod.mainNames}`, {
+    isStuck: true,
+    since: end,
+    why: [waits, ...givesUp, ...explainHostname(lastscrape, pod)].join(' '),
+    change: changePod(pod, "Watch the pod's own status instead,", lines),
+    first: roleCommand(pod),
+    see: logsCommand(pod, container.name, '--tail=5'),
+  });
 }
 
 /** What a reader of its log must know where it takes a host name for the pod's name, as in an Indexed Job. */
@@ -274,17 +252,13 @@ function correct(lastscrape: LastscrapeFacts, pod: PodFacts): Remedy {
 }
 
 /** What has the kubelet restart it, or lets it live. */
-function keepAlive(container: ContainerFacts, pod: PodFacts, isMemory: boolean): Remedy['change'] {
-  if (isMemory) {
-    return changePod(pod, 'Give lastscrape 64Mi', containerLines(container, 'resources: {limits: {memory: 64Mi}}'));
-  }
-  const lines = containerLines(
-    container,
-    'restartPolicy: Never',
-    'restartPolicyRules:',
-    '  - {action: Restart, exitCodes: {operator: In, values: [134, 137, 139]}}',
-  );
-  return changePod(pod, 'Have the kubelet restart it when it is killed (Kubernetes 1.35 and later)', lines);
+function keepAlive(container: ContainerFacts, pod: PodFacts, isMemory: boolean): Change {
+  const what = isMemory
+    ? 'Give lastscrape 64Mi'
+    : 'Have the kubelet restart it when it is killed (Kubernetes 1.35 and later)';
+  const rules = ['restartPolicyRules:', '  - {action: Restart, exitCodes: {operator: In, values: [134, 137, 139]}}'];
+  const fields = isMemory ? ['resources: {limits: {memory: 64Mi}}'] : ['restartPolicy: Never', ...rules];
+  return changePod(pod, what, containerLines(container, ...fields));
 }
 
 /** What lets lastscrape stop it; else a native sidecar. */

@@ -51,17 +51,11 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
         // While it runs another row explains it.
         const isAgain = container.running === null && !container.isDone && last !== null;
         const isPolicy = pod.owner === null && last?.exitCode === 0 && container.role === 'regular';
-        if (!isAgain || isPolicy || findWaiting(pod, IMAGE_REASONS).includes(container)) return [];
-        if (isNotWaitedFor(container, pod)) return [];
+        if (!isAgain || isPolicy || isNotWaitedFor(container, pod)) return [];
+        if (IMAGE_REASONS.includes(container.waiting?.reason ?? '')) return [];
         const from = container.role === 'regular' ? '' : ' from starting';
-        return [
-          keepsPod(
-            container,
-            pod,
-            `${from}: ${describeBackOff(container, last)}`,
-            explainBackOff(container, pod, last),
-          ),
-        ];
+        const because = `${from}: ${describeBackOff(container, last)}`;
+        return keepsPod(container, pod, because, explainBackOff(container, pod, last));
       }),
   },
   {
@@ -101,14 +95,8 @@ export const BESIDE_REASONS: readonly Reason<PodFacts>[] = [
         const { name, running, lastEnded } = container;
         if (!isNotWaitedFor(container, pod) || running !== null || lastEnded === null) return [];
         const how = describeBackOff(container, lastEnded);
-        return [
-          {
-            container: name,
-            summary: `${name} does not keep ${describePod(pod)}, but it does not work: ${how}`,
-            ...explainBackOff(container, pod, lastEnded),
-            isStuck: false,
-          },
-        ];
+        const summary = `${name} does not keep ${describePod(pod)}, but it does not work: ${how}`;
+        return { container: name, summary, ...explainBackOff(container, pod, lastEnded), isStuck: false };
       }),
   },
 ];
