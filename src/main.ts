@@ -44,7 +44,7 @@ export const CONDITION_KINDS: readonly ConditionKind[] = [
   containerKind,
   sigtermKind,
 ];
-/** Every kind of target; a new one is a file in act/ and a row here (a preset: a row of PRESETS). The first that takes an entry has it. */
+/** Every kind of target; a new one is a file in quit/ and a row here. The first that reads an entry takes it. */
 export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), signalKind, urlKind];
 
 export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
@@ -91,7 +91,7 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   return option === '--check' ? checkOnly(host, kinds) : watchMain(host, kinds);
 }
 
-/** `explain`: tells what keeps the pods on stdin. */
+/** `explain`: prints what keeps the pods on stdin from completing. */
 async function explain(host: Host, kinds: Kinds, isJson: boolean): Promise<Exit> {
   const onBug = listenForBugs(host);
   try {
@@ -102,7 +102,7 @@ async function explain(host: Host, kinds: Kinds, isJson: boolean): Promise<Exit>
   }
 }
 
-/** `--check`: tells what a run would do, or what is wrong; a signal ends it. */
+/** `--check`: prints what a run would do, or what is wrong; a signal ends it. */
 async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   const onBug = listenForBugs(host);
   const { first } = listenForSignals(host);
@@ -116,7 +116,7 @@ async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
   }
 }
 
-/** A bug is told on stderr. @returns what tells it, with its exit code */
+/** Reports bugs on stderr. @returns the reporter, which returns the exit code */
 function listenForBugs(host: Host): (error: unknown) => number {
   const onBug = (error: unknown) => {
     host.stderr(`Bug in lastscrape: please report it ${REPORT_BUGS_TO}: ${describeError(error)}\n`);
@@ -141,7 +141,7 @@ async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSign
   ]);
   const found = await inspect(config, findSurroundings(host.env, host.pid), signal);
   const isUsable = found.problems.length === 0;
-  // After a signal nobody wants it any more.
+  // After a signal the output is not wanted any more.
   if (!signal.aborted) {
     host.stdout(formatPlan(config, found));
     if (!isUsable) host.stderr(`${found.problems.join('\n')}\n`);

@@ -1,5 +1,5 @@
-// What `--check` looks at: the exporter, every condition, every target, the files to write, and odd settings. It asks no
-// target to quit, and writes nothing. Imported only for `--check`.
+// What `--check` looks at: the exporter, every condition, every target, the files to write, and odd settings.
+// It asks no target to quit, and writes nothing. Imported only for `--check`.
 
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';

@@ -17,7 +17,7 @@ export type OddContext = {
   readonly exporter: ExporterObservation | null;
 };
 
-/** What the rules share; `isPage`: the source is Locust's own page; `asked`: the targets that are asked over HTTP. */
+/** What the rules share; `isPage`: the source is Locust's own page; `asked`: targets with an HTTP request. */
 function findFacts({ config, isSet, exporter }: OddContext) {
   const { conditions, targets, limits, metricsUrl } = config;
   return {

@@ -1,5 +1,5 @@
-// What `--check` touches of the world around its process: it reads and connects, but holds nothing, stops nothing and sends
-// nothing. Imported only for `--check`.
+// What `--check` touches of the world around its process: it reads and connects, but stops nothing and writes nothing.
+// Imported only for `--check`.
 
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -45,7 +45,7 @@ export type Surroundings = {
   ) => Promise<readonly Listener[]>;
 };
 
-/** The marks of a pod: Kubernetes sets the variable in every container; the kubelet mounts the files in most. */
+/** Marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files. */
 const POD_VARIABLE = 'KUBERNETES_SERVICE_HOST';
 const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
 
@@ -87,7 +87,7 @@ export async function findListenProblem({ host, port }: FrontAddress): Promise<L
 /** What reading the exporter needs of a configuration. */
 export type ReadableConfig = Pick<Config, 'conditions' | 'metricsUrl' | 'front' | 'locust' | 'thresholds'>;
 
-/** Reads the exporter once, or what the front would serve; what a front cannot serve is `failed`. `signal` ends it early. */
+/** Reads the exporter once, or what the front would serve: `failed` if it cannot serve that. */
 export async function readExporter(config: ReadableConfig, signal: AbortSignal): Promise<ExporterReading> {
   const { conditions, metricsUrl, front, locust, thresholds } = config;
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);

@@ -1,5 +1,5 @@
-// What a mistyped name or value may have meant: a variable by its parts and letters, a duration in other units, other names
-// of conditions and targets, other separators. Pure. It only advises: a value is never repaired.
+// What a mistyped name or value may have meant: variables, durations in other units, other names of conditions
+// and targets, other separators. Pure. It only advises: a value is never repaired.
 
 const PREFIX = 'LASTSCRAPE_';
 
@@ -13,7 +13,7 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(w|weeks?)$/, 604_800_000],
 ];
 
-/** The variables that `name` may stand for; empty: it has our prefix and is near none; null: it is not for lastscrape. */
+/** The variables that `name` may stand for; empty: none is near; null: the name is not meant for lastscrape. */
 export function suggestVariables(name: string, known: readonly string[]): readonly string[] | null {
   const rests = known.map((each) => each.slice(PREFIX.length));
   const isExact = name.startsWith(PREFIX);
@@ -21,7 +21,7 @@ export function suggestVariables(name: string, known: readonly string[]): readon
     const near = findNearestNames(name.slice(PREFIX.length), rests).map((rest) => `${PREFIX}${rest}`);
     return near.length > 0 || isExact ? near : null;
   }
-  // Another program's variable must not break a pod: the prefix may be off by one letter only, and the rest must match.
+  // Another program's variable must not break a pod: one letter of the prefix may be off, the rest must match.
   if (!/^l/i.test(name)) return null;
   const parts = name.split(/[^A-Za-z0-9]+/);
   const meant = known.find((each, index) => {
@@ -34,10 +34,10 @@ export function suggestVariables(name: string, known: readonly string[]): readon
   return meant === undefined ? null : [meant];
 }
 
-/** Reads a duration as other programs write it, `90 s`, `1.5m`, `1d`, as milliseconds; null if it is not one. */
+/** Reads a duration of another program, such as `90 s`, `1.5m`, `1d`; in milliseconds, null if it is not one. */
 export function suggestDuration(text: string): number | null {
   const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
-  // The pattern must match in one way only: backtracking over a long run of digits blocks the process for minutes.
+  // The pattern must match in one way only: backtracking over many digits blocks the process for minutes.
   if (plain === '' || !/^(?:\d+(?:\.\d+)?[a-z]+)*(?:\d+(?:\.\d+)?)?$/.test(plain)) return null;
   let sumMs = 0;
   for (const [, count = '', word = ''] of plain.matchAll(/(\d+(?:\.\d+)?)([a-z]*)/g)) {
@@ -104,7 +104,7 @@ export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): str
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
 }
 
-/** Least share of letters in common, from 0 to 1, that makes a name near: EXPORTER_URL has 0.29 of METRICS_URL. */
+/** Least share of common letters, from 0 to 1, of near names: EXPORTER_URL has 0.29 of METRICS_URL. */
 const NEAR_SCORE = 0.25;
 /** Names this close to the best score are suggested too: TIMEOUT is a part of three. */
 const SAME_SCORE = 0.1;

@@ -1,5 +1,5 @@
-// The configuration, read from the environment by the table of variables. Pure: the environment is a parameter. Finds all
-// problems at once; never repairs a value.
+// The configuration, read from the environment by the table of variables. Pure: the environment is a parameter.
+// Finds all problems at once; never repairs a value.
 
 import { cut } from '../base/text.ts';
 import { hasHold } from '../decide/model.ts';
@@ -25,7 +25,7 @@ export type Config = Settings & {
   readonly isExporterRead: boolean;
   /** Settings of Locust's exporter, for lastscrape in its place. */
   readonly locust: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
-  /** The exporter's variable that puts lastscrape in its place; null: none does, or a variable of ours does. */
+  /** The variable of Locust's exporter that puts lastscrape in its place; null: none does. */
   readonly placeBy: string | null;
 };
 
@@ -72,8 +72,8 @@ export type ReadEnvironment = {
 } & Pick<Misconfigured, 'problems' | 'unreadable'>;
 
 /**
- * Reads the environment as far as it goes; an empty or blank value means that a variable is not set. `unknown`: variables
- * whose values the caller does not know; their fields are undefined, and so are defaults that depend on them.
+ * Reads the environment as far as possible; an empty or blank value means that a variable is not set. `unknown`:
+ * variables whose values the caller does not know; their fields are undefined, and so are defaults that depend on them.
  */
 export function readEnvironment(
   env: Environment,
@@ -168,13 +168,13 @@ export function readReportSettings(env: Environment): ReportSettings {
   return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog: { path, isChosen: isSet } };
 }
 
-/** How long to wait for a main that is not described: longer than pulling a small image, shorter than a load test. */
+/** How long to wait for a main that is not described: longer than it takes to pull a small image. */
 const UNKNOWN_MAIN_TIMEOUT_MS = 60_000;
 
 /**
- * Builds the configuration by which a misconfigured lastscrape waits for main's end: the readable values and defaults for
- * the others, without hold or targets. If DONE_WHEN names a signal, only the signal counts. If DONE_WHEN is unreadable,
- * Locust's conditions are a guess: waiting ends after 60 s unless they show main alive. `unreadable`: from `Misconfigured`.
+ * Builds the configuration by which a misconfigured lastscrape waits for main's end: readable values, defaults for the
+ * others, no hold, no targets. If DONE_WHEN names a signal, only the signal counts. If DONE_WHEN is unreadable, Locust's
+ * conditions are a guess: waiting ends after 60 s unless they show main alive. `unreadable`: from `Misconfigured`.
  */
 export function readFallbackConfig(
   env: Environment,
@@ -199,14 +199,14 @@ export function readFallbackConfig(
       const startTimeoutMs = Math.min(limits.startTimeoutMs || UNKNOWN_MAIN_TIMEOUT_MS, UNKNOWN_MAIN_TIMEOUT_MS);
       return isGuess ? { ...result.config, limits: { ...limits, startTimeoutMs } } : result.config;
     }
-    // Dropping one value may break another: a file to serve needs its front, a variable of an entry needs that entry.
+    // Dropping one value may break another: a file to serve needs its front.
     const more = result.unreadable.filter((name) => !dropped.has(name));
     if (more.length === 0) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
     for (const name of more) dropped.add(name);
   }
 }
 
-/** The entry that makes a signal main's end, also a mistyped one if the text is unreadable; null: there is none. */
+/** The entry that makes a signal main's end, even mistyped if the text is unreadable; null: no entry does. */
 function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid, pod }: Program): string | null {
   const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
   const readKinds = plainKinds.map((kind) => ({ kind, context: { pid, pod, names: [] } }));

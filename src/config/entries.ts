@@ -1,5 +1,5 @@
-// How the whole text of a variable is read, one value or a list of entries; how an entry becomes a condition or a target;
-// how problems quote what was written. Pure. Finds every problem at once; a problem completes the sentence "must be …".
+// How the text of a variable is read, one value or a list; how an entry becomes a condition or a target; how problems
+// quote the text. Pure. Finds every problem at once; a problem completes the sentence "must be …".
 
 import type { ParseResult } from '../base/parse.ts';
 import { cut, redactEntry } from '../base/text.ts';
@@ -10,7 +10,7 @@ import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
 /** The value, or every problem of the text: each completes "Cannot read NAME: ". */
 export type ReadResult<Value> = { readonly value: Value } | { readonly problems: readonly string[] };
 
-/** Makes the reader of a variable with one value. `hide`: what may be printed of a wrong one; default: all but secrets of a URL. */
+/** Makes the reader of a variable with one value. `hide`: how to print a wrong one; default: as `quote` does. */
 export function readValue<Value>(
   parse: (text: string) => ParseResult<Value>,
   hide: (text: string) => string = (text) => text,

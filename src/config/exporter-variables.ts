@@ -1,4 +1,4 @@
-// The variables of Locust's exporter, which the Locust operator sets on its container: with them lastscrape takes the
+// The variables of Locust's exporter: if the Locust operator sets them on lastscrape's container, it takes the
 // exporter's place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
 
 import { quote } from './entries.ts';

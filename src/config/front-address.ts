@@ -33,7 +33,7 @@ export function parseFrontAddress(text: string): ParseResult<FrontAddress> {
 
 const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
 
-/** Whether a connection to `hostname` (as in a URL) and the front's port reaches the front; looks nothing up. */
+/** Whether a connection to `hostname`, as in a URL, and the front's port reaches the front; no lookup. */
 export function isFrontAt({ host }: FrontAddress, hostname: string): boolean {
   const isAll = host === null || host === '0.0.0.0' || host === '::';
   if (LOOPBACK.test(hostname) || hostname === '0.0.0.0' || hostname === '[::]') return isAll || LOOPBACK.test(host);

@@ -7,7 +7,7 @@ import { quote, type ReadResult, readEntries } from './entries.ts';
 
 /** One entry: which sample is compared, and with what. */
 export type Threshold = ThresholdPolicy & {
-  /** Labels that the sample must have, maybe among others, unescaped; an empty value also matches an absent label. */
+  /** Labels that the sample must have, unescaped; an empty value also matches an absent label. */
   readonly labels: readonly (readonly [name: string, value: string])[];
 };
 

@@ -163,7 +163,7 @@ function describeCredentials(variable: 'PUSH' | 'WEBHOOK'): string {
   return ` without user and password; put a line such as "Authorization: Bearer …" into the file of LASTSCRAPE_${variable}_HEADERS_FILE`;
 }
 
-/** Reads one label, `NAME=VALUE`. Prometheus reserves names that begin with two underscores (its data model). */
+/** Reads one label, `NAME=VALUE`. Prometheus reserves names that begin with `__` (its data model). */
 export function parsePushLabel(text: string): ParseResult<readonly [name: string, value: string]> {
   const [, name = '', value = ''] = /^([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(.+)$/s.exec(text) ?? [];
   if (name === '' || name.startsWith('__')) {

@@ -70,7 +70,7 @@ function hasFront(front: Above['front']): boolean {
   return front !== undefined && front !== null;
 }
 
-/** Whether Locust's exporter is stopped by default: a user's own program is asked to quit only if the user says so. */
+/** Whether QUIT is Locust's exporter by default: a user's own program quits only if the user says so. */
 function isLocustsExporter({ metricsUrl, front, conditions = [] }: Above): boolean {
   const isElsewhere = metricsUrl !== undefined && metricsUrl.protocol !== 'http:';
   if (isElsewhere || conditions.some(({ isSignal }) => isSignal)) return false;
@@ -97,7 +97,7 @@ function filePath<const Field extends string>(name: Variable['name'], field: Fie
   return { name, default: 'none', field, meaning, read } as const;
 }
 
-/** Every variable except those of a kind of condition. A new variable is a row here and a row of the README's table. */
+/** Every variable except those of a kind of condition. A new one is a row here and one of the README's table. */
 export const ROWS = [
   {
     name: 'LASTSCRAPE_METRICS_URL',
