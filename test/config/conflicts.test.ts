@@ -71,6 +71,11 @@ const TABLE: readonly (readonly [settings: string, problem: string | null])[] = 
     "LASTSCRAPE_METRICS_HEADERS_FILE: it is for Locust's page; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
   ],
   ['METRICS_URL=locust+http://localhost:8089; FRONT=9646; METRICS_HEADERS_FILE=/a', null],
+  [
+    'DONE_WHEN=tombstone:/g/main; TOMBSTONE=/g/main',
+    'LASTSCRAPE_TOMBSTONE: LASTSCRAPE_DONE_WHEN waits for it as main\'s tombstone; must be another file, such as "/graveyard/lastscrape"',
+  ],
+  ['DONE_WHEN=tombstone:/g/main; TOMBSTONE=/g/lastscrape', null],
   ...['PUSH_WHEN=always', 'PUSH_WHEN=expired', 'PUSH_LABELS=a=b', 'PUSH_HEADERS_FILE=/a'].map(
     (setting) =>
       [setting, `LASTSCRAPE_${setting.replace(/=.*/, '')}: LASTSCRAPE_PUSH is not set; set it, or unset this`] as const,
