@@ -11,7 +11,7 @@ import {
   readFallbackConfig,
   readReportSettings,
 } from './config/config.ts';
-import { EXIT } from './decide/report.ts';
+import { EXIT } from './decide/exit-codes.ts';
 import type { ConditionKind } from './observe/condition.ts';
 import { containerKind } from './observe/container.ts';
 import { fileKind } from './observe/file.ts';
@@ -31,7 +31,7 @@ import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts'
 import { outlastMain } from './run/outlast.ts';
 import { closeInTime } from './run/parts.ts';
 import { run } from './run/run.ts';
-import { listenForSignals, type ReceivedSignals } from './run/signals.ts';
+import { listenForSignals, type Signals } from './run/signals.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
@@ -164,7 +164,7 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   }
 }
 
-async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: ReceivedSignals): Promise<Exit> {
+async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: Signals): Promise<Exit> {
   const program = toProgram(host, pod);
   const wrong = await runUsable(host, kinds, program, signals);
   if ('code' in wrong) return wrong;
@@ -174,12 +174,7 @@ async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: R
 }
 
 /** Runs a configuration whose entries can work in this very pod; else the problems. */
-async function runUsable(
-  host: Host,
-  kinds: Kinds,
-  program: Program,
-  signals: ReceivedSignals,
-): Promise<Exit | Misconfigured> {
+async function runUsable(host: Host, kinds: Kinds, program: Program, signals: Signals): Promise<Exit | Misconfigured> {
   const result = readConfig(host.env, kinds, program);
   if (!('config' in result)) return result;
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.

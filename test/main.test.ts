@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { VERSION } from '../src/base/version.ts';
 import type { Kinds } from '../src/config/config.ts';
+import type { SignalName } from '../src/decide/model.ts';
 import { KINDS, main } from '../src/main.ts';
 import type { Condition } from '../src/observe/condition.ts';
-import type { Host, SignalName } from '../src/run/host.ts';
+import type { Host } from '../src/run/host.ts';
 import { closeInTime } from '../src/run/parts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));

@@ -16,11 +16,23 @@ export function buildLimits(config: Pick<Config, 'limits' | 'push' | 'webhook'>)
 
 /** What `step` decides by. */
 export function buildPolicy(config: Config): Policy {
-  const { conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook } = config;
+  const {
+    conditions,
+    front,
+    thresholds,
+    targets,
+    quitTimeoutMs,
+    isDryRun,
+    push,
+    pushWhen,
+    webhook,
+    tombstonePath,
+  } = config;
   return {
     limits: buildLimits(config),
     ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
     hasWebhook: webhook !== null,
+    ...(tombstonePath === null ? {} : { tombstonePath }),
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
     hasFront: front !== null,
     ...(thresholds.length === 0 ? {} : { thresholds }),

@@ -132,24 +132,10 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
     seen: turn.evidence.text,
   });
   logVerdict(turn);
-  return beginQuitting(
-    {
-      facts,
-      phase: {
-        kind: 'quitting',
-        sinceMs: observation.atMs,
-        outcome,
-        because,
-        mainEndedAtMs: endedAtMs,
-        scrapesSeenCount,
-        hasAnswered: held?.hasAnswered ?? false,
-        reports: [],
-        target: null,
-      },
-    },
-    turn.log,
-    policy,
-  );
+  const sinceMs = observation.atMs;
+  const hasAnswered = held?.hasAnswered ?? false;
+  const watchEnd = { sinceMs, outcome, because, mainEndedAtMs: endedAtMs, scrapesSeenCount, hasAnswered };
+  return beginQuitting(facts, watchEnd, turn.log, policy);
 }
 
 /** So many entries are told of in the log, which has a bound; the report counts all. */

@@ -84,8 +84,10 @@ export type Policy = {
   readonly hasFront?: boolean;
   /** Where the last exposition is pushed to, and when; absent: nowhere. */
   readonly push?: { readonly to: string; readonly when: 'expired' | 'always' };
-  /** Somebody wants the report before the end. Default: false. */
+  /** The report is sent to a webhook before the end. Default: false. */
   readonly hasWebhook?: boolean;
+  /** Where lastscrape's own tombstone is written; absent: nowhere. */
+  readonly tombstonePath?: string;
   /** What the last numbers are judged by; absent or empty: nothing is judged. */
   readonly thresholds?: readonly ThresholdPolicy[];
   /** In the order in which they are asked. */
@@ -182,6 +184,9 @@ export type Observation = {
   /** Absent where there is no front. */
   readonly front?: FrontObservation;
 };
+
+/** The signals that are heard; the second one decides the exit code. */
+export type SignalName = 'SIGTERM' | 'SIGINT';
 
 /** How the run ended, for the report. */
 export type Outcome =

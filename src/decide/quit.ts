@@ -1,9 +1,22 @@
-// The rules of quitting: one target after the other, in their order, each with its share of the time that is left. Pure.
-// `target.ts` says what comes next for the one that is being asked.
+// The rules of quitting: what is done between the hold and the end, one thing after the other; each target has its share of
+// the time that is left. Pure. `target.ts` says what comes next for the target that is being asked.
 
+import { findExitCode } from './exit-codes.ts';
 import type { LogEntry, MessageId } from './messages.ts';
-import type { Limits, Policy, TargetPolicy } from './model.ts';
-import type { QuitDecision, QuitEffect, QuitEvent, QuitState, TargetReport } from './state.ts';
+import type { Limits, Policy, SignalName, TargetPolicy } from './model.ts';
+import type {
+  Decision,
+  EndDecision,
+  Facts,
+  QuitDecision,
+  QuitEffect,
+  QuitEvent,
+  QuitState,
+  QuitTask,
+  Quitting,
+  State,
+  TargetReport,
+} from './state.ts';
 import {
   beginTarget,
   nextTargetMove,
@@ -13,57 +26,137 @@ import {
   type TargetState,
   type TargetTime,
 } from './target.ts';
-import { findTellIndex, isPushDue, KEPT_MS, makePushEffect, makeTellEffect, reportPush } from './tell.ts';
+import { findWebhookIndex, isPushDue, KEPT_MS, makePushEffect, makeWebhookEffect, reportPush } from './tell.ts';
 
 /** Quitting gets at least this long after a signal, whatever the grace. */
 export const QUIT_MIN_MS = 1_000;
 
-/** Begins to quit: what must be pushed is pushed, and the first target is asked. */
-export function beginQuitting(state: QuitState, log: readonly LogEntry[], policy: Policy): QuitDecision {
-  const { facts, phase } = state;
-  if (policy.push === undefined) return beginNextTarget(state, phase.sinceMs, log, policy);
-  const { to } = policy.push;
-  if (isPushDue(phase, policy)) {
-    const entry: LogEntry = { id: 'pushing', fields: { to, outcome: phase.outcome } };
-    return { kind: 'quitting', state, log: [...log, entry], next: makePushEffect(phase, policy) };
-  }
-  const told: QuitState = { facts, phase: { ...phase, push: { to, result: 'notNeeded' } } };
-  return beginNextTarget(told, phase.sinceMs, log, policy);
-}
+/** How the watch ended. */
+export type WatchEnd = Pick<
+  Quitting,
+  'sinceMs' | 'outcome' | 'because' | 'mainEndedAtMs' | 'scrapesSeenCount' | 'hasAnswered'
+>;
 
-/** Decides what an event means for the target that is being asked, or what comes after something was told elsewhere. */
-export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Policy): QuitDecision {
-  const told = tellSignal(state, event, policy);
-  if (event.kind === 'pushed' || event.kind === 'told') return continueAfterTelling(told, event, policy);
-  const { target } = told.phase;
-  if (target === null) throw new Error('Bug: no target is being asked');
-  return moveTarget(told, target, event, event.atMs, logEvent(event, readPolicy(told, policy)), policy);
-}
-
-/** Targets have their whole time from now on. */
-function continueAfterTelling(
-  { facts, phase }: QuitState,
-  event: Extract<QuitEvent, { readonly kind: 'pushed' | 'told' }>,
-  policy: Policy,
-): QuitDecision {
-  const { atMs } = event;
-  const { kind, ...fields } = event.result;
-  const after: QuitState['phase'] = { ...phase, quitSinceMs: atMs };
-  if (event.kind === 'told') {
-    const entry: LogEntry = { id: kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields };
-    return beginNextTarget({ facts, phase: { ...after, isTold: true } }, atMs, [entry], policy);
-  }
-  const push = reportPush((policy.push as NonNullable<Policy['push']>).to, event.result, atMs - phase.sinceMs);
-  const { to, seconds } = push;
-  const entry: LogEntry = {
-    id: kind === 'accepted' ? 'pushAccepted' : 'pushFailed',
-    fields: { to, seconds, ...fields },
+/** Begins to quit: lists what is left to do, and begins the first of it. */
+export function beginQuitting(facts: Facts, end: WatchEnd, log: readonly LogEntry[], policy: Policy): Decision {
+  const tasks = listTasks(end, policy);
+  const isPushSpared = policy.push !== undefined && !tasks.includes('push');
+  const phase: Quitting = {
+    kind: 'quitting',
+    ...end,
+    tasks,
+    quitSinceMs: end.sinceMs,
+    ...(isPushSpared ? { push: { to: policy.push.to, result: 'notNeeded' } } : {}),
+    reports: [],
+    target: null,
   };
-  return beginNextTarget({ facts, phase: { ...after, push } }, atMs, [entry], policy);
+  return beginTask({ facts, phase }, end.sinceMs, log, policy);
 }
 
-/** The state with the first signal in it, where that came meanwhile: less time is left. */
-function tellSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy: Policy): QuitState {
+/** Everything that is to be done, in its order: nothing serves, then the numbers are safe, then others may react, then targets go. */
+function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
+  const targets: QuitTask[] = policy.targets.map(() => 'target');
+  if (policy.hasWebhook === true) targets.splice(findWebhookIndex(policy), 0, 'webhook');
+  return [
+    ...(policy.hasFront === true ? (['closeFront'] as const) : []),
+    ...(isPushDue(end, policy) ? (['push'] as const) : []),
+    ...(policy.tombstonePath === undefined ? [] : (['declareDead'] as const)),
+    ...targets,
+  ];
+}
+
+/** Decides what comes after the end of an effect. */
+export function decideQuitEvent(before: QuitState, event: QuitEvent, policy: Policy): Decision {
+  const state = addSignal(before, event, policy);
+  const { atMs } = event;
+  switch (event.kind) {
+    case 'frontClosed':
+    case 'declaredDead':
+      return endTask(state, atMs, [], policy);
+    case 'pushed':
+      return decidePushed(state, event, policy);
+    case 'webhookCalled': {
+      const { kind, ...fields } = event.result;
+      const id = kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed';
+      return endTask(state, atMs, [{ id, fields }], policy);
+    }
+    default: {
+      const { target } = state.phase;
+      if (target === null) throw new Error('Bug: no target is being asked');
+      return moveTarget(state, target, event, atMs, logEvent(event, readPolicy(state, policy)), policy);
+    }
+  }
+}
+
+/** The run is over. `by`: the second signal, where that ended it. */
+export function endRun(state: State, by: SignalName | null, log: readonly LogEntry[], policy: Policy): EndDecision {
+  return { kind: 'ended', state, log, next: { kind: 'done', exitCode: findExitCode(state, policy, by), by } };
+}
+
+function beginTask(state: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): Decision {
+  const { phase } = state;
+  const [task] = phase.tasks;
+  const perform = (next: QuitEffect, entries = log): QuitDecision => ({ kind: 'quitting', state, log: entries, next });
+  if (task === undefined) return endRun(state, null, log, policy);
+  switch (task) {
+    case 'closeFront':
+      return perform({ kind: task });
+    case 'push': {
+      const fields = { to: policy.push?.to, outcome: phase.outcome };
+      return perform(makePushEffect(nowMs, policy), [...log, { id: 'pushing', fields }]);
+    }
+    case 'declareDead': {
+      if (!policy.isDryRun) return perform({ kind: task });
+      const entry: LogEntry = { id: 'tombstoneSkipped', fields: { path: policy.tombstonePath } };
+      return endTask(state, nowMs, [...log, entry], policy);
+    }
+    case 'webhook':
+      return perform(makeWebhookEffect(nowMs, phase, policy));
+    case 'target': {
+      const next = readPolicy(state, policy);
+      if (!policy.isDryRun) {
+        const target = beginTarget(next, readTime(state, nowMs, policy));
+        return moveTarget(state, target, { kind: 'begun' }, nowMs, log, policy);
+      }
+      const { name, request } = next;
+      const entry: LogEntry = { id: 'targetSkipped', fields: { target: name, request } };
+      return endTarget(state, { target: name, result: 'skipped', seconds: 0 }, nowMs, [...log, entry], policy);
+    }
+  }
+}
+
+/** The next task begins; targets have their whole time from now on. */
+function endTask({ facts, phase }: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): Decision {
+  const after: QuitState = { facts, phase: { ...phase, tasks: phase.tasks.slice(1), quitSinceMs: nowMs } };
+  return beginTask(after, nowMs, log, policy);
+}
+
+function endTarget(
+  { facts, phase }: QuitState,
+  report: TargetReport,
+  nowMs: number,
+  log: readonly LogEntry[],
+  policy: Policy,
+): Decision {
+  const reports = [...phase.reports, report];
+  const after: QuitState = { facts, phase: { ...phase, tasks: phase.tasks.slice(1), target: null, reports } };
+  return beginTask(after, nowMs, log, policy);
+}
+
+function decidePushed(
+  { facts, phase }: QuitState,
+  { atMs, result }: Extract<QuitEvent, { readonly kind: 'pushed' }>,
+  policy: Policy,
+): Decision {
+  const push = reportPush(policy.push?.to ?? '', result, atMs - phase.quitSinceMs);
+  const { to, seconds } = push;
+  const { kind, ...why } = result;
+  const id = kind === 'accepted' ? 'pushAccepted' : 'pushFailed';
+  return endTask({ facts, phase: { ...phase, push } }, atMs, [{ id, fields: { to, seconds, ...why } }], policy);
+}
+
+/** The state with the first signal in it, if that came meanwhile: less time is left. */
+function addSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy: Policy): QuitState {
   const { facts, phase } = state;
   if (facts.terminatedAtMs !== null || terminatedAtMs === null) return state;
   const told: QuitState = { facts: { ...facts, terminatedAtMs }, phase };
@@ -87,26 +180,6 @@ export function findQuitDeadline(
   return Math.max(terminatedAtMs + limits.terminationGraceMs - keptMs, beginsMs + QUIT_MIN_MS);
 }
 
-function beginNextTarget(state: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): QuitDecision {
-  const { facts, phase } = state;
-  if (isTellLeft(phase, policy) && phase.reports.length === findTellIndex(policy)) {
-    const quiet: QuitState = { facts, phase: { ...phase, target: null } };
-    return { kind: 'quitting', state: quiet, log, next: makeTellEffect(nowMs, phase, policy) };
-  }
-  const next = policy.targets[phase.reports.length];
-  if (next === undefined) {
-    return { kind: 'quitting', state: { facts, phase: { ...phase, target: null } }, log, next: { kind: 'done' } };
-  }
-  if (policy.isDryRun) {
-    const { name, request } = next;
-    const report: TargetReport = { target: name, result: 'skipped', seconds: 0 };
-    const entry: LogEntry = { id: 'targetSkipped', fields: { target: name, request } };
-    return beginNextTarget(addReport(state, report), nowMs, [...log, entry], policy);
-  }
-  const target = beginTarget(next, readTime(state, nowMs, policy));
-  return moveTarget(state, target, { kind: 'begun' }, nowMs, log, policy);
-}
-
 function moveTarget(
   state: QuitState,
   before: TargetState,
@@ -114,14 +187,14 @@ function moveTarget(
   nowMs: number,
   log: readonly LogEntry[],
   policy: Policy,
-): QuitDecision {
+): Decision {
   const { facts, phase } = state;
   const { state: target, move } = nextTargetMove(before, event, nowMs);
   if (move.kind === 'ended') {
     const report = buildTargetReport(readPolicy(state, policy), move, nowMs - target.beganAtMs);
     const { target: name, result: _, ...fields } = report;
     const entry: LogEntry = { id: RESULT_MESSAGES[move.result], fields: { target: name, ...fields } };
-    return beginNextTarget(addReport(state, report), nowMs, [...log, entry], policy);
+    return endTarget(state, report, nowMs, [...log, entry], policy);
   }
   const next: QuitEffect = { ...move, index: phase.reports.length };
   return { kind: 'quitting', state: { facts, phase: { ...phase, target } }, log, next };
@@ -142,7 +215,7 @@ function buildTargetReport(
   return { target: name, result, seconds, ...(result === 'failed' ? { hint } : {}) };
 }
 
-type TargetQuitEvent = Exclude<QuitEvent, { readonly kind: 'pushed' | 'told' }>;
+type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
 
 /** What is worth a line of an event: what a signal leaves behind is seen outside of this run, as an exit code. */
 function logEvent(event: TargetQuitEvent, { name }: TargetPolicy): readonly LogEntry[] {
@@ -160,30 +233,17 @@ function logEvent(event: TargetQuitEvent, { name }: TargetPolicy): readonly LogE
   return pids.length === 0 ? [] : [{ id: 'targetForced', fields: { target: name, signal, pids, ...leaves } }];
 }
 
-function addReport({ facts, phase }: QuitState, report: TargetReport): QuitState {
-  return { facts, phase: { ...phase, target: null, reports: [...phase.reports, report] } };
-}
-
-/** The policy of the target that is being asked. */
+/** The policy of the target that is, or comes, under way. */
 function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
   return targets[phase.reports.length] as TargetPolicy;
 }
 
-/** The webhook is still to be told. */
-function isTellLeft({ isTold }: QuitState['phase'], { hasWebhook }: Policy): boolean {
-  return hasWebhook === true && isTold !== true;
-}
-
 function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): TargetTime {
+  const keptMs = phase.tasks.includes('webhook') ? KEPT_MS : 0;
   return {
     nowMs,
     quitTimeoutMs: policy.quitTimeoutMs,
-    quitByMs: findQuitDeadline(
-      phase.quitSinceMs ?? phase.sinceMs,
-      facts.terminatedAtMs,
-      policy.limits,
-      isTellLeft(phase, policy) ? KEPT_MS : 0,
-    ),
-    leftCount: policy.targets.length - phase.reports.length,
+    quitByMs: findQuitDeadline(phase.quitSinceMs, facts.terminatedAtMs, policy.limits, keptMs),
+    leftCount: phase.tasks.filter((task) => task === 'target').length,
   };
 }

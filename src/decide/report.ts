@@ -2,6 +2,7 @@
 // It says only what was seen; what is unknown is null.
 
 import { cut } from '../base/text.ts';
+import { EXIT, findExitCode, judgeRun } from './exit-codes.ts';
 import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
 import {
@@ -14,23 +15,11 @@ import {
   type Policy,
 } from './model.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
-import type { PushReport, State, TargetReport } from './state.ts';
-import { type FailedThreshold, judgeNumbers, type Verdict } from './verdict.ts';
+import type { DoneEffect, PushReport, State, TargetReport } from './state.ts';
+import type { FailedThreshold, Verdict } from './verdict.ts';
 
 /** Kubernetes cuts a message at 4,096 bytes and gives 12 KiB to all containers of a pod; this leaves room for twelve. */
 export const REPORT_MAX_BYTES = 1_024;
-
-/** Exit codes, from sysexits(3) where one fits. */
-export const EXIT = {
-  done: 0,
-  thresholdFailed: 1,
-  usage: 64,
-  unreadable: 65,
-  targetRuns: 69,
-  bug: 70,
-  misconfigured: 78,
-  interrupted: 130,
-} as const;
 
 /** The report as it is logged and written; the order of the keys is the order of reading. */
 export type Report = {
@@ -90,6 +79,9 @@ export type PendingTarget = { readonly target: string; readonly result: 'pending
 
 type RunOutcome = HoldOutcome | 'unfinished';
 
+/** When it is written: again and again on the way; for the webhook, before the targets that are left are asked; at the end. */
+export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;
+
 export type ReportInput = {
   readonly state: State;
   readonly policy: Policy;
@@ -99,18 +91,13 @@ export type ReportInput = {
   readonly nowMs: number;
   /** A monotonic moment as RFC 3339, UTC. */
   readonly toTime: (atMs: number) => string;
-  /** The run is over; false for the report that is rewritten on the way. */
-  readonly isFinished: boolean;
-  /** Targets that are not through are `pending`: it is sent before they are asked. Default: false. */
-  readonly isLeftPending?: boolean;
-  /** A second signal ended it: nothing is judged. Default: false. */
-  readonly isGivenUp?: boolean;
+  readonly stage: ReportStage;
   readonly version: string;
 };
 
 /** The report of a run, finished or not. */
 export function buildReport(input: ReportInput): Report {
-  const { state, policy, nowMs } = input;
+  const { state, policy, nowMs, stage } = input;
   const { facts, phase } = state;
   const targets = listTargets(input);
   const push = findPush(input);
@@ -118,14 +105,10 @@ export function buildReport(input: ReportInput): Report {
   const { seen: scrapesSeen, wanted: scrapesWanted, came: scrapersCame } = countScrapes(input);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
   const ranUntilMs = mainEndedAtMs ?? heldUntilMs;
-  const outcome: RunOutcome = !input.isFinished
-    ? 'unfinished'
-    : phase.kind === 'quitting'
-      ? phase.outcome
-      : 'terminated';
-  const verdict = findVerdict(input);
-  const isTargetLeft = targets.some((target) => target.result === 'failed');
-  const code = verdict?.kind === 'failed' ? EXIT.thresholdFailed : isTargetLeft ? EXIT.targetRuns : EXIT.done;
+  const ended = phase.kind === 'quitting' ? phase.outcome : 'terminated';
+  const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
+  // After a second signal nothing is judged.
+  const verdict = stage.kind === 'done' && stage.by !== null ? null : judgeRun(state, policy);
   const numbers = {
     outcome,
     ...describeVerdict(verdict),
@@ -143,7 +126,7 @@ export function buildReport(input: ReportInput): Report {
     ...(push === null ? {} : { push }),
     targets,
     final: buildFinal(state),
-    exitCode: input.isFinished ? code : null,
+    exitCode: readExitCode(input),
     version: input.version,
   };
   const hold = summarizeHold({ ...numbers, scrapersCame, mainEndedAtMs }, input);
@@ -157,31 +140,30 @@ export function buildReport(input: ReportInput): Report {
   return { summary, ...(hint === null ? {} : { hint }), ...numbers };
 }
 
-function listTargets({ state: { phase }, policy, isLeftPending = false }: ReportInput): NonNullable<Report['targets']> {
+function readExitCode({ state, policy, stage }: ReportInput): number | null {
+  if (stage.kind === 'done') return stage.exitCode;
+  return stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
+}
+
+function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNullable<Report['targets']> {
   const reports = phase.kind === 'quitting' ? phase.reports : [];
-  if (!isLeftPending) return reports;
+  if (stage.kind !== 'beforeTargets') return reports;
   const left = policy.targets.slice(reports.length);
   return [...reports, ...left.map(({ name }): PendingTarget => ({ target: name, result: 'pending' }))];
 }
 
 /** What became of the push; null: there is none, or nothing is known yet. */
-function findPush({ state: { phase }, policy, isFinished }: ReportInput): PushReport | null {
+function findPush({ state: { phase }, policy, stage }: ReportInput): PushReport | null {
   if (policy.push === undefined) return null;
   if (phase.kind === 'quitting' && phase.push !== undefined) return phase.push;
-  return isFinished ? { to: policy.push.to, result: 'failed', why: 'interrupted' } : null;
+  return stage.kind === 'unfinished' ? null : { to: policy.push.to, result: 'failed', why: 'interrupted' };
 }
 
-function summarizePush(push: PushReport | null, { isFinished }: ReportInput): readonly string[] {
-  if (push === null || push.result === 'notNeeded' || !isFinished) return [];
+function summarizePush(push: PushReport | null, { stage }: ReportInput): readonly string[] {
+  if (push === null || push.result === 'notNeeded' || stage.kind === 'unfinished') return [];
   return [
     push.result === 'accepted' ? `last numbers pushed (${push.to})` : `push of the last numbers failed (${push.to})`,
   ];
-}
-
-/** The verdict, from main's end on; null where there is none. */
-function findVerdict({ state: { facts, phase }, policy, isGivenUp = false }: ReportInput): Verdict | null {
-  if (isGivenUp || (phase.kind !== 'holding' && phase.kind !== 'quitting')) return null;
-  return judgeNumbers(policy.thresholds ?? [], facts.numbers);
 }
 
 /** Of a longer entry and its label the rest tells nobody more. */
@@ -394,8 +376,8 @@ const RESULT_WORDS = {
   pending: 'asked next',
 } as const satisfies Record<NonNullable<Report['targets']>[number]['result'], string>;
 
-function summarizeTargets(targets: NonNullable<Report['targets']>, { policy, isFinished }: ReportInput): string[] {
-  if (!isFinished) return [];
+function summarizeTargets(targets: NonNullable<Report['targets']>, { policy, stage }: ReportInput): string[] {
+  if (stage.kind === 'unfinished') return [];
   const words =
     targets.length <= 2
       ? targets.map(({ target, result }) => `${cut(target, 60)} ${RESULT_WORDS[result]}`)

@@ -2,10 +2,10 @@
 // Times are monotonic milliseconds (`…AtMs`, `since…Ms`), spans are milliseconds (`…Ms`).
 
 import type { LogEntry } from './messages.ts';
-import type { ExitCodes, FrontObservation, HoldOutcome, Observation, Totals } from './model.ts';
+import type { ExitCodes, FrontObservation, HoldOutcome, Observation, SignalName, Totals } from './model.ts';
 import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
 import { type FrontFacts, NO_SCRAPERS, type ServedScrape } from './scrapers.ts';
-import type { Answer, ForceResult, Probe, QuitResult, TargetState } from './target.ts';
+import type { Answer, ForceResult, Probe, QuitResult, TargetMove, TargetState } from './target.ts';
 import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
 
 /** An unbroken series of observations that each proved the same, unknown ones in between included. */
@@ -138,16 +138,19 @@ export type PushReport = {
   readonly why?: string;
 };
 
+/** What is done between the hold and the end; `target`: the next one is quit. */
+export type QuitTask = 'closeFront' | 'push' | 'declareDead' | 'target' | 'webhook';
+
 export type Quitting = {
   readonly kind: 'quitting';
   /** When the hold, or the watch, was over. */
   readonly sinceMs: number;
-  /** When quitting began anew, after something was told elsewhere. Default: `sinceMs`. */
-  readonly quitSinceMs?: number;
+  /** What is left to do, in this order; the first is under way. */
+  readonly tasks: readonly QuitTask[];
+  /** When the last task that is not a target ended: targets have their whole time from then on. */
+  readonly quitSinceMs: number;
   /** Absent: there is none, or it is not over yet. */
   readonly push?: PushReport;
-  /** The webhook is over. Default: false. */
-  readonly isTold?: boolean;
   readonly outcome: HoldOutcome;
   readonly because: Reason;
   readonly mainEndedAtMs: number | null;
@@ -184,13 +187,15 @@ export type WatchEvent =
       readonly front: FrontObservation;
       readonly planned: ObserveEffect;
     };
-/** What can happen to the target that is being asked, or to what is told elsewhere. */
-export type QuitEvent = {
-  /** When it had happened. */
-  readonly atMs: number;
-  /** When the first signal came; null while none did. */
-  readonly terminatedAtMs: number | null;
-} /** `hint`: what this answer usually means where the target still runs. `leaves`: what a signal leaves behind, for the log. */ & (
+/**
+ * How an effect of quitting ended. `hint`: what this answer usually means where the target still runs. `leaves`: what a signal
+ * leaves behind, for the log.
+ */
+export type QuitEnd =
+  | { readonly kind: 'frontClosed' }
+  | { readonly kind: 'pushed'; readonly result: PushResult }
+  | { readonly kind: 'declaredDead' }
+  | { readonly kind: 'webhookCalled'; readonly result: WebhookResult }
   | {
       readonly kind: 'asked';
       readonly answer: Answer;
@@ -198,10 +203,16 @@ export type QuitEvent = {
       readonly leaves: LogEntry['fields'];
     }
   | { readonly kind: 'probed'; readonly probe: Probe }
-  | { readonly kind: 'forced'; readonly result: ForceResult; readonly leaves: LogEntry['fields'] }
-  | { readonly kind: 'pushed'; readonly result: PushResult }
-  | { readonly kind: 'told'; readonly result: WebhookResult }
-);
+  | { readonly kind: 'forced'; readonly result: ForceResult; readonly leaves: LogEntry['fields'] };
+
+/** That end, with when it was, and when the first signal came (null while none did). */
+export type QuitEvent = QuitEnd & { readonly atMs: number; readonly terminatedAtMs: number | null };
+
+/** What `step` decides on: a state, and what can happen in it. `interrupted`: the second signal came. */
+export type StepInput =
+  | { readonly kind: 'watching'; readonly state: WatchState; readonly event: WatchEvent }
+  | { readonly kind: 'quitting'; readonly state: QuitState; readonly event: QuitEvent }
+  | { readonly kind: 'interrupted'; readonly state: State; readonly by: SignalName };
 
 /**
  * Observe everything at `atMs`. The exporter may be read until `readByMs`, which is the nearest limit (null: none is near), and
@@ -209,45 +220,38 @@ export type QuitEvent = {
  */
 export type ObserveEffect = { readonly kind: 'observe'; readonly atMs: number; readonly readByMs: number | null };
 
-/** Tell somebody else: the last exposition (`push`), or the report (`tell`). */
-export type TellEffect = ({ readonly kind: 'push' } | { readonly kind: 'tell' }) & {
+/** Send the last exposition (`push`), or the report (`callWebhook`). */
+export type SendEffect = {
+  readonly kind: 'push' | 'callWebhook';
   /** When it is given up. */
   readonly untilMs: number;
-  /** After a signal, whenever that comes, it is given up so much later if that is sooner. */
+  /** How long after the first signal it is given up, if that is sooner. */
   readonly graceMs: number;
 };
 
-/** What to do with the target `index`, counted from 0. */
+/** What to do next while quitting. `index`: of the target, counted from 0. */
 export type QuitEffect =
-  | TellEffect
-  /** Send one request, and give it up after `timeoutMs`. */
-  | { readonly kind: 'ask'; readonly index: number; readonly timeoutMs: number }
-  /** Wait until `atMs`, then probe whether it still listens, for `timeoutMs` at most. */
-  | { readonly kind: 'probe'; readonly index: number; readonly atMs: number; readonly timeoutMs: number }
-  /** End it without its consent, as it was `count` times before. */
-  | {
-      readonly kind: 'force';
-      readonly index: number;
-      readonly count: number;
-      readonly answer: Answer | null;
-    }
-  /** Nothing is left to do. */
-  | { readonly kind: 'done' };
+  /** End every connection of the front, which serves nothing more. */
+  | { readonly kind: 'closeFront' }
+  | SendEffect
+  /** Write lastscrape's own tombstone. */
+  | { readonly kind: 'declareDead' }
+  | (Exclude<TargetMove, { readonly kind: 'ended' }> & { readonly index: number });
 
-export type WatchDecision = {
-  readonly kind: 'watching';
-  readonly state: WatchState;
+/** Nothing is left to do. `by`: the second signal, which ended the run; null: it came to its end. */
+export type DoneEffect = { readonly kind: 'done'; readonly exitCode: number; readonly by: SignalName | null };
+
+type DecisionIn<Kind extends string, SomeState extends State, Effect> = {
+  readonly kind: Kind;
+  readonly state: SomeState;
   readonly log: readonly LogEntry[];
-  readonly next: ObserveEffect;
+  readonly next: Effect;
 };
-export type QuitDecision = {
-  readonly kind: 'quitting';
-  readonly state: QuitState;
-  readonly log: readonly LogEntry[];
-  readonly next: QuitEffect;
-};
-/** The new state, what to log, and the one effect that comes next; its event is the next one. */
-export type Decision = WatchDecision | QuitDecision;
+export type WatchDecision = DecisionIn<'watching', WatchState, ObserveEffect>;
+export type QuitDecision = DecisionIn<'quitting', QuitState, QuitEffect>;
+export type EndDecision = DecisionIn<'ended', State, DoneEffect>;
+/** The new state, what to log, and the one effect that comes next; its end is the next event. */
+export type Decision = WatchDecision | QuitDecision | EndDecision;
 
 /** The state before the first observation, which begins at `startedAtMs`. */
 export function initialState(startedAtMs: number): WatchState {

@@ -3,7 +3,7 @@
 
 import { cut } from '../base/text.ts';
 import { findLeastWanted, type Policy } from './model.ts';
-import type { PushReport, PushResult, Quitting, TellEffect } from './state.ts';
+import type { PushReport, PushResult, Quitting, SendEffect } from './state.ts';
 
 /** The watch and the hold end so long before the grace where anything is told: a push, quitting and a webhook share it. */
 export const RESERVE_MS = 5_000;
@@ -20,7 +20,10 @@ export const KEPT_MS = 1_000;
 const WHY_MAX_LENGTH = 160;
 
 /** Whether the last exposition is to be pushed: the wanted scrapes did not come, or it is pushed always. */
-export function isPushDue({ outcome, scrapesSeenCount }: Quitting, { push, limits }: Policy): boolean {
+export function isPushDue(
+  { outcome, scrapesSeenCount }: Pick<Quitting, 'outcome' | 'scrapesSeenCount'>,
+  { push, limits }: Policy,
+): boolean {
   // Main never ran: what was seen is not of it.
   if (push === undefined || outcome === 'neverStarted') return false;
   if (push.when === 'always') return true;
@@ -31,24 +34,24 @@ export function isPushDue({ outcome, scrapesSeenCount }: Quitting, { push, limit
 }
 
 /** The push as the next effect. */
-export function makePushEffect({ sinceMs }: Quitting, policy: Policy): TellEffect {
+export function makePushEffect(nowMs: number, policy: Policy): SendEffect {
   const keptMs = (policy.targets.length > 0 ? KEPT_MS : 0) + (policy.hasWebhook === true ? KEPT_MS : 0);
-  return { kind: 'push', untilMs: sinceMs + PUSH_MAX_MS, graceMs: findTellGrace(policy, keptMs) };
+  return { kind: 'push', untilMs: nowMs + PUSH_MAX_MS, graceMs: findSendGrace(policy, keptMs) };
 }
 
 /** The webhook as the next effect, when it is its turn. */
-export function makeTellEffect(nowMs: number, { reports }: Quitting, policy: Policy): TellEffect {
-  const keptMs = reports.length < policy.targets.length ? KEPT_MS : 0;
-  return { kind: 'tell', untilMs: nowMs + WEBHOOK_MAX_MS, graceMs: findTellGrace(policy, keptMs) };
+export function makeWebhookEffect(nowMs: number, { tasks }: Pick<Quitting, 'tasks'>, policy: Policy): SendEffect {
+  const keptMs = tasks.includes('target') ? KEPT_MS : 0;
+  return { kind: 'callWebhook', untilMs: nowMs + WEBHOOK_MAX_MS, graceMs: findSendGrace(policy, keptMs) };
 }
 
 /** How long after a signal it is given up: the grace, but for what comes after it. */
-function findTellGrace({ limits }: Policy, keptMs: number): number {
+function findSendGrace({ limits }: Policy, keptMs: number): number {
   return Math.max(0, limits.terminationGraceMs - keptMs);
 }
 
 /** Before which target the webhook comes: the first that is a mesh's proxy, which would carry it; else after all. */
-export function findTellIndex({ targets }: Policy): number {
+export function findWebhookIndex({ targets }: Policy): number {
   const index = targets.findIndex(({ isMesh }) => isMesh === true);
   return index < 0 ? targets.length : index;
 }

@@ -6,7 +6,7 @@ import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } 
 import { advanceFacts } from './facts.ts';
 import { hold, holdOn, quit, watch } from './hold.ts';
 import type { LogEntry } from './messages.ts';
-import { findLeastWanted, findWatchEnd, hasHold, type Observation, type Policy } from './model.ts';
+import { assertNever, findLeastWanted, findWatchEnd, hasHold, type Observation, type Policy } from './model.ts';
 import { advanceNumbers } from './numbers.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
@@ -19,8 +19,21 @@ export const WITHOUT_METRIC_AFTER_MS = 60_000;
 /** A run in which nobody scraped for so long gets a warning: three of Prometheus's default intervals (1 m). */
 export const NOBODY_AFTER_MS = 180_000;
 
-/** Decides what an observation means; it is newer than every one before it. */
-export function decideObserved(state: WatchState, observation: Observation, policy: Policy): Decision {
+/** Decides what an event means while main is watched. */
+export function decideWatchEvent(state: WatchState, event: WatchEvent, policy: Policy): Decision {
+  switch (event.kind) {
+    case 'observed':
+      return decideObserved(state, event.observation, policy);
+    case 'scraped':
+      return decideScraped(state, event, policy);
+    case 'signalled':
+      return decideSignalled(state, event.atMs, policy);
+    default:
+      return assertNever(event);
+  }
+}
+
+function decideObserved(state: WatchState, observation: Observation, policy: Policy): Decision {
   const evidence = judgeObservation(observation, state.facts, policy);
   const { phase, facts: before } = state;
   const advanced = advanceFacts(before, observation, evidence);
@@ -44,7 +57,7 @@ export function decideObserved(state: WatchState, observation: Observation, poli
  * The first signal: main is being stopped, so observe at once, and watch within the grace; or main has ended, where the signal is
  * its only condition.
  */
-export function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
+function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
   const { limits, conditions } = policy;
   const isFirst = facts.terminatedAtMs === null;
   const isEnd = isFirst && conditions.length > 0 && conditions.every(({ isSignal }) => isSignal === true);
@@ -81,7 +94,7 @@ function beginHoldBySignal(atMs: number): Holding {
 }
 
 /** The front has handed over an answer: it counts, and where enough have been taken the next observation may end the hold. */
-export function decideScraped(
+function decideScraped(
   { facts, phase }: WatchState,
   { scrape, front: seen, planned }: Extract<WatchEvent, { readonly kind: 'scraped' }>,
   { limits }: Policy,

@@ -2,9 +2,7 @@
 // its own.
 
 import type { Environment } from '../config/config.ts';
-
-/** The signals that are heard; the second one decides the exit code. */
-export type SignalName = 'SIGTERM' | 'SIGINT';
+import type { SignalName } from '../decide/model.ts';
 
 /** The process that the program runs in. */
 export type Host = {

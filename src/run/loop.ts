@@ -1,4 +1,4 @@
-// Observe → decide → act: performs the one effect that `step` names, and tells it what happened. Holds no rule of its own.
+// Observe → decide → act: performs the one effect that `step` names, and hands back how it ended. Holds no rule.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onAbort, waitWithin } from '../base/waits.ts';
@@ -8,30 +8,25 @@ import type { FrontObservation, Policy } from '../decide/model.ts';
 import type { ServedScrape } from '../decide/scrapers.ts';
 import type {
   Decision,
+  EndDecision,
   ObserveEffect,
   PushResult,
   QuitDecision,
   QuitEffect,
-  QuitEvent,
+  QuitEnd,
+  SendEffect,
   State,
-  TellEffect,
+  StepInput,
   WatchDecision,
+  WatchEvent,
   WebhookResult,
 } from '../decide/state.ts';
 import { begin, step } from '../decide/step.ts';
+import type { Answer, ForceResult } from '../decide/target.ts';
 import { LAST_CALL_MS } from '../decide/tell.ts';
 import type { OngoingObservation } from '../observe/observation.ts';
 import type { Target } from '../quit/target.ts';
-
-/** The signals that came so far. */
-export type Signals = {
-  /** When the first one came; null before. */
-  readonly terminatedAtMs: number | null;
-  /** Aborted by the first one. */
-  readonly first: AbortSignal;
-  /** Aborted by the second one: give up at once. */
-  readonly second: AbortSignal;
-};
+import type { Signals } from './signals.ts';
 
 /** The front, as the loop sees it. */
 export type LoopFront = {
@@ -52,52 +47,39 @@ export type LoopParts = {
   readonly observe: (effect: ObserveEffect) => OngoingObservation;
   /** What stands in front of the exporter; null: nothing does. */
   readonly front: LoopFront | null;
-  /** Told what is known of main, where something else than a front wants it. */
+  /** Called with what is known of main, for what needs it beyond the front. */
   readonly onView?: (view: MainView) => void;
   /** In the order of the policy's. */
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
-  /** Called once, when the hold is over and before anything is pushed. Default: nothing is to be done. */
-  readonly afterHold?: () => Promise<void>;
-  /** Called once, after the push and before anything is asked to quit. */
-  readonly beforeQuit: () => Promise<void>;
+  /** Only where the policy has a front. */
+  readonly closeFront?: () => Promise<unknown>;
   /** Pushes the last exposition, until the signal; `lastCall` comes a little before it. Only where the policy has a push. */
   readonly push?: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
-  /** Sends the report of this state; the same. Only where the policy has a webhook. */
-  readonly tell?: (state: State, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
-  /** Called at each change of phase and after each target. */
+  /** Writes the tombstone. Only where the policy has one. */
+  readonly declareDead?: () => Promise<void>;
+  /** Sends the report of this state; limits as for `push`. Only where the policy has a webhook. */
+  readonly callWebhook?: (state: State, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  /** Called at each change of phase, and after the push and each target. */
   readonly progress: (state: State) => void;
 };
 
-/**
- * Watches, holds and quits; ends when everything is done, or at the second signal with what was reached by then.
- * Rejects on a bug only.
- */
-export async function runLoop(parts: LoopParts): Promise<State> {
-  const { policy, clock, signals } = parts;
-  let decision: Decision = begin(clock.nowMs(), policy);
+/** Performs what `step` decides until the end, or until the second signal. Rejects on a bug only. */
+export async function runLoop(parts: LoopParts): Promise<EndDecision> {
+  let decision: Decision = begin(parts.clock.nowMs(), parts.policy);
   parts.progress(decision.state);
   showView(parts, decision.state);
-  let isQuitBegun = false;
-  while (!signals.second.aborted) {
-    const before: Decision = decision;
-    if (before.kind === 'quitting' && before.next.kind !== 'push' && !isQuitBegun) {
-      isQuitBegun = true;
-      await parts.beforeQuit();
-    }
-    if (before.kind === 'watching') decision = await watch(parts, before);
-    else if (before.next.kind === 'done') break;
-    else decision = await quit(parts, before, before.next);
+  while (decision.kind !== 'ended') {
+    const before: State = decision.state;
+    decision = step(await perform(parts, decision), parts.policy);
     // What the log says is in the message already, should the process be killed in between.
-    if (hasProgressed(before.state, decision.state)) parts.progress(decision.state);
+    if (hasProgressed(before, decision.state)) parts.progress(decision.state);
     decision.log.forEach(parts.log);
     showView(parts, decision.state);
-    if (before.kind === 'watching' && decision.kind === 'quitting') await parts.afterHold?.();
   }
-  return decision.state;
+  return decision;
 }
 
-/** Tells those who go by what is known of main. */
 function showView({ front, onView }: LoopParts, state: State): void {
   const view = viewMain(state);
   front?.tell(view);
@@ -110,84 +92,109 @@ function hasProgressed({ phase: before }: State, { phase }: State): boolean {
   return phase.reports.length > before.reports.length || phase.push !== before.push;
 }
 
-/** Waits and observes; a signal, and a scrape through the front, are told at once. */
-async function watch(parts: LoopParts, decision: WatchDecision): Promise<Decision> {
+/** Performs the effect of a decision, and returns how it ended; once the second signal has come, only that. */
+async function perform(parts: LoopParts, decision: WatchDecision | QuitDecision): Promise<StepInput> {
+  const interrupted = interrupt(decision.state, parts.signals);
+  if (interrupted !== null) return interrupted;
+  const input = await (decision.kind === 'watching' ? observe(parts, decision) : quit(parts, decision));
+  return interrupt(input.state, parts.signals) ?? input;
+}
+
+function interrupt(state: State, { secondName }: Signals): StepInput | null {
+  return secondName === null ? null : { kind: 'interrupted', state, by: secondName };
+}
+
+/** Waits and observes; a signal, and a scrape through the front, come in between. */
+async function observe(parts: LoopParts, { state, next }: WatchDecision): Promise<StepInput> {
   const { policy, clock, signals, front } = parts;
-  const { state, next } = decision;
-  const isTold = state.facts.terminatedAtMs !== null;
-  await pause(parts, next.atMs, isTold ? [signals.second] : [signals.first, signals.second], front);
-  if (signals.second.aborted) return { ...decision, log: [] };
-  if (!isTold && signals.terminatedAtMs !== null) {
-    return step(state, { kind: 'signalled', atMs: signals.terminatedAtMs }, policy);
+  const isSignalKnown = state.facts.terminatedAtMs !== null;
+  await pause(parts, next.atMs, isSignalKnown ? [signals.second] : [signals.first, signals.second], front);
+  const interrupted = interrupt(state, signals);
+  if (interrupted !== null) return interrupted;
+  if (!isSignalKnown && signals.terminatedAtMs !== null) {
+    return { kind: 'watching', state, event: { kind: 'signalled', atMs: signals.terminatedAtMs } };
   }
-  // However many scrape: an observation that is due is not kept waiting.
+  // An observation that is due does not wait, however many scrape.
   const scraped = clock.nowMs() < next.atMs ? (front?.takeScrape() ?? null) : null;
-  if (scraped !== null) return step(state, { kind: 'scraped', ...scraped, planned: next }, policy);
+  if (scraped !== null) return { kind: 'watching', state, event: { kind: 'scraped', ...scraped, planned: next } };
   let now = state;
+  const take = (event: WatchEvent): WatchDecision | null => {
+    const decision = step({ kind: 'watching', state: now, event }, policy);
+    decision.log.forEach(parts.log);
+    if (decision.kind !== 'watching') return null;
+    now = decision.state;
+    return decision;
+  };
   const ongoing = parts.observe(next);
   const cancels = [
-    onAbort(isTold ? null : signals.first, () => {
-      const told = step(now, { kind: 'signalled', atMs: signals.terminatedAtMs ?? clock.nowMs() }, policy);
-      told.log.forEach(parts.log);
-      if (told.kind !== 'watching') return;
-      now = told.state;
+    onAbort(isSignalKnown ? null : signals.first, () => {
+      const signalled = take({ kind: 'signalled', atMs: signals.terminatedAtMs ?? clock.nowMs() });
       showView(parts, now);
-      ongoing.limit(told.next);
+      if (signalled !== null) ongoing.limit(signalled.next);
     }),
     onAbort(signals.second, ongoing.stop),
   ];
   const observation = await ongoing.ended;
   for (const cancel of cancels) cancel();
-  if (signals.second.aborted) return { ...decision, state: now, log: [] };
-  for (let late = front?.takeScrape(); late; late = front?.takeScrape()) {
-    const told = step(now, { kind: 'scraped', ...late, planned: next }, policy);
-    told.log.forEach(parts.log);
-    if (told.kind === 'watching') now = told.state;
+  if (!signals.second.aborted) {
+    for (let late = front?.takeScrape(); late; late = front?.takeScrape()) {
+      take({ kind: 'scraped', ...late, planned: next });
+    }
   }
-  return step(now, { kind: 'observed', observation }, policy);
+  return { kind: 'watching', state: now, event: { kind: 'observed', observation } };
 }
 
 /** Performs one effect of quitting. */
-async function quit(parts: LoopParts, decision: QuitDecision, effect: Exclude<QuitEffect, { kind: 'done' }>) {
-  const event = await perform(parts, decision.state, effect);
-  if (parts.signals.second.aborted) return { ...decision, log: [] };
-  return step(decision.state, event, parts.policy);
+async function quit(parts: LoopParts, { state, next }: QuitDecision): Promise<StepInput> {
+  const end = await performQuit(parts, state, next);
+  const { clock, signals } = parts;
+  return {
+    kind: 'quitting',
+    state,
+    event: { ...end, atMs: clock.nowMs(), terminatedAtMs: signals.terminatedAtMs },
+  };
 }
 
-async function perform(
-  parts: LoopParts,
-  state: State,
-  effect: Exclude<QuitEffect, { kind: 'done' }>,
-): Promise<QuitEvent> {
+async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): Promise<QuitEnd> {
   const { signals } = parts;
-  if (effect.kind === 'push' || effect.kind === 'tell') return tellOthers(parts, state, effect);
+  switch (effect.kind) {
+    case 'closeFront':
+      await present(parts.closeFront)();
+      return { kind: 'frontClosed' };
+    case 'push':
+      return { kind: 'pushed', result: await withinLimits(parts, effect, present(parts.push)) };
+    case 'declareDead':
+      await present(parts.declareDead)();
+      return { kind: 'declaredDead' };
+    case 'callWebhook': {
+      const call = present(parts.callWebhook);
+      const result = await withinLimits(parts, effect, (signal, lastCall) => call(state, signal, lastCall));
+      return { kind: 'webhookCalled', result };
+    }
+  }
   const target = parts.targets[effect.index] as Target;
+  const listLeavings = (result: Answer | ForceResult) =>
+    result.kind === 'signalled' ? (target.signalLeaves?.(result.signal) ?? {}) : {};
   switch (effect.kind) {
     case 'ask': {
       const answer = await ask(parts, target, effect.timeoutMs);
-      const leaves = answer.kind === 'signalled' ? (target.signalLeaves?.(answer.signal) ?? {}) : {};
-      return { kind: 'asked', ...readTimes(parts), answer, hint: target.hint(answer), leaves };
+      return { kind: 'asked', answer, hint: target.hint(answer), leaves: listLeavings(answer) };
     }
     case 'probe': {
       await pause(parts, effect.atMs, [signals.second]);
-      const probe = await target.probe(effect.timeoutMs, signals.second);
-      return { kind: 'probed', ...readTimes(parts), probe };
+      return { kind: 'probed', probe: await target.probe(effect.timeoutMs, signals.second) };
     }
     case 'force': {
-      const forced = await target.force?.(effect.count, effect.answer);
-      const result = forced ?? ({ kind: 'impossible', why: 'there is no way to force it' } as const);
-      const leaves = result.kind === 'signalled' ? (target.signalLeaves?.(result.signal) ?? {}) : {};
-      return { kind: 'forced', ...readTimes(parts), result, leaves };
+      const result = (await target.force?.(effect.count, effect.answer)) ?? IMPOSSIBLE;
+      return { kind: 'forced', result, leaves: listLeavings(result) };
     }
   }
 }
 
-function readTimes({ clock, signals }: LoopParts): { atMs: number; terminatedAtMs: number | null } {
-  return { atMs: clock.nowMs(), terminatedAtMs: signals.terminatedAtMs };
-}
+const IMPOSSIBLE: ForceResult = { kind: 'impossible', why: 'there is no way to force it' };
 
 /** One request; the first signal ends one that hangs, since less time is left from then on. */
-async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
+async function ask({ signals }: LoopParts, target: Target, timeoutMs: number): Promise<Answer> {
   const asking = new AbortController();
   const abort = () => asking.abort('interrupted');
   const cancels = [
@@ -199,20 +206,10 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number) {
   return answer;
 }
 
-async function tellOthers(parts: LoopParts, state: State, effect: TellEffect): Promise<QuitEvent> {
-  if (effect.kind === 'push') {
-    const result = await withinLimits(parts, effect, present(parts.push));
-    return { kind: 'pushed', ...readTimes(parts), result };
-  }
-  const tell = present(parts.tell);
-  const result = await withinLimits(parts, effect, (signal, lastCall) => tell(state, signal, lastCall));
-  return { kind: 'told', ...readTimes(parts), result };
-}
-
 /** Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. */
 async function withinLimits<Value>(
   { clock, signals }: LoopParts,
-  { untilMs, graceMs }: TellEffect,
+  { untilMs, graceMs }: SendEffect,
   work: (signal: AbortSignal, lastCall: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const limit = new AbortController();
@@ -231,9 +228,10 @@ async function withinLimits<Value>(
   return value;
 }
 
-function present<Value>(value: Value | undefined): Value {
-  if (value === undefined) throw new Error('Bug: nothing can be told');
-  return value;
+/** What performs an effect, which is there wherever the policy names it. */
+function present<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new Error('Bug: nothing performs this effect');
+  return part;
 }
 
 /** Waits until `atMs`, or for a scrape where there is a front; a signal that came before with none to follow does not shorten it. */

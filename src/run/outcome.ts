@@ -4,26 +4,25 @@
 import { redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from '../config/config.ts';
+import { EXIT, findProcessExitCode } from '../decide/exit-codes.ts';
 import type { LogLevel } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
   buildReport,
-  EXIT,
   fitReport,
   type Report,
+  type ReportStage,
 } from '../decide/report.ts';
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
-import type { ReceivedSignals } from './signals.ts';
 import { writeTerminationMessage } from './termination-message.ts';
 
 /** The reports of one run. */
 export type Reporter = {
-  /** The report of this state; `isLeftPending`: targets that are not through are `pending`. */
-  readonly build: (state: State, isFinished: boolean, isLeftPending?: boolean) => Report;
+  readonly build: (state: State, stage: ReportStage) => Report;
   /** Writes the termination message; warns once where it cannot be written. */
   readonly write: (report: Report) => void;
 };
@@ -33,13 +32,12 @@ export function openReporter(
   host: Host,
   { metricsUrl, terminationLog }: Pick<Config, 'metricsUrl' | 'terminationLog'>,
   policy: Policy,
-  signals: ReceivedSignals,
   toWallMs: (atMs: number) => number,
   log: Log,
 ): Reporter {
   let hasWriteFailed = false;
   return {
-    build: (state, isFinished, isLeftPending = false) =>
+    build: (state, stage) =>
       fitReport(
         buildReport({
           state,
@@ -47,9 +45,7 @@ export function openReporter(
           exporterAt: `${metricsUrl.hostname}:${metricsUrl.port || 80}`,
           nowMs: host.nowMs(),
           toTime: (atMs) => formatTime(toWallMs(atMs)),
-          isFinished,
-          isLeftPending,
-          isGivenUp: signals.secondName !== null,
+          stage,
           version: VERSION,
         }),
       ),
@@ -82,7 +78,7 @@ export function reportBug(
   const problem = writeReport(terminationLog, report);
   if (problem !== null) log.write({ id: 'messageUnwritable', fields: { problem } });
   log.report(report);
-  return isExitZero ? EXIT.done : EXIT.bug;
+  return findProcessExitCode(EXIT.bug, isExitZero);
 }
 
 /** What was thrown, for a person: with its stack, and without secrets of a URL. */

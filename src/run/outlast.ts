@@ -5,24 +5,22 @@ import { openWallTime } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
 import { buildPolicy } from '../config/policy.ts';
 import { formatDuration } from '../config/values.ts';
-import { EXIT } from '../decide/report.ts';
+import { EXIT } from '../decide/exit-codes.ts';
 import type { Exit, Host } from './host.ts';
 import { runLoop } from './loop.ts';
 import { buildLoopParts, closeInTime, openConfiguredExporter, openConfiguredFront } from './parts.ts';
-import type { ReceivedSignals } from './signals.ts';
+import type { Signals } from './signals.ts';
 
 /** Stays until main has ended; `config` is what main is watched by. Reports only a main that was never seen. */
-export async function outlastMain(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit> {
+export async function outlastMain(host: Host, config: Config, signals: Signals): Promise<Exit> {
   // A startupProbe may ask the front, and main starts only once that is answered.
   const opened = await openConfiguredFront(host, config, openWallTime(host), () => {});
   const front = opened?.kind === 'open' ? opened.front : null;
   const exporter = openConfiguredExporter(config, front, null);
-  const state = await runLoop({
-    ...buildLoopParts(host, config, { exporter, front, keeper: null }),
-    policy: buildPolicy({ ...config, push: null, webhook: null }),
-    signals,
+  const { state, next } = await runLoop({
+    ...buildLoopParts(host, config, { exporter, front, keeper: null }, signals),
+    policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
     log: () => {},
-    beforeQuit: async () => {},
     progress: () => {},
   });
   if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {
@@ -33,5 +31,5 @@ export async function outlastMain(host: Host, config: Config, signals: ReceivedS
     );
   }
   const isClosed = (await closeInTime(exporter, signals.second)) && (await closeInTime(front, signals.second));
-  return { code: EXIT.done, isUrgent: signals.secondName !== null || !isClosed };
+  return { code: EXIT.done, isUrgent: next.by !== null || !isClosed };
 }

@@ -14,6 +14,7 @@ import type { Telling } from '../tell/telling.ts';
 import { formatTime, type Host } from './host.ts';
 import type { LoopParts } from './loop.ts';
 import { type OwnTombstone, openTombstone } from './own-tombstone.ts';
+import type { Signals } from './signals.ts';
 
 /** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -25,12 +26,13 @@ export type ReadingParts = {
   readonly keeper: Keeper | null;
 };
 
-/** What the loop watches, and by which clock. */
+/** What the loop watches, and by which clock and signals. */
 export function buildLoopParts(
   host: Host,
   config: Config,
   { exporter, front, keeper }: ReadingParts,
-): Pick<LoopParts, 'policy' | 'clock' | 'observe' | 'front' | 'onView' | 'targets'> {
+  signals: Signals,
+): Pick<LoopParts, 'policy' | 'clock' | 'signals' | 'observe' | 'front' | 'closeFront' | 'onView' | 'targets'> {
   const clock = openClock(host);
   const sources = {
     conditions: config.conditions,
@@ -40,8 +42,10 @@ export function buildLoopParts(
   return {
     policy: buildPolicy(config),
     clock,
+    signals,
     observe: (effect) => beginObservation(sources, clock, effect),
     front,
+    closeFront: () => closeInTime(front, signals.second),
     ...(keeper === null ? {} : { onView: keeper.tell }),
     targets: config.targets,
   };

@@ -6,11 +6,11 @@ import { VERSION } from '../base/version.ts';
 import { waitUnless } from '../base/waits.ts';
 import type { Config, Misconfigured } from '../config/config.ts';
 import { buildPolicy } from '../config/policy.ts';
-import { EXIT } from '../decide/report.ts';
+import { findProcessExitCode } from '../decide/exit-codes.ts';
 import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/mesh.ts';
 import { PRESETS } from '../quit/programs.ts';
-import type { Exit, Host, SignalName } from './host.ts';
+import type { Exit, Host } from './host.ts';
 import type { Log } from './log.ts';
 import { type LoopParts, runLoop } from './loop.ts';
 import { openReporter, openRunLog, type Reporter, reportBug } from './outcome.ts';
@@ -23,7 +23,7 @@ import {
   openConfiguredTelling,
   openConfiguredTombstone,
 } from './parts.ts';
-import type { ReceivedSignals } from './signals.ts';
+import type { Signals } from './signals.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
 
 /** Longest search for another lastscrape, for what is wrong with a file, and for a mesh's proxy. */
@@ -33,7 +33,7 @@ const SEARCH_TIMEOUT_MS = 1_000;
 type Opened = {
   readonly host: Host;
   readonly config: Config;
-  readonly signals: ReceivedSignals;
+  readonly signals: Signals;
   readonly log: Log;
   readonly reporter: Reporter;
   readonly tombstone: OwnTombstone | null;
@@ -41,11 +41,11 @@ type Opened = {
 };
 
 /** Watches, holds, quits and reports; or says what is wrong, where its front cannot listen. Rejects on a bug before the watch only. */
-export async function run(host: Host, config: Config, signals: ReceivedSignals): Promise<Exit | Misconfigured> {
+export async function run(host: Host, config: Config, signals: Signals): Promise<Exit | Misconfigured> {
   const log = openRunLog(host, config.logLevel);
   const toWallMs = openWallTime(host);
   const tombstone = openConfiguredTombstone(host, config, signals.second, log.write);
-  const reporter = openReporter(host, config, buildPolicy(config), signals, toWallMs, log);
+  const reporter = openReporter(host, config, buildPolicy(config), toWallMs, log);
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
   const opened = await openConfiguredFront(host, config, toWallMs, log.write);
@@ -83,7 +83,7 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
   const keeper = told?.keeper ?? null;
   const exporter = openConfiguredExporter(config, front, keeper);
   const newest = front?.newest ?? keeper?.newest ?? (async () => null);
-  const tellParts: Pick<LoopParts, 'push' | 'tell'> =
+  const sendParts: Pick<LoopParts, 'push' | 'callWebhook'> =
     told === null
       ? {}
       : {
@@ -92,42 +92,26 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
             if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
             return told.telling.push(snapshot, limit, lastCall);
           },
-          tell: (now, limit, lastCall) => told.telling.tell(reporter.build(now, true, true), limit, lastCall),
+          callWebhook: (now, limit, lastCall) =>
+            told.telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
         };
-  const state = await runLoop({
-    ...buildLoopParts(host, config, { exporter, front, keeper }),
-    signals,
+  const { state, next } = await runLoop({
+    ...buildLoopParts(host, config, { exporter, front, keeper }, signals),
     log: log.write,
-    async afterHold() {
-      await closeInTime(front, signals.second);
-    },
-    async beforeQuit() {
-      await tombstone?.declareDead();
-      if (config.tombstonePath !== null && config.isDryRun) {
-        log.write({ id: 'tombstoneSkipped', fields: { path: config.tombstonePath } });
-      }
-    },
-    ...tellParts,
-    progress: (now) => reporter.write(reporter.build(now, false)),
+    ...sendParts,
+    ...(tombstone === null ? {} : { declareDead: tombstone.declareDead }),
+    progress: (now) => reporter.write(reporter.build(now, { kind: 'unfinished' })),
   });
   await closeInTime(told?.telling ?? null, signals.second);
   // A pod that is being stopped ends its proxies itself.
   if (signals.terminatedAtMs === null) await logFound(findForgottenMesh(config.targets, PRESETS));
-  const built = reporter.build(state, true);
-  const code = findExitCode(signals.secondName, built.exitCode);
-  const final = { ...built, exitCode: code };
+  const final = reporter.build(state, next);
   reporter.write(final);
-  // A verdict that was asked for is no trouble of lastscrape's own.
-  const exitCode = config.isExitZero && code !== EXIT.thresholdFailed ? EXIT.done : code;
-  await tombstone?.close(exitCode);
+  const code = findProcessExitCode(next.exitCode, config.isExitZero);
+  await tombstone?.close(code);
   log.report(final);
   const isClosed = (await closeInTime(exporter, signals.second)) && (await closeInTime(front, signals.second));
-  return { code: exitCode, isUrgent: signals.secondName !== null || !isClosed };
-}
-
-function findExitCode(secondName: SignalName | null, exitCode: number | null): number {
-  if (secondName === 'SIGINT') return EXIT.interrupted;
-  return secondName === 'SIGTERM' ? EXIT.done : (exitCode ?? EXIT.done);
+  return { code, isUrgent: next.by !== null || !isClosed };
 }
 
 function planFields(config: Config): Readonly<Record<string, unknown>> {

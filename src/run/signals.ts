@@ -1,16 +1,22 @@
-// The signals that lastscrape itself gets: the first starts the grace, the second gives up at once.
+// The signals that lastscrape gets: the first starts the grace, the second gives up at once.
 
-import type { Host, SignalName } from './host.ts';
-import type { Signals } from './loop.ts';
+import type { SignalName } from '../decide/model.ts';
+import type { Host } from './host.ts';
 
 /** The signals that came so far. */
-export type ReceivedSignals = Signals & {
+export type Signals = {
+  /** When the first one came; null before. */
+  readonly terminatedAtMs: number | null;
   /** The name of the second one; null before. */
   readonly secondName: SignalName | null;
+  /** Aborted by the first one. */
+  readonly first: AbortSignal;
+  /** Aborted by the second one: give up at once. */
+  readonly second: AbortSignal;
 };
 
-/** Listens from now on; PID 1 of a container never hears of a signal that nobody listened to. */
-export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): ReceivedSignals {
+/** Listens from now on; PID 1 of a container never hears of a signal that nothing listens to. */
+export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signals {
   const first = new AbortController();
   const second = new AbortController();
   let terminatedAtMs: number | null = null;

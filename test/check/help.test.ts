@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { formatHelp } from '../../src/check/help.ts';
-import { EXIT } from '../../src/decide/report.ts';
+import { EXIT } from '../../src/decide/exit-codes.ts';
 import { KINDS } from '../../src/main.ts';
 
 /** Where what is printed is broken. */

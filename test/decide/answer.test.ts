@@ -18,6 +18,7 @@ import {
 } from '../../src/decide/answer.ts';
 import { beginCount } from '../../src/decide/scrape-count.ts';
 import { initialState, type Phase, type Series, type State } from '../../src/decide/state.ts';
+import { HOLDING, QUITTING, RUNNING } from './phases.ts';
 
 const SERIES: Series = {
   sinceMs: 5_000,
@@ -26,28 +27,8 @@ const SERIES: Series = {
   isExporterRestarted: false,
   hasAnswered: true,
 };
-const RUNNING: Phase = { kind: 'running', done: null, others: null, goneSinceMs: null };
-const HOLDING: Phase = {
-  kind: 'holding',
-  mainEndedAtMs: 5_000,
-  because: 'settled',
-  count: beginCount(0),
-  isExporterRestarted: false,
-  hasAnswered: true,
-  goneSinceMs: null,
-  scrapedAtMs: null,
-};
-const QUITTING: Phase = {
-  kind: 'quitting',
-  sinceMs: 9_000,
-  outcome: 'neverStarted',
-  because: 'startTimeout',
-  mainEndedAtMs: null,
-  scrapesSeenCount: null,
-  hasAnswered: false,
-  reports: [],
-  target: null,
-};
+const HELD: Phase = { ...HOLDING, mainEndedAtMs: 5_000 };
+const NEVER_STARTED: Phase = { ...QUITTING, outcome: 'neverStarted', because: 'startTimeout', mainEndedAtMs: null };
 
 /** Main as the front sees it in a phase. */
 const VIEWS: readonly (readonly [string, Phase, Partial<State['facts']>, MainView])[] = [
@@ -83,8 +64,8 @@ const VIEWS: readonly (readonly [string, Phase, Partial<State['facts']>, MainVie
     { aliveSinceMs: 0 },
     { main: 'ending', wasAlive: true, endedAtMs: null },
   ],
-  ['the hold', HOLDING, { aliveSinceMs: 0 }, { main: 'ended', wasAlive: true, endedAtMs: 5_000 }],
-  ['quitting', QUITTING, {}, { main: 'ended', wasAlive: false, endedAtMs: null }],
+  ['the hold', HELD, { aliveSinceMs: 0 }, { main: 'ended', wasAlive: true, endedAtMs: 5_000 }],
+  ['quitting', NEVER_STARTED, {}, { main: 'ended', wasAlive: false, endedAtMs: null }],
 ];
 
 for (const [name, phase, facts, view] of VIEWS) {

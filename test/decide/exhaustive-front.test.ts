@@ -12,8 +12,15 @@ import type {
   Policy,
 } from '../../src/decide/model.ts';
 import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
-import { type Decision, initialState, type QuitState, type WatchState } from '../../src/decide/state.ts';
+import {
+  type Decision,
+  initialState,
+  type Quitting,
+  type WatchEvent,
+  type WatchState,
+} from '../../src/decide/state.ts';
 import { step } from '../../src/decide/step.ts';
+import { readQuitting } from './phases.ts';
 import { createKeyWriter } from './situation-key.ts';
 
 const LIMITS: Limits = {
@@ -72,6 +79,9 @@ type World = {
   readonly doneCount: number;
 };
 
+const watch = (state: WatchState, event: WatchEvent, policy: Policy) =>
+  step({ kind: 'watching', state, event }, policy);
+
 type Situation = { readonly world: World; readonly state: WatchState };
 
 const SOURCES: readonly SourceResult[] = ['answered', 'refused', 'failed'];
@@ -117,7 +127,7 @@ function deliver(
   { scrape, served, readAtMs }: NonNullable<World['inFlight']>,
   policy: Policy,
 ): Situation {
-  const told = step(
+  const told = watch(
     state,
     {
       kind: 'scraped',
@@ -167,7 +177,7 @@ function listEvents(situation: Situation, policy: Policy): Situation[] {
     events.push({ world: ended, state }, deliver(ended, state, 'A', world.inFlight, policy));
   }
   if (world.signalMs === null) {
-    const told = step(state, { kind: 'signalled', atMs: world.nowMs }, policy);
+    const told = watch(state, { kind: 'signalled', atMs: world.nowMs }, policy);
     assert.ok(told.kind === 'watching');
     const { nowMs } = world;
     // As main's only condition the signal is the proof that main has ended.
@@ -237,7 +247,7 @@ function observe(
       doneMs: isSeenAlive ? null : (world.doneMs ?? (isDone ? nowMs : null)),
       doneCount: isSeenAlive ? 0 : Math.min(2, world.doneCount + (isDone ? 1 : 0)),
     },
-    decision: step(
+    decision: watch(
       situation.state,
       { kind: 'observed', observation: { ...observation, conditions: observed, front: showFront(world) } },
       policy,
@@ -263,7 +273,7 @@ function listLiving({ scrapes, nowMs }: World, endedAtMs: number): ScraperName[]
 }
 
 /** Asserts that the hold, or the watch, may end so. */
-function checkQuit(before: WatchState, world: World, { phase }: QuitState, source: SourceResult, policy: Policy): void {
+function checkQuit(before: WatchState, world: World, phase: Quitting, source: SourceResult, policy: Policy): void {
   const { nowMs, scrapes, inFlight, signalMs, snapshot } = world;
   const { outcome, mainEndedAtMs: endedAtMs } = phase;
   const isGraceOver = signalMs !== null && nowMs >= signalMs + LIMITS.terminationGraceMs;
@@ -401,9 +411,10 @@ for (const [name, { conditions, scrapesWantedCount, depth }] of Object.entries(P
             const passed = { world: pass(situation.world, ms), state: situation.state };
             const { world, decision } = observe(passed, sight, conditions, policy);
             stepCount++;
-            if (decision.kind === 'quitting') {
-              checkQuit(situation.state, world, decision.state, sight.source, policy);
-              const { outcome } = decision.state.phase;
+            if (decision.kind !== 'watching') {
+              const ended = readQuitting(decision.state);
+              checkQuit(situation.state, world, ended, sight.source, policy);
+              const { outcome } = ended;
               outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
               continue;
             }

@@ -9,6 +9,7 @@ import { type Decision, initialState, type Reason, type State, type WatchState }
 import { step } from '../../src/decide/step.ts';
 import { GONE_AFTER_MS } from '../../src/decide/turn.ts';
 import { WITHOUT_METRIC_AFTER_MS } from '../../src/decide/watch.ts';
+import { readQuitting } from './phases.ts';
 import { createKeyWriter } from './situation-key.ts';
 
 const LIMITS: Limits = {
@@ -226,6 +227,9 @@ function buildObservation(
   return { startedAtMs, readAtMs: atMs, atMs, allowedMs: manner === 'stalled' ? 1_000 : 600_000, exporter, conditions };
 }
 
+const observe = (state: WatchState, observation: Observation, policy: Policy): Decision =>
+  step({ kind: 'watching', state, event: { kind: 'observed', observation } }, policy);
+
 /** Plays on with one and the same sight, at the times that step() asks for; when it quits, or null. */
 function playOn(from: Decision, sight: Sight, policy: Policy, untilMs: number): number | null {
   let decision = from;
@@ -233,9 +237,9 @@ function playOn(from: Decision, sight: Sight, policy: Policy, untilMs: number): 
     const { atMs } = decision.next;
     if (atMs > untilMs) return null;
     const observation = buildObservation(sight, atMs, atMs, 'quick');
-    decision = step(decision.state, { kind: 'observed', observation }, policy);
+    decision = observe(decision.state, observation, policy);
   }
-  return decision.state.phase.sinceMs;
+  return readQuitting(decision.state).sinceMs;
 }
 
 type Plan = {
@@ -309,7 +313,7 @@ for (const [name, plan] of Object.entries(PLANS)) {
             const signalMs = situation.memory.signalMs ?? (isSignal ? atMs : null);
             let { state } = situation;
             if (isSignal) {
-              const signalled = step(state, { kind: 'signalled', atMs }, policy);
+              const signalled = step({ kind: 'watching', state: state, event: { kind: 'signalled', atMs } }, policy);
               assert.ok(signalled.kind === 'watching');
               state = signalled.state;
             }
@@ -323,7 +327,7 @@ for (const [name, plan] of Object.entries(PLANS)) {
                 const proof = judge(sight, isMetric, manner);
                 const memory = remember(situation.memory, sight, proof, manner, atMs, signalMs);
                 const observation = buildObservation(sight, atMs, nowMs, played);
-                const decision: Decision = step(state, { kind: 'observed', observation }, policy);
+                const decision = observe(state, observation, policy);
                 stepCount++;
                 const { phase } = decision.state;
                 if (
@@ -336,7 +340,7 @@ for (const [name, plan] of Object.entries(PLANS)) {
                     `${phase.kind} because ${phase.because}: ${JSON.stringify({ memory, sight, manner, atMs })}`,
                   );
                 }
-                if (decision.kind === 'quitting') continue;
+                if (decision.kind !== 'watching') continue;
                 const isAgain = decision.next.atMs === atMs;
                 assert.ok(
                   decision.next.atMs > atMs || (isAgain && manner !== 'quick'),
@@ -435,7 +439,7 @@ test('step() never counts more scrapes than others made since the end: all seque
   };
   const start: World = { isEnded: false, counter: 50, oldInFlight: 0, newInFlight: 0, ownQueued: 0, trueCount: 0 };
   const policy = policyWith(limits, true, false);
-  const first = step(initialState(0), { kind: 'observed', observation: answered(start, start, 0, 0) }, policy);
+  const first = observe(initialState(0), answered(start, start, 0, 0), policy);
   assert.ok(first.kind === 'watching');
   let frontier: { state: WatchState; world: World; nowMs: number }[] = [
     { state: first.state, world: { ...start, counter: start.counter + 1 }, nowMs: 0 },
@@ -458,7 +462,7 @@ test('step() never counts more scrapes than others made since the end: all seque
             const startedAtMs = nowMs + 1_000;
             const atMs = startedAtMs + (kind === 'slow' ? 5_000 : 0);
             const { observation, world: left } = play(kind, before, after, startedAtMs, atMs);
-            const decision: Decision = step(state, { kind: 'observed', observation }, policy);
+            const decision = observe(state, observation, policy);
             stepCount++;
             const { phase }: State = decision.state;
             const counted =
@@ -472,9 +476,9 @@ test('step() never counts more scrapes than others made since the end: all seque
               counted <= before.trueCount,
               `counted ${counted}: ${JSON.stringify({ state, before, observation })}`,
             );
-            if (decision.kind === 'quitting') {
+            if (decision.kind !== 'watching') {
               scrapedCount++;
-              assert.equal(decision.state.phase.outcome, 'scraped');
+              assert.equal(readQuitting(decision.state).outcome, 'scraped');
               assert.ok(before.trueCount >= Number(limits.scrapesWantedCount), 'scraped means scraped');
               const isQuiet = before.oldInFlight + before.newInFlight === 0;
               const reachedMs = state.phase.kind === 'holding' ? state.phase.scrapedAtMs : null;

@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { judgeObservation } from '../../src/decide/evidence.ts';
 import { advanceFacts, countScrapesWhileRunning } from '../../src/decide/facts.ts';
 import type { ConditionObservation, ExporterObservation, Observation, Totals } from '../../src/decide/model.ts';
-import { type Facts, initialState, type Phase } from '../../src/decide/state.ts';
+import { type Facts, initialState } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
+import { QUITTING, RUNNING } from './phases.ts';
 
 const NO_TOTALS: Totals = { requests: null, failures: null, users: null };
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
@@ -118,21 +119,9 @@ test('advanceFacts() counts anew when the exporter was restarted, and keeps what
 
 test('countScrapesWhileRunning() subtracts those after the end, and is null where nothing was counted', () => {
   const facts = remember([answer(10)], [answer(16)], [answer(0)], [answer(3)]);
-  const running: Phase = { kind: 'running', done: null, others: null, goneSinceMs: null };
-  assert.equal(countScrapesWhileRunning({ facts, phase: running }), 7);
-  const quitting: Phase = {
-    kind: 'quitting',
-    sinceMs: 9_000,
-    outcome: 'scraped',
-    because: 'settled',
-    mainEndedAtMs: 8_000,
-    scrapesSeenCount: 2,
-    hasAnswered: true,
-    reports: [],
-    target: null,
-  };
-  assert.equal(countScrapesWhileRunning({ facts, phase: quitting }), 5);
-  assert.equal(countScrapesWhileRunning({ facts, phase: { ...quitting, scrapesSeenCount: null } }), 7);
-  assert.equal(countScrapesWhileRunning({ facts, phase: { ...quitting, scrapesSeenCount: 9 } }), 0);
-  assert.equal(countScrapesWhileRunning({ facts: remember([answer(null)]), phase: running }), null);
+  assert.equal(countScrapesWhileRunning({ facts, phase: RUNNING }), 7);
+  assert.equal(countScrapesWhileRunning({ facts, phase: QUITTING }), 5);
+  assert.equal(countScrapesWhileRunning({ facts, phase: { ...QUITTING, scrapesSeenCount: null } }), 7);
+  assert.equal(countScrapesWhileRunning({ facts, phase: { ...QUITTING, scrapesSeenCount: 9 } }), 0);
+  assert.equal(countScrapesWhileRunning({ facts: remember([answer(null)]), phase: RUNNING }), null);
 });

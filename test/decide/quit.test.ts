@@ -3,35 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Policy } from '../../src/decide/model.ts';
-import { beginQuitting, decideQuitEvent } from '../../src/decide/quit.ts';
-import { initialState, type QuitEvent } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
+import { beginQuitting, decideQuitEvent, QUIT_MIN_MS, type WatchEnd } from '../../src/decide/quit.ts';
+import { initialState, type QuitEnd, type QuitEvent } from '../../src/decide/state.ts';
+import { POLICY, QUITTING, readQuitting } from './phases.ts';
 
-const POLICY: Policy = {
-  limits: DEFAULT_LIMITS,
-  conditions: [],
+const ENVOY: Policy = {
+  ...POLICY,
   targets: [{ name: 'envoy', request: 'POST http://localhost:9901/quitquitquit', needsMs: 0, canForce: true }],
-  quitTimeoutMs: 30_000,
-  isDryRun: false,
 };
-const BEGUN = beginQuitting(
-  {
-    facts: initialState(0).facts,
-    phase: {
-      kind: 'quitting',
-      sinceMs: 0,
-      outcome: 'scraped',
-      because: 'settled',
-      mainEndedAtMs: 0,
-      scrapesSeenCount: 1,
-      hasAnswered: true,
-      reports: [],
-      target: null,
-    },
-  },
-  [],
-  POLICY,
-);
+const BEGUN = beginQuitting(initialState(0).facts, { ...QUITTING, sinceMs: 0 }, [], ENVOY);
+assert.ok(BEGUN.kind === 'quitting');
 
 const LEAVES = { exitCode: 143 };
 const EVENTS: Readonly<Record<string, readonly [QuitEvent, readonly unknown[]]>> = {
@@ -93,27 +74,86 @@ const EVENTS: Readonly<Record<string, readonly [QuitEvent, readonly unknown[]]>>
 
 for (const [name, [event, log]] of Object.entries(EVENTS)) {
   test(`decideQuitEvent() logs ${name}`, () => {
-    assert.deepEqual(decideQuitEvent(BEGUN.state, event, POLICY).log, log);
+    assert.deepEqual(decideQuitEvent(BEGUN.state, event, ENVOY).log, log);
   });
 }
 
 test('decideQuitEvent() goes by the first signal', () => {
   const probed = { kind: 'probed', probe: 'open' } as const;
-  const first = decideQuitEvent(BEGUN.state, { ...probed, atMs: 0, terminatedAtMs: 0 }, POLICY);
+  const first = decideQuitEvent(BEGUN.state, { ...probed, atMs: 0, terminatedAtMs: 0 }, ENVOY);
+  assert.ok(first.kind === 'quitting');
   assert.equal(first.state.phase.target?.endsByMs, 25_000);
-  const second = decideQuitEvent(first.state, { ...probed, atMs: 900, terminatedAtMs: 900 }, POLICY);
+  const second = decideQuitEvent(first.state, { ...probed, atMs: 900, terminatedAtMs: 900 }, ENVOY);
   assert.equal(second.state.facts.terminatedAtMs, 0);
-  assert.equal(second.state.phase.target?.endsByMs, 25_000);
+  assert.equal(readQuitting(second.state).target?.endsByMs, 25_000);
 });
 
 test('decideQuitEvent() logs how a target ended, and reports seconds of two decimals', () => {
-  const asked = decideQuitEvent(BEGUN.state, EVENTS['an answer at debug']?.[0] as QuitEvent, POLICY);
-  const gone = decideQuitEvent(
-    asked.state,
-    { kind: 'probed', atMs: 1_236, terminatedAtMs: null, probe: 'refused' },
-    POLICY,
-  );
+  const asked = decideQuitEvent(BEGUN.state, EVENTS['an answer at debug']?.[0] as QuitEvent, ENVOY);
+  assert.ok(asked.kind === 'quitting');
+  const probed = { kind: 'probed', atMs: 1_236, terminatedAtMs: null, probe: 'refused' } as const;
+  const gone = decideQuitEvent(asked.state, probed, ENVOY);
   assert.deepEqual(gone.log, [{ id: 'targetStopped', fields: { target: 'envoy', seconds: 1.24 } }]);
-  assert.deepEqual(gone.state.phase.reports, [{ target: 'envoy', result: 'stopped', seconds: 1.24 }]);
-  assert.deepEqual(gone.next, { kind: 'done' });
+  assert.deepEqual(readQuitting(gone.state).reports, [{ target: 'envoy', result: 'stopped', seconds: 1.24 }]);
+  assert.deepEqual(gone.next, { kind: 'done', exitCode: 0, by: null });
+});
+
+/** Everything that can be done between the hold and the end; the second of the targets is a mesh's proxy. */
+const ALL: Policy = {
+  ...POLICY,
+  hasFront: true,
+  push: { to: 'otlp', when: 'always' },
+  tombstonePath: '/graveyard/lastscrape',
+  hasWebhook: true,
+  targets: ['envoy', 'istio'].map((name) => ({
+    name,
+    request: name,
+    needsMs: 0,
+    canForce: false,
+    isMesh: name === 'istio',
+  })),
+};
+const ENDS: Readonly<Record<string, QuitEnd>> = {
+  closeFront: { kind: 'frontClosed' },
+  push: { kind: 'pushed', result: { kind: 'accepted', requestsCount: 1 } },
+  declareDead: { kind: 'declaredDead' },
+  ask: { kind: 'asked', answer: { kind: 'refused' }, hint: '', leaves: {} },
+  callWebhook: { kind: 'webhookCalled', result: { kind: 'accepted', status: 200, tries: 1 } },
+};
+
+/** The effects, each of which takes a second, until nothing is left to do. */
+function listEffects(policy: Policy, end: Partial<WatchEnd> = {}): readonly string[] {
+  const effects: string[] = [];
+  let decision = beginQuitting(initialState(0).facts, { ...QUITTING, sinceMs: 0, ...end }, [], policy);
+  for (let atMs = 1_000; decision.kind === 'quitting'; atMs += 1_000) {
+    const { state, next } = decision;
+    effects.push('index' in next ? `${next.kind} ${next.index}` : next.kind);
+    const event = { ...(ENDS[next.kind] as QuitEnd), atMs, terminatedAtMs: null };
+    decision = decideQuitEvent(state, event, policy);
+  }
+  return [...effects, decision.next.kind];
+}
+
+test('beginQuitting() closes the front, pushes, declares itself dead, quits, calls the webhook before a mesh', () => {
+  const closed = ['closeFront', 'push', 'declareDead', 'ask 0', 'callWebhook', 'ask 1', 'done'];
+  assert.deepEqual(listEffects(ALL), closed);
+  assert.deepEqual(listEffects({ ...ALL, isDryRun: true }), ['closeFront', 'push', 'callWebhook', 'done']);
+  assert.deepEqual(listEffects(ALL, { outcome: 'neverStarted' }), closed.toSpliced(1, 1), 'nothing to push');
+  assert.deepEqual(listEffects(POLICY), ['done']);
+});
+
+test('a target has its whole time from the end of what comes before it, a signal or not', () => {
+  const grace = { ...ALL, limits: { ...ALL.limits, terminationGraceMs: 0 } };
+  let decision = beginQuitting({ ...initialState(0).facts, terminatedAtMs: 0 }, { ...QUITTING, sinceMs: 0 }, [], grace);
+  for (const [kind, atMs] of [
+    ['closeFront', 900],
+    ['push', 1_700],
+    ['declareDead', 2_500],
+  ] as const) {
+    assert.ok(decision.kind === 'quitting' && decision.next.kind === kind);
+    decision = decideQuitEvent(decision.state, { ...(ENDS[kind] as QuitEnd), atMs, terminatedAtMs: 0 }, grace);
+  }
+  const { push, target } = readQuitting(decision.state);
+  assert.deepEqual(push, { to: 'otlp', result: 'accepted', seconds: 0.8 }, 'what the push itself took');
+  assert.equal(target?.endsByMs, 2_500 + QUIT_MIN_MS / 2, 'its half of the least that quitting has');
 });

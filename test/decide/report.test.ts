@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EXIT, findExitCode } from '../../src/decide/exit-codes.ts';
 import { UNSEEN } from '../../src/decide/lost-numbers.ts';
 import { MESSAGES } from '../../src/decide/messages.ts';
 import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
@@ -7,15 +8,23 @@ import {
   buildBugReport,
   buildMisconfiguredReport,
   buildReport,
-  EXIT,
   fitReport,
   REPORT_MAX_BYTES,
   type Report,
+  type ReportStage,
 } from '../../src/decide/report.ts';
-import { beginCount } from '../../src/decide/scrape-count.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
-import { initialState, type Phase, type PushReport, type State, type TargetReport } from '../../src/decide/state.ts';
+import {
+  type Holding,
+  initialState,
+  type Phase,
+  type PushReport,
+  type Quitting,
+  type State,
+  type TargetReport,
+} from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
+import { HOLDING, POLICY, QUITTING, RUNNING } from './phases.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
 const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };
@@ -25,45 +34,43 @@ function stateWith(phase: Phase, facts: Partial<State['facts']> = {}): State {
   return { facts: { ...state.facts, hasAnswered: true, ...facts }, phase };
 }
 
-function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCount: number | null): Phase {
-  return {
-    kind: 'quitting',
-    sinceMs: 112_000,
-    outcome,
-    because: 'settled',
-    mainEndedAtMs,
-    scrapesSeenCount,
-    hasAnswered: true,
-    reports: [],
-    target: null,
-  };
+function ended(outcome: HoldOutcome, mainEndedAtMs: number | null, scrapesSeenCount: number | null): Quitting {
+  return { ...QUITTING, outcome, mainEndedAtMs, scrapesSeenCount };
 }
 
+/** On the way, with a target that is not asked yet. */
+const UNFINISHED = { stage: { kind: 'unfinished' }, targetCount: 1 } as const;
+
+/** The report at the end of a run, or at another stage; of as many targets as have come to their end, or more. */
 function reportOn(
-  state: State,
+  { facts, phase }: State,
   targets: readonly TargetReport[] = [STOPPED],
-  isFinished = true,
-  targetCount = targets.length,
-  front: Partial<Policy> = {},
+  { stage, targetCount = targets.length, ...more }: ReportOptions = {},
 ): Report {
-  const { facts, phase } = state;
+  const state = { facts, phase: phase.kind === 'quitting' ? { ...phase, reports: targets } : phase };
+  const policy: Policy = {
+    ...POLICY,
+    limits: LIMITS,
+    targets: Array.from({ length: targetCount }, (_, index) => ({
+      name: `target ${index}`,
+      request: '',
+      needsMs: 0,
+      canForce: false,
+    })),
+    ...more,
+  };
   return buildReport({
-    state: phase.kind === 'quitting' ? { facts, phase: { ...phase, reports: targets } } : state,
-    policy: {
-      limits: LIMITS,
-      conditions: [],
-      targets: Array.from({ length: targetCount }, () => ({ name: '', request: '', needsMs: 0, canForce: false })),
-      quitTimeoutMs: 30_000,
-      isDryRun: false,
-      ...front,
-    },
+    state,
+    policy,
     exporterAt: 'localhost:9646',
     nowMs: 120_000,
     toTime: (atMs) => new Date(Date.UTC(2026, 10, 21) + atMs).toISOString(),
-    isFinished,
+    stage: stage ?? { kind: 'done', exitCode: findExitCode(state, policy, null), by: null },
     version: '0.1.0',
   });
 }
+
+type ReportOptions = Partial<Policy> & { readonly stage?: ReportStage; readonly targetCount?: number };
 
 const SUMMARIES: readonly (readonly [HoldOutcome, number | null, number | null, string])[] = [
   ['scraped', 100_000, 1, 'Scraped once 12.0 s after main ended'],
@@ -94,7 +101,7 @@ test('buildReport() says that nothing was held because nobody asked for it', () 
     { ...LIMITS, scrapesWantedCount: 0 },
     { ...LIMITS, ttlMs: 0 },
   ]) {
-    const { summary } = reportOn(stateWith(ended('released', 100_000, 0)), [], true, 0, { limits });
+    const { summary } = reportOn(stateWith(ended('released', 100_000, 0)), [], { limits });
     assert.equal(summary, 'Main ended; no hold was asked for');
   }
 });
@@ -169,7 +176,7 @@ test('buildReport() names few targets and counts many', () => {
   const { summary } = reportOn(stateWith(ended('released', 1, 0)), targets);
   assert.match(summary, /; 2 targets stopped; 2 targets were already gone$/);
   assert.match(
-    reportOn(stateWith(ended('released', 1, 0)), [], true, 2).summary,
+    reportOn(stateWith(ended('released', 1, 0)), [], { targetCount: 2 }).summary,
     /; 2 of 2 targets not asked to the end$/,
   );
 });
@@ -209,41 +216,23 @@ test('EXIT has the codes of sysexits(3), and 128 + SIGINT', () => {
 });
 
 test('buildReport() speaks of a run that is not over', () => {
-  const waiting = reportOn(initialState(0), [], false, 1);
+  const waiting = reportOn(initialState(0), [], UNFINISHED);
   assert.deepEqual([waiting.outcome, waiting.summary, waiting.exitCode], ['unfinished', 'Unfinished: waiting', null]);
-  const holding: Phase = {
-    kind: 'holding',
-    mainEndedAtMs: 100_000,
-    because: 'settled',
-    count: {
-      notBeforeMs: 0,
-      baseline: { finishedCount: 4, inFlightCount: 0 },
-      ownCount: 1,
-      ownDoubtfulCount: 0,
-      seenCount: 1,
-      isNobody: false,
-    },
-    isExporterRestarted: false,
-    hasAnswered: true,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  };
-  const report = reportOn(stateWith(holding), [], false, 1);
+  const baseline = { finishedCount: 4, inFlightCount: 0 };
+  const holding: Holding = { ...HOLDING, count: { ...HOLDING.count, baseline, ownCount: 1, seenCount: 1 } };
+  const report = reportOn(stateWith(holding), [], UNFINISHED);
   assert.deepEqual([report.heldSeconds, report.scrapesSeen], [20, 1]);
   const count = { ...holding.count, seenCount: 5 };
   const running = { count, restartedAtMs: 1, beforeRestartCount: 2, wasScrapedBefore: true };
-  assert.equal(reportOn(stateWith(holding, { running }), [], false, 1).scrapesWhileRunning, 6);
-  const early = stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null }, { running });
-  assert.equal(reportOn(early, [], false, 1).scrapesWhileRunning, 7);
-  const uncounted = reportOn(stateWith({ ...holding, count: { ...holding.count, baseline: null } }), [], false, 1);
+  assert.equal(reportOn(stateWith(holding, { running }), [], UNFINISHED).scrapesWhileRunning, 6);
+  const early = stateWith(RUNNING, { running });
+  assert.equal(reportOn(early, [], UNFINISHED).scrapesWhileRunning, 7);
+  const uncounted = reportOn(stateWith({ ...holding, count: { ...holding.count, baseline: null } }), [], UNFINISHED);
   assert.equal(uncounted.scrapesSeen, null);
 });
 
 test('buildReport() says of a run that a second signal ended: terminated', () => {
-  assert.equal(
-    reportOn(stateWith({ kind: 'running', done: null, others: null, goneSinceMs: null })).outcome,
-    'terminated',
-  );
+  assert.equal(reportOn(stateWith(RUNNING)).outcome, 'terminated');
 });
 
 test('buildReport() hints at why nobody scraped, where the hold expired without a scrape', () => {
@@ -257,7 +246,7 @@ test('buildReport() hints at why nobody scraped, where the hold expired without 
   assert.equal(reportOn(stateWith(ended('scraped', 22_000, 2), facts)).hint, undefined);
   const uncounted = ended('expired', 22_000, null);
   assert.match(reportOn(stateWith(uncounted)).hint ?? '', /no promhttp scrape counter/);
-  const silent = reportOn(stateWith({ ...uncounted, hasAnswered: false } as Phase));
+  const silent = reportOn(stateWith({ ...uncounted, hasAnswered: false }));
   assert.equal(silent.hint, 'the exporter gave no answer after main ended');
 });
 
@@ -400,7 +389,7 @@ const AUTO: Partial<Policy> = { hasFront: true, limits: { ...LIMITS, scrapesWant
 
 /** The report of a hold with a front, from 100 s on, that ended at 112 s. */
 const reportFront = (outcome: HoldOutcome, front: FrontFacts, policy = AUTO, facts: Partial<State['facts']> = {}) =>
-  reportOn(stateWith(ended(outcome, 100_000, 0), { front, ...facts }), [], true, 0, policy);
+  reportOn(stateWith(ended(outcome, 100_000, 0), { front, ...facts }), [], policy);
 
 test('buildReport() says what the last scrape got through a front, and how old that was', () => {
   const summarize = (rest: Partial<ServedScrape>) =>
@@ -440,24 +429,11 @@ test('buildReport() says of a front how many of those came who were waited for',
 
 test('buildReport() speaks of a hold with a front that is not over, and of a run', () => {
   const front = frontWith(['a', 80], ['a', 90], ['a', 101]);
-  const { phase } = stateWith(ended('scraped', 100_000, 0));
-  assert.ok(phase.kind === 'quitting');
-  const holding: Phase = {
-    kind: 'holding',
-    mainEndedAtMs: 100_000,
-    because: 'settled',
-    count: beginCount(0),
-    isExporterRestarted: false,
-    hasAnswered: true,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  };
-  const held = reportOn(stateWith(holding, { front }), [], false, 0, AUTO);
+  const held = reportOn(stateWith(HOLDING, { front }), [], { ...AUTO, ...UNFINISHED });
   assert.deepEqual([held.scrapesWanted, held.scrapesSeen, held.scrapesWhileRunning], [1, 1, 2]);
-  const running: Phase = { kind: 'running', done: null, others: null, goneSinceMs: null };
-  const ran = reportOn(stateWith(running, { front }), [], false, 0, AUTO);
+  const ran = reportOn(stateWith(RUNNING, { front }), [], { ...AUTO, ...UNFINISHED });
   assert.deepEqual([ran.scrapesWanted, ran.scrapesSeen, ran.scrapesWhileRunning], [1, null, 3]);
-  const unseen = reportOn(stateWith(ended('terminated', null, null), { front }), [], true, 0, AUTO);
+  const unseen = reportOn(stateWith(ended('terminated', null, null), { front }), [], AUTO);
   assert.deepEqual([unseen.scrapesSeen, unseen.scrapesWhileRunning], [null, 3]);
 });
 
@@ -473,7 +449,7 @@ test('fitReport() drops scrapers after hints and exit codes, and before targets:
   const facts = { front, exitCodes: { load: 3 } };
   const state = stateWith(ended('expired', 100_000, 0), facts);
   const targets = [{ ...STOPPED, hint: 'x'.repeat(100) }, STOPPED];
-  const long = { ...reportOn(state, targets, true, 2, AUTO), hint: 'h' };
+  const long = { ...reportOn(state, targets, AUTO), hint: 'h' };
   const fitted = fitReport(long);
   assert.ok(measureSize(long) > REPORT_MAX_BYTES && measureSize(fitted) <= REPORT_MAX_BYTES);
   assert.ok(!('hint' in fitted) && !('mainExitCodes' in fitted));
@@ -494,10 +470,10 @@ const THRESHOLDS: NonNullable<Policy['thresholds']> = [
 ];
 
 /** A report with these last numbers. */
-function reportNumbers(values: readonly number[], phase: Phase, more: Partial<Policy> = {}, isFinished = true): Report {
+function reportNumbers(values: readonly number[], phase: Phase, more: ReportOptions = {}): Report {
   const readings = values.map((value) => ({ kind: 'value', value }) as const);
   const numbers = { readings, wereNonZero: [], continuity: UNSEEN };
-  return reportOn(stateWith(phase, { numbers }), [STOPPED], isFinished, 1, { thresholds: THRESHOLDS, ...more });
+  return reportOn(stateWith(phase, { numbers }), [STOPPED], { thresholds: THRESHOLDS, ...more });
 }
 
 test('buildReport() has the verdict first, in every form of it', () => {
@@ -538,49 +514,23 @@ test('buildReport() exits with 1 also where a target still runs', () => {
   const phase = ended('scraped', 100_000, 1);
   const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], continuity: UNSEEN };
   const codes = [THRESHOLDS, []].map(
-    (thresholds) => reportOn(stateWith(phase, { numbers }), [failed], true, 1, { thresholds }).exitCode,
+    (thresholds) => reportOn(stateWith(phase, { numbers }), [failed], { thresholds }).exitCode,
   );
   assert.deepEqual(codes, [1, 69]);
 });
 
 test('buildReport() has a verdict from the hold on, and none before or after a second signal', () => {
-  const holding: Phase = {
-    kind: 'holding',
-    mainEndedAtMs: 100_000,
-    because: 'settled',
-    count: beginCount(0),
-    isExporterRestarted: false,
-    hasAnswered: true,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  };
-  const held = reportNumbers([0.02, 5], holding, {}, false);
+  const held = reportNumbers([0.02, 5], HOLDING, UNFINISHED);
   assert.deepEqual(
     [held.outcome, held.verdict, held.failed?.seen, held.exitCode],
     ['unfinished', 'failed', 0.02, null],
   );
   assert.match(held.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.02\); unfinished: holding$/);
-  const running = reportNumbers([0.02, 5], { kind: 'running', done: null, others: null, goneSinceMs: null }, {}, false);
+  const running = reportNumbers([0.02, 5], RUNNING, UNFINISHED);
   assert.deepEqual([running.verdict, running.summary], [undefined, 'Unfinished: running']);
-  const numbers = { readings: [{ kind: 'value', value: 1 }] as const, wereNonZero: [], continuity: UNSEEN };
-  const given = buildReport({
-    state: stateWith(ended('scraped', 100_000, 1), { numbers }),
-    policy: {
-      limits: LIMITS,
-      conditions: [],
-      targets: [],
-      quitTimeoutMs: 1,
-      isDryRun: false,
-      thresholds: THRESHOLDS,
-    },
-    exporterAt: '',
-    nowMs: 120_000,
-    toTime: String,
-    isFinished: true,
-    isGivenUp: true,
-    version: '0.1.0',
-  });
-  assert.deepEqual([given.verdict, given.failed, given.exitCode], [undefined, undefined, 0]);
+  const stage = { kind: 'done', exitCode: 130, by: 'SIGINT' } as const;
+  const given = reportNumbers([0.02, 5], ended('scraped', 100_000, 1), { stage });
+  assert.deepEqual([given.verdict, given.failed, given.exitCode], [undefined, undefined, 130]);
 });
 
 test('buildReport() has an entry of 200 letters whole, in the summary one of 100, and the beginning of a longer one', () => {
@@ -606,7 +556,7 @@ test('fitReport() keeps the verdict and the first entry that fails, whatever els
     const numbers = { readings, wereNonZero: [], continuity: UNSEEN };
     const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
     const facts = { numbers, exitCodes };
-    const built = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [hinted], true, 1, { thresholds: long });
+    const built = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [hinted], { thresholds: long });
     const report = fitReport(built);
     assert.ok(measureSize(report) <= REPORT_MAX_BYTES, String(measureSize(report)));
     assert.deepEqual([report.verdict, report.exitCode, report.outcome], ['failed', 1, 'scraped']);
@@ -622,7 +572,7 @@ test('fitReport() drops other entries that fail before targets, and counts them'
     comparison: '>' as const,
     limit: 0,
   }));
-  const report = fitReport(reportOn(stateWith(ended('scraped', 100_000, 1)), [STOPPED], true, 1, { thresholds: many }));
+  const report = fitReport(reportOn(stateWith(ended('scraped', 100_000, 1)), [STOPPED], { thresholds: many }));
   assert.ok(measureSize(report) <= REPORT_MAX_BYTES);
   assert.deepEqual(report.targets, [STOPPED]);
   assert.ok((report.alsoFailed?.length ?? 0) > 1);
@@ -633,8 +583,8 @@ const PUSH: Partial<Policy> = { push: { to: 'remote-write', when: 'expired' } };
 
 test('buildReport() has the push once it is over, and in the summary where something was sent', () => {
   const report = (push: PushReport | undefined, isFinished = true) => {
-    const phase = { ...ended('expired', 22_000, 0), ...(push === undefined ? {} : { push }) } as Phase;
-    const { push: told, summary } = reportOn(stateWith(phase), [], isFinished, 0, PUSH);
+    const phase = { ...ended('expired', 22_000, 0), ...(push === undefined ? {} : { push }) };
+    const { push: told, summary } = reportOn(stateWith(phase), [], { ...PUSH, ...(isFinished ? {} : UNFINISHED) });
     return [told, summary];
   };
   const held = 'Not scraped within 90 s after main ended';
@@ -650,26 +600,13 @@ test('buildReport() has the push once it is over, and in the summary where somet
 });
 
 test('buildReport() calls targets pending in a report that is sent before they are asked', () => {
-  const { policy, ...input } = {
-    state: stateWith({ ...ended('released', 100_000, null), reports: [STOPPED] } as Phase),
-    exporterAt: 'localhost:9646',
-    nowMs: 120_000,
-    toTime: String,
-    isFinished: true,
-    version: '0.1.0',
-    policy: {
-      limits: { ...LIMITS, scrapesWantedCount: 0 },
-      conditions: [],
-      targets: ['locust-exporter', 'istio'].map((name) => ({ name, request: '', needsMs: 0, canForce: false })),
-      quitTimeoutMs: 30_000,
-      isDryRun: false,
-    },
-  };
-  const sent = buildReport({ ...input, policy, isLeftPending: true });
-  assert.deepEqual(sent.targets, [STOPPED, { target: 'istio', result: 'pending' }]);
-  assert.equal(sent.summary, 'Main ended; no hold was asked for; locust-exporter stopped; istio asked next');
+  const options = { limits: { ...LIMITS, scrapesWantedCount: 0 }, targetCount: 2 };
+  const state = stateWith(ended('released', 100_000, null));
+  const sent = reportOn(state, [STOPPED], { ...options, stage: { kind: 'beforeTargets' } });
+  assert.deepEqual(sent.targets, [STOPPED, { target: 'target 1', result: 'pending' }]);
+  assert.equal(sent.summary, 'Main ended; no hold was asked for; locust-exporter stopped; target 1 asked next');
   assert.equal(sent.exitCode, 0);
-  assert.deepEqual(buildReport({ ...input, policy }).targets, [STOPPED]);
+  assert.deepEqual(reportOn(state, [STOPPED], options).targets, [STOPPED]);
 });
 
 test('fitReport() keeps the verdict and what became of the push with everything on', () => {

@@ -4,17 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasHold, type Observation, type Policy } from '../../src/decide/model.ts';
 import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quit.ts';
+import type { WatchEvent, WatchState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
+import { HOLDING, POLICY, QUITTING, RUNNING } from './phases.ts';
 
 const LIMITS = DEFAULT_LIMITS;
-const POLICY: Policy = {
-  limits: LIMITS,
-  conditions: [{ isMetric: false }],
-  targets: [],
-  quitTimeoutMs: 30_000,
-  isDryRun: false,
-};
+/** A decision while main is watched. */
+const watch = (state: WatchState, event: WatchEvent, policy = POLICY) =>
+  step({ kind: 'watching', state, event }, policy);
 
 function observe(atMs: number, kind: 'alive' | 'done'): Observation {
   const condition =
@@ -36,15 +34,15 @@ test('begin() observes at once', () => {
 });
 
 test('step() tells of the first signal once, and observes at once', () => {
-  const told = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 500 }, POLICY);
+  const told = watch(begin(0, POLICY).state, { kind: 'signalled', atMs: 500 });
   assert.ok(told.kind === 'watching');
   assert.deepEqual(told.log, [{ id: 'terminating', fields: { graceSeconds: 25, while: 'waiting' } }]);
   assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500 });
-  const again = step(told.state, { kind: 'signalled', atMs: 900 }, POLICY);
+  const again = watch(told.state, { kind: 'signalled', atMs: 900 });
   assert.deepEqual([again.log, again.state.facts.terminatedAtMs], [[], 500]);
-  const first = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 }, POLICY);
+  const first = watch(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 });
   assert.ok(first.kind === 'watching');
-  assert.equal(step(first.state, { kind: 'signalled', atMs: 900 }, POLICY).state.facts.terminatedAtMs, 0);
+  assert.equal(watch(first.state, { kind: 'signalled', atMs: 900 }).state.facts.terminatedAtMs, 0);
 });
 
 test('step() logs at debug what each observation showed, and how long it took', () => {
@@ -53,7 +51,7 @@ test('step() logs at debug what each observation showed, and how long it took', 
     startedAtMs: 2_765.4,
     conditions: [{ kind: 'alive', seen: 'port 80 open' }, { kind: 'blind', why: 'no answer' }, { kind: 'notObserved' }],
   };
-  const [entry] = step(begin(0, POLICY).state, { kind: 'observed', observation }, POLICY).log;
+  const [entry] = watch(begin(0, POLICY).state, { kind: 'observed', observation }).log;
   const conditions = ['alive: port 80 open', 'blind: no answer', 'notObserved'];
   assert.deepEqual(entry, { id: 'polled', fields: { tookSeconds: 1.235, exporter: { kind: 'none' }, conditions } });
 });
@@ -65,12 +63,12 @@ test('step() logs ten of the entries that fail, ten of those whose metric was al
   const totals = { requests: null, failures: null, users: null };
   const exporter = { kind: 'answered', scrapes: null, totals, thresholds } as const;
   const alive: Observation = { ...observe(1, 'alive'), exporter };
-  const running = step(begin(0, policy).state, { kind: 'observed', observation: alive }, policy);
+  const running = watch(begin(0, policy).state, { kind: 'observed', observation: alive }, policy);
   assert.ok(running.kind === 'watching');
-  const told = step(running.state, { kind: 'signalled', atMs: 2 }, policy);
+  const told = watch(running.state, { kind: 'signalled', atMs: 2 }, policy);
   assert.ok(told.kind === 'watching');
-  const { kind, log } = step(told.state, { kind: 'observed', observation: observe(30_000, 'alive') }, policy);
-  assert.equal(kind, 'quitting');
+  const { kind, log } = watch(told.state, { kind: 'observed', observation: observe(30_000, 'alive') }, policy);
+  assert.equal(kind, 'ended');
   const shown = `${'x'.repeat(299)}y`;
   assert.deepEqual(
     log.filter(({ fields }) => 'entry' in fields),
@@ -81,16 +79,24 @@ test('step() logs ten of the entries that fail, ten of those whose metric was al
   );
 });
 
-test('step() fails on an event of a target where none is left', () => {
-  const waiting = step(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 }, POLICY);
-  assert.ok(waiting.kind === 'watching');
-  const quitting = step(waiting.state, { kind: 'observed', observation: observe(1, 'done') }, POLICY);
-  assert.ok(quitting.kind === 'quitting');
-  assert.deepEqual(quitting.next, { kind: 'done' });
-  assert.throws(
-    () => step(quitting.state, { kind: 'probed', atMs: 3, terminatedAtMs: null, probe: 'open' }, POLICY),
-    /^Error: Bug: no target is being asked$/,
-  );
+test('step() ends a run at the second signal in any phase, and judges nothing any more', () => {
+  const policy: Policy = { ...POLICY, thresholds: [{ text: 'a > 0', name: 'a', comparison: '>', limit: 0 }] };
+  for (const phase of [RUNNING, HOLDING, { ...QUITTING, tasks: ['target'] }] as const) {
+    const state = { facts: begin(0, policy).state.facts, phase };
+    for (const [by, exitCode] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 0],
+    ] as const) {
+      const { kind, log, next } = step({ kind: 'interrupted', state, by }, policy);
+      assert.deepEqual([kind, log, next], ['ended', [], { kind: 'done', exitCode, by }]);
+    }
+  }
+});
+
+test('step() fails on an event of a target where none is being asked', () => {
+  const state = { facts: begin(0, POLICY).state.facts, phase: QUITTING };
+  const event = { kind: 'probed', atMs: 3, terminatedAtMs: null, probe: 'open' } as const;
+  assert.throws(() => step({ kind: 'quitting', state, event }, POLICY), /^Error: Bug: no target is being asked$/);
 });
 
 test('findQuitDeadline() leaves the rest of the grace, and 1 s at least', () => {

@@ -4,23 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
 import { findWatchEnd } from '../../src/decide/model.ts';
-import type { Quitting } from '../../src/decide/state.ts';
-import { findTellIndex, isPushDue, makePushEffect, makeTellEffect, reportPush } from '../../src/decide/tell.ts';
+import { findWebhookIndex, isPushDue, makePushEffect, makeWebhookEffect, reportPush } from '../../src/decide/tell.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
+import { POLICY } from './phases.ts';
 
-const POLICY: Policy = {
-  limits: DEFAULT_LIMITS,
-  conditions: [],
-  targets: [],
-  quitTimeoutMs: 30_000,
-  isDryRun: false,
-};
 const target = (name: string, isMesh = false) => ({ name, request: name, needsMs: 0, canForce: false, isMesh });
 
-function quitting(outcome: HoldOutcome, scrapesSeenCount: number | null): Quitting {
-  const rest = { mainEndedAtMs: 0, hasAnswered: true, reports: [], target: null } as const;
-  return { kind: 'quitting', sinceMs: 10_000, outcome, because: 'settled', scrapesSeenCount, ...rest };
-}
+const quitting = (outcome: HoldOutcome, scrapesSeenCount: number | null) => ({ outcome, scrapesSeenCount });
 
 /** Outcome, scrapes wanted and seen, whether it is due with `expired`, and with `always`. */
 const DUE: readonly (readonly [HoldOutcome, Limits['scrapesWantedCount'], number | null, boolean, boolean])[] = [
@@ -50,18 +40,21 @@ for (const [outcome, scrapesWantedCount, seen, expired, always] of DUE) {
   });
 }
 
-test('findTellIndex() is before the first proxy of a mesh, else behind all targets', () => {
-  assert.equal(findTellIndex({ ...POLICY, targets: [] }), 0);
-  assert.equal(findTellIndex({ ...POLICY, targets: [target('a'), target('b')] }), 2);
-  assert.equal(findTellIndex({ ...POLICY, targets: [target('a'), target('istio', true), target('envoy', true)] }), 1);
+test('findWebhookIndex() is before the first proxy of a mesh, else behind all targets', () => {
+  assert.equal(findWebhookIndex({ ...POLICY, targets: [] }), 0);
+  assert.equal(findWebhookIndex({ ...POLICY, targets: [target('a'), target('b')] }), 2);
+  assert.equal(
+    findWebhookIndex({ ...POLICY, targets: [target('a'), target('istio', true), target('envoy', true)] }),
+    1,
+  );
 });
 
 test('after a signal a push keeps a second for targets and one for a webhook; a webhook one for targets', () => {
   const limits = { ...DEFAULT_LIMITS, terminationGraceMs: 25_000 };
   const graces = (policy: Partial<Policy>) => {
     const all = { ...POLICY, limits, ...policy };
-    const phase = quitting('expired', 0);
-    return [makePushEffect(phase, all).graceMs, makeTellEffect(11_000, phase, all).graceMs];
+    const tasks = all.targets.map(() => 'target' as const);
+    return [makePushEffect(10_000, all).graceMs, makeWebhookEffect(11_000, { tasks }, all).graceMs];
   };
   assert.deepEqual(graces({}), [25_000, 25_000]);
   assert.deepEqual(graces({ targets: [target('a')] }), [24_000, 24_000]);

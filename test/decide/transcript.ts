@@ -25,7 +25,7 @@ import type {
 } from '../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../src/decide/report.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
-import type { Decision, PushResult, QuitEvent, QuitState, WebhookResult } from '../../src/decide/state.ts';
+import type { Decision, PushResult, QuitEnd, QuitState, WatchEvent, WebhookResult } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
 import { KINDS } from '../../src/main.ts';
@@ -86,7 +86,15 @@ class Player {
       now = decision;
       lines.push(...decision.log.filter(({ id }) => MESSAGES[id].level !== 'debug').map(formatEntry));
     };
-    if (isSignal && now.kind === 'watching') take(step(now.state, { kind: 'signalled', atMs }, this.#policy));
+    const watch = (event: WatchEvent) => {
+      if (now.kind === 'watching') take(step({ kind: 'watching', state: now.state, event }, this.#policy));
+    };
+    const quit = (end: QuitEnd) => {
+      if (now.kind !== 'quitting') return;
+      const event = { ...end, atMs, terminatedAtMs: isSignal ? atMs : null };
+      take(step({ kind: 'quitting', state: now.state, event }, this.#policy));
+    };
+    if (isSignal) watch({ kind: 'signalled', atMs });
     const isAlone = isSignal && fields.size === 1;
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);
@@ -98,13 +106,16 @@ class Player {
         const isByRefusal = served === 'snapshot' && result === 'refused';
         const scrape = readScrape(fields, { startedAtMs, atMs, served, readAtMs, isByRefusal });
         const front = observeSource(this.#source, Number(fields.get('serving') ?? 0));
-        take(step(now.state, { kind: 'scraped', scrape, front, planned: now.next }, this.#policy));
+        watch({ kind: 'scraped', scrape, front, planned: now.next });
       }
     } else if (!isAlone && now.kind === 'watching') {
-      const observation = this.#readObservation(startedAtMs, atMs, fields);
-      take(step(now.state, { kind: 'observed', observation }, this.#policy));
+      watch({ kind: 'observed', observation: this.#readObservation(startedAtMs, atMs, fields) });
     } else if (!isAlone && now.kind === 'quitting') {
-      take(step(now.state, readQuitEvent({ atMs, terminatedAtMs: isSignal ? atMs : null }, fields), this.#policy));
+      quit(readQuitEnd(fields));
+    }
+    // What always succeeds at once is no line of a story.
+    while (now.next.kind === 'closeFront' || now.next.kind === 'declareDead') {
+      quit({ kind: now.next.kind === 'closeFront' ? 'frontClosed' : 'declaredDead' });
     }
     this.#decision = now;
     const { phase } = before.state;
@@ -162,8 +173,11 @@ class Player {
       }
       case 'ask':
         return `ask ${this.#nameTarget(state)}, for ${inSeconds(next.timeoutMs)} at most`;
+      case 'closeFront':
+      case 'declareDead':
+        return next.kind;
       case 'push':
-      case 'tell':
+      case 'callWebhook':
         return `${next.kind === 'push' ? 'push' : 'tell the webhook'}, until ${inSeconds(next.untilMs)}, after a signal for ${inSeconds(next.graceMs)} at most`;
       case 'probe':
         return `probe at ${inSeconds(next.atMs)}, for ${inSeconds(next.timeoutMs)} at most`;
@@ -176,7 +190,7 @@ class Player {
           exporterAt: 'localhost:9646',
           nowMs: atMs,
           toTime: (ms) => `+${inSeconds(ms)}`,
-          isFinished: true,
+          stage: next,
           version: '0.1.0',
         });
         return `report ${JSON.stringify(fitReport(report))}`;
@@ -212,32 +226,32 @@ function readScrape(
   };
 }
 
-function readQuitEvent(times: Pick<QuitEvent, 'atMs' | 'terminatedAtMs'>, fields: Fields): QuitEvent {
+function readQuitEnd(fields: Fields): QuitEnd {
   const answer = fields.get('answer');
   const forced = fields.get('forced');
   const pushed = fields.get('pushed');
   if (pushed !== undefined) {
     const result: PushResult =
       pushed === 'yes' ? { kind: 'accepted', requestsCount: 1 } : { kind: 'failed', why: 'HTTP 503: too busy' };
-    return { kind: 'pushed', ...times, result };
+    return { kind: 'pushed', result };
   }
   const told = fields.get('told');
   if (told !== undefined) {
     const result: WebhookResult =
       told === 'yes' ? { kind: 'accepted', status: 200, tries: 1 } : { kind: 'failed', why: 'HTTP 503', tries: 3 };
-    return { kind: 'told', ...times, result };
+    return { kind: 'webhookCalled', result };
   }
   if (forced !== undefined) {
     const result: ForceResult =
       forced === 'yes'
         ? { kind: 'signalled', signal: 'TERM', pids: [12] }
         : { kind: 'impossible', why: 'not forced: hidden' };
-    return { kind: 'forced', ...times, result, leaves: {} };
+    return { kind: 'forced', result, leaves: {} };
   }
   if (answer !== undefined) {
-    return { kind: 'asked', ...times, answer: readAnswer(answer), hint: `hint for ${answer}`, leaves: {} };
+    return { kind: 'asked', answer: readAnswer(answer), hint: `hint for ${answer}`, leaves: {} };
   }
-  return { kind: 'probed', ...times, probe: (fields.get('probe') ?? 'unknown') as Probe };
+  return { kind: 'probed', probe: (fields.get('probe') ?? 'unknown') as Probe };
 }
 
 function readExporter(fields: Fields): ExporterObservation {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXIT } from '../../src/decide/report.ts';
+import { EXIT } from '../../src/decide/exit-codes.ts';
 import { INPUT_MAX_BYTES } from '../../src/explain/input.ts';
 import { readExplainFixture, runExplain } from './fixture.ts';
 

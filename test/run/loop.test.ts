@@ -34,7 +34,8 @@ type Script = {
   readonly isDryRun?: boolean;
   readonly front?: LoopFront;
   readonly push?: LoopParts['push'];
-  readonly tell?: LoopParts['tell'];
+  readonly callWebhook?: LoopParts['callWebhook'];
+  readonly hasTombstone?: boolean;
 };
 
 function world(script: Script) {
@@ -62,12 +63,16 @@ function world(script: Script) {
       isDryRun: script.isDryRun ?? false,
       hasFront: script.front !== undefined,
       ...(script.push === undefined ? {} : { push: { to: 'otlp', when: 'always' } }),
-      hasWebhook: script.tell !== undefined,
+      hasWebhook: script.callWebhook !== undefined,
+      ...(script.hasTombstone === true ? { tombstonePath: '/graveyard/lastscrape' } : {}),
     },
     clock,
     signals: {
       get terminatedAtMs() {
         return terminatedAtMs;
+      },
+      get secondName() {
+        return second.signal.aborted ? ('SIGTERM' as const) : null;
       },
       first: first.signal,
       second: second.signal,
@@ -76,21 +81,17 @@ function world(script: Script) {
     observe: (effect) => beginObservation(sources, clock, effect),
     targets,
     log: (entry) => log.push(entry),
-    afterHold: async () => {
-      progress.push('afterHold');
-    },
-    beforeQuit: async () => {
-      progress.push('beforeQuit');
-    },
+    closeFront: async () => void progress.push('closeFront'),
+    declareDead: async () => void progress.push('declareDead'),
     ...(script.push === undefined ? {} : { push: script.push }),
-    ...(script.tell === undefined ? {} : { tell: script.tell }),
+    ...(script.callWebhook === undefined ? {} : { callWebhook: script.callWebhook }),
     progress: (state) => progress.push(state.phase.kind),
   };
   return {
     clock,
     log,
     progress,
-    run: () => clock.run(runLoop(parts)),
+    run: () => clock.run(runLoop(parts)).then(({ state }) => state),
     signal() {
       if (terminatedAtMs === null) {
         terminatedAtMs = clock.nowMs();
@@ -136,12 +137,13 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
   const { clock, progress, run } = world({
     conditions: [buildCondition('port', () => (clock.nowMs() < 5_000 ? ALIVE : DONE))],
     targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
+    hasTombstone: true,
     read: async () =>
       reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
   });
   const state = await run();
   const targets = readReports(state);
-  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'afterHold', 'beforeQuit', 'quitting']);
+  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'declareDead', 'quitting']);
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
   assert.equal(targets[0]?.result, 'stopped');
   assert.equal(clock.timerCount, 0);
@@ -592,7 +594,14 @@ test('an observation that is due is not kept waiting, however many scrape', asyn
       hasFront: true,
     },
     clock,
-    signals: { terminatedAtMs: null, first: never, second: stop.signal },
+    signals: {
+      terminatedAtMs: null,
+      get secondName() {
+        return stop.signal.aborted ? ('SIGTERM' as const) : null;
+      },
+      first: never,
+      second: stop.signal,
+    },
     observe(effect) {
       observations++;
       lateMs.push(clock.nowMs() - effect.atMs);
@@ -618,7 +627,6 @@ test('an observation that is due is not kept waiting, however many scrape', asyn
     },
     targets: [],
     log: () => {},
-    beforeQuit: async () => {},
     progress: () => {},
   });
   await clock.run(ended);
@@ -653,15 +661,17 @@ test('runLoop() pushes between the hold and what comes before quitting, and tell
       told.push(`push after ${scene.progress.at(-1)}`);
       return { kind: 'accepted', requestsCount: 2 };
     },
-    tell: async (state) => {
+    callWebhook: async (state) => {
       told.push(`tell of ${readReports(state).map(({ result }) => result)}`);
       return { kind: 'accepted', status: 200, tries: 1 };
     },
+    front: buildFront(() => 0).front,
+    hasTombstone: true,
   });
   const state = await scene.run();
-  assert.deepEqual(told, ['push after afterHold', 'tell of stopped']);
+  assert.deepEqual(told, ['push after closeFront', 'tell of stopped']);
   const phases = scene.progress.slice(scene.progress.indexOf('quitting'));
-  assert.deepEqual(phases, ['quitting', 'afterHold', 'quitting', 'beforeQuit', 'quitting']);
+  assert.deepEqual(phases, ['quitting', 'closeFront', 'quitting', 'declareDead', 'quitting']);
   assert.deepEqual(state.phase.kind === 'quitting' && state.phase.push, { to: 'otlp', result: 'accepted', seconds: 0 });
   assert.equal(scene.clock.timerCount, 0);
 });
@@ -672,7 +682,7 @@ test('runLoop() gives up a push and a webhook that hang, each at its limit', asy
     conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
     limits: { scrapesWantedCount: 0 },
     push: (signal) => hang(scene.clock, ends)(signal),
-    tell: (_, signal) => hang(scene.clock, ends)(signal),
+    callWebhook: (_, signal) => hang(scene.clock, ends)(signal),
   });
   const state = await scene.run();
   const sinceMs = state.phase.kind === 'quitting' ? state.phase.sinceMs : 0;
@@ -721,13 +731,14 @@ test('runLoop() gives a push that hangs what is left of the grace from the first
       limits: { scrapesWantedCount: 0, terminationGraceMs: 5_000 },
       targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
       push: (signal) => hang(scene.clock, ends)(signal),
+      hasTombstone: true,
     });
     scene.clock.after(8_000, scene.signal);
     if (secondMs !== null) scene.clock.after(8_000 + secondMs, scene.signal);
     const state = await scene.run();
     assert.deepEqual(ends, [expected]);
     assert.equal(readReports(state).length, secondMs === null ? 1 : 0);
-    assert.equal(scene.progress.includes('beforeQuit'), secondMs === null);
+    assert.equal(scene.progress.includes('declareDead'), secondMs === null);
     assert.equal(scene.clock.timerCount, 0);
   }
 });
