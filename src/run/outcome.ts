@@ -5,16 +5,11 @@ import { redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from '../config/config.ts';
 import { EXIT, findProcessExitCode } from '../decide/exit-codes.ts';
+import { fitReport } from '../decide/fit-report.ts';
 import type { LogLevel } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
-import {
-  buildBugReport,
-  buildMisconfiguredReport,
-  buildReport,
-  fitReport,
-  type Report,
-  type ReportStage,
-} from '../decide/report.ts';
+import { buildBugReport, buildMisconfiguredReport, buildReport } from '../decide/report.ts';
+import type { Report, ReportStage } from '../decide/report-fields.ts';
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';

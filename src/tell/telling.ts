@@ -1,7 +1,7 @@
 // Those who are told how a run ended: the receiver of its last numbers, and the webhook. Imported only where one of them is set.
 
 import type { LogEntry } from '../decide/messages.ts';
-import type { Report } from '../decide/report.ts';
+import type { Report } from '../decide/report-fields.ts';
 import type { PushResult, WebhookResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
 import { findIdentity, type Identity, type IdentitySources } from '../pod/identity.ts';

@@ -1,6 +1,6 @@
 // Tells a webhook how the run went: the report as JSON, with a sentence for a person. Three tries; nothing depends on it.
 
-import type { Report } from '../decide/report.ts';
+import type { Report } from '../decide/report-fields.ts';
 import type { WebhookResult } from '../decide/state.ts';
 import type { Identity } from '../pod/identity.ts';
 import type { Delivery } from './deliver.ts';

@@ -1,0 +1,190 @@
+// The fields of the report: what each of them says of a run. Pure. They say only what was seen; what is unknown is null.
+
+import { cut } from '../base/text.ts';
+import { findExitCode } from './exit-codes.ts';
+import { MESSAGES } from './messages.ts';
+import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
+import { findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
+import type { DoneEffect, PushReport, State, TargetReport } from './state.ts';
+import type { FailedThreshold, Verdict } from './verdict.ts';
+
+/** The report as it is logged and written; its keys are in the order of reading. */
+export type Report = {
+  readonly summary: string;
+  readonly outcome: Outcome;
+  /** From the hold on, by the numbers so far; absent where nothing is judged, and after a second signal. */
+  readonly verdict?: Verdict['kind'];
+  /** The first entry that fails, in the order of LASTSCRAPE_FAIL_IF. */
+  readonly failed?: FailedThreshold;
+  /** The others. */
+  readonly alsoFailed?: readonly FailedThreshold[];
+  /** How many did not fit. */
+  readonly failedOmitted?: number;
+  readonly hint?: string;
+  readonly problems?: readonly string[];
+  /** How many problems did not fit. */
+  readonly problemsOmitted?: number;
+  readonly scrapesWanted?: number;
+  readonly scrapesSeen?: number | null;
+  readonly scrapesWhileRunning?: number | null;
+  readonly ranSeconds?: number | null;
+  readonly heldSeconds?: number | null;
+  /** RFC 3339, UTC. */
+  readonly mainEndedAt?: string | null;
+  /** Exit codes of main containers; absent where none is known, or where it did not fit. */
+  readonly mainExitCodes?: ExitCodes;
+  /** With a front: who scraped, the newest last; absent before the first. */
+  readonly scrapers?: readonly {
+    /** Address and User-Agent. */
+    readonly scraper: string;
+    /** null: it scraped once. */
+    readonly intervalSeconds: number | null;
+    /** RFC 3339, UTC. */
+    readonly last: string;
+  }[];
+  /** How many scrapers did not fit. */
+  readonly scrapersOmitted?: number;
+  /** With LASTSCRAPE_PUSH, once it is over. */
+  readonly push?: PushReport;
+  /** `pending`: asked after this report was sent. */
+  readonly targets?: readonly (TargetReport | PendingTarget)[];
+  /** How many targets did not fit. */
+  readonly targetsOmitted?: number;
+  readonly final?: {
+    readonly requests: number | null;
+    readonly failures: number | null;
+    /** failures / requests, 0 to 1. */
+    readonly failRatio: number | null;
+    readonly users: number | null;
+  };
+  readonly exitCode: number | null;
+  readonly version: string;
+};
+
+/** Scrapes since main ended: how many were seen (null: not counted), are wanted, and how many of those came. */
+export type ScrapeCounts = { readonly seen: number | null; readonly wanted: number; readonly came: number | null };
+
+/** A target that is asked after the report. */
+export type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
+
+/** The outcome of a run, or `unfinished`. */
+export type RunOutcome = HoldOutcome | 'unfinished';
+
+/** When a report is written: on the way, for the webhook before the last targets are asked, or at the end. */
+export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;
+
+/** What a report is built from. */
+export type ReportInput = {
+  readonly state: State;
+  readonly policy: Policy;
+  /** Host and port of the exporter. */
+  readonly exporterAt: string;
+  /** When the report is written. */
+  readonly nowMs: number;
+  /** A monotonic moment as RFC 3339, UTC. */
+  readonly toTime: (atMs: number) => string;
+  readonly stage: ReportStage;
+  readonly version: string;
+};
+
+/** null while the run goes on. */
+export function readExitCode({ state, policy, stage }: ReportInput): number | null {
+  if (stage.kind === 'done') return stage.exitCode;
+  return stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
+}
+
+/** Targets that are through, in their order; before the last are asked, these too. */
+export function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNullable<Report['targets']> {
+  const reports = phase.kind === 'quitting' ? phase.reports : [];
+  if (stage.kind !== 'beforeTargets') return reports;
+  const left = policy.targets.slice(reports.length);
+  return [...reports, ...left.map(({ name }): PendingTarget => ({ target: name, result: 'pending' }))];
+}
+
+/** The push; null: there is none, or its result is not known yet. */
+export function findPush({ state: { phase }, policy, stage }: ReportInput): PushReport | null {
+  if (policy.push === undefined) return null;
+  if (phase.kind === 'quitting' && phase.push !== undefined) return phase.push;
+  return stage.kind === 'unfinished' ? null : { to: policy.push.to, result: 'failed', why: 'interrupted' };
+}
+
+/** A longer entry, or its value in words, is cut. */
+const ENTRY_MAX_LENGTH = 200;
+
+/** The fields of a verdict; null: it has none. */
+export function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'failed' | 'alsoFailed'> {
+  if (verdict?.kind !== 'failed') return verdict === null ? {} : { verdict: verdict.kind };
+  const [failed, ...alsoFailed] = verdict.failed.map((each) => cutFailed(each, ENTRY_MAX_LENGTH));
+  return {
+    verdict: verdict.kind,
+    failed: failed as FailedThreshold,
+    ...(alsoFailed.length === 0 ? {} : { alsoFailed }),
+  };
+}
+
+/** Counts the scrapes since main ended. */
+export function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): ScrapeCounts {
+  const { limits, hasFront } = policy;
+  const endedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
+  if (hasFront && endedAtMs !== null) {
+    const untilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
+    const turnout = judgeTurnout(facts.front, { endedAtMs, nowMs: untilMs, limits });
+    return { seen: turnout.seenCount, wanted: turnout.wantedCount, came: turnout.cameCount };
+  }
+  const counted = phase.kind === 'holding' && phase.count.baseline !== null ? phase.count.seenCount : null;
+  const seen = phase.kind === 'quitting' ? phase.scrapesSeenCount : counted;
+  return { seen, wanted: findLeastWanted(limits), came: seen };
+}
+
+/** Who scraped through the front, the newest last. */
+export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrapers']> {
+  return state.facts.front.scrapers
+    .toSorted((one, other) => one.lastAtMs - other.lastAtMs)
+    .map((scraper) => {
+      const intervalMs = findInterval(scraper);
+      return {
+        scraper: nameScraper(scraper),
+        intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
+        last: toTime(scraper.lastAtMs),
+      };
+    });
+}
+
+/** What may have kept the scrapes away; null where nothing is known. */
+export function findHint({ state: { facts, phase }, policy }: ReportInput, outcome: RunOutcome): string | null {
+  if (outcome === 'exporterGone' && !facts.hasAnswered) {
+    return 'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none';
+  }
+  if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
+  if (phase.scrapesSeenCount === null) {
+    return phase.hasAnswered
+      ? 'the exporter showed no promhttp scrape counter after main ended'
+      : 'the exporter gave no answer after main ended';
+  }
+  const { running, front, warned } = facts;
+  const isNobody = policy.hasFront ? front.scrapesCount === 0 : running.count.isNobody && !running.wasScrapedBefore;
+  return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
+}
+
+/** The last totals of the exporter. */
+export function buildFinal({ facts }: State): NonNullable<Report['final']> {
+  const { requests, failures, users } = facts.totals;
+  const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
+  return { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users };
+}
+
+/** Seconds of one decimal. */
+export function toSeconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}
+
+/** Five decimals, as the report's readers compare it; a smaller ratio keeps one digit, since it is not 0. */
+function roundRatio(ratio: number): number {
+  const rounded = Number(ratio.toFixed(5));
+  return rounded === 0 && ratio > 0 ? Number(ratio.toPrecision(1)) : rounded;
+}
+
+/** The entry and its value in words, each cut to `length` characters. */
+export function cutFailed({ entry, seen }: FailedThreshold, length: number): FailedThreshold {
+  return { entry: cut(entry, length), seen: typeof seen === 'number' ? seen : cut(seen, length) };
+}

@@ -1,0 +1,128 @@
+// The sentence of the report: how the run went, for a person. Pure.
+
+import { cut } from '../base/text.ts';
+import { assertNever, hasHold, type Policy } from './model.ts';
+import type { Report, ReportInput, RunOutcome } from './report-fields.ts';
+import type { FrontFacts } from './scrapers.ts';
+import type { PushReport } from './state.ts';
+import type { FailedThreshold, Verdict } from './verdict.ts';
+
+/** What the sentence speaks of. */
+type Summarized = {
+  readonly outcome: RunOutcome;
+  readonly judged: Verdict | null;
+  readonly scrapesSeen: number | null;
+  readonly scrapesWanted: number;
+  /** How many of the wanted scrapes, or with `auto` scrapers, came; null: not counted. */
+  readonly cameCount: number | null;
+  readonly mainEndedAtMs: number | null;
+  readonly heldSeconds: number | null;
+  readonly pushed: PushReport | null;
+  readonly targets: NonNullable<Report['targets']>;
+};
+
+/** The sentence: the verdict first, which is what a threshold is set for, then the hold, the push and the targets. */
+export function summarize(fields: Summarized, input: ReportInput): string {
+  const hold = summarizeHold(fields, input);
+  const judged = summarizeVerdict(fields.judged, input.policy);
+  return [
+    ...(judged === null ? [hold] : [judged, `${hold.slice(0, 1).toLowerCase()}${hold.slice(1)}`]),
+    ...(input.stage.kind === 'unfinished'
+      ? []
+      : [...summarizePush(fields.pushed), ...summarizeTargets(fields.targets, input)]),
+  ].join('; ');
+}
+
+function summarizeVerdict(verdict: Verdict | null, { thresholds = [] }: Policy): string | null {
+  if (verdict === null) return null;
+  if (verdict.kind === 'passed')
+    return `Passed ${thresholds.length === 1 ? 'the threshold' : `${thresholds.length} thresholds`}`;
+  const [first] = verdict.failed as readonly [FailedThreshold, ...FailedThreshold[]];
+  const more = verdict.failed.length === 1 ? '' : `, and ${verdict.failed.length - 1} more`;
+  return `Failed by ${cut(first.entry, 100)} (${showSeen(first.seen)})${more}`;
+}
+
+/** A fraction to nine digits, for a person: `failed` has it as it was. */
+function showSeen(seen: FailedThreshold['seen']): FailedThreshold['seen'] {
+  return typeof seen === 'string' || Number.isInteger(seen) ? seen : Number(seen.toPrecision(9));
+}
+
+function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, exporterAt }: ReportInput): string {
+  const { ttlMs } = policy.limits;
+  const { outcome, scrapesSeen, scrapesWanted, cameCount, mainEndedAtMs } = fields;
+  const held = `${(fields.heldSeconds ?? 0).toFixed(1)} s`;
+  const isAuto = policy.limits.scrapesWantedCount === 'auto';
+  const ofWanted =
+    cameCount === null
+      ? 'scrapes not counted'
+      : `${cameCount} of ${scrapesWanted} ${isAuto ? 'scrapers came' : 'wanted scrapes seen'}`;
+  switch (outcome) {
+    case 'scraped':
+      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
+    case 'exporterGone':
+      if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
+      return `The exporter was gone ${held} after main ended, ${ofWanted}`;
+    case 'released':
+      return hasHold(policy.limits)
+        ? 'Main ended; the exporter is another lastscrape, which holds by itself'
+        : 'Main ended; no hold was asked for';
+    case 'expired':
+      if (scrapesSeen === null) return `Held for ${held} after main ended, scrapes not countable`;
+      return `${scrapesSeen === 0 ? 'Not scraped' : 'Not scraped often enough'} within ${ttlMs / 1000} s after main ended${scrapesSeen === 0 ? '' : `, ${ofWanted}`}`;
+    case 'terminated':
+      return fields.heldSeconds === null
+        ? 'Terminated before main was seen to end'
+        : `Terminated ${held} after main ended, ${ofWanted}`;
+    case 'neverStarted':
+      if (phase.kind === 'quitting' && phase.because === 'neverRan') return 'Main was given up before it ever ran';
+      return facts.terminatedAtMs === null ? 'Main was never seen alive' : 'Terminated before main was ever seen alive';
+    case 'timedOut':
+      return `Main ran longer than LASTSCRAPE_RUN_TIMEOUT; held for ${held}, ${ofWanted}`;
+    case 'unfinished':
+      return `Unfinished: ${phase.kind}`;
+    default:
+      return assertNever(outcome);
+  }
+}
+
+/** What the last scrape got through the front; blank without one. */
+function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null): string {
+  if (last === null) return '';
+  if (last.served === 'live') return ', live';
+  if (last.served === 'joined') return ', live, with the last values of vanished series';
+  const beforeMs = Number(mainEndedAtMs) - last.readAtMs;
+  return `, from a snapshot ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'older' : 'younger'} than that end`;
+}
+
+const RESULT_WORDS = {
+  stopped: 'stopped',
+  alreadyGone: 'was already gone',
+  failed: 'still runs',
+  skipped: 'left alone (dry run)',
+  pending: 'asked next',
+} as const satisfies Record<NonNullable<Report['targets']>[number]['result'], string>;
+
+function summarizeTargets(targets: NonNullable<Report['targets']>, { policy }: ReportInput): string[] {
+  const words =
+    targets.length <= 2
+      ? targets.map(({ target, result }) => `${cut(target, 60)} ${RESULT_WORDS[result]}`)
+      : Object.entries(RESULT_WORDS).flatMap(([result, text]) => {
+          const count = targets.filter((target) => target.result === result).length;
+          if (count <= 1) return count === 0 ? [] : [`1 target ${text}`];
+          return [`${count} targets ${text.replace('was', 'were').replace('runs', 'run')}`];
+        });
+  const targetCount = policy.targets.length;
+  const missingCount = targetCount - targets.length;
+  return missingCount === 0 ? words : [...words, `${missingCount} of ${targetCount} targets not asked to the end`];
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
+
+function summarizePush(push: PushReport | null): readonly string[] {
+  if (push === null || push.result === 'notNeeded') return [];
+  return [
+    push.result === 'accepted' ? `last numbers pushed (${push.to})` : `push of the last numbers failed (${push.to})`,
+  ];
+}
