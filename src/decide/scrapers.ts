@@ -1,74 +1,77 @@
-// Who scrapes through the front, how often, and who has taken a number since main ended. Pure.
+// Who scrapes through the front, whose scrapes count, how often they come, and who has scraped since main ended. Pure.
 //
-// A scraper is one remote address, one User-Agent, and one connection where several of theirs are open at the same time: two
-// replicas behind one address are two, and one that connects anew is the same.
+// A scraper is one remote address and one User-Agent, and one connection where several of them are open at once: two
+// replicas behind one address are two scrapers, and one that reconnects stays the same.
 
 import type { FrontObservation, Limits } from './model.ts';
 
-/** So many are remembered; beyond it the one that was silent for longest is forgotten. */
+/** At most this many scrapers; the longest silent one is dropped. */
 export const SCRAPERS_MAX_COUNT = 64;
-/** So many are told of in the log, which has a bound. */
+/** At most this many are logged: the log has a bound. */
 export const SCRAPERS_LOGGED_COUNT = 20;
-/** A scraper lives while its last scrape is no older than so many of its own intervals. */
+/** A scraper lives while its last scrape is at most this many of its intervals old. */
 const LIVING_INTERVALS = 2.5;
-/** The interval is the median of so many gaps, the newest. */
+/** The interval is the median of at most this many gaps, the newest. */
 const GAPS_MAX_COUNT = 9;
-/** The newest scrapes that are remembered: as many as LASTSCRAPE_SCRAPES may want. */
+/** How many scrapes are remembered, the newest: as many as LASTSCRAPE_SCRAPES may want. */
 const TAKEN_MAX_COUNT = 1_000;
 
-/** An answer that was handed over whole, to somebody who counts. */
+/** An answer that a scraper got whole. */
 export type ServedScrape = {
-  /** When its request came. */
+  /** When the request came. */
   readonly startedAtMs: number;
-  /** When it had been handed over. */
+  /** When the answer was out. */
   readonly atMs: number;
   readonly address: string;
   /** The User-Agent, cut. */
   readonly agent: string;
-  /** The number of its connection. */
+  /** The number of the connection. */
   readonly connection: number;
-  /** The other connections of that address and User-Agent that are open. */
+  /** Other open connections of this address and User-Agent. */
   readonly openConnections: readonly number[];
   readonly served: ServedKind;
-  /** It got the snapshot since the source refused. */
+  /** It got the snapshot because the source refused. */
   readonly isByRefusal: boolean;
-  /** When what it got was read from the source. */
+  /** When the source was read for it. */
   readonly readAtMs: number;
 };
 
+/** What a scrape got: the source's answer, also with what has vanished from it since, or the snapshot. */
 export type ServedKind = 'live' | 'joined' | 'snapshot';
 
+/** One scraper. */
 export type Scraper = {
-  /** Counted from 1, in the order in which they first came. */
+  /** Counted from 1, by first scrape. */
   readonly id: number;
   readonly address: string;
   readonly agent: string;
   readonly connection: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** Between its scrapes, the newest last. */
+  /** Between its scrapes, oldest first. */
   readonly gapsMs: readonly number[];
 };
 
-/** One scrape that may count: by whom, when its request came, and when what it got was read. */
+/** A scrape that may count. */
 type Taken = Pick<ServedScrape, 'startedAtMs' | 'readAtMs' | 'isByRefusal'> & { readonly scraperId: number };
 
 /** What is remembered of the front. */
 export type FrontFacts = {
   readonly scrapers: readonly Scraper[];
-  /** The newest, in their order. */
+  /** The newest, oldest first. */
   readonly taken: readonly Taken[];
   readonly scrapesCount: number;
-  /** Scrapers that were ever told apart. */
+  /** How many scrapers there ever were. */
   readonly knownCount: number;
-  /** Scrapers that were given up and have not come since, by id. */
+  /** Ids of scrapers that were given up and have not come since. */
   readonly givenUpIds: readonly number[];
-  /** What the newest scrape got, by when its request came; null before the first. */
+  /** What the newest scrape got; null before the first. */
   readonly last: Pick<ServedScrape, 'startedAtMs' | 'served' | 'readAtMs'> | null;
-  /** As it was seen last. */
+  /** The newest that was observed. */
   readonly seen: FrontObservation;
 };
 
+/** Before the first scrape. */
 export const NO_SCRAPERS: FrontFacts = {
   scrapers: [],
   taken: [],
@@ -79,7 +82,7 @@ export const NO_SCRAPERS: FrontFacts = {
   seen: { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 },
 };
 
-/** The facts after one more scrape, and the scraper where it is a new one. */
+/** The facts after one more scrape, and its scraper if that is new. */
 export function addScrape(
   front: FrontFacts,
   scrape: ServedScrape,
@@ -113,9 +116,9 @@ export function addScrape(
       taken: [...front.taken, { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
       scrapesCount: front.scrapesCount + 1,
       knownCount: front.knownCount + (known === null ? 1 : 0),
-      // Whoever comes back lives.
+      // One that comes back lives.
       givenUpIds: front.givenUpIds.filter((id) => id !== scraper.id),
-      // A slow client's answer may be handed over after a newer one.
+      // A slow client may have its answer after a newer one.
       last:
         front.last !== null && front.last.startedAtMs > startedAtMs ? front.last : { startedAtMs, served, readAtMs },
       seen: front.seen,
@@ -128,13 +131,13 @@ function addGap(gapsMs: readonly number[], gapMs: number): readonly number[] {
   return gapMs <= 0 ? gapsMs : [...gapsMs, gapMs].slice(-GAPS_MAX_COUNT);
 }
 
-/** The scraper that this is: the same connection, or one whose connection has ended, the one that is due before others. */
+/** The known scraper of a scrape: on the same connection, or the most due of those whose connection has ended. */
 function findScraper(scrapers: readonly Scraper[], scrape: ServedScrape): Scraper | null {
   const { address, agent, connection, openConnections, startedAtMs } = scrape;
   const alike = scrapers.filter((each) => each.address === address && each.agent === agent);
   const same = alike.find((each) => each.connection === connection);
   if (same !== undefined) return same;
-  // Replicas have one interval; where none is known yet, it is the one that was silent for longest.
+  // Replicas share an interval; while none is known, the longest silent one is due.
   const likelyMs = alike.map(findInterval).find((intervalMs) => intervalMs !== null) ?? Number.MAX_SAFE_INTEGER;
   const lateMs = (each: Scraper) => Math.abs(startedAtMs - each.lastAtMs - (findInterval(each) ?? likelyMs));
   const ended = alike.filter((each) => !openConnections.includes(each.connection));
@@ -146,28 +149,28 @@ export function findInterval({ gapsMs }: Scraper): number | null {
   return gapsMs.toSorted((a, b) => a - b)[Math.floor(gapsMs.length / 2)] ?? null;
 }
 
-/** Whether a scraper may still come; before its second scrape nothing is known of its interval, and it may within the TTL. */
+/** Whether a scraper may still come. Before its second scrape its interval is unknown: it may come within the TTL. */
 export function isLiving(scraper: Scraper, nowMs: number, { ttlMs }: Limits): boolean {
   const intervalMs = findInterval(scraper);
   return nowMs - scraper.lastAtMs <= (intervalMs === null ? ttlMs : LIVING_INTERVALS * intervalMs);
 }
 
-/** What has been taken since main's end. */
+/** Scrapes since main ended. */
 export type Turnout = {
   /** Scrapes that count. */
   readonly seenCount: number;
-  /** How many are waited for, at least 1; those that were given up are not. */
+  /** How many are waited for, at least 1; without those that were given up. */
   readonly wantedCount: number;
-  /** How many of these have come: scrapes, or with `auto` scrapers. */
+  /** How many of these came: scrapes, or with `auto` scrapers. */
   readonly cameCount: number;
   readonly isReached: boolean;
-  /** Scrapers from before the end that will not come any more, and have not come. */
+  /** Scrapers from before the end that have not come, and no longer live. */
   readonly givenUp: readonly Scraper[];
 };
 
 /**
- * Judges what was taken since `endedAtMs`. A scrape counts when its request came after that, or when the source refused it: main
- * was gone. Where it got a snapshot from before the end, it counts only while no read has succeeded since: there may be newer numbers.
+ * Counts the scrapes since `endedAtMs`. A scrape counts if its request came after that, or if the source refused it, since main
+ * was gone then. One that got a snapshot from before the end counts only if no later read succeeded: there may be newer numbers.
  */
 export function judgeTurnout(
   { scrapers, taken, seen }: FrontFacts,
@@ -193,14 +196,45 @@ export function judgeTurnout(
   return {
     seenCount,
     wantedCount: Math.max(1, awaitedCount),
-    // Where nobody from before the end lives, the first that comes is enough.
+    // If none from before the end lives, the first that comes is enough.
     cameCount: awaitedCount === 0 ? Math.min(1, takers.size) : takersBeforeCount,
     isReached: living.length === 0 && takers.size > 0,
     givenUp: pending.filter((scraper) => !living.includes(scraper)),
   };
 }
 
-/** How a scraper is named in the log and the report. */
+/** The name of a scraper in the log and the report. */
 export function nameScraper({ address, agent }: Scraper): string {
   return agent === '' ? address : `${address} ${agent}`;
+}
+
+/**
+ * The header with a scrape's timeout, in lower case, as Node names headers. Sent by Prometheus and its agent mode
+ * (prometheus/prometheus scrape/scrape.go, which Grafana Alloy and the Collector's Prometheus receiver run) and by vmagent
+ * (VictoriaMetrics/VictoriaMetrics lib/promscrape/client.go).
+ */
+export const SCRAPE_TIMEOUT_HEADER = 'x-prometheus-scrape-timeout-seconds';
+
+/** Scrapers that do not send that header, by the beginning of their User-Agent, each as its source was read. */
+export const SCRAPER_AGENTS: readonly { readonly name: string; readonly prefix: string }[] = [
+  // DataDog/integrations-core datadog_checks_base/datadog_checks/base/utils/headers.py, get_default_headers():
+  // "Datadog Agent/VERSION"; used by RequestsWrapper in http.py of that folder, through which the openmetrics check asks.
+  { name: 'the Datadog Agent', prefix: 'Datadog Agent/' },
+  // influxdata/telegraf plugins/inputs/prometheus/prometheus.go, internal.ProductToken(), which is
+  // "Telegraf/VERSION Go/VERSION" (internal/internal.go).
+  { name: 'Telegraf', prefix: 'Telegraf/' },
+  // netdata/netdata src/go/plugin/go.d/pkg/web/request.go, "Netdata NAME.plugin/VERSION", which pkg/prometheus/client.go
+  // uses.
+  { name: 'Netdata', prefix: 'Netdata ' },
+  // vectordotdev/vector src/http.rs, "NAME/VERSION", with get_app_name() of src/lib.rs; src/sources/prometheus/scrape.rs
+  // asks through it (src/sources/util/http_client.rs).
+  { name: 'Vector', prefix: 'Vector/' },
+  // elastic/beats metricbeat/helper/http.go, useragent.UserAgent("Metricbeat"), "Elastic-Metricbeat/VERSION (…)"
+  // (libbeat/common/useragent/useragent.go); metricbeat/helper/prometheus/prometheus.go asks through it.
+  { name: 'Metricbeat', prefix: 'Elastic-Metricbeat/' },
+];
+
+/** Whether a request is a scrape that counts: not a person's, a probe's or the kubelet's. `agent`: its User-Agent, '' without one. */
+export function isScraper(request: { readonly hasTimeoutHeader: boolean; readonly agent: string }): boolean {
+  return request.hasTimeoutHeader || SCRAPER_AGENTS.some(({ prefix }) => request.agent.startsWith(prefix));
 }

@@ -5,7 +5,7 @@ import { createServer, type Server as HttpServer, type IncomingMessage, type Ser
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
-import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
+import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scrapers.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath } from './request-path.ts';
