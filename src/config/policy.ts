@@ -16,18 +16,8 @@ export function buildLimits(config: Pick<Config, 'limits' | 'push' | 'webhook'>)
 
 /** What `step` decides by. */
 export function buildPolicy(config: Config): Policy {
-  const {
-    conditions,
-    front,
-    thresholds,
-    targets,
-    quitTimeoutMs,
-    isDryRun,
-    push,
-    pushWhen,
-    webhook,
-    tombstonePath,
-  } = config;
+  const { conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook, tombstonePath } =
+    config;
   return {
     limits: buildLimits(config),
     ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
