@@ -56,6 +56,12 @@ export function makeByteKey(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-function escapeLabelValue(text: string): string {
-  return /[\\\n"]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"') : text;
+/** The text of a HELP line. */
+export function escapeHelp(text: string): string {
+  return /[\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n') : text;
+}
+
+/** What stands between the quotes of a label's value, or of a UTF-8 name. */
+export function escapeLabelValue(text: string): string {
+  return /[\\\n"]/.test(text) ? escapeHelp(text).replaceAll('"', '\\"') : text;
 }

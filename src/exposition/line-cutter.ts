@@ -1,6 +1,8 @@
 // Cuts a body that comes in pieces of any size into blocks of whole lines, so that one regular expression can judge many lines.
 // Holds the line that has not ended yet, nothing more. Pure. Lines end at line feed only.
 
+import { openByteBuffer } from '../base/byte-buffer.ts';
+
 export type LineCutter = {
   /** Takes the next piece of the body, of any size. */
   readonly write: (chunk: Uint8Array) => void;
@@ -28,36 +30,19 @@ export function openLineCutter({
   lineMaxBytes = Number.POSITIVE_INFINITY,
   onLongLine = onLines,
 }: BlockSink): LineCutter {
-  let held = Buffer.alloc(0);
-  let heldBytes = 0;
+  // A buffer that one long line made is not kept for the short ones.
+  const held = openByteBuffer(BLOCK_BYTES);
   let isInLongLine = false;
 
-  // Doubled, so that a long line that comes byte by byte is not copied for each.
-  function hold(piece: Buffer): void {
-    if (heldBytes + piece.length > held.length) {
-      const longer = Buffer.alloc(Math.max(2 * held.length, heldBytes + piece.length));
-      held.copy(longer, 0, 0, heldBytes);
-      held = longer;
-    }
-    piece.copy(held, heldBytes);
-    heldBytes += piece.length;
-  }
-  function takeHeld(): Buffer {
-    const line = Buffer.from(held.subarray(0, heldBytes));
-    heldBytes = 0;
-    // A buffer that one long line made is not kept for the short ones.
-    if (held.length > BLOCK_BYTES) held = Buffer.alloc(0);
-    return line;
-  }
   /** Adds what may be the rest of the line that has begun. */
   function extendLine(piece: Buffer, isEnded: boolean): void {
     if (isInLongLine) {
       onLongLine(piece, false);
     } else {
-      hold(piece);
-      isInLongLine = heldBytes - Number(isEnded) > lineMaxBytes;
-      if (isInLongLine) onLongLine(takeHeld(), true);
-      else if (isEnded) onLines(takeHeld());
+      held.append(piece);
+      isInLongLine = held.sizeBytes - Number(isEnded) > lineMaxBytes;
+      if (isInLongLine) onLongLine(held.take(), true);
+      else if (isEnded) onLines(held.take());
     }
     if (isEnded) isInLongLine = false;
   }
@@ -67,7 +52,7 @@ export function openLineCutter({
       for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
         const piece = Buffer.from(chunk.buffer, chunk.byteOffset + at, Math.min(BLOCK_BYTES, chunk.length - at));
         // The line that has begun is a block of its own: nothing else is copied.
-        const first = heldBytes > 0 || isInLongLine ? piece.indexOf(LINE_FEED) + 1 : 0;
+        const first = held.sizeBytes > 0 || isInLongLine ? piece.indexOf(LINE_FEED) + 1 : 0;
         const end = piece.lastIndexOf(LINE_FEED) + 1;
         if (first > 0) extendLine(piece.subarray(0, first), true);
         if (end > first) onLines(piece.subarray(first, end));
@@ -75,7 +60,7 @@ export function openLineCutter({
       }
     },
     end() {
-      if (heldBytes > 0) onLines(takeHeld());
+      if (held.sizeBytes > 0) onLines(held.take());
     },
   };
 }

@@ -3,6 +3,7 @@
 
 import { type Label, readNumber } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
+import { compareNames } from './labels.ts';
 
 /** One histogram or summary: what its lines say. */
 export type BucketPoint = {
@@ -77,8 +78,4 @@ export function openBucketPoints(): BucketPoints {
       }
     },
   };
-}
-
-function compareNames([left]: Label, [right]: Label): number {
-  return left < right ? -1 : 1;
 }

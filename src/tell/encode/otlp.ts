@@ -6,15 +6,10 @@
 import { VERSION } from '../../base/version.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family } from '../../exposition/samples.ts';
+import { openBatch } from './batch.ts';
 import { type BucketStep, openBucketPoints } from './bucket-points.ts';
-import { openByteWriter } from './byte-writer.ts';
-import { openLabelExporter } from './exported-labels.ts';
+import { openLabelExporter } from './labels.ts';
 import { judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
-
-/** Of a request. */
-const POINT_MAX_COUNT = 2000;
-/** Of a request, unless one point is longer. */
-const REQUEST_MAX_BYTES = 1024 * 1024;
 
 /** Those that receivers make `job` and `instance` of; the others become attributes of each point, as only those become labels. */
 const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
@@ -66,7 +61,7 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
   const pointLabels = labels.filter(([name]) => RESOURCE_ATTRIBUTES[name] === undefined);
   const exportLabels = openLabelExporter(labels);
   const formatPoint = (own: readonly Label[], timestampMs: number | null, fields: string) =>
-    `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${Math.max(0, timestampMs ?? nowMs)}000000",${fields}}`;
+    `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${formatNanoseconds(timestampMs ?? nowMs)}",${fields}}`;
   const start =
     `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
     `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(VERSION)}},"metrics":[`;
@@ -126,32 +121,30 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
 
 /** Puts points together to metrics, and these to bodies of requests; both functions return those that are full. */
 function openRequests(start: string) {
-  const writer = openByteWriter('utf8');
-  let pointCount = 0;
+  const batch = openBatch('utf8');
   let open: Metric | null = null;
 
   function endMetric(): void {
-    if (open !== null) writer.write(`]${METRICS[open.kind].end}}`);
+    if (open !== null) batch.write(`]${METRICS[open.kind].end}}`);
     open = null;
   }
   function* takeBody(): Generator<Buffer> {
-    if (pointCount === 0) return;
+    if (batch.pointCount === 0) return;
     endMetric();
-    writer.write(END);
-    yield writer.take();
-    pointCount = 0;
+    batch.write(END);
+    yield batch.take();
   }
   return {
     *add(metric: Metric, point: string): Generator<Buffer> {
-      if (pointCount === POINT_MAX_COUNT || writer.sizeBytes + point.length > REQUEST_MAX_BYTES) yield* takeBody();
+      if (batch.isFullFor(point)) yield* takeBody();
       if (open !== null && open.name === metric.name && open.kind === metric.kind) {
-        writer.write(`,${point}`);
+        batch.write(',');
       } else {
         endMetric();
-        writer.write(`${pointCount === 0 ? start : ','}${formatHead(metric)}${point}`);
+        batch.write(`${batch.pointCount === 0 ? start : ','}${formatHead(metric)}`);
         open = metric;
       }
-      pointCount++;
+      batch.add(point);
     },
     end: takeBody,
   };
@@ -193,6 +186,13 @@ function formatSummary(steps: readonly BucketStep[], sum: number, count: number)
     ({ bound, value }) => `{"quantile":${formatDouble(bound)},"value":${formatDouble(value)}}`,
   );
   return `"count":${formatCount(count)},"sum":${formatDouble(sum)},"quantileValues":[${quantiles.join()}]`;
+}
+
+/** The last whole millisecond whose nanoseconds are 64 bits: a longer number spoils the whole request. */
+const TIME_MAX_MS = 18_446_744_073_709;
+
+function formatNanoseconds(timeMs: number): string {
+  return `${Math.min(Math.max(0, timeMs), TIME_MAX_MS)}000000`;
 }
 
 /** A whole number of 64 bits is text in JSON (protobuf.dev, "ProtoJSON Format"). */

@@ -4,10 +4,11 @@
 // replaces the whole group at once, so that no family of an earlier push stays, and nobody scrapes a part
 // (github.com/prometheus/pushgateway, "API"; 1.5.1). Its body is streamed, so its length costs no memory.
 
+import { openByteBuffer } from '../../base/byte-buffer.ts';
+import { escapeHelp, escapeLabelValue, formatGoFloat } from '../../exposition/exposition-text.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
-import { openByteWriter } from './byte-writer.ts';
-import { openLabelExporter } from './exported-labels.ts';
+import { openLabelExporter } from './labels.ts';
 import { judgeStatus, type PushKind } from './push-kind.ts';
 
 const PIECE_BYTES = 64 * 1024;
@@ -47,7 +48,7 @@ function formatGroupLabel([name, value]: Label): string {
 
 async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonly Label[]): AsyncGenerator<Uint8Array> {
   const exportLabels = openLabelExporter(groupLabels);
-  const writer = openByteWriter('utf8');
+  const writer = openByteBuffer();
   for await (const family of families) {
     // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
     if (family.isFirst) writer.write(formatHead(family));
@@ -71,7 +72,7 @@ function formatSample({ name, value }: Sample, labels: readonly Label[]): string
   for (const [label, labelValue] of labels) {
     text += `${text === '' ? '' : ','}${formatName(label)}="${escapeLabelValue(labelValue)}"`;
   }
-  return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatValue(value)}\n`;
+  return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatGoFloat(value)}\n`;
 }
 
 /** Other names stand in quotes, which a Pushgateway takes with --push.enable-utf8-names only (its pull request 689; 1.5.1 has no such flag). */
@@ -79,18 +80,4 @@ const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 
 function formatName(name: string): string {
   return LEGACY_NAME.test(name) ? name : `"${escapeLabelValue(name)}"`;
-}
-
-function escapeHelp(text: string): string {
-  return /[\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n') : text;
-}
-
-function escapeLabelValue(text: string): string {
-  return /[\\\n"]/.test(text) ? escapeHelp(text).replaceAll('"', '\\"') : text;
-}
-
-/** Shortest digits that give the same number back, as Go reads them. */
-function formatValue(value: number): string {
-  const text = String(value);
-  return Number.isFinite(value) ? text : text.replace('Infinity', 'Inf');
 }

@@ -3,16 +3,11 @@
 
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, FamilyType, Sample } from '../../exposition/samples.ts';
-import { type ByteWriter, openByteWriter } from './byte-writer.ts';
-import { openLabelExporter } from './exported-labels.ts';
+import { type Batch, openBatch } from './batch.ts';
+import { compareNames, openLabelExporter } from './labels.ts';
 import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8 } from './protobuf.ts';
 import { judgeStatus, type PushKind, type PushRequest } from './push-kind.ts';
 import { packSnappy } from './snappy.ts';
-
-/** Of a request: as many as Prometheus sends at once by default (`max_samples_per_send`). */
-const SERIES_MAX_COUNT = 2000;
-/** Of a request, unless one series is longer. */
-const REQUEST_MAX_BYTES = 1024 * 1024;
 
 // Fields and their wire types, as the tags that stand before them.
 const REQUEST_SERIES = '\x0a';
@@ -36,8 +31,6 @@ const METADATA_TYPES: Readonly<Record<FamilyType, ByteText>> = {
   summary: '\x05',
 };
 
-type Batch = { readonly writer: ByteWriter; seriesCount: number };
-
 /** `remote-write+http://…`; the URL is the endpoint's own, `/api/v1/write` where it has no path. */
 export const remoteWrite: PushKind = {
   name: 'remote-write',
@@ -50,36 +43,28 @@ export const remoteWrite: PushKind = {
       'X-Prometheus-Remote-Write-Version': '0.1.0',
     };
     const end = (batch: Batch): PushRequest => {
-      const block = packSnappy(batch.writer.take());
-      batch.seriesCount = 0;
+      const block = packSnappy(batch.take());
       return { method: 'POST', path, headers, body: () => block };
     };
     const exportLabels = openLabelExporter(labels);
-    const batch: Batch = { writer: openByteWriter('latin1'), seriesCount: 0 };
+    const batch = openBatch('latin1');
     // One sample whose time the receiver does not take costs the whole request (2.42, storage/remote/write_handler.go): those that
     // bring their own go by themselves.
-    const timedBatch: Batch = { writer: openByteWriter('latin1'), seriesCount: 0 };
+    const timedBatch = openBatch('latin1');
     for await (const family of families()) {
       let metadata = family.isFirst ? encodeMetadata(family) : '';
       for (const sample of family.samples) {
         const piece = metadata + encodeSeries(sample, [...labels, ...exportLabels(sample.labels)], nowMs);
         metadata = '';
         const own = sample.timestampMs === null ? batch : timedBatch;
-        if (isFull(own, piece)) yield end(own);
-        own.writer.write(piece);
-        own.seriesCount++;
+        if (own.isFullFor(piece)) yield end(own);
+        own.add(piece);
       }
     }
-    for (const each of [batch, timedBatch]) if (each.seriesCount > 0) yield end(each);
+    for (const each of [batch, timedBatch]) if (each.pointCount > 0) yield end(each);
   },
   judge: judgeStatus,
 };
-
-/** Whether the next series belongs to the next request. */
-function isFull({ writer, seriesCount }: Batch, next: ByteText): boolean {
-  const isTooLong = writer.sizeBytes + next.length > REQUEST_MAX_BYTES;
-  return seriesCount === SERIES_MAX_COUNT || (seriesCount > 0 && isTooLong);
-}
 
 /** Labels in the order of their names, as the receiver wants them; one without a value is none. */
 function encodeSeries({ name, value, timestampMs }: Sample, labels: readonly Label[], nowMs: number): ByteText {
@@ -102,9 +87,4 @@ function encodeMetadata({ name, type, help }: Family): ByteText {
   const family = `${METADATA_FAMILY}${encodeBytes(encodeUtf8(name))}`;
   const helpText = help === '' ? '' : `${METADATA_HELP}${encodeBytes(encodeUtf8(help))}`;
   return REQUEST_METADATA + encodeBytes(`${METADATA_TYPE}${METADATA_TYPES[type]}${family}${helpText}`);
-}
-
-/** By code units, which is the order of the bytes for every name but those beyond U+FFFF. */
-function compareNames([left]: Label, [right]: Label): number {
-  return left < right ? -1 : 1;
 }

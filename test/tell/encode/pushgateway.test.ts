@@ -37,7 +37,7 @@ test('pushgateway.encode() makes one PUT of all, without times, with each head o
   const requests = await encode(
     pushgateway,
     [
-      '# HELP a It has\\nlines and \\\\.\n# TYPE a counter\na{pod="own",b="\\"c\\"\\n"} 1e21 1700000000000\n',
+      '# HELP a It has\\nlines, \\\\ and \\"quotes\\".\n# TYPE a counter\na{pod="own",b="\\"c\\"\\n"} 1e21 1700000000000\n',
       ...many,
       'a 2\n# HELP a Too late.\n{"odd.name","x.y"="1"} NaN\n{"odder.name"} +Inf\n# HELP b Plain.\nb -Inf\n',
     ].join(''),
@@ -58,12 +58,12 @@ test('pushgateway.encode() makes one PUT of all, without times, with each head o
   assert.equal(
     request.body.toString(),
     [
-      '# HELP a It has\\nlines and \\\\.\n# TYPE a counter\na{exported_pod="own",b="\\"c\\"\\n"} 1e+21\n',
+      '# HELP a It has\\nlines, \\\\ and \\\\"quotes\\\\".\n# TYPE a counter\na{exported_pod="own",b="\\"c\\"\\n"} 1e+21\n',
       '# TYPE many untyped\n',
       ...many,
       'a 2\n',
       '# TYPE "odd.name" untyped\n{"odd.name","x.y"="1"} NaN\n',
-      '# TYPE "odder.name" untyped\n{"odder.name"} Inf\n',
+      '# TYPE "odder.name" untyped\n{"odder.name"} +Inf\n',
       '# HELP b Plain.\n# TYPE b untyped\nb -Inf\n',
     ].join(''),
   );

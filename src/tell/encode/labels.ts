@@ -1,14 +1,14 @@
-// The labels of a sample beside those of its target, as Prometheus has them without `honor_labels`: what the sample has under a
-// name of the target's becomes `exported_NAME`. Pure.
+// The labels of a sample and of its target together, as Prometheus has them without `honor_labels`: a label of the sample whose name the
+// target has as well becomes `exported_NAME`. Pure.
 
 import type { Label } from '../../exposition/lexer.ts';
 
 const PREFIX = 'exported_';
 
 /**
- * Makes the function that renames those of a sample's labels which a target has as well; it returns the same array where there is none.
+ * Makes the function that renames a sample's labels; it returns the same array where no name is the target's.
  *
- * The prefix is repeated until nobody has the name (scrape/scrape.go of prometheus/prometheus 2.42, `resolveConflictingExposedLabels`).
+ * The prefix is repeated until the name is free (scrape/scrape.go of prometheus/prometheus 2.42, `resolveConflictingExposedLabels`).
  */
 export function openLabelExporter(targetLabels: readonly Label[]): (labels: readonly Label[]) => readonly Label[] {
   const targetNames = new Set(targetLabels.map(([name]) => name));
@@ -25,4 +25,9 @@ export function openLabelExporter(targetLabels: readonly Label[]): (labels: read
       return [name, label[1]];
     });
   };
+}
+
+/** Sorts labels by code units, which is the order of the bytes for every name but those beyond U+FFFF. */
+export function compareNames([left]: Label, [right]: Label): number {
+  return left < right ? -1 : 1;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openLabelExporter } from '../../../src/tell/encode/exported-labels.ts';
+import { openLabelExporter } from '../../../src/tell/encode/labels.ts';
 
 const exportLabels = openLabelExporter([
   ['job', 'load'],
