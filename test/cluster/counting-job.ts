@@ -118,3 +118,12 @@ export function proveHeld(pod: Pod): Report {
   assert.ok(report.scrapesSeen >= 1, report.summary);
   return report;
 }
+
+/** Checks that the Job ended so, that its pod was held, and that main's final number is stored. @returns its pod */
+export async function proveFinal(namespace: Namespace, condition: 'Complete' | 'Failed' = 'Complete'): Promise<Pod> {
+  assert.equal(await namespace.untilJobEnded(JOB, END_MS), condition);
+  const pod = jobPod(namespace);
+  proveHeld(pod);
+  await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
+  return pod;
+}

@@ -10,7 +10,7 @@ import type { Container, Namespace, Pod } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import { startKiller } from './killer.ts';
-import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
+import { EXPORTER, MASTER, withFields, withVariable } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
   END_MS,
@@ -184,7 +184,7 @@ export function runInPlaceScenarios(): void {
       shape: 'regular',
       more: 'this is no Python',
       // As an image with a line "ENV" for it would have it: the chart sets no variables of the exporter.
-      edit: (spec) => withVariable(spec, { name: 'LASTSCRAPE_START_TIMEOUT', value: '15s' }),
+      edit: (spec) => withVariable(spec, 'LASTSCRAPE_START_TIMEOUT', '15s'),
     },
     async (namespace) => {
       assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
@@ -245,7 +245,7 @@ export function runInPlaceScenarios(): void {
       shape: 'regular',
       runSeconds: 120,
       more: GROWS,
-      edit: (spec) => withMaster(spec, { resources: { limits: { memory: '320Mi' } } }),
+      edit: (spec) => withFields(spec, MASTER, { resources: { limits: { memory: '320Mi' } } }),
     },
     async (namespace) => {
       assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
@@ -265,7 +265,7 @@ export function runInPlaceScenarios(): void {
       ...OPTED_OUT,
       shape: 'regular',
       exporterImage: LATE,
-      edit: (spec) => withImage(spec, EXPORTER, lateName()),
+      edit: (spec) => withFields(spec, EXPORTER, { image: lateName() }),
     },
     async (namespace) => {
       // A pod that is not Ready is in no Service: the workers do not reach it, and so the test begins when all is there.
@@ -283,7 +283,7 @@ export function runInPlaceScenarios(): void {
       ...OPTED_OUT,
       shape: 'native',
       image: LATE,
-      edit: (spec) => withImage(spec, MASTER, lateName('locust')),
+      edit: (spec) => withFields(spec, MASTER, { image: lateName('locust') }),
     },
     async (namespace) => {
       const running = await untilContainer(namespace, EXPORTER, 'running', START_MS);
@@ -345,11 +345,11 @@ const UNTOUCHED: Readonly<Record<string, (pod: OwnPod) => OwnPod>> = {
   regular: ({ metadata, spec, ...rest }) => ({
     ...rest,
     metadata: { ...metadata, labels: { ...metadata.labels, 'lastscrape.dev/inject': 'true' } },
-    spec: withImage(spec, EXPORTER, 'registry.example.com:5000/tools/locust-lastscrape:1'),
+    spec: withFields(spec, EXPORTER, { image: 'registry.example.com:5000/tools/locust-lastscrape:1' }),
   }),
   native: ({ spec, ...rest }) => ({
     ...rest,
-    spec: withImage(spec, EXPORTER, 'registry.example.com/lastscrape:0.1.0'),
+    spec: withFields(spec, EXPORTER, { image: 'registry.example.com/lastscrape:0.1.0' }),
   }),
 };
 
@@ -415,25 +415,4 @@ async function untilStoredSome(namespace: Namespace): Promise<void> {
 function readLimits(container: Container | undefined): object {
   const resources = container?.['resources'] as { readonly limits?: Readonly<Record<string, string>> } | undefined;
   return { cpu: resources?.limits?.['cpu'], memory: resources?.limits?.['memory'] };
-}
-
-function withMaster(spec: PodSpec, change: object): PodSpec {
-  return edit(spec, (each) => (each.name === MASTER ? { ...each, ...change } : each));
-}
-
-function withImage<Spec extends PodSpec | Pod['spec']>(spec: Spec, name: string, image: string): Spec {
-  return edit(spec, (each) => (each.name === name ? { ...each, image } : each));
-}
-
-function withVariable(spec: PodSpec, variable: { readonly name: string; readonly value: string }): PodSpec {
-  return edit(spec, (each) => (each.name === EXPORTER ? { ...each, env: [...(each.env ?? []), variable] } : each));
-}
-
-function edit<Spec extends PodSpec | Pod['spec']>(spec: Spec, change: (container: Container) => Container): Spec {
-  const { containers, initContainers } = spec;
-  return {
-    ...spec,
-    containers: containers.map(change),
-    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(change) }),
-  };
 }

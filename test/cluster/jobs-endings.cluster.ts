@@ -21,12 +21,10 @@ import {
   JOB,
   jobPod,
   LABELLED,
-  proveHeld,
-  readFinal,
+  proveFinal,
   readStored,
   SNAPSHOT,
   untilJobContainer,
-  untilStored,
 } from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import { startKiller } from './killer.ts';
@@ -37,11 +35,8 @@ import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, until
 export function runJobsEndingScenarios(): void {
   runScenarioIn('jobs: a main that fails is a Failed Job, and its numbers are stored', {}, async (namespace) => {
     await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_EXIT: '3' } }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
-    const pod = jobPod(namespace);
+    const pod = await proveFinal(namespace, 'Failed');
     assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 3);
-    proveHeld(pod);
-    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
   });
 
   for (const how of ['deleted', 'evicted', 'out of time'] as const) {
@@ -76,11 +71,8 @@ export function runJobsEndingScenarios(): void {
       containers: spec.containers.map((each) => ({ ...each, resources: { limits: { memory: '128Mi' } } })),
     });
     await namespace.apply(buildCountingJob({ env: { JOB_EAT: 'true' }, edit }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
-    const pod = jobPod(namespace);
+    const pod = await proveFinal(namespace, 'Failed');
     assert.equal(findStatus(pod, 'main')?.state.terminated?.reason, 'OOMKilled');
-    proveHeld(pod);
-    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
   });
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
@@ -88,11 +80,8 @@ export function runJobsEndingScenarios(): void {
       const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
       await killer.kill(await untilJobContainer(namespace, 'main', 'running'), death);
-      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-      const pod = jobPod(namespace);
+      const pod = await proveFinal(namespace);
       assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 1);
-      proveHeld(pod);
-      await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
     });
   }
 
@@ -118,12 +107,9 @@ export function runJobsEndingScenarios(): void {
     });
     const env = { ...SNAPSHOT, JOB_MS: '3000', JOB_FAIL_FILE: '/runs/count', JOB_FAILURES: '2' };
     await namespace.apply(buildCountingJob({ env, edit, job: { backoffLimit: 6 } }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const pod = jobPod(namespace);
+    const pod = await proveFinal(namespace);
     assert.equal(findStatus(pod, 'main')?.restartCount, 2);
     assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
-    proveHeld(pod);
-    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
   });
 
   runScenarioIn('jobs: a wrong annotation is in the message, and the Job runs and ends', {}, async (namespace) => {
@@ -205,14 +191,11 @@ export function runJobsEndingScenarios(): void {
       throw new Error(`the native sidecars are ${names}`);
     });
     await namespace.apply(buildCountingJob({ env: SNAPSHOT }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const pod = jobPod(namespace);
+    const pod = await proveFinal(namespace);
     assert.deepEqual(
       pod.spec.initContainers?.map(({ name }) => name),
       ['mesh', 'lastscrape'],
     );
-    proveHeld(pod);
-    await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
   });
 }
 

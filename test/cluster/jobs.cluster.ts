@@ -15,6 +15,7 @@ import {
   JOB,
   jobPod,
   METRIC,
+  proveFinal,
   proveHeld,
   readFinal,
   readStored,
@@ -221,15 +222,6 @@ async function proveLastRead(namespace: Namespace): Promise<void> {
   await untilStored(namespace, pod, shown);
   const main = findStatus(pod, 'main')?.state.terminated;
   assert.equal(main?.exitCode, 0);
-}
-
-/** Checks a Job that does, or whose source outlives it. @returns its pod */
-async function proveFinal(namespace: Namespace): Promise<ReturnType<typeof jobPod>> {
-  assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-  const pod = jobPod(namespace);
-  proveHeld(pod);
-  await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
-  return pod;
 }
 
 /** The Job as a kustomization with deploy/job/front makes it. */

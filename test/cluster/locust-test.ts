@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { Container, Manifest, Namespace } from './cluster.ts';
+import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 
 /** The name of every LocustTest; each is in a namespace of its own. */
@@ -82,6 +82,27 @@ class Teller(User):
         self.environment.events.request.fire(
             request_type="GET", name="/told", response_time=1, response_length=2, exception=failed, context={})
 ${more}`;
+
+/** The pod with each container changed, init containers included. */
+export function editContainers<Spec extends PodSpec | Pod['spec']>(
+  spec: Spec,
+  change: (container: Container) => Container,
+): Spec {
+  const { containers, initContainers } = spec;
+  const init = initContainers === undefined ? {} : { initContainers: initContainers.map(change) };
+  return { ...spec, containers: containers.map(change), ...init };
+}
+
+/** The pod with other fields of the container of that name. */
+export function withFields<Spec extends PodSpec | Pod['spec']>(spec: Spec, name: string, fields: object): Spec {
+  return editContainers(spec, (each) => (each.name === name ? { ...each, ...fields } : each));
+}
+
+/** The pod with one more variable of the exporter's container. */
+export function withVariable(spec: PodSpec, name: string, value: string): PodSpec {
+  const add = (each: Container) => ({ ...each, env: [...(each.env ?? []), { name, value }] });
+  return editContainers(spec, (each) => (each.name === EXPORTER ? add(each) : each));
+}
 
 /** Creates the objects; the Service first, since the worker is told its address. */
 export async function startLocustTest(namespace: Namespace, test: LocustTest): Promise<void> {

@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
-import type { PodSpec } from './locust-test.ts';
+import { editContainers, type PodSpec, withFields } from './locust-test.ts';
 import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
@@ -123,7 +123,7 @@ export function runMigrationScenarios(): void {
     ];
     await start(namespace, 'k8s-controller-sidecars', (spec) => {
       const shared = { ...spec, shareProcessNamespace: true, automountServiceAccountToken: false };
-      return withContainer(shared, 'lastscrape', { env });
+      return withFields(shared, 'lastscrape', { env });
     });
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
@@ -144,7 +144,7 @@ export function runMigrationScenarios(): void {
 
   migration('pkill: another UID is told at the start', async (namespace) => {
     await start(namespace, 'pkill', (spec) =>
-      withContainer(spec, 'cloud-sql-proxy', { securityContext: { runAsUser: 1000 } }),
+      withFields(spec, 'cloud-sql-proxy', { securityContext: { runAsUser: 1000 } }),
     );
     const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
     assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 78);
@@ -180,26 +180,16 @@ function editJob(job: Manifest, edit: Edit): Manifest {
     assert.ok(image, `an image of the test for ${container.image}`);
     return { ...container, image };
   };
-  const spec = {
-    ...edited,
-    containers: edited.containers.map(replace),
-    ...(edited.initContainers === undefined ? {} : { initContainers: edited.initContainers.map(replace) }),
-  };
-  return { ...job, spec: { ...rest, template: { ...template, spec } } };
-}
-
-function withContainer(spec: PodSpec, name: string, fields: object): PodSpec {
-  const containers = spec.containers.map((each) => (each.name === name ? { ...each, ...fields } : each));
-  return { ...spec, containers };
+  return { ...job, spec: { ...rest, template: { ...template, spec: editContainers(edited, replace) } } };
 }
 
 function withMain(spec: PodSpec, command: readonly string[]): PodSpec {
-  return withContainer(spec, MAIN, { command });
+  return withFields(spec, MAIN, { command });
 }
 
 /** A folder that outlives a restart of main. */
 function withShared(spec: PodSpec): PodSpec {
-  const mounted = withContainer(spec, MAIN, { volumeMounts: [{ name: 'shared', mountPath: '/shared' }] });
+  const mounted = withFields(spec, MAIN, { volumeMounts: [{ name: 'shared', mountPath: '/shared' }] });
   return { ...mounted, volumes: [{ name: 'shared', emptyDir: {} }] };
 }
 

@@ -6,7 +6,7 @@ import { readBlock } from '../deploy/guide.ts';
 import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
 import { type Death, startKiller } from './killer.ts';
-import { EXPORTER, MASTER, type PodSpec } from './locust-test.ts';
+import { EXPORTER, MASTER, type PodSpec, withFields } from './locust-test.ts';
 import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
   END_MS,
@@ -33,7 +33,7 @@ export function runPodScenarios(): void {
     {
       shape: 'native',
       image: 'localhost/lastscrape-test/late:1',
-      edit: (spec) => withMain(spec, { image: `localhost/lastscrape-test/late:${getFixture().cluster.run}` }),
+      edit: (spec) => withFields(spec, MASTER, { image: `localhost/lastscrape-test/late:${getFixture().cluster.run}` }),
     },
     async (namespace) => {
       await untilContainer(namespace, MASTER, 'waiting', START_MS);
@@ -197,7 +197,7 @@ export function runPodScenarios(): void {
     {
       shape: 'regular',
       annotations: { 'lastscrape.dev/start-timeout': '15s' },
-      edit: (spec) => withMain(spec, { args: ['--no-such-option'] }),
+      edit: (spec) => withFields(spec, MASTER, { args: ['--no-such-option'] }),
     },
     async (namespace) => {
       assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
@@ -323,10 +323,6 @@ async function untilMoment(namespace: Namespace, moment: 'while main runs' | 'in
   const msg = moment === 'in the hold' ? 'main ended' : 'main is running';
   await untilContainer(namespace, 'lastscrape', 'running', START_MS);
   await untilLogged(namespace, masterPod(namespace), msg, END_MS);
-}
-
-function withMain(spec: PodSpec, change: object): PodSpec {
-  return { ...spec, containers: spec.containers.map((each) => (each.name === MASTER ? { ...each, ...change } : each)) };
 }
 
 /** The guide's container without restart rules of its own, in a pod that restarts what failed. */

@@ -2,10 +2,10 @@
 // its place, with Locust's real percentiles; and what a pipeline that waits for it reads.
 
 import assert from 'node:assert/strict';
-import type { Container, Namespace } from './cluster.ts';
+import type { Namespace } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
-import { EXPORTER, type LocustTest, MASTER, type PodSpec } from './locust-test.ts';
+import { EXPORTER, type LocustTest, MASTER, withVariable } from './locust-test.ts';
 import {
   END_MS,
   findStatus,
@@ -123,16 +123,5 @@ function inPlace(shape: 'regular' | 'native', entries: string): LocustTest & typ
     shape,
     exporterImage: IMAGES.lastscrape,
     edit: (spec) => withVariable(spec, 'LASTSCRAPE_FAIL_IF', entries),
-  };
-}
-
-function withVariable(spec: PodSpec, name: string, value: string): PodSpec {
-  const change = (container: Container): Container =>
-    container.name === EXPORTER ? { ...container, env: [...(container.env ?? []), { name, value }] } : container;
-  const { containers, initContainers } = spec;
-  return {
-    ...spec,
-    containers: containers.map(change),
-    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(change) }),
   };
 }
