@@ -3,7 +3,7 @@
 import { type Headers, prepareHeadersFile } from '../../base/headers-file.ts';
 import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
 import { USER_AGENT } from '../../base/version.ts';
-import { leave } from '../../snapshot/body.ts';
+import { countGarbage } from '../../snapshot/chunks.ts';
 
 export type LocustClientParts = {
   /** Of Locust's page; a path is the one of `--web-base-path`. */
@@ -90,12 +90,12 @@ function openScratch(): Scratch {
       if (neededBytes > BODY_MAX_BYTES) return false;
       if (neededBytes > buffer.length) {
         const larger = Buffer.allocUnsafeSlow(Math.ceil(neededBytes * SPARE_RATIO));
-        leave(buffer.length);
+        countGarbage(buffer.length);
         larger.set(buffer.subarray(0, sizeBytes));
         buffer = larger;
       }
       buffer.set(piece, sizeBytes);
-      leave(piece.length);
+      countGarbage(piece.length);
       sizeBytes = neededBytes;
       return true;
     },
