@@ -104,7 +104,7 @@ export async function readExporter(config: ReadableConfig, signal: AbortSignal):
     const read = source.read(AbortSignal.any([signal, late.signal]));
     const begun = await read.begun;
     const [reading, end] = await Promise.all([read.ended, begun.kind === 'answered' ? begun.body.ended : null]);
-    return end?.kind === 'whole' && !end.isReadable ? makeFailedReading(end.why, false) : reading;
+    return end?.kind === 'unreadable' ? makeFailedReading(end.why, false) : reading;
   } finally {
     clearTimeout(timer);
     await source.close();

@@ -14,7 +14,7 @@ import type { ExporterReading } from '../observe/condition.ts';
 import { REFUSED } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';
-import type { Answer, Source, SourceRead } from './sources/source.ts';
+import type { BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 /** What became of an answer. `why` it is not kept: it did not come whole, cannot be read, or is not of this run. */
 export type Kept =
@@ -22,7 +22,7 @@ export type Kept =
   | { readonly kind: 'notKept'; readonly result: Exclude<SourceResult, 'answered' | 'refused'>; readonly why: string };
 
 /** An answer, when its read began, and what becomes of it. */
-export type KeptAnswer = Answer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
+export type KeptAnswer = BegunAnswer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
 
 export type KeptSource = Source<KeptAnswer> & {
   readonly state: () => SourceState;
@@ -57,7 +57,7 @@ export function keepSource(
 
   async function keep(body: Body, { observation, metric }: ExporterReading, readAt: Moment): Promise<Kept> {
     const end = await body.ended;
-    if (end.kind === 'broken' || !end.isReadable) return { kind: 'notKept', result: 'failed', why: end.why };
+    if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
     const metrics = readMetrics(metricNames, metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
     ({ state } = taken);

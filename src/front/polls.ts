@@ -6,7 +6,7 @@ import { isPollDue } from '../decide/pace.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { NOT_READ } from '../observe/exporter.ts';
 import { openReads, type Reads } from './reads.ts';
-import type { Answer, Source, SourceRead } from './sources/source.ts';
+import type { BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 /** How long an own poll, and a call of /-/snapshot, may take. */
 export const READ_TIMEOUT_MS = 15_000;
@@ -20,7 +20,7 @@ export type PollParts = {
   readonly isPaced: () => boolean;
 };
 
-export type Polls<SomeAnswer extends Answer> = Pick<Reads<SomeAnswer>, 'request' | 'close'> & {
+export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'close'> & {
   /** Begins a poll if one is due; the newest reading since the last call. */
   readonly observe: (signal: AbortSignal) => Promise<ExporterReading>;
   /** Reads for a scrape that came now: polls are left out for a while. */
@@ -28,7 +28,7 @@ export type Polls<SomeAnswer extends Answer> = Pick<Reads<SomeAnswer>, 'request'
 };
 
 /** Opens the reads of a source, which is closed with them. */
-export function openPolls<SomeAnswer extends Answer>(
+export function openPolls<SomeAnswer extends BegunAnswer>(
   source: Source<SomeAnswer>,
   { clock, pollMs, isAwaited, isPaced }: PollParts,
 ): Polls<SomeAnswer> {

@@ -6,7 +6,7 @@ import { onLimit } from '../base/waits.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading } from '../observe/exporter.ts';
 import { limitBody } from '../snapshot/body.ts';
-import type { Answer, Beginning, Source, SourceRead } from './sources/source.ts';
+import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 export type ReadRequest = {
   /** From now on, the wait for the read before it included, until the source's last byte. */
@@ -17,7 +17,7 @@ export type ReadRequest = {
   readonly isPoll: boolean;
 };
 
-export type Reads<SomeAnswer extends Answer = Answer> = {
+export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Waits for a read that begins after this call. Never rejects. */
   readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
   readonly isReading: boolean;
@@ -28,7 +28,7 @@ export type Reads<SomeAnswer extends Answer = Answer> = {
 /** A poll that nobody shares has so much time for itself while a scrape waits. */
 export const POLL_MAX_MS = 1_000;
 
-type Sharer<SomeAnswer extends Answer> = {
+type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
   readonly limit: AbortController;
   readonly begin: (beginning: Beginning<SomeAnswer>) => void;
@@ -36,7 +36,7 @@ type Sharer<SomeAnswer extends Answer> = {
   hasBegun: boolean;
 };
 
-type Current<SomeAnswer extends Answer> = {
+type Current<SomeAnswer extends BegunAnswer> = {
   readonly begunAtMs: number;
   readonly abort: (why: string) => void;
   readonly ended: Promise<void>;
@@ -44,7 +44,7 @@ type Current<SomeAnswer extends Answer> = {
 };
 
 /** Opens the reads of a source, which is closed with them. */
-export function openReads<SomeAnswer extends Answer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
+export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
   const waiting = new Set<Sharer<SomeAnswer>>();
   let current: Current<SomeAnswer> | null = null;
   let cancelGivingWay = () => {};

@@ -15,7 +15,7 @@ export type Body = {
    * @throws BrokenBody where the source broke off, or `signal` came, whose reason is a string.
    */
   readonly read: (signal?: AbortSignal) => AsyncIterable<Uint8Array>;
-  /** Whole, or broken; never rejects. */
+  /** Never rejects. */
   readonly ended: Promise<BodyEnd>;
   /** Its last byte is a line feed. */
   readonly endsWithLineFeed: boolean;
@@ -23,10 +23,8 @@ export type Body = {
   readonly families: () => Promise<ReadonlySet<string>>;
 };
 
-/** How a body ended; `why` is empty where it is readable. */
-export type BodyEnd =
-  | { readonly kind: 'whole'; readonly isReadable: boolean; readonly why: string }
-  | { readonly kind: 'broken'; readonly why: string };
+/** How a body ended: whole and readable, whole, or cut off. */
+export type BodyEnd = { readonly kind: 'whole' } | { readonly kind: 'unreadable' | 'broken'; readonly why: string };
 
 /** A body, and what only its source may do. */
 export type OpenBody = {
@@ -115,7 +113,7 @@ export function openBody({ isReadable = false } = {}): OpenBody {
       if (end !== null) return false;
       const result = check.end();
       chunks.seal();
-      settle({ kind: 'whole', isReadable: result.isReadable, why: result.isReadable ? '' : result.why });
+      settle(result.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: result.why });
       return result.isReadable;
     },
     breakOff(why) {

@@ -32,4 +32,4 @@ export function makeWrittenBody({ families, write }: BodyWriter): Body {
   };
 }
 
-const WHOLE = Promise.resolve({ kind: 'whole', isReadable: true, why: '' } as const);
+const WHOLE = Promise.resolve({ kind: 'whole' } as const);

@@ -32,7 +32,7 @@ test('openBody() gives a reader the pieces as they come, and the end', async () 
   const last = reader.next();
   end();
   assert.equal((await last).done, true);
-  assert.deepEqual(await body.ended, { kind: 'whole', isReadable: true, why: '' });
+  assert.deepEqual(await body.ended, { kind: 'whole' });
   assert.equal(body.sizeBytes, 8);
   assert.equal(body.endsWithLineFeed, true);
 });
@@ -71,7 +71,7 @@ test('openBody() says whether it is readable, and how it ends', async () => {
     const { body, push, end } = openBody();
     push(Buffer.from(text));
     end();
-    assert.deepEqual(await body.ended, { kind: 'whole', isReadable: why === '', why });
+    assert.deepEqual(await body.ended, why === '' ? { kind: 'whole' } : { kind: 'unreadable', why });
     assert.equal(body.endsWithLineFeed, endsWithLineFeed);
   }
 });
@@ -144,7 +144,7 @@ test('limitBody() breaks off for one reader, and never once the source has ended
   assert.equal(String(await readAll(late)), 'a 1\nb 2\n');
   assert.deepEqual(await late.families(), new Set(['a', 'b']));
   assert.equal(late.endsWithLineFeed, true);
-  assert.deepEqual(await late.ended, { kind: 'whole', isReadable: true, why: '' });
+  assert.deepEqual(await late.ended, { kind: 'whole' });
   await assert.rejects(readAll(limitBody(openBody().body, AbortSignal.abort('gone'))), /^Error: gone$/);
 });
 
@@ -173,7 +173,7 @@ test('openBody() never has a large body raw: one that comes at once, and one tha
       length += part.length;
     }
     assert.equal(length, sizeBytes);
-    assert.equal((await body.ended).kind, 'whole');
+    assert.equal((await body.ended).kind, 'unreadable');
   }
 });
 

@@ -22,7 +22,7 @@ test('makeWrittenBody() writes nothing until it is read, and then once: every re
       for (const name of ['a', 'b']) push(piece.subarray(0, piece.write(`${name} ${number}\n`)));
     },
   });
-  assert.deepEqual(await body.ended, { kind: 'whole', isReadable: true, why: '' });
+  assert.deepEqual(await body.ended, { kind: 'whole' });
   assert.deepEqual([...(await body.families())], ['a', 'b']);
   assert.equal(body.endsWithLineFeed, true);
   assert.equal(writtenCount, 0);

@@ -16,7 +16,7 @@ import { type Body, openBody } from '../../snapshot/body.ts';
 import { filterFamilies } from '../../snapshot/filter-families.ts';
 import type { Beginning, Source } from './source.ts';
 
-type Answer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
+type WholeAnswer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
 
 /** Where the bytes of files go. */
@@ -45,7 +45,7 @@ export function openFileSource(
   });
 
   /** `signal` is this read's own. */
-  async function readOnce(signal: AbortSignal): Promise<Answer | NoAnswer> {
+  async function readOnce(signal: AbortSignal): Promise<WholeAnswer | NoAnswer> {
     newest = signal;
     for (;;) {
       const result = await readAll({ signal });
@@ -84,7 +84,7 @@ async function readAnswer(
   open: () => ExpositionReader,
   signal: AbortSignal,
   onTwice: (family: string, file: string) => void,
-): Promise<Answer | NoAnswer> {
+): Promise<WholeAnswer | NoAnswer> {
   const exposition = open();
   const whole = openBody();
   const sink: Sink = (piece) => {
@@ -95,11 +95,11 @@ async function readAnswer(
     ? await readFolder(path, signal, sink, onTwice)
     : await readFile(path, signal, sink);
   if (problem !== null) return problem;
+  if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
   const end = await whole.body.ended;
   // Whoever sets the variable could have any file of this container served: only metrics are, and no line is quoted.
-  if (end.kind === 'whole' && !end.isReadable)
-    return failed(`${path} cannot be served: ${end.why.replace(/:.*/s, '')}`);
+  if (end.kind !== 'whole') return failed(`${path} cannot be served: ${end.why.replace(/:.*/s, '')}`);
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 
@@ -160,9 +160,9 @@ async function copyFile(file: number, path: string, signal: AbortSignal, sink: S
   const before = await fstat(file);
   const isChanging = `${path} is being written`;
   if (!before.isFile()) return failed(`${path} is no file`);
-  if (before.size === 0) return failed(`${path} is empty`);
   if (before.size > BODY_MAX_BYTES) return failed(`${path} is too long`);
-  let last = 0;
+  // A file that is empty has no samples: no line of it is cut.
+  let last = LINE_FEED;
   for (let at = 0; at < before.size; ) {
     if (signal.aborted) return failed(String(signal.reason));
     const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, before.size - at));

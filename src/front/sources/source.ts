@@ -3,7 +3,7 @@
 import type { ExporterReading } from '../../observe/condition.ts';
 import type { Body } from '../../snapshot/body.ts';
 
-export type Source<SomeAnswer extends Answer = Answer> = {
+export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Begins one read, and never rejects; the next one begins when this one has ended. The reason of `signal` is a string. */
   readonly read: (signal: AbortSignal) => SourceRead<SomeAnswer>;
   readonly close: () => Promise<void>;
@@ -14,15 +14,15 @@ export type Source<SomeAnswer extends Answer = Answer> = {
 };
 
 /** An answer that has begun. */
-export type Answer = { readonly kind: 'answered'; readonly body: Body };
+export type BegunAnswer = { readonly kind: 'answered'; readonly body: Body };
 
 /** How a read began: its body has begun, nobody is there, or it is known that none comes. */
-export type Beginning<SomeAnswer extends Answer = Answer> =
+export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> =
   | SomeAnswer
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string };
 
-export type SourceRead<SomeAnswer extends Answer = Answer> = {
+export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Never rejects. */
   readonly begun: Promise<Beginning<SomeAnswer>>;
   /** What the conditions go by; the body has ended by then. Never rejects. */

@@ -171,6 +171,8 @@ test('a folder is all of its *.prom in the order of their names', async () => {
   assert.equal(await read(openSource(`${join(folder.path, 'missing')}/`).source), 'refused');
   for (const other of ['a.prom.tmp', '.a.prom', 'aprom', 'a.PROM', '.prom']) folder.write(other, 'other 1\n');
   assert.equal(await read(source), 'refused', 'none of them');
+  folder.write('0.prom', '');
+  assert.equal(await read(source), `failed: ${folder.path}/ is empty`);
   folder.write('b.prom', '# B\n\n# TYPE b gauge\nb 1\n');
   folder.write('a.prom', 'a 1\n# HELP empty Nothing.\n# TYPE empty gauge\n');
   folder.write('B.prom', 'c 1\r\n');
