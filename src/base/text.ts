@@ -6,6 +6,11 @@ export function cut(text: string, maxLength: number): string {
   return `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
+/** Copies a text: a part of a text keeps the whole of it in memory. */
+export function copyText(text: string): string {
+  return Buffer.from(text).toString();
+}
+
 /**
  * Redacts an entry that may not be a URL: all before the last `@` and after the first `?`, but for a method and a
  * scheme. Hides too much rather than too little.

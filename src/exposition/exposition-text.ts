@@ -3,14 +3,14 @@
 
 /** One line of a family. */
 export type Sample = {
-  /** As the line has them, with their braces (`formatLabels`); empty: none. */
+  /** With their braces (`formatLabels`); empty: none. */
   readonly labels: string;
   readonly value: number;
-  /** What follows the family's name on this line, such as `_sum`; absent for the name itself. */
+  /** Follows the family's name on this line, such as `_sum`. Default: nothing. */
   readonly suffix?: string;
 };
 
-/** One metric family; one without samples is not written, not even its HELP. */
+/** One metric family; without samples not even its HELP is written. */
 export type Family = {
   readonly name: string;
   readonly help: string;
@@ -33,12 +33,12 @@ export function* listLines({ name, help, type, samples }: Family): Generator<str
   }
 }
 
-/** Labels in the order given, which in Go is that of their names. */
+/** Labels in the order given; Go sorts them by name. */
 export function formatLabels(labels: readonly (readonly [name: string, value: string])[]): string {
   return `{${labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',')}}`;
 }
 
-/** Formats a number as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, an exponent from 1e+06 on and below 1e-04. */
+/** Formats as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, exponents from 1e+06 and below 1e-04. */
 export function formatGoFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
@@ -51,7 +51,7 @@ export function formatGoFloat(value: number): string {
   return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
-/** Of a string in the order in which Go compares: byte by byte, which differs from UTF-16 beyond U+FFFF. */
+/** A key that sorts as Go does: byte by byte, which differs from UTF-16 beyond U+FFFF. */
 export function makeByteKey(text: string): string {
   return Buffer.from(text).toString('latin1');
 }

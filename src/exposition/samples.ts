@@ -1,6 +1,7 @@
 // The samples of an exposition with their labels, values and types, family by family, for those who send them on.
 // A line that is neither a sample nor HELP or TYPE is skipped; never throws. Pure; holds one part of one family at most.
 
+import { copyText } from '../base/text.ts';
 import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
 
@@ -131,9 +132,4 @@ export function openFamilyReader(): FamilyReader {
 /** A longer one is the last that a number can tell, which no receiver takes: hundreds of digits would be infinity. */
 function readTimestamp(text: string): number {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER));
-}
-
-/** A text of its own: a part of a text keeps the whole of it in memory. */
-function copyText(text: string): string {
-  return Buffer.from(text).toString();
 }

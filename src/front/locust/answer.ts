@@ -1,4 +1,4 @@
-// One answer of the Locust source: the exposition, written only when somebody reads it, and what the conditions read in it.
+// One answer of the Locust source: the exposition, written when it is read, and what the conditions see in it.
 
 import { openExposition } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';

@@ -1,9 +1,9 @@
-// Reads what Locust answers to /stats/requests/csv: every row with its percentiles, never cached and never cut. Pure; never throws.
+// Reads Locust's /stats/requests/csv: every row with percentiles, never cached or cut. Pure; never throws.
 // Source: StatsCSV of stats.py, written by Python's csv module (Locust 2.8 to 2.47).
 
 import type { LocustRow, RowField } from './page.ts';
 
-/** The columns that have a family, and of them those that the page rounds: no maximum may fall when the CSV is read. */
+/** The columns that have a family. */
 const COLUMNS: ReadonlyMap<string, RowField> = new Map([
   ['Request Count', 'num_requests'],
   ['Failure Count', 'num_failures'],
@@ -14,20 +14,21 @@ const COLUMNS: ReadonlyMap<string, RowField> = new Map([
   ['Average Content Size', 'avg_content_length'],
 ]);
 
+/** The page rounds these: no maximum may fall when the CSV is read. */
 const ROUNDED: ReadonlySet<string | undefined> = new Set<RowField>(['min_response_time', 'max_response_time']);
 
-/** Type and name, which may be quoted, and the numbers, which never are. */
+/** Type and name, quoted or not, and the numbers, never quoted. */
 const RECORD = /([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^"\r\n]*)\r?\n/y;
 
-/** A row has 64 KiB of a name at most, and what cannot be read until then is none. */
+/** Longer records are rejected; a name has at most 64 KiB. */
 const RECORD_MAX_LENGTH = 256 * 1024;
-/** What is decoded at once: as one text a body of 10,000 rows is 2 MB that V8 frees late. */
+/** Decoded at once: V8 would free the 2 MB of 10,000 rows late. */
 const PIECE_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * The rows that `isWanted`, read anew each time they are gone through; null where it is another text. What comes behind a row that
- * cannot be read is left out: such a body was cut.
+ * Reads the wanted rows, again for each pass over them; null if the text is no CSV of Locust. Ends at the first
+ * unreadable row: such a body was cut.
  */
 export function readLocustCsv(
   bytes: Uint8Array,
@@ -60,13 +61,13 @@ function* listRecords(bytes: Uint8Array): Generator<readonly [method: string, na
       const [, method, name, numbers] = record as unknown as [string, string, string, string];
       yield [unquote(method), unquote(name), numbers];
     }
-    // A line feed within quotes: the record goes on in the next piece.
+    // With a line feed in its quotes a record goes on in the next piece.
     rest = text.slice(at);
     if (rest.length > RECORD_MAX_LENGTH) return;
   }
 }
 
-/** Each ends with a line feed, but for the last one: no letter is cut. */
+/** Pieces that end with a line feed, so that no letter is cut. */
 function* listPieces(bytes: Buffer): Generator<string> {
   for (let from = 0; from < bytes.length; ) {
     let to = bytes.lastIndexOf(LINE_FEED, from + PIECE_BYTES) + 1;
@@ -85,21 +86,21 @@ function readNumbers(text: string, columns: readonly Column[]): Pick<LocustRow, 
   for (const [index, cell] of text.split(',').entries()) {
     const { field, quantile } = columns[index] ?? {};
     const value = readNumber(cell);
-    // `N/A` without requests.
     if (value === null) continue;
-    // Half up, as `proper_round` of Locust has it.
+    // Half up, as Locust's `proper_round`.
     if (field !== undefined) values[field] = ROUNDED.has(field) ? Math.round(value) : value;
     else if (quantile !== null && quantile !== undefined) percentiles.set(quantile, value);
   }
   return { values, percentiles };
 }
 
-/** `99.9%` is the quantile 0.999; null: no percentile. */
+/** `99.9%` is the quantile 0.999; null: not a percentile. */
 function readQuantile(title: string): string | null {
   const [, percent] = /^(\d+(?:\.\d+)?)%$/.exec(title) ?? [];
   return percent === undefined ? null : String(Number(`${percent}e-2`));
 }
 
+/** null: `N/A`, without requests. */
 function readNumber(cell: string): number | null {
   if (/^-?[\d.]+(?:e[+-]?\d+)?$/.test(cell)) return Number(cell);
   return cell === 'nan' ? Number.NaN : null;

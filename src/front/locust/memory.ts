@@ -1,5 +1,5 @@
-// What is known of Locust, and the exposition that locust_exporter makes of it. Rows stay when Locust is gone; the plain gauges are
-// there only while it answers. Pure.
+// What is known of Locust, and the exposition that locust_exporter makes of it. Rows stay when Locust is gone;
+// the plain gauges are there only while it answers. Pure.
 // Names, HELP, types and labels: main.go of locust_exporter 0.5.0 and 0.5.2; 0.4.0 and 0.4.3 have the same.
 
 import { type Family, makeGauge, type Sample } from '../../exposition/exposition-text.ts';
@@ -21,7 +21,7 @@ export type LocustMemory = {
   readonly listFamilies: (view: PageView['kind']) => readonly Family[];
 };
 
-/** Errors and workers that are no longer on the page are dropped beyond it: an error text may be new with each request. */
+/** Beyond it, those no longer on the page are dropped: an error text may be new with each request. */
 const ERRORS_MAX_COUNT = 2_000;
 const WORKERS_MAX_COUNT = 10_000;
 /** The one column of errors and workers. */
@@ -41,7 +41,7 @@ export function openLocustMemory(namespace: string): LocustMemory {
     takeStats(stats) {
       if (!requests.takePage(stats.rows)) errors.clear();
       takeErrors(errors, stats.errors);
-      // Only the state that a worker is in: the exporter keeps a row of each state that it was in.
+      // Only a worker's current state: the exporter keeps a row of each state.
       workers.clear();
       for (const { id, state, userCount } of stats.workers)
         workers.set(workers.findOrAdd([id, state]), COUNT, userCount);
@@ -86,7 +86,7 @@ function takeErrors(errors: RowStore, taken: readonly LocustError[]): void {
   errors.end();
 }
 
-/** The HELP of each family, by what follows the namespace; the exporter has none for the numbers of requests. */
+/** The HELP of a family, by what follows the namespace; empty for the numbers of requests. */
 export function findHelp(suffix: string): string {
   return HELP.get(suffix) ?? '';
 }

@@ -1,5 +1,5 @@
-// When to read Locust's page and its CSV, and when a reader has its answer: state and event in, next state and reads out. Pure.
-// The page is cheap, and cached by Locust for 2 s; the CSV is always current, and costs Locust the percentiles of all its rows.
+// When to read Locust's page and CSV, and when a reader has its answer: state and event in, next state out. Pure.
+// The page is cheap, and cached by Locust for 2 s; the CSV is current, and costs Locust all percentiles.
 
 import { isRunningState } from './page.ts';
 
@@ -187,7 +187,7 @@ function takeLate(state: PaceState, atMs: number): PaceState {
   };
 }
 
-/** Once nothing from before the announcement is on its way, everything is read again; what is late is not waited for. */
+/** Reads everything again once nothing from before the announcement is on its way, but for what is late. */
 function endRenewal(state: PaceState, atMs: number): PaceState {
   const { wait, page, csvAskedAtMs } = state;
   if (wait.kind !== 'renewal' || page?.isLate === false) return state;

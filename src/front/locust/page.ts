@@ -1,9 +1,10 @@
-// Reads what Locust answers to /stats/requests, in JSON as Locust 2.8 to 2.47 write it and their `NaN`, which is none. Pure; never throws.
+// Reads Locust's /stats/requests: JSON of 2.8 to 2.47, with the `NaN` of Python. Pure; never throws.
 // Source: web.py and stats.py of Locust (fixtures/recordings: 2.12 and 2.47).
 
 import { type Json, parseObject, toObject } from '../../base/json.ts';
+import { copyText } from '../../base/text.ts';
 
-/** The numbers of a row of requests that have a family of their own, by their names in JSON and in the exporter. */
+/** The numbers of a row that have a family, by their names in JSON and in the exporter. */
 export const ROW_FIELDS = [
   'avg_content_length',
   'avg_response_time',
@@ -18,12 +19,12 @@ export const ROW_FIELDS = [
 
 export type RowField = (typeof ROW_FIELDS)[number];
 
-/** What is known of the requests of one method and name; a number that is missing is not known. */
+/** The requests of one method and name; a missing number is unknown. */
 export type LocustRow = {
   readonly method: string;
   readonly name: string;
   readonly values: Readonly<Partial<Record<RowField, number>>>;
-  /** In ms, by the quantile as it is written, such as `0.95`. */
+  /** In ms, by quantile, such as `0.95`. */
   readonly percentiles: ReadonlyMap<string, number>;
 };
 
@@ -36,7 +37,7 @@ export type LocustError = {
 
 export type LocustWorker = { readonly id: string; readonly state: string; readonly userCount: number };
 
-/** One answer; null is "not in it". */
+/** One answer; null: not in it. */
 export type LocustStats = {
   /** `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py). */
   readonly state: string | null;
@@ -50,12 +51,12 @@ export type LocustStats = {
   readonly currentPercentile95: number | null;
 };
 
-/** The states in which requests are made. */
+/** Whether users may run. */
 export function isRunningState(state: string | null): boolean {
   return state === 'running' || state === 'spawning' || state === 'hatching';
 }
 
-/** Reads an answer; null where it is no JSON object: a login page, a proxy's own page. */
+/** Reads an answer; null unless it is a JSON object: a login page, another program's page. */
 export function readLocustStats(text: string): LocustStats | null {
   const top = parsePython(text);
   if (top === null) return null;
@@ -80,14 +81,14 @@ export function readLocustStats(text: string): LocustStats | null {
   };
 }
 
-/** 500 errors with a page of HTML each took 64 MiB and more; and beyond 2,048 letters others than Prometheus refuse a label (Mimir). */
+/** 500 errors with a page of HTML each took 64 MiB; and Mimir rejects labels above 2,048 letters. */
 const ERROR_MAX_LENGTH = 1_024;
-/** Each letter is six bytes of JSON at most, so that what is left of a text is enough for its part that is shown. */
+/** A letter has at most six bytes in JSON. */
 const ERROR_MAX_BYTES = 6 * ERROR_MAX_LENGTH;
 const ERROR_KEY = '"error":';
 const [BLANK, QUOTE, BACKSLASH, LETTER_U] = [0x20, 0x22, 0x5c, 0x75];
 
-/** Takes out of an answer what is not shown of long texts of errors; overwrites it, for as a text it would be too large. */
+/** Cuts long error texts out of an answer before it is decoded; overwrites it. */
 export function cutErrors(bytes: Buffer): Buffer {
   let keptBytes = 0;
   let from = 0;
@@ -110,7 +111,7 @@ export function cutErrors(bytes: Buffer): Buffer {
   return bytes.subarray(0, keptBytes + bytes.length - from);
 }
 
-/** -1: it has none. */
+/** The closing quote; -1: none. */
 function findTextEnd(bytes: Buffer, from: number): number {
   let at = bytes.indexOf(QUOTE, from);
   while (isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);
@@ -123,7 +124,7 @@ function isEscaped(bytes: Buffer, at: number): boolean {
   return count % 2 === 1;
 }
 
-/** The start of the escape that this byte is in, or else the byte: half a letter is behind what is shown, half an escape is no JSON. */
+/** The start of the escape that this byte is in, or the byte itself: half an escape is not JSON. */
 function findEscapeStart(bytes: Buffer, at: number): number {
   for (let start = at - 5; start < at; start++) {
     if (bytes[start] !== BACKSLASH || isEscaped(bytes, start)) continue;
@@ -132,7 +133,6 @@ function findEscapeStart(bytes: Buffer, at: number): number {
   return at;
 }
 
-/** The method or name may be anything; Python's `None` is an empty one. */
 function readRow(row: Json): LocustRow {
   const values = Object.fromEntries(ROW_FIELDS.map((field) => [field, readNumber(row[field])]));
   const percentiles = new Map<string, number>();
@@ -143,15 +143,15 @@ function readRow(row: Json): LocustRow {
   return { method: readText(row['method']), name: readText(row['name']), values, percentiles };
 }
 
-/** In 2.8 to 2.33, where they are not named by the quantile. */
+/** Their names in 2.8 to 2.33. */
 const OLD_PERCENTILES: ReadonlyMap<string, string> = new Map([
   ['ninetieth_response_time', '0.9'],
   ['ninety_ninth_response_time', '0.99'],
 ]);
 
 /**
- * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, and an object by quantile from 2.24 on,
- * which there has 0.95 only. Without requests in those seconds it is `null`, which the exporter shows as 0.
+ * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, an object by
+ * quantile from 2.24 on, which has only 0.95 there. Without requests it is `null`, which the exporter shows as 0.
  */
 function readCurrent(top: Json, quantile: string, names: readonly string[]): number | null {
   const found = [
@@ -173,19 +173,18 @@ function readList(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.map(toObject) : [];
 }
 
-/** A longer one is cut: a line of a body must not become too long to be read. */
+/** Longer texts are cut: Prometheus must be able to read the line. */
 const TEXT_MAX_LENGTH = 65_536;
 
 function readText(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, TEXT_MAX_LENGTH).toWellFormed() : '';
 }
 
-/** A copy, for a part of a text keeps the whole of it in memory. */
 function cutText(text: string, maxLength: number): string {
-  return text.length <= maxLength ? text : Buffer.from(text.slice(0, maxLength)).toString().toWellFormed();
+  return text.length <= maxLength ? text : copyText(text.slice(0, maxLength)).toWellFormed();
 }
 
-/** What is missing, or is no number, is 0, as in the exporter. */
+/** What is missing or not a number is 0, as in the exporter. */
 function readNumber(value: unknown): number {
   if (typeof value === 'number') return value;
   return value === 'NaN' || value === 'Infinity' || value === '-Infinity' ? Number(value) : 0;

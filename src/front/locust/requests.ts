@@ -1,15 +1,15 @@
-// The numbers of Locust's requests, by the page and the CSV: which of the two is newer, and when Locust was reset. Pure.
+// The numbers of Locust's requests, by page and CSV: which is newer, and when Locust was reset. Pure.
 
 import type { Sample } from '../../exposition/exposition-text.ts';
 import { type LocustRow, ROW_FIELDS, type RowField } from './page.ts';
 import { COLUMNS_MAX_COUNT, openRows, type RowStore } from './rows.ts';
 
 export type LocustRequests = {
-  /** Takes the rows of a page, which Locust may have cached. False: it was reset, and what was before is forgotten. */
+  /** Takes the rows of a page, which Locust may have cached. False: Locust was reset, and older rows are gone. */
   readonly takePage: (rows: readonly LocustRow[]) => boolean;
-  /** Takes the rows of a CSV, which are current. Goes through them twice after a reset; false: as in `takePage`. */
+  /** Takes the rows of a CSV, which are current; two passes after a reset. False: as in `takePage`. */
   readonly takeCsv: (rows: Iterable<LocustRow>) => boolean;
-  /** Whether a row of the CSV is shown: the others were never on the page, which has 500 rows at most. */
+  /** Whether a row of the CSV is shown: the page has at most 500 rows, and others were never on it. */
   readonly isShown: (method: string, name: string) => boolean;
   readonly list: (field: RowField) => Iterable<Sample>;
   readonly listPercentiles: () => Iterable<Sample>;
@@ -27,7 +27,7 @@ const PAGE_ROWS_COUNT = 500;
 /** Rows that are no longer on the page are dropped beyond it: a name may be new with each request. */
 const ROWS_MAX_COUNT = 10_000;
 
-// The columns: the totals as the page last had them, the numbers that are shown, which of these are the CSV's (as bits), the percentiles.
+// Columns: the page's last totals, the numbers shown, which of these are the CSV's (as bits), the percentiles.
 const PAGE_TOTALS = [0, 1] as const;
 const FIRST_FIELD = 2;
 const SHOWN_TOTALS = TOTAL_FIELDS.map(findColumn);

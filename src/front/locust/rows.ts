@@ -1,5 +1,6 @@
-// Rows of labels with their numbers in columns: 10,000 rows as objects took 40 MB. Knows nothing of where they come from.
+// Rows of labels, their numbers in columns: 10,000 rows as objects took 40 MB. Does not know their source.
 
+import { copyText } from '../../base/text.ts';
 import { formatLabels, makeByteKey, type Sample } from '../../exposition/exposition-text.ts';
 
 /** The values of a row's labels, in the order of their names. */
@@ -156,9 +157,4 @@ function joinKey(key: Key): string {
   let text = '';
   for (const value of key) text += `${value.length} ${value}`;
   return text;
-}
-
-/** A part of a text keeps the whole of it in memory. */
-function copyText(text: string): string {
-  return Buffer.from(text).toString();
 }

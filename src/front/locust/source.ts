@@ -1,4 +1,4 @@
-// Locust's web page as the source, in the place of its exporter. Drives `pace.ts`, which decides what is read and when.
+// Locust's web page as the source, in the place of its exporter; `pace.ts` decides what is read and when.
 // Like the exporter it answers when Locust is gone: `up` is 0 then, and the rows are as last seen.
 
 import { crc32 } from 'node:zlib';
@@ -103,7 +103,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     });
     const why = findDoubt(pace);
     if (why === null) return { body, reading };
-    // Shown as the exporter shows it, but a late Locust has not ended, and another program's page is not Locust.
+    // Served as the exporter does; but a late Locust has not ended, and another program is not Locust.
     const metric: ExporterReading['metric'] = (name) =>
       name === upName ? { kind: 'unknown', why } : reading.metric(name);
     return { body, reading: { ...reading, metric } };
