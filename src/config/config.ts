@@ -11,7 +11,6 @@ import { or, parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN
 import {
   type Environment,
   EXPORTER_URI,
-  EXPORTER_VARIABLES,
   type ExporterVariables,
   listExporterProblems,
   readExporterVariables,
@@ -65,22 +64,14 @@ export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readon
   );
 }
 
-/** Values read from an environment, and what is wrong with it. */
-export type ReadEnvironment = {
+/** The values of an environment, and what is wrong with it. */
+type ReadEnvironment = {
   readonly settings: ReadSettings;
   readonly exporter: ExporterVariables;
 } & Pick<Misconfigured, 'problems' | 'unreadable'>;
 
-/**
- * Reads the environment as far as possible; an empty or blank value means that a variable is not set. `unknown`:
- * variables whose values the caller does not know; their fields are undefined, and so are defaults that depend on them.
- */
-export function readEnvironment(
-  env: Environment,
-  kinds: Kinds,
-  program: Program,
-  unknown: ReadonlySet<string> = new Set(),
-): ReadEnvironment {
+/** Reads what can be read; an empty or blank value means that a variable is not set. */
+function readEnvironment(env: Environment, kinds: Kinds, program: Program): ReadEnvironment {
   const unreadable: string[] = [];
   const problems: string[] = [];
   function addProblem(name: string, problem: string): void {
@@ -120,12 +111,9 @@ export function readEnvironment(
     },
   };
   const exporter = readExporterVariables(env);
-  const unknownSources = new Set<string>(EXPORTER_VARIABLES.some((name) => unknown.has(name)) ? ['exporter'] : []);
   for (const row of ROWS as readonly Row[]) {
     const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings, exporter) ?? row.default });
-    if (unknown.has(row.name) || (!isSet && row.dependsOn?.some((field) => unknownSources.has(field)))) {
-      unknownSources.add(row.field);
-    } else (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
+    (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
   }
   for (const { kind, context } of readKinds) {
     if (kind.variable === undefined || context.names.length === 0 || settings.conditions === undefined) continue;

@@ -14,9 +14,6 @@ const LISTEN_ADDRESS = 'LOCUST_EXPORTER_WEB_LISTEN_ADDRESS';
 const TELEMETRY_PATH = 'LOCUST_EXPORTER_WEB_TELEMETRY_PATH';
 const NAMESPACE = 'LOCUST_METRIC_NAMESPACE';
 
-/** All variables of the exporter that are read. */
-export const EXPORTER_VARIABLES = [EXPORTER_URI, LISTEN_ADDRESS, TELEMETRY_PATH, NAMESPACE] as const;
-
 const URI_USAGE =
   'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence';
 

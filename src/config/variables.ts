@@ -39,12 +39,10 @@ export type Row = Variable & {
   readonly isLimit?: true;
   /** The default that `defaultOtherwise` describes, as text; null: the usual one. */
   readonly findDefault?: (above: Above, exporter: ExporterVariables) => string | null;
-  /** What `findDefault` uses: fields of earlier rows, or the variables of Locust's exporter. */
-  readonly dependsOn?: readonly (keyof Above | 'exporter')[];
   readonly read: (text: string, context: ReadContext) => ReadResult<unknown>;
 };
 
-/** Values of earlier rows; undefined: unreadable or unknown. */
+/** Values of earlier rows; undefined: unreadable. */
 export type Above = {
   readonly metricsUrl?: URL | undefined;
   readonly front?: FrontAddress | null | undefined;
@@ -104,7 +102,6 @@ export const ROWS = [
     default: 'http://localhost:9646/metrics',
     defaultOtherwise: '`locust+` and `LOCUST_EXPORTER_URI`, if set',
     findDefault: (_: Above, { metricsUrl }: ExporterVariables) => metricsUrl,
-    dependsOn: ['exporter'],
     meaning:
       "the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, or `locust+http://HOST:PORT`: Locust's page, in place of its exporter",
     field: 'metricsUrl',
@@ -121,7 +118,6 @@ export const ROWS = [
     default: 'none',
     defaultOtherwise: 'with `locust+`: `LOCUST_EXPORTER_WEB_LISTEN_ADDRESS`, or `9646`',
     findDefault: ({ metricsUrl }: Above, { front }: ExporterVariables) => (isLocustPage(metricsUrl) ? front : null),
-    dependsOn: ['metricsUrl', 'exporter'],
     meaning:
       '`[HOST:]PORT` where lastscrape serves the metrics of `LASTSCRAPE_METRICS_URL`, and the last ones once main is gone; PORT alone listens on all addresses; `none` does not listen',
     field: 'front',
@@ -133,7 +129,6 @@ export const ROWS = [
     defaultOtherwise: 'with `locust+`: `LOCUST_METRIC_NAMESPACE` and `_up`',
     findDefault: ({ metricsUrl }: Above, { namespace }: ExporterVariables) =>
       isLocustPage(metricsUrl) ? `metric:${namespace}_up,port:5557` : null,
-    dependsOn: ['metricsUrl', 'exporter'],
     meaning: 'main is done when all of these hold',
     field: 'conditions',
     read: (text: string, { parseCondition }: ReadContext) => readList(text, parseCondition),
@@ -143,7 +138,6 @@ export const ROWS = [
     default: '1',
     defaultOtherwise: '`auto` with a front',
     findDefault: ({ front }: Above) => (hasFront(front) ? 'auto' : null),
-    dependsOn: ['front'],
     meaning: 'how many scrapes by others to wait for; `auto`: one by every active scraper; `0` does not hold',
     field: 'scrapesWantedCount',
     isLimit: true,
@@ -156,7 +150,6 @@ export const ROWS = [
     default: 'locust-exporter',
     defaultOtherwise: '`none` with `locust+`, `sigterm`, or a front but no `metric:locust_up`',
     findDefault: (above: Above) => (isLocustsExporter(above) ? null : 'none'),
-    dependsOn: ['metricsUrl', 'front', 'conditions'],
     meaning: 'what to stop, in this order; `none` stops nothing',
     field: 'targets',
     read: (text: string, { parseTarget }: ReadContext) => readListOrNone(text, parseTarget),
@@ -300,5 +293,5 @@ export type Settings = {
 
 type Readable<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };
 
-/** The values that could be read; undefined: unreadable or unknown. */
+/** The values that could be read; undefined: unreadable. */
 export type ReadSettings = Readable<Omit<Settings, 'limits'>> & { readonly limits: Readable<Settings['limits']> };

@@ -2,10 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEnvironment } from '../../src/config/config.ts';
 import { ROWS } from '../../src/config/variables.ts';
-import { KINDS } from '../../src/main.ts';
-import { PROGRAM, readProblems, readValid, toEnvironment } from './read-config.ts';
+import { readProblems, readValid, toEnvironment } from './read-config.ts';
 
 /** What is set, how many scrapes are wanted, what is asked to quit. */
 const DEFAULTS: readonly (readonly [settings: string, scrapes: number | 'auto', quit: string])[] = [
@@ -64,10 +62,7 @@ test('readConfig() says what values of a front must be', () => {
 });
 
 test('a row says that its default depends on others where it does, and only there', () => {
-  for (const row of ROWS) {
-    assert.equal('defaultOtherwise' in row, 'findDefault' in row, row.name);
-    assert.equal('dependsOn' in row, 'findDefault' in row, row.name);
-  }
+  for (const row of ROWS) assert.equal('defaultOtherwise' in row, 'findDefault' in row, row.name);
 });
 
 test('what is told to others: a time for it that is none is a problem, and "none" is no file', () => {
@@ -84,21 +79,3 @@ test('what is told to others: a time for it that is none is a problem, and "none
   const names = ['PUSH_HEADERS_FILE', 'WEBHOOK_HEADERS_FILE', 'CA_FILE'];
   assert.deepEqual(readProblems(toEnvironment(names.map((name) => `${name}=none`).join('; '))), []);
 });
-
-/** What is set, the variables whose values are not known, and the fields that are not known then. */
-const UNKNOWN: readonly (readonly [settings: string, unknown: string, fields: readonly string[]])[] = [
-  ['', '', []],
-  ['', 'LASTSCRAPE_TTL', ['ttlMs']],
-  ['', 'LASTSCRAPE_FRONT', ['front', 'scrapesWantedCount', 'targets']],
-  ['QUIT=none; SCRAPES=1', 'LASTSCRAPE_FRONT', ['front']],
-  ['', 'LASTSCRAPE_DONE_WHEN', ['conditions', 'targets']],
-  ['TTL=1s', 'LOCUST_EXPORTER_URI', ['metricsUrl', 'front', 'conditions', 'scrapesWantedCount', 'targets']],
-];
-for (const [settings, unknown, fields] of UNKNOWN) {
-  test(`readEnvironment() does not know ${fields.join(', ') || 'nothing'} of "${settings}" without ${unknown}`, () => {
-    const read = readEnvironment(toEnvironment(settings), KINDS, PROGRAM, new Set([unknown]));
-    const values = { ...read.settings, ...read.settings.limits };
-    const names = ROWS.map(({ field }) => field).filter((field) => values[field] === undefined);
-    assert.deepEqual([names.toSorted(), read.problems], [fields.toSorted(), []]);
-  });
-}
