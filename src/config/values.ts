@@ -14,12 +14,9 @@ const SCRAPES_MAX = 1_000;
  * @returns milliseconds
  */
 export function parseDuration(text: string, minMs = 0): ParseResult<number> {
-  const [match, h = 0, m = 0, s = 0, ms = 0] = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text) ?? [];
-  const isBare = /^\d+$/.test(text);
-  if (!isBare && (match === undefined || match === '')) return describeDuration(text, minMs);
-  const valueMs = isBare
-    ? Number(text) * 1_000
-    : Number(h) * 3_600_000 + Number(m) * 60_000 + Number(s) * 1_000 + Number(ms);
+  const isOurs = /^(?=.)(?:\d+|(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?)$/.test(text);
+  const valueMs = isOurs ? suggestDuration(text) : null;
+  if (valueMs === null) return describeDuration(text, minMs);
   if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };
   if (valueMs > DURATION_MAX_MS) return { problem: `at most ${formatDuration(DURATION_MAX_MS)}` };
   return { value: valueMs };
@@ -30,9 +27,7 @@ function describeDuration(text: string, minMs: number): { readonly problem: stri
   const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
   const meantMs = suggestDuration(text);
   if (meantMs === null) return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
-  if (plain !== text && 'value' in parseDuration(plain, minMs)) {
-    return { problem: `written "${plain}"` };
-  }
+  if (plain !== text && 'value' in parseDuration(plain, minMs)) return { problem: `written "${plain}"` };
   const checked = parseDuration(formatDuration(meantMs), minMs);
   return 'value' in checked ? { problem: `written "${formatDuration(meantMs)}"` } : checked;
 }
@@ -119,48 +114,43 @@ export function parseFilePath(text: string, example: string): ParseResult<string
   return /^\/.*[^/]$/.test(text) ? { value: text } : { problem: `"none" or an absolute path such as "${example}"` };
 }
 
-/** The kinds of receivers of the last exposition. */
-export const RECEIVERS = ['pushgateway', 'remote-write', 'otlp'] as const;
-
-/** Where to push the last exposition, and in which form. */
-export type PushAddress = { readonly to: (typeof RECEIVERS)[number]; readonly url: URL };
-
-/** Reads `KIND+URL`. */
-export function parsePush(text: string): ParseResult<PushAddress> {
-  const [, name, rest = text] = /^([a-z-]+)\+(.*)$/is.exec(text) ?? [];
-  const to = RECEIVERS.find((each) => each === name);
-  const url = readWebUrl(rest);
-  if (to !== undefined && typeof url !== 'string') return { value: { to, url } };
-  const kinds = '"pushgateway+", "remote-write+" or "otlp+" and an http: or https: URL';
-  if (to === undefined) return { problem: `${kinds}, such as "pushgateway+http://pushgateway:9091", or "none"` };
-  return {
-    problem: `${kinds}${url === 'credentials' ? describeCredentials('PUSH') : `, such as "${to}+${RECEIVER_EXAMPLES[to]}"`}`,
-  };
-}
-
-const RECEIVER_EXAMPLES: Readonly<Record<PushAddress['to'], string>> = {
+/** Where each kind of receiver usually listens. */
+const RECEIVERS = {
   pushgateway: 'http://pushgateway:9091',
   'remote-write': 'http://prometheus:9090/api/v1/write',
   otlp: 'http://prometheus:9090/api/v1/otlp/v1/metrics',
 };
 
+/** Where to push the last exposition, and in which form. */
+export type PushAddress = { readonly to: keyof typeof RECEIVERS; readonly url: URL };
+
+/** Reads `KIND+URL`. */
+export function parsePush(text: string): ParseResult<PushAddress> {
+  const [, name, rest = text] = /^([a-z-]+)\+(.*)$/is.exec(text) ?? [];
+  const names = Object.keys(RECEIVERS) as readonly PushAddress['to'][];
+  const to = names.find((each) => each === name);
+  const kinds = `${or(names.map((each) => `"${each}+"`))} and`;
+  if (to === undefined) {
+    const example = `pushgateway+${RECEIVERS.pushgateway}`;
+    return { problem: `${kinds} an http: or https: URL, such as "${example}", or "none"` };
+  }
+  const parsed = parseWebUrl(rest, 'PUSH', `, such as "${to}+${RECEIVERS[to]}"`);
+  return 'value' in parsed ? { value: { to, url: parsed.value } } : { problem: `${kinds} ${parsed.problem}` };
+}
+
 /** Reads the URL of the webhook. */
 export function parseWebhook(text: string): ParseResult<URL> {
-  const url = readWebUrl(text);
-  if (typeof url !== 'string') return { value: url };
-  const must = 'an http: or https: URL';
-  return { problem: url === 'credentials' ? `${must}${describeCredentials('WEBHOOK')}` : `${must}, or "none"` };
+  return parseWebUrl(text, 'WEBHOOK', ', or "none"');
 }
 
-/** Reads an http: or https: URL without user and password; else says what it is. */
-function readWebUrl(text: string): URL | 'credentials' | 'none' {
+/** Reads an http: or https: URL without user and password. `advice`: what else is said of one that is not a URL. */
+function parseWebUrl(text: string, variable: 'PUSH' | 'WEBHOOK', advice: string): ParseResult<URL> {
   const url = /^https?:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
-  if (url === null || url.port === '0') return 'none';
-  return url.username === '' && url.password === '' ? url : 'credentials';
-}
-
-function describeCredentials(variable: 'PUSH' | 'WEBHOOK'): string {
-  return ` without user and password; put a line such as "Authorization: Bearer …" into the file of LASTSCRAPE_${variable}_HEADERS_FILE`;
+  if (url === null || url.port === '0') return { problem: `an http: or https: URL${advice}` };
+  if (url.username === '' && url.password === '') return { value: url };
+  return {
+    problem: `an http: or https: URL without user and password; put a line such as "Authorization: Bearer …" into the file of LASTSCRAPE_${variable}_HEADERS_FILE`,
+  };
 }
 
 /** Reads one label, `NAME=VALUE`. Prometheus reserves names that begin with `__` (its data model). */
