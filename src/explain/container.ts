@@ -36,7 +36,7 @@ export function sinceStart({ name, running }: ContainerFacts): Since {
   return { atMs: running?.sinceMs ?? null, what: `${name} was started` };
 }
 
-/** Whether its command cannot be run: the reasons of the kubelet and of CRI-O (pkg/kubelet/kuberuntime, 1.36). */
+/** Whether its command cannot be run: reasons of the kubelet and CRI-O (pkg/kubelet/kuberuntime, 1.36). */
 export function isNeverStarted(ended: Ended | null): boolean {
   return ended !== null && ['StartError', 'ContainerCannotRun'].includes(ended.reason);
 }

@@ -1,6 +1,6 @@
-// What `lastscrape explain` comes to: for each object its findings, each with at most one change. Types, and nothing else.
+// What `lastscrape explain` finds: for each object its findings, each with one change at most. Types only.
 
-/** Where lines belong: into the pod template (or the manifest of a bare pod), the Job, this very object, or the values of Locust's chart. */
+/** Where lines belong: the pod template (a bare pod's manifest), the Job, this object, the chart's values. */
 export type ChangeIn = 'podTemplate' | 'job' | 'object' | 'chartValues';
 
 /** The one thing to change. */
@@ -9,8 +9,8 @@ export type Change = {
   readonly what: string;
   readonly in: ChangeIn;
   /**
-   * YAML from the first column, a strategic merge of what `in` names; a container that stands under initContainers here is cut from
-   * containers. null: nothing to paste.
+   * YAML from the first column, a strategic merge of what `in` names; a container that stands under
+   * initContainers here is cut from containers. null: nothing to paste.
    */
   readonly lines: string | null;
 };
@@ -61,7 +61,7 @@ export type Explanation = {
   readonly kind: 'Pod' | 'Job';
   readonly namespace: string;
   readonly name: string;
-  /** `stuck`: something stays until a person acts; `unknown`: the JSON does not show it; `waiting`: all of it passes; `ended`: nothing keeps it. */
+  /** `stuck`: until a person acts; `unknown`: the JSON does not show it; `waiting`: passes; `ended`: over. */
   readonly state: 'stuck' | 'unknown' | 'waiting' | 'ended';
   /** The first finding's, or how it ended. */
   readonly summary: string;

@@ -3,7 +3,7 @@
 import { at, isObject, type Json, toObjects, toText } from '../base/json.ts';
 import { quoteShell, quoteText } from './words.ts';
 
-/** The longest text that is read: a list of a thousand pods or so, within the heap that the binary allows itself. */
+/** The longest text that is read: about a thousand pods, within the heap that the binary allows itself. */
 export const INPUT_MAX_BYTES = 8 * 1024 * 1024;
 
 /** What to type. */

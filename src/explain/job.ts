@@ -1,4 +1,4 @@
-// A Job as kubectl prints it → the facts that the reasons go by. Pure.
+// A Job as kubectl prints it → the facts that the reasons use. Pure.
 
 import { at, type Json, toNumber, toObjects } from '../base/json.ts';
 import type { Since } from './finding.ts';

@@ -1,4 +1,4 @@
-// The lastscrape of a pod: what it goes by, as it reads its own environment, and the report in its termination message. Pure.
+// The lastscrape of a pod: its settings, read as it reads them itself, and its last report. Pure.
 
 import { at, type Json, parseObject, toObjects, toText, toTexts } from '../base/json.ts';
 import { type Config, type Kinds, type Program, readConfig, readFallbackConfig } from '../config/config.ts';
@@ -35,7 +35,7 @@ export type ReadTarget = { readonly target: string; readonly result: string; rea
 /** Nothing that is read here is opened. */
 const PROGRAM: Program = { pid: 1, kill: refuse, pod: { open: refuse, close: refuse } };
 
-/** Reads what the lastscrape in a container goes by. @param metadata of its pod */
+/** Reads the settings of the lastscrape in a container. @param metadata of its pod */
 export function readLastscrape(container: ContainerFacts, metadata: Json, kinds: Kinds): LastscrapeFacts {
   const values = toObjects(container.spec['env']).map((entry) => ({
     name: toText(entry['name']),

@@ -1,5 +1,6 @@
-// The lines to paste and the commands to run. YAML starts in the first column, with the fields above it, which show where it belongs. Pure.
-// A list is merged by the names of its items, as kubectl and the API server do it for containers and env.
+// The lines to paste and the commands to run. YAML starts in the first column, to show where it belongs.
+// Pure. A list is merged by the names of its items, as kubectl and the API server do it for containers and
+// env.
 
 import { toText } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
@@ -33,7 +34,7 @@ export function eventsCommand(object: Pick<PodFacts, 'namespace' | 'name'>, kind
   };
 }
 
-/** A change of the pod's manifest: what to do, where, and what follows from it. @param lines null: nothing to paste */
+/** A change of the pod's manifest: what to do, where, and its effect. @param lines null: nothing to paste */
 export function changePod(pod: PodFacts, what: string, lines: string | null, effect = ''): Change {
   const end = effect === '' ? '' : `. ${effect}`;
   return { what: `${what} ${describeTemplate(pod)}${end}${lines === null ? '.' : ':'}`, in: 'podTemplate', lines };
@@ -72,7 +73,7 @@ export function annotationLines(name: string, value: string): string {
   return toLines('metadata:', '  annotations:', `    ${name}: ${quoteValue(value)}`);
 }
 
-/** A container as a native sidecar, and what comes behind it in the list. */
+/** A container as a native sidecar, and what follows it in the list. */
 export function nativeLines({ name }: ContainerFacts, ...more: readonly string[]): string {
   return specLines(
     'initContainers:',
@@ -82,7 +83,7 @@ export function nativeLines({ name }: ContainerFacts, ...more: readonly string[]
   );
 }
 
-/** lastscrape as a container of its own. */
+/** lastscrape as a new container. */
 export function lastscrapeLines(...env: readonly string[]): string {
   return specLines(
     'containers:',
@@ -93,7 +94,7 @@ export function lastscrapeLines(...env: readonly string[]): string {
   );
 }
 
-/** A variable of lastscrape, where its value comes from: the annotation that it reads, or env with `more` entries. */
+/** A variable of lastscrape, set where it comes from: an annotation, or env with `more` entries. */
 export function settingLines(
   container: ContainerFacts,
   variable: string,

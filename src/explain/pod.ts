@@ -1,4 +1,5 @@
-// A pod as kubectl prints it → the facts that the reasons go by. Whether a container is started again follows pod/pod-status.ts. Pure.
+// A pod as kubectl prints it → the facts that the reasons use. Pure. pod/pod-status.ts says what is
+// restarted.
 
 import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import type { Kinds } from '../config/config.ts';
@@ -34,7 +35,7 @@ export type PodFacts = {
   readonly conditions: readonly Json[];
   /** In the order in which they are started. */
   readonly containers: readonly ContainerFacts[];
-  /** Regular containers that do the pod's work, as far as can be told. */
+  /** Regular containers that do the pod's work, as far as the JSON shows. */
   readonly mains: readonly ContainerFacts[];
   /** Their names, as a part of a sentence. */
   readonly mainNames: string;
@@ -127,7 +128,7 @@ export function findCondition(conditions: readonly Json[], type: string, status:
   return conditions.find((each) => each['type'] === type && each['status'] === status);
 }
 
-/** The containers that do the pod's work: what kubectl's annotation names; else every regular container that is no known helper; else all. */
+/** The containers that do the pod's work: kubectl's annotation, else all but known helpers, else all. */
 function findMains(
   regulars: readonly ContainerFacts[],
   named: string,

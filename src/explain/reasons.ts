@@ -10,7 +10,7 @@ import { BESIDE_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons
 
 export { JOB_REASONS } from './reasons/jobs.ts';
 
-/** What can keep a pod, by where it is in its life: being deleted, without a node, or on one. All that find something count, in this order. */
+/** What can keep a pod that is deleted, without a node, or on one. All that find something count. */
 export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', readonly Reason<PodFacts>[]>> = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,

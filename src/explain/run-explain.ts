@@ -1,4 +1,5 @@
-// `lastscrape explain`: reads stdin, prints what keeps the pods and Jobs in it, gives the exit code. The only file here that is not pure.
+// `lastscrape explain`: reads stdin, prints what keeps its pods and Jobs. The only file here that is not
+// pure.
 
 import { VERSION } from '../base/version.ts';
 import type { Kinds } from '../config/config.ts';
@@ -8,7 +9,7 @@ import { explainObject } from './explain.ts';
 import { formatExplained, formatJson } from './format.ts';
 import { INPUT_MAX_BYTES, readInput, USAGE } from './input.ts';
 
-/** Explains what stdin has. @returns the exit code: 0, or that of usage (a terminal) or of input that cannot be read */
+/** Explains what stdin has. @returns the exit code; usage where stdin is a terminal */
 export async function runExplain(host: Host, kinds: Kinds, isJson: boolean): Promise<number> {
   const stdin = host.stdin();
   const refuse = (code: number, is: string, must = `a pod's JSON: "${USAGE}"`) => {

@@ -1,4 +1,4 @@
-// Words for a person: times, names, lists, and foreign texts that may hold anything. Pure: the clock is a parameter.
+// Words for a person: times, names, lists, and foreign texts. Pure: the clock is a parameter.
 
 import { cut } from '../base/text.ts';
 
@@ -18,7 +18,7 @@ export function formatAge(ms: number): string {
     leftMs -= count * unitMs;
     if (count > 0) parts.push(`${count} ${unit}${count === 1 ? '' : 's'}`);
     else if (parts.length > 0) break;
-    // Seconds beside minutes say nothing.
+    // Seconds next to minutes say nothing.
     if (parts.length === 2 || unit === 'minute') {
       if (parts.length > 0) break;
     }
@@ -29,7 +29,7 @@ export function formatAge(ms: number): string {
 /** The latest and, negated, the earliest moment of a Date (ECMAScript, "Time Values and Time Range"). */
 const DATE_MAX_MS = 8.64e15;
 
-/** RFC 3339, UTC, whole seconds; a later moment than a Date can hold, as after a grace of 2^63 s, is the last one that it can. */
+/** RFC 3339, UTC, whole seconds; at most the latest Date, as after a grace of 2^63 s. */
 export function formatTime(atMs: number): string {
   return new Date(Math.max(-DATE_MAX_MS, Math.min(atMs, DATE_MAX_MS))).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -1,5 +1,5 @@
-// A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL, and by those of its
-// service where they are others.
+// A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL, and by
+// those of its service where they are others.
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
@@ -23,7 +23,7 @@ export type HttpTargetOptions = {
   readonly url: URL;
   /** Sent besides the usual ones; their values are never printed. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ports of its service, on the host of the URL: it is gone only when they refuse as well. Default: none. */
+  /** Ports of its service, on the same host: it is gone only when they refuse as well. Default: none. */
   readonly servicePorts?: readonly number[];
   /** Signals the owner of its port if it does not take the request. Default: no signal. */
   readonly sender?: Sender;
@@ -70,7 +70,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     },
     async ask(timeoutMs, signal) {
       const startedAtMs = performance.now();
-      // A connection of its own: one that a quitting server closes must not be taken for the next request.
+      // A new connection: one that a quitting server closes must not serve the next request.
       const exchange = openExchange(url);
       try {
         const result = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
@@ -124,7 +124,7 @@ function buildForce(
   };
 }
 
-/** What an answer usually means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
+/** What an answer means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
 function describeAnswer(answer: HttpAnswer): string {
   switch (answer.kind) {
     case 'disabled':

@@ -1,16 +1,16 @@
-// A mesh's proxy that nobody listed: found by the port that it answers on.
+// A mesh's proxy that was not listed: found by the port that it answers on.
 
 import { dial } from '../base/net/dial.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Preset } from './programs.ts';
 import type { Target } from './target.ts';
 
-/** Loopback accepts or refuses in less than a millisecond; what does neither is not worth a wait at the end of a run. */
+/** Loopback accepts or refuses within a millisecond; what does neither is not worth a wait at the end. */
 const FIND_TIMEOUT_MS = 200;
 
 /**
- * A warning for each mesh proxy that answers on loopback after the last quit, although no mesh proxy was listed; none is
- * searched for where one was listed, or where nothing was to be stopped. Connects, sends no byte; never rejects.
+ * A warning for each mesh proxy that answers on loopback after the last quit. Searches only where
+ * targets were listed, and no mesh proxy among them. Connects, sends no byte; never rejects.
  */
 export async function findForgottenMesh(
   targets: readonly Target[],

@@ -5,7 +5,7 @@ import { httpTarget } from './http-target.ts';
 import type { Preset } from './programs.ts';
 import type { TargetKind } from './target.ts';
 
-/** What the value of a header may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
+/** What a header's value may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const PORTS = /^(?::(\d+))?(?::(\d+))?$/;

@@ -1,7 +1,7 @@
-// The table of programs that stand beside a main container: how each is known, and where it is asked to quit. Data, pure, and
-// no connection: `preset-target.ts` makes targets of it, `explain` knows containers by it. A new program is a row here; one
-// with a quit endpoint is also a row of docs/targets.md.
-// What a row says was measured (fixtures/recordings/quit-endpoints) or read where its comment says.
+// The table of programs that stand beside a main container: how each is known, and where it is asked to quit.
+// Data, pure, and no connection: `preset-target.ts` makes targets of it, `explain` knows containers by it. A
+// new program is a row here; one with a quit endpoint is also a row of docs/targets.md. What a row says was
+// measured (fixtures/recordings/quit-endpoints) or read where its comment says.
 
 /** What a program is for the pod it stands in. */
 export type ProgramKind = 'lastscrape' | 'exporter' | 'mesh' | 'databaseProxy' | 'helper';
@@ -20,7 +20,7 @@ type KnownProgram = {
   readonly names: readonly string[];
   /** An injector adds it to the pod: no manifest has it. */
   readonly isInjected: boolean;
-  /** An annotation of the pod that makes its injector add a native sidecar, or no container; null: there is none. */
+  /** An annotation of the pod by which its injector adds a native sidecar, or no container. */
   readonly annotation: Annotation | null;
   /** What that does, as a sentence. Absent without an annotation. */
   readonly annotationEffect?: string;
@@ -44,7 +44,7 @@ export type Preset = KnownProgram & {
   readonly port: number | null;
   /** Asked by POST. */
   readonly path: string;
-  /** Ports of its service that must also refuse before it counts as gone; ports that it does not use refuse anyway. */
+  /** Ports of its service, which must also refuse before it counts as gone; unused ones refuse anyway. */
   readonly servicePorts: readonly number[];
   /** The status by which it says that the flag is missing; null: its quit port is closed then. */
   readonly offStatus: number | null;
@@ -56,7 +56,7 @@ export type Preset = KnownProgram & {
   readonly needsMs: number;
   /** A port of loopback by which it is found where it was not listed; null: it is not searched for. */
   readonly foundBy: number | null;
-  /** What else an answer means, by its status or kind; `html`: a page with a status below 300, `taken`: any other answer below 300. */
+  /** What an answer means; `html`: a page with a status below 300, `taken`: any other answer below 300. */
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
 
@@ -92,9 +92,9 @@ const DATABASE_PROXY = {
   needsMs: 1_000,
 } as const;
 
-/** An image that is lastscrape, whatever its container is named; the policies in deploy/ have the same pattern. */
+/** An image that is lastscrape under any container name; the policies in deploy/ have the same pattern. */
 export const LASTSCRAPE_IMAGE = '(^|/)lastscrape([:@]|$)';
-/** An image that is lastscrape in the container of Locust's exporter; the policies in deploy/ have the same pattern. */
+/** An image that is lastscrape in the container of Locust's exporter; the policies have the same pattern. */
 export const LASTSCRAPE_IN_PLACE_IMAGE = 'lastscrape[^/]*$';
 
 const LASTSCRAPE: Program = { ...PLAIN, kind: 'lastscrape', what: 'lastscrape', names: ['lastscrape'] };
@@ -103,7 +103,8 @@ const LASTSCRAPE: Program = { ...PLAIN, kind: 'lastscrape', what: 'lastscrape', 
 export const PROGRAMS: readonly Program[] = [
   LASTSCRAPE,
   {
-    // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2, fixtures/recordings).
+    // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2,
+    // fixtures/recordings).
     ...PRESET,
     name: 'locust-exporter',
     kind: 'exporter',
@@ -115,10 +116,11 @@ export const PROGRAMS: readonly Program[] = [
     hints: { html: 'a locust_exporter before v0.5.0 has no /quitquitquit' },
   },
   {
-    // istio/istio: pilot/cmd/pilot-agent/status/server.go (15020, POST, from loopback only), pkg/envoy/agent.go: the status
-    // port closes at once, Envoy (admin on 15000) goes after TERMINATION_DRAIN_DURATION_SECONDS, 5 s by default
-    // (istio.io/latest/docs/reference/commands/pilot-agent). 15021 is Envoy's health port. The annotation: release notes of
-    // Istio 1.24 (2024-11), per pod, before ENABLE_NATIVE_SIDECARS.
+    // istio/istio: pilot/cmd/pilot-agent/status/server.go (15020, POST, from loopback only),
+    // pkg/envoy/agent.go: the status port closes at once, Envoy (admin on 15000) goes after
+    // TERMINATION_DRAIN_DURATION_SECONDS, 5 s by default
+    // (istio.io/latest/docs/reference/commands/pilot-agent). 15021 is Envoy's health port. The annotation:
+    // release notes of Istio 1.24 (2024-11), per pod, before ENABLE_NATIVE_SIDECARS.
     ...PRESET,
     name: 'istio',
     kind: 'mesh',
@@ -141,7 +143,8 @@ export const PROGRAMS: readonly Program[] = [
   },
   {
     // Envoy's admin interface has no port of its own; 9901 is what its documentation and examples use
-    // (envoyproxy.io/docs/envoy/latest/operations/admin). It quits with POST only (405), and drains nothing before.
+    // (envoyproxy.io/docs/envoy/latest/operations/admin). It quits with POST only (405), and drains nothing
+    // before.
     ...PRESET,
     name: 'envoy',
     kind: 'mesh',
@@ -153,10 +156,11 @@ export const PROGRAMS: readonly Program[] = [
     hints: { 404: 'this is not the admin interface of Envoy: which port has it?' },
   },
   {
-    // linkerd/linkerd2-proxy: linkerd/app/admin/src/server.rs (POST, 403 from another address than loopback, 404 where it is
-    // off), linkerd2-proxy/src/main.rs: a second request is answered 500. It refuses at once, and its process may live on
-    // for 2 minutes until open connections end. Off by default since 2.16 (linkerd.io/2/tasks/graceful-shutdown). The
-    // annotation: linkerd.io/2/reference/proxy-configuration, since 2.15; newer ones also take config.beta.
+    // linkerd/linkerd2-proxy: linkerd/app/admin/src/server.rs (POST, 403 from another address than loopback,
+    // 404 where it is off), linkerd2-proxy/src/main.rs: a second request is answered 500. It refuses at once,
+    // and its process may live on for 2 minutes until open connections end. Off by default since 2.16
+    // (linkerd.io/2/tasks/graceful-shutdown). The annotation: linkerd.io/2/reference/proxy-configuration,
+    // since 2.15; newer ones also take config.beta.
     ...PRESET,
     name: 'linkerd',
     kind: 'mesh',
@@ -178,8 +182,9 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // 2.27.0. Its admin port opens with the flag or with --debug, then without the endpoint: 404. Other methods than GET and
-    // POST get 400. The service ports are those of PostgreSQL, MySQL and SQL Server. Within 0.9 s.
+    // 2.27.0. Its admin port opens with the flag or with --debug, then without the endpoint: 404. Other
+    // methods than GET and POST get 400. The service ports are those of PostgreSQL, MySQL and SQL Server.
+    // Within 0.9 s.
     ...DATABASE_PROXY,
     name: 'cloud-sql-proxy',
     what: "Cloud SQL's proxy",
@@ -199,7 +204,8 @@ export const PROGRAMS: readonly Program[] = [
     servicePorts: [5432],
   },
   {
-    // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Any other method or path is 404.
+    // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Any other method or
+    // path is 404.
     ...PRESET,
     name: 'dapr',
     what: "Dapr's sidecar",
@@ -215,9 +221,10 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // hashicorp/consul-dataplane: pkg/consuldp/lifecycle.go (any method, then it waits for the whole grace period and quits
-    // Envoy, whose admin port is 19000). 20600 and 30 s are the defaults of consul-k8s (charts/consul/values.yaml,
-    // connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself takes 20300 and no time.
+    // hashicorp/consul-dataplane: pkg/consuldp/lifecycle.go (any method, then it waits for the whole grace
+    // period and quits Envoy, whose admin port is 19000). 20600 and 30 s are the defaults of consul-k8s
+    // (charts/consul/values.yaml, connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself
+    // takes 20300 and no time.
     ...PRESET,
     name: 'consul-dataplane',
     kind: 'mesh',
@@ -238,10 +245,12 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // hashicorp/vault: command/agent.go (404 where it is off, 405 for another method than POST, 412 without the header where
-    // require_request_header is set); developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200 is the listener of
-    // the injector (vault.hashicorp.com/agent-enable-quit, agent-cache-listener-port). Go answers 400 where TLS is spoken.
-    // With agent-pre-populate-only the init container alone stays (vault/docs/deploy/kubernetes/injector/annotations).
+    // hashicorp/vault: command/agent.go (404 where it is off, 405 for another method than POST, 412 without
+    // the header where require_request_header is set);
+    // developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200 is the listener of the injector
+    // (vault.hashicorp.com/agent-enable-quit, agent-cache-listener-port). Go answers 400 where TLS is spoken.
+    // With agent-pre-populate-only the init container alone stays
+    // (vault/docs/deploy/kubernetes/injector/annotations).
     ...PRESET,
     name: 'vault-agent',
     what: "Vault's agent",
@@ -275,7 +284,7 @@ export const PROGRAMS: readonly Program[] = [
     port: 9091,
   },
   {
-    // 0.31.0: without the flag there is no such path. GET is answered 200 and does nothing.
+    // 0.31.0: without the flag the path is 404. GET is answered 200 and does nothing.
     ...LIFECYCLE,
     name: 'statsd-exporter',
     kind: 'exporter',

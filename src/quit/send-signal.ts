@@ -1,5 +1,5 @@
-// Signals to processes of the pod: who may send them, what they leave behind, and the owner of a port that is signalled
-// where a quit endpoint does not take the request.
+// Signals to processes of the pod: who may send them, what they leave behind, and the owner of a port that is
+// signalled where a quit endpoint does not take the request.
 
 import { findNamespaceProblem, findPortOwners, isStillRunning, type ProcessId, readUid } from '../base/procfs.ts';
 import type { ForceResult } from '../decide/target.ts';
@@ -11,7 +11,7 @@ export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 /** The result of sending a signal; `why`: one of them may not be signalled. */
 export type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
 
-/** The signals that end a program, with their numbers on Linux (signal(7)); a program may take them for something else. */
+/** The signals that end a program by default, with their numbers on Linux (signal(7)). */
 export const SIGNALS: Readonly<Record<string, number>> = {
   TERM: 15,
   INT: 2,
@@ -70,8 +70,8 @@ export function describeExitCode(signal: string): string {
 const FORCE_SIGNALS = ['TERM', 'KILL'] as const;
 
 /**
- * Signals the processes that listen on a port of loopback: TERM first (`count` is 0), then KILL. Those named as one of
- * `programs` only (null: whatever their name), never PID 1, never lastscrape. Never rejects.
+ * Signals the processes that listen on a port of loopback: TERM first (`count` is 0), then KILL. Only
+ * processes named in `programs` (null: any), never PID 1, never lastscrape. Never rejects.
  */
 export async function forcePortOwner(
   port: number,

@@ -1,5 +1,5 @@
-// `signal:NAME` and `signal:SIGNAL:NAME`: every process of that name gets one signal, and KILL after half of QUIT_TIMEOUT.
-// Gone is proven by the processes themselves: none of those that were signalled runs any more.
+// `signal:NAME` and `signal:SIGNAL:NAME`: every process of that name gets one signal, and KILL after half of
+// QUIT_TIMEOUT. Gone is proven by the processes themselves: no process that was signalled runs any more.
 
 import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../base/procfs.ts';
 import type { Answer } from '../decide/target.ts';

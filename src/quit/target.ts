@@ -15,23 +15,23 @@ export type Target = {
   readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
   /** Probes whether it still listens, for `timeoutMs` at most; never rejects. */
   readonly probe: (timeoutMs: number, signal: AbortSignal) => Promise<Probe>;
-  /** Ends it without its consent, `count` times before; absent where that is impossible from the start. Never rejects. */
+  /** Forces it to end, after `count` earlier attempts; absent where that is impossible. Never rejects. */
   readonly force?: (count: number, answer: Answer | null) => Promise<ForceResult>;
-  /** What a signal leaves behind in the pod, as fields of the log line that tells of it. */
+  /** What a signal leaves behind in the pod, as fields of its log line. */
   readonly signalLeaves?: (signal: string) => Readonly<Record<string, unknown>>;
-  /** How long it may take to go; once it took the request it is not asked again before that has passed. Default: 0. */
+  /** How long it may take to go; once asked, it is not asked again before that. Default: 0. */
   readonly needsMs?: number;
   /** It is a mesh's proxy, which carries scrapes and reports: to be asked last. Default: false. */
   readonly isMesh?: boolean;
   /** What the newest answer usually means where the target still runs; null: none came. */
   readonly hint: (answer: Answer | null) => string;
-  /** Finds out once, before anything is watched, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  /** Checks once, at the start, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
   readonly check?: () => Promise<string | null>;
   /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
   readonly outsidePod?: { readonly why: string; readonly need: string };
-  /** It goes by the processes of the pod. Default: false. */
+  /** It watches the processes of the pod. Default: false. */
   readonly usesProcesses?: boolean;
-  /** What `--check` can tell of it in this very pod, a line each; never asks it to end, never rejects. */
+  /** What `--check` prints of it in this pod, a line each; never asks it to end, never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
 };
 

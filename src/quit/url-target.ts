@@ -24,7 +24,7 @@ export const urlKind: TargetKind = {
   },
 };
 
-/** The header of a Basic authorization, none without user and password; null where they are not percent-encoded UTF-8. */
+/** The Basic authorization, none without user and password; null: they are not percent-encoded UTF-8. */
 function readAuthorization({ username, password }: URL): Readonly<Record<string, string>> | null {
   if (username === '' && password === '') return {};
   try {

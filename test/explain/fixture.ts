@@ -1,4 +1,5 @@
-// The fixtures of `lastscrape explain`: taken from a cluster without what only that cluster knows, and explained at a moment of their own.
+// The fixtures of `lastscrape explain`: taken from a cluster without what only that cluster knows, and
+// explained at a moment of their own.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ export const EXPLAIN_STATES: readonly ExplainState[] = listExplainStates({
   mesh: 'mesh',
 });
 
-/** When a fixture is explained: so long after the newest moment in it that its state is what its name says. */
+/** When a fixture is explained: some time after the newest moment in it. */
 export function readMoment({ name, afterSeconds = 60 }: Pick<ExplainState, 'name' | 'afterSeconds'>): number {
   const moments = readExplainFixture(name).match(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g) ?? [];
   return Math.max(...moments.map((moment) => Date.parse(moment))) + afterSeconds * 1_000;
@@ -86,7 +87,7 @@ export function formatFixture(value: unknown, indent = ''): string {
   return `${open}\n${parts.join(',\n')}\n${indent}${close}`;
 }
 
-/** What the API server or the kubelet adds to every pod, and nobody asks for. */
+/** What the API server or the kubelet adds to every pod, and no reason needs. */
 const NOISE = new Set([
   'managedFields',
   'resourceVersion',
@@ -119,7 +120,7 @@ const NOISE = new Set([
   'batch.kubernetes.io/controller-uid',
 ]);
 
-/** An object without the noise, and without the token that each pod mounts; `names` are replaced wherever they stand. */
+/** An object without the noise and the token that each pod mounts; `names` are replaced everywhere. */
 export function stripNoise(value: unknown, names: Readonly<Record<string, string>>): unknown {
   if (typeof value === 'string') {
     return Object.entries(names).reduce((text, [name, other]) => text.replaceAll(name, other), value);

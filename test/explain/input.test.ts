@@ -1,4 +1,5 @@
-// What comes through stdin: each thing that people pipe by mistake has a message that names it and what to type, and an exit code.
+// What comes through stdin: each thing that people pipe by mistake has a message that names it and what to
+// type, and an exit code.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

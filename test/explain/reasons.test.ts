@@ -1,4 +1,5 @@
-// The reasons in states that no fixture has: each is a fixture with something changed, as the API would show it.
+// The reasons in states that no fixture has: each is a fixture with something changed, as the API would show
+// it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

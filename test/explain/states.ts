@@ -1,5 +1,6 @@
-// The states of pods and Jobs that `lastscrape explain` is held against, each as a manifest that a real cluster brings into it.
-// test/tools/make-explain.ts takes the fixtures from them, test/cluster/explain.cluster.ts makes the main ones anew.
+// The states of pods and Jobs that `lastscrape explain` is held against, each as a manifest that a real
+// cluster brings into it. test/tools/make-explain.ts takes the fixtures from them,
+// test/cluster/explain.cluster.ts makes the main ones anew.
 
 /** An object of the API, as it is sent or as it comes back. */
 export type Fields = { readonly [field: string]: unknown };
@@ -11,7 +12,7 @@ export type Manifest = { readonly apiVersion: string; readonly kind: string; rea
 export type ExplainState = {
   /** The fixture's name: fixtures/explain/NAME.json. */
   readonly name: string;
-  /** Its object: a pod of its own, or a Job and the pod that it makes. */
+  /** Its object: a bare pod, or a Job and the pod that it makes. */
   readonly manifest: Manifest;
   /** What is taken: the pod, or the Job. */
   readonly of: 'Pod' | 'Job';
@@ -21,8 +22,8 @@ export type ExplainState = {
   readonly deleteWhen?: (object: ReachedObject) => boolean;
   /** From the newest moment in the fixture to that at which it is explained; default 60. */
   readonly afterSeconds?: number;
-  /** Of `lastscrape explain`: the findings' reasons, with the container where one is told of. None: nothing keeps it. */
-  readonly reasons: readonly string[];
+  /** The findings' reasons, with the container where there is one. Blank: nothing keeps it. */
+  readonly reasons: string;
 };
 
 /** A pod or Job as far as the conditions above read it. */
@@ -95,62 +96,55 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
 
   return [
     // What runs on beside a main that has ended.
-    state('exporter-of-locust', job('load', [main(), exporter]), hasEnded('main'), [
-      'exporterRuns locust-metrics-exporter',
-    ]),
+    state('exporter-of-locust', 'exporterRuns locust-metrics-exporter', job('load', [main(), exporter])),
     state(
       'exporter',
+      'exporterRuns node-exporter',
       job('backup', [main(), run('node-exporter', forEver, { ports: [{ name: 'metrics', containerPort: 9100 }] })], {}),
-      hasEnded('main'),
-      ['exporterRuns node-exporter'],
     ),
-    state('mesh-istio', job('report', [main(), mesh('istio-proxy', 'istio')]), hasEnded('main'), [
-      'meshRuns istio-proxy',
-    ]),
+    state('mesh-istio', 'meshRuns istio-proxy', job('report', [main(), mesh('istio-proxy', 'istio')])),
     state(
       'mesh-linkerd-and-database-proxy',
+      'meshRuns linkerd-proxy, databaseProxyRuns cloud-sql-proxy',
       job('migrate', [main(), run('cloud-sql-proxy', forEver), mesh('linkerd-proxy', 'linkerd')]),
-      hasEnded('main'),
-      ['meshRuns linkerd-proxy', 'databaseProxyRuns cloud-sql-proxy'],
     ),
-    state('dapr', job('orders', [main(), run('daprd', forEver)]), hasEnded('main'), ['helperRuns daprd']),
-    state('unknown-beside-an-ended-one', job('pair', [main(), run('cache', forEver)]), hasEnded('main'), [
-      'otherRuns cache',
-    ]),
+    state('dapr', 'helperRuns daprd', job('orders', [main(), run('daprd', forEver)])),
+    state('unknown-beside-an-ended-one', 'otherRuns cache', job('pair', [main(), run('cache', forEver)])),
     state(
       'native-sidecar-deaf-to-term',
+      'nativeEnds log-shipper',
       job('native', [main()], {
         terminationGracePeriodSeconds: 60,
         initContainers: [run('log-shipper', deaf, { restartPolicy: 'Always' })],
       }),
       hasEnded('main'),
-      ['nativeEnds log-shipper'],
       { afterSeconds: 20 },
     ),
     // Main itself.
     state(
       'main-runs',
+      'mainRuns main',
       job('long', [main(forEver), run('cloud-sql-proxy', forEver)]),
       isRunning('main', 'cloud-sql-proxy'),
-      ['mainRuns main'],
     ),
     state(
       'restart-policy-always',
+      'restartedAlways main',
       pod('once', [main('sleep 1; exit 0')], { restartPolicy: 'Always' }),
       isWaiting('main', 'CrashLoopBackOff'),
-      ['restartedAlways main'],
     ),
     // Restarts in place count; at the limit the Job deletes the pod.
     state(
       'back-off',
+      'backOff main',
       withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), {
         backoffLimit: 20,
       }),
       isWaiting('main', 'CrashLoopBackOff'),
-      ['backOff main'],
     ),
     state(
       'back-off-out-of-memory',
+      'backOff main',
       pod(
         'hungry',
         [
@@ -162,10 +156,10 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
         { restartPolicy: 'OnFailure' },
       ),
       isWaiting('main', 'CrashLoopBackOff'),
-      ['backOff main'],
     ),
     state(
       'replica',
+      'meantToRun web',
       {
         apiVersion: 'apps/v1',
         kind: 'Deployment',
@@ -176,58 +170,60 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
         },
       },
       isRunning('web'),
-      ['meantToRun web'],
     ),
     state(
       'native-sidecar-fails',
+      'mainRuns main, nativeFails log-agent',
       job('crashing', [main('sleep 600')], {
         initContainers: [run('log-agent', 'sleep 1; exit 1', { restartPolicy: 'Always' })],
       }),
       isWaiting('log-agent', 'CrashLoopBackOff'),
-      ['mainRuns main', 'nativeFails log-agent'],
     ),
     state(
       'main-could-not-be-started',
+      'exporterRuns node-exporter',
       job('misnamed', [
         { ...main(), command: ['/no/such/program'] },
         run('node-exporter', forEver, { ports: [{ containerPort: 9100 }] }),
       ]),
-      hasEnded('main'),
-      ['exporterRuns node-exporter'],
     ),
     // Before main.
     state(
       'image',
+      'image main',
       job('typo', [{ ...main(), image: 'registry.invalid/none:1' }, run('cloud-sql-proxy', forEver)]),
       isWaiting('main', 'ImagePullBackOff'),
-      ['image main'],
     ),
     state(
       'config',
+      'config main',
       job('settings', [{ ...main(), envFrom: [{ configMapRef: { name: 'missing' } }] }]),
       isWaiting('main', 'CreateContainerConfigError'),
-      ['config main'],
     ),
     state(
       'command',
+      'backOff main',
       pod('misspelt', [{ ...main(), command: ['/bin/no-such-program'] }], { restartPolicy: 'OnFailure' }),
       (object) => isWaiting('main', 'CrashLoopBackOff')(object) || isWaiting('main', 'RunContainerError')(object),
-      ['backOff main'],
     ),
-    state('init-runs', job('wait-for-db', [main()], { initContainers: [run('wait', forEver)] }), isRunning('wait'), [
+    state(
+      'init-runs',
       'initRuns wait',
-    ]),
+      job('wait-for-db', [main()], { initContainers: [run('wait', forEver)] }),
+      isRunning('wait'),
+    ),
     state(
       'init-back-off',
+      'backOff prepare',
       pod('init-fails', [main()], {
         restartPolicy: 'OnFailure',
         initContainers: [run('prepare', 'sleep 1; exit 1')],
       }),
       isWaiting('prepare', 'CrashLoopBackOff'),
-      ['backOff prepare'],
     ),
     state(
       'native-sidecar-not-started',
+      'initRuns proxy',
       job('probe', [main()], {
         initContainers: [
           run('proxy', forEver, {
@@ -237,96 +233,94 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
         ],
       }),
       isRunning('proxy'),
-      ['initRuns proxy'],
     ),
     state(
       'volume',
+      'creating main',
       job('mount', [{ ...main(), volumeMounts: [{ name: 'keys', mountPath: '/keys' }] }], {
         volumes: [{ name: 'keys', secret: { secretName: 'missing' } }],
       }),
       isWaiting('main', 'ContainerCreating'),
-      ['creating main'],
     ),
     state(
       'unschedulable',
+      'unschedulable',
       job('huge', [{ ...main(), resources: { requests: { cpu: '1000', memory: '64Mi' } } }]),
       hasCondition('PodScheduled', 'False'),
-      ['unschedulable'],
     ),
     state(
       'gated',
+      'gated',
       pod('queued', [main()], { schedulingGates: [{ name: 'example.com/quota' }] }),
       hasCondition('PodScheduled', 'False'),
-      ['gated'],
     ),
     // The end.
     state(
       'finalizer',
+      'finalizer',
       pod('guarded', [main()], {}, { finalizers: ['example.com/archive'] }),
       ({ metadata }) => metadata.deletionTimestamp !== undefined,
-      ['finalizer'],
       { deleteWhen: ({ status }) => status?.phase === 'Succeeded' },
     ),
     state(
       'terminating',
+      'terminating main',
       pod('deaf', [main(deaf)], { terminationGracePeriodSeconds: 120 }),
       ({ metadata }) => metadata.deletionTimestamp !== undefined,
-      ['terminating main'],
       { deleteWhen: isRunning('main'), afterSeconds: -60 },
     ),
     state(
       'terminating-in-a-hook',
+      'terminating main',
       pod('hook', [{ ...main(forEver), lifecycle: { preStop: { exec: { command: ['sleep', '500'] } } } }], {
         terminationGracePeriodSeconds: 600,
       }),
       ({ metadata }) => metadata.deletionTimestamp !== undefined,
-      ['terminating main'],
       { deleteWhen: isRunning('main'), afterSeconds: -500 },
     ),
-    state('succeeded', job('done', [main()]), hasPhase('Succeeded'), []),
-    state('failed', job('lost', [main(), run('cloud-sql-proxy', 'sleep 3; exit 143')]), hasPhase('Failed'), []),
+    state('succeeded', '', job('done', [main()]), hasPhase('Succeeded')),
+    state('failed', '', job('lost', [main(), run('cloud-sql-proxy', 'sleep 3; exit 143')]), hasPhase('Failed')),
     state(
       'failed-deadline',
+      '',
       pod('slow', [main(forEver)], { activeDeadlineSeconds: 3, terminationGracePeriodSeconds: 5 }),
       (object) => hasPhase('Failed')(object) && hasEnded('main')(object),
-      [],
     ),
     // lastscrape itself.
     state(
       'lastscrape-holds',
+      'lastscrapeHolds lastscrape',
       job('held', [
         main(serve5557),
         exporter,
         lastscrape({ LASTSCRAPE_DONE_WHEN: 'port:5557', LASTSCRAPE_TTL: '10m' }),
       ]),
-      hasEnded('main'),
-      ['lastscrapeHolds lastscrape'],
     ),
     state(
       'lastscrape-is-overdue',
+      'lastscrapeOverdue lastscrape',
       job('overdue', [
         main(serve5557),
         exporter,
         lastscrape({ LASTSCRAPE_DONE_WHEN: 'file:/never', LASTSCRAPE_TTL: '1s', LASTSCRAPE_QUIT_TIMEOUT: '1s' }),
       ]),
       hasEnded('main'),
-      ['lastscrapeOverdue lastscrape'],
       { afterSeconds: 300 },
     ),
     state(
       'lastscrape-waits-for-sigterm',
+      'lastscrapeSigterm lastscrape',
       job('regular', [main(), lastscrape({ LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_SCRAPES: '0' })]),
-      hasEnded('main'),
-      ['lastscrapeSigterm lastscrape'],
     ),
     state(
       'lastscrape-is-misconfigured',
+      'lastscrapeMisconfigured locust-metrics-exporter',
       job('wrong', [main(serve5557), exporter, lastscrape({ LASTSCRAPE_TTL: 'soon' })]),
       (object) => hasEnded('main')(object) && hasEnded('lastscrape')(object),
-      ['lastscrapeMisconfigured locust-metrics-exporter'],
     ),
     state(
       'lastscrape-could-not-stop-it',
+      'quitFailed linkerd-proxy',
       job('stubborn', [
         main(serve5557),
         mesh('linkerd-proxy', 'linkerd', [{ name: 'LASTSCRAPE_TEST_QUIT', value: 'off' }]),
@@ -338,20 +332,20 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
         }),
       ]),
       (object) => hasEnded('main')(object) && hasEnded('lastscrape')(object),
-      ['quitFailed linkerd-proxy'],
     ),
     state(
       'lastscrape-was-not-asked-to',
+      'notInQuit cloud-sql-proxy',
       job('left', [
         main(serve5557),
         run('cloud-sql-proxy', forEver),
         lastscrape({ LASTSCRAPE_DONE_WHEN: 'port:5557', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: 'none' }),
       ]),
       (object) => hasEnded('main')(object) && hasEnded('lastscrape')(object),
-      ['notInQuit cloud-sql-proxy'],
     ),
     state(
       'lastscrape-holds-as-a-native-sidecar',
+      'lastscrapeHolds lastscrape',
       job('native-held', [main()], {
         terminationGracePeriodSeconds: 120,
         initContainers: [
@@ -362,86 +356,77 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
           ),
         ],
       }),
-      hasEnded('main'),
-      ['lastscrapeHolds lastscrape'],
     ),
     state(
       'lastscrape-is-done',
+      '',
       job('well', [
         main(serve5557),
         exporter,
         lastscrape({ LASTSCRAPE_DONE_WHEN: 'port:5557', LASTSCRAPE_SCRAPES: '0' }),
       ]),
       hasPhase('Succeeded'),
-      [],
     ),
     // Jobs.
     state(
       'job-suspended',
+      'suspended',
       withJob(job('paused', [main()]), { suspend: true }),
       hasCondition('Suspended', 'True'),
-      ['suspended'],
-      { of: 'Job' },
     ),
     state(
       'job-without-parallelism',
+      'noParallelism',
       withJob(job('zero', [main()]), { parallelism: 0 }),
       ({ status }) => status?.active === 0 || (status !== undefined && 'ready' in status),
-      ['noParallelism'],
-      { of: 'Job' },
     ),
-    state('job-runs', job('busy', [main(forEver)]), ({ status }) => status?.active === 1, ['podsRun'], { of: 'Job' }),
+    state('job-runs', 'podsRun', job('busy', [main(forEver)]), ({ status }) => status?.active === 1),
     state(
       'job-retries',
+      'retries',
       withJob(job('retry', [main('exit 1')]), { backoffLimit: 6 }),
       ({ status }) => (status?.failed ?? 0) >= 2 && (status?.active ?? 0) === 0,
-      ['retries'],
-      { of: 'Job' },
     ),
     state(
       'job-cannot-make-pods',
+      'noPods',
       job('refused', [main()], { serviceAccountName: 'missing' }),
       ({ status }) => status !== undefined && 'uncountedTerminatedPods' in status,
-      ['noPods'],
-      { of: 'Job' },
     ),
     state(
       'job-failed',
+      '',
       withJob(job('given-up', [main('exit 1')]), { backoffLimit: 0 }),
       hasCondition('Failed', 'True'),
-      [],
-      { of: 'Job' },
     ),
     state(
       'job-ignores-failures',
+      'ignoredFailures',
       withJob(job('patient', [main('exit 42')]), {
         podFailurePolicy: { rules: [{ action: 'Ignore', onExitCodes: { operator: 'In', values: [42] } }] },
       }),
       ({ status }) => status?.terminating === 0 && status.active === undefined,
-      ['ignoredFailures'],
-      { of: 'Job' },
     ),
     state(
       'job-deadline',
+      'jobEnds',
       withJob(job('late', [main(deaf)], { terminationGracePeriodSeconds: 60 }), { activeDeadlineSeconds: 4 }),
       hasCondition('FailureTarget', 'True'),
-      ['jobEnds'],
-      { of: 'Job' },
     ),
-    state('job-complete', job('finished', [main()]), hasCondition('Complete', 'True'), [], { of: 'Job' }),
+    state('job-complete', '', job('finished', [main()]), hasCondition('Complete', 'True')),
   ];
 }
 
-type More = Partial<Pick<ExplainState, 'of' | 'deleteWhen' | 'afterSeconds'>>;
+type More = Partial<Pick<ExplainState, 'deleteWhen' | 'afterSeconds'>>;
 
 function state(
   name: string,
+  reasons: string,
   manifest: Manifest,
-  isReached: ExplainState['isReached'],
-  reasons: readonly string[],
+  isReached: ExplainState['isReached'] = hasEnded('main'),
   more: More = {},
 ): ExplainState {
-  return { name, manifest, of: 'Pod', isReached, reasons, ...more };
+  return { name, reasons, manifest, of: name.startsWith('job-') ? 'Job' : 'Pod', isReached, ...more };
 }
 
 function buildJob(name: string, template: Fields): Manifest {

@@ -27,7 +27,7 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
       return keepsPod(first, pod, ` from going: its node ${node} should have killed it and has not confirmed that`, {
         isStuck: true,
         since: graceOver(pod),
-        why: 'The node may be down or cut off; only its kubelet can tell that a container has ended.',
+        why: 'The node may be down or cut off; only its kubelet knows that a container has ended.',
         change: { what, in: 'object', lines: null },
         see: nodeCommand(pod),
         now: {
@@ -118,7 +118,7 @@ export const NATIVE_REASONS: readonly Reason<PodFacts>[] = [
       const end = pod.mainsEnded;
       if (!isOver || last === undefined || end === null) return null;
       const killedAtMs = end.atMs === null ? null : end.atMs + pod.graceMs;
-      // lastscrape has a row of its own while it holds.
+      // lastscrape has another row while it holds.
       if (last.program?.kind === 'lastscrape' && nowMs <= (killedAtMs ?? nowMs)) return null;
       const isOverdue = killedAtMs !== null && nowMs > killedAtMs + LATE_MS;
       const when = killedAtMs === null ? 'when the grace is over' : `at about ${formatTime(killedAtMs)}`;

@@ -1,5 +1,5 @@
 // What runs on after main has ended: an exporter, a proxy, another helper. Pure.
-// A pod with lastscrape in it has rows of its own (lastscrape.ts).
+// A pod with lastscrape in it has other rows (lastscrape.ts).
 
 import { toObjects, toText } from '../../base/json.ts';
 import type { ProgramKind } from '../../quit/programs.ts';
@@ -110,7 +110,7 @@ export function endHelper(helper: ContainerFacts, pod: PodFacts): Remedy {
   };
 }
 
-/** The value of DONE_WHEN that goes by the status of the pod's mains. */
+/** The value of DONE_WHEN that watches the status of the pod's mains. */
 export function watchMains({ mains }: PodFacts): string {
   return mains.map(({ name }) => `container:${name}`).join();
 }
@@ -142,7 +142,7 @@ function moveHelper(helper: ContainerFacts, pod: PodFacts, what: string): Remedy
   return { change: changePod(pod, what, nativeLines(helper), NATIVE) };
 }
 
-/** Locust's exporter: lastscrape in its place in the operator's pods, else next to it. Another one: a native sidecar, and lastscrape holds it. */
+/** lastscrape next to Locust's exporter, or in its place; behind another one, as native sidecars. */
 function holdExporter(helper: ContainerFacts, pod: PodFacts): Remedy {
   if (helper.program?.name === 'locust-exporter') {
     if (pod.labels['managed-by'] !== 'locust-k8s-operator') {
@@ -181,7 +181,7 @@ function findMetricsUrl({ spec }: ContainerFacts, { annotations }: PodFacts): st
   return `http://localhost:${port}${/^\/[\w./-]*$/.test(path) ? path : '/metrics'}`;
 }
 
-/** Helpers of a kind (null: unknown ones) that run after every main has ended, in a pod without lastscrape. */
+/** Helpers of a kind (null: unknown) that run after every main has ended, in a pod without lastscrape. */
 function findHelpers(pod: PodFacts, kind: ProgramKind | null): readonly ContainerFacts[] {
   if (pod.mainsEnded === null || pod.lastscrape !== null) return [];
   return pod.runningHelpers.filter(({ program }) => (program?.kind ?? null) === kind);

@@ -8,7 +8,7 @@ import { findCondition } from '../pod.ts';
 import { formatAge, quoteShell, quoteText, readTime } from '../words.ts';
 import { removeFinalizers } from './ending.ts';
 
-/** The pauses of a Job between two pods (pkg/controller/job/backoff_utils.go): 10 s, doubled each time, up to 10 minutes. */
+/** A Job's pauses (pkg/controller/job/backoff_utils.go): 10 s, doubled each time, up to 10 minutes. */
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
 /** Within that time a controller that works has made the first pod. */

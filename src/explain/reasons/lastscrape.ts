@@ -1,4 +1,4 @@
-// What lastscrape itself keeps, or did not end: by its state, its environment and its termination message. Pure.
+// What lastscrape itself keeps, or did not end: by its state, its settings and its last report. Pure.
 // Its message is in the pod's JSON only once it has ended; until then its log has what it does.
 
 import { toText } from '../../base/json.ts';
@@ -22,7 +22,7 @@ import { describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { formatTime, quoteShell, quoteText, quoteYaml } from '../words.ts';
 import { endHelper, explainHelper, type Remedy, roleCommand, watchMains } from './helpers.ts';
 
-/** What a hold may take besides its settings: the end is settled, a blind metric is given up after 60 s, a poll may take 15 s. */
+/** What a hold may take besides its settings: SETTLE, 60 s for a blind metric, 15 s for a poll. */
 const SLACK_MS = 80_000;
 const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) => `LASTSCRAPE_${name}`);
 

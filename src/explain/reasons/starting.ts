@@ -1,5 +1,5 @@
-// What was not started yet, or is restarted again and again. For scheduling, volumes and images it says what the scheduler or the
-// kubelet says, and gives no advice. Pure.
+// What was not started yet, or is restarted again and again. For scheduling, volumes and images it says what
+// the scheduler or the kubelet says, and gives no advice. Pure.
 
 import { at, isObject, toObjects, toText } from '../../base/json.ts';
 import { type ContainerFacts, type Ended, isNeverStarted, sinceStart } from '../container.ts';
