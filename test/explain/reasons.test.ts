@@ -9,7 +9,6 @@ import { explainObject } from '../../src/explain/explain.ts';
 import type { Explanation } from '../../src/explain/finding.ts';
 import { KINDS } from '../../src/main.ts';
 import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from './fixture.ts';
-import { putIntoPod } from './put-in.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: fixtures are JSON, edited in place
 type Edit = (object: any) => void;
@@ -103,6 +102,10 @@ const metadata =
 const deletedAt = '2026-11-22T07:00:00Z';
 const annotated = (name: string) => ({ valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${name}']` } } });
 
+const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
+const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
+const inContainer = (fields: object) => ({ spec: { containers: [fields] } });
+
 type Case = readonly [what: string, fixture: string, edit: Edit, wanted: Wanted, afterSeconds?: number];
 
 const CASES: readonly Case[] = [
@@ -164,24 +167,14 @@ const CASES: readonly Case[] = [
     {
       reasons: 'lastscrapeKilled cloud-sql-proxy',
       summary: /: lastscrape ended with 137 before it could stop it$/,
-      lines: {
-        spec: {
-          containers: [
-            {
-              name: 'lastscrape',
-              restartPolicy: 'Never',
-              restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } }],
-            },
-          ],
-        },
-      },
+      lines: inContainer({ name: 'lastscrape', restartPolicy: 'Never', restartPolicyRules: [RESTART] }),
     },
   ],
   [
     'lastscrape that ran out of memory gets more',
     'lastscrape-was-not-asked-to',
     killed('OOMKilled'),
-    { lines: { spec: { containers: [{ name: 'lastscrape', resources: { limits: { memory: '64Mi' } } }] } } },
+    { lines: inContainer({ name: 'lastscrape', resources: { limits: { memory: '64Mi' } } }) },
   ],
   [
     'a target that lastscrape took for gone, and that runs, is shown as such',
@@ -205,7 +198,7 @@ const CASES: readonly Case[] = [
     ),
     {
       reasons: 'quitFailed cloud-sql-proxy',
-      lines: { spec: { containers: [{ name: 'cloud-sql-proxy', args: ['--port=5432', 'a:b:c', '--quitquitquit'] }] } },
+      lines: inContainer({ name: 'cloud-sql-proxy', args: ['--port=5432', 'a:b:c', '--quitquitquit'] }),
     },
   ],
   [
@@ -265,12 +258,6 @@ const CASES: readonly Case[] = [
     { reasons: 'lastscrapeHolds lastscrape', summary: /: it is about to end, until 2026-11-22T06:58:38Z at most$/ },
   ],
   [
-    'lastscrape without a target only waits for the scrape',
-    'lastscrape-holds',
-    setEnv({ name: 'LASTSCRAPE_QUIT', value: 'none' }),
-    { summary: /: it waits for Prometheus's last scrape, until / },
-  ],
-  [
     'a host name that is not the name of the pod is shown as such, as in an Indexed Job',
     'lastscrape-is-misconfigured',
     both(
@@ -280,16 +267,7 @@ const CASES: readonly Case[] = [
     ),
     {
       why: /wrong-0 is not there\. Without POD_NAME it takes the host name wrong-0 for the name of this pod, also in its commands\.$/,
-      lines: {
-        spec: {
-          containers: [
-            {
-              name: 'lastscrape',
-              env: [{ name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
-            },
-          ],
-        },
-      },
+      lines: inContainer({ name: 'lastscrape', env: [POD_NAME] }),
     },
   ],
   [
@@ -394,7 +372,7 @@ const CASES: readonly Case[] = [
       `a limit of ${limit} is doubled`,
       'back-off-out-of-memory',
       inSpec('main', (own) => Object.assign(own.resources.limits, { memory: limit })),
-      { lines: { spec: { containers: [{ name: 'main', resources: { limits: { memory } } }] } } },
+      { lines: inContainer({ name: 'main', resources: { limits: { memory } } }) },
     ],
   ),
   [
@@ -519,13 +497,6 @@ test('a list has the worst first, alike pods once, ended ones in a line each, an
   const json = JSON.parse((await runExplain(text, { nowMs, argv: ['explain', '--json'] })).stdout);
   const states = json.objects.map(({ state }: { state: string }) => state);
   assert.deepEqual([states, json.notExplained], [['ended', 'stuck', 'stuck', 'ended'], ['Service']]);
-});
-
-test('the lines of a moved lastscrape put it last', () => {
-  const object = JSON.parse(readExplainFixture('lastscrape-waits-for-sigterm'));
-  const [finding] = explain('lastscrape-waits-for-sigterm').findings;
-  const { spec } = putIntoPod(object, finding?.change?.lines ?? '') as { spec: { initContainers: { name: string }[] } };
-  assert.equal(spec.initContainers.at(-1)?.name, 'lastscrape');
 });
 
 test('numbers that are none, or too large for a date, are printed as a time or as nothing', async () => {

@@ -12,12 +12,17 @@ import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer
 const NEVER = new AbortController().signal;
 const LIMIT_MS = 30_000;
 
+/** A target at a URL; its quit port and those of its service are on the same host. */
+function make(url: URL | string, more: Partial<HttpTargetOptions> = {}) {
+  return httpTarget({ method: 'POST', url: new URL(url), ...more });
+}
+
 type Asked = { readonly answer: Answer; readonly requests: readonly string[]; readonly connectionsCount: number };
 
 async function ask(answer: Answerer, options: Partial<Omit<HttpTargetOptions, 'url'>> = {}): Promise<Asked> {
   await using peer = await openPeer(answer);
   const url = new URL(`http://user:pass@127.0.0.1:${peer.port}/quit?token=s3cret`);
-  const target = httpTarget({ method: 'POST', ...options, url });
+  const target = make(url, options);
   const answered = await target.ask(LIMIT_MS, NEVER);
   return { answer: answered, requests: [...peer.requests], connectionsCount: peer.connectionsCount() };
 }
@@ -48,8 +53,7 @@ for (const [name, answer, expected] of ANSWERS) {
 }
 
 test('ask() says that it was refused, or got no answer', async () => {
-  const url = new URL(`http://localhost:${await closedPort()}/`);
-  const target = httpTarget({ method: 'POST', url });
+  const target = make(`http://localhost:${await closedPort()}/`);
   assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
   assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort('interrupted')), {
     kind: 'failed',
@@ -57,14 +61,14 @@ test('ask() says that it was refused, or got no answer', async () => {
     wasSent: false,
   });
   await using peer = await openPeer(() => {});
-  const silent = httpTarget({ method: 'POST', url: peer.url });
+  const silent = make(peer.url);
   assert.deepEqual(await silent.ask(20, NEVER), { kind: 'failed', why: 'timed out', wasSent: true });
   await peer.closed(1);
 });
 
 test('ask() takes a connection of its own each time and leaves none behind', async () => {
   await using peer = await openPeer((socket) => socket.write(answerWith('OK')));
-  const target = httpTarget({ method: 'POST', url: peer.url });
+  const target = make(peer.url);
   await target.ask(LIMIT_MS, NEVER);
   await target.ask(LIMIT_MS, NEVER);
   assert.equal(peer.connectionsCount(), 2);
@@ -100,26 +104,25 @@ test('ask() sends method, path, query and its name, and says that there is no bo
 
 test('httpTarget() names itself without secrets', () => {
   const url = new URL('http://user:pass@localhost:1/quit?token=s3cret');
-  const target = httpTarget({ method: 'POST', url });
+  const target = make(url);
   assert.equal(target.name, 'POST http://***@localhost:1/quit?***');
   assert.equal(target.request, 'POST http://***@localhost:1/quit?***');
-  assert.equal(httpTarget({ name: 'a', method: 'GET', url }).name, 'a');
+  assert.equal(make(url, { name: 'a' }).name, 'a');
 });
 
 test('probe() sees whether the port is open, and sends nothing', async () => {
-  const options = { method: 'POST' };
   await using peer = await openPeer(() => {});
-  assert.equal(await httpTarget({ ...options, url: peer.url }).probe(1_000, NEVER), 'open');
+  assert.equal(await make(peer.url).probe(1_000, NEVER), 'open');
   await peer.closed(1);
   assert.deepEqual(peer.requests, []);
-  const closed = httpTarget({ ...options, url: new URL(`http://localhost:${await closedPort()}/`) });
+  const closed = make(`http://localhost:${await closedPort()}/`);
   assert.equal(await closed.probe(1_000, NEVER), 'refused');
   assert.equal(await closed.probe(1_000, AbortSignal.abort('SIGTERM')), 'unknown');
 });
 
 test('ask() says that nothing was sent where the request cannot be made', async () => {
   await using peer = await openPeer(() => {});
-  const target = httpTarget({ method: 'POST', url: peer.url, headers: { token: 'a\nb' } });
+  const target = make(peer.url, { headers: { token: 'a\nb' } });
   const answer = await target.ask(LIMIT_MS, NEVER);
   assert.deepEqual(answer, { kind: 'failed', why: 'invalid token header (UND_ERR_INVALID_ARG)', wasSent: false });
   assert.equal(peer.connectionsCount(), 0);
@@ -130,7 +133,7 @@ test('probe() keeps its time over all addresses and ports together', async (cont
   await once(server.listen(0, '::1'), 'listening');
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const target = httpTarget({ method: 'POST', url: new URL(`http://localhost:${port}/`) });
+  const target = make(`http://localhost:${port}/`);
   assert.equal(await target.probe(1_000, NEVER), 'open');
   // The time is up while 127.0.0.1 is asked: ::1 is not asked any more.
   context.mock.timers.enable({ apis: ['setTimeout'] });
@@ -140,8 +143,7 @@ test('probe() keeps its time over all addresses and ports together', async (cont
 });
 
 test('hint() says what an answer usually means', () => {
-  const url = new URL('http://localhost:1/');
-  const { hint } = httpTarget({ method: 'POST', url });
+  const { hint } = make('http://localhost:1/');
   const answered = (status: number, isHtml = false): Answer => ({ kind: 'answered', status, isHtml });
   const table: readonly (readonly [answer: Answer | null, hint: RegExp])[] = [
     [null, /^no request could be made$/],
@@ -169,7 +171,7 @@ test('hint() says what an answer usually means', () => {
 const OWN: Preset = { ...(PRESETS[0] as Preset), hints: { dropped: 'own words', disabled: 'own words' } };
 
 test("hint() prefers the program's own words", () => {
-  const { hint } = httpTarget({ method: 'POST', url: new URL('http://localhost:1/'), preset: OWN });
+  const { hint } = make('http://localhost:1/', { preset: OWN });
   assert.equal(hint({ kind: 'dropped' }), 'own words');
   assert.match(hint({ kind: 'refused' }), /listens again/);
   assert.equal(hint(null), 'no request could be made');
@@ -177,8 +179,7 @@ test("hint() prefers the program's own words", () => {
 
 /** A target whose quit port is closed and whose service listens on `servicePorts`. */
 function behind(quitPort: number, servicePorts: readonly number[], more: Partial<HttpTargetOptions> = {}) {
-  const url = new URL(`http://127.0.0.1:${quitPort}/quit`);
-  return httpTarget({ method: 'POST', url, servicePorts, ...more });
+  return make(`http://127.0.0.1:${quitPort}/quit`, { servicePorts, ...more });
 }
 
 test('ask() takes a refused quit port for disabled while its service answers on any port, and sends the service nothing', async () => {
@@ -200,7 +201,7 @@ test('probe() takes a target for gone when its quit port and all ports of its se
 });
 
 test('inspect() takes port 80 for that of a URL without one', async () => {
-  const { inspect } = httpTarget({ method: 'POST', url: new URL('http://localhost/quit') });
+  const { inspect } = make('http://localhost/quit');
   assert.match((await inspect?.())?.[0] ?? '', / on 80(:|$)/);
 });
 
