@@ -196,47 +196,34 @@ function wantedLines(body: Buffer) {
 
 // Columns: finished scrapes and those in flight, as the recordings' README lists them.
 const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
-  'alertmanager-0.25.0': '2 1',
-  'apache_exporter-0.12.0': '2 1',
-  'blackbox_exporter-0.23.0-probe': '-',
-  'blackbox_exporter-0.23.0': '2 1',
-  'cloud-sql-proxy-2.27.0': '-',
-  'elasticsearch_exporter-1.5.0': '2 1',
-  'envoy-1.40.0-admin-stats': '-',
-  'haproxy_exporter-0.14.0': '2 1',
-  'mysqld_exporter-0.14.0-db-down': '2 1',
-  'nginx_exporter-0.11.0': '-',
-  'node-prom-client-15.1.3': '-',
-  'node_exporter-1.12.1': '2 1',
-  'node_exporter-1.5.0': '2 1',
-  'postgres_exporter-0.11.1-db-down': '2 1',
-  'process_exporter-0.7.10': '2 1',
-  'prometheus-2.42.0': '2 1',
-  'pushgateway-1.5.1': '-',
-  'python-prometheus_client-0.26.0-openmetrics': '-',
-  'python-prometheus_client-0.26.0-prom3-accept': '-',
-  'python-prometheus_client-0.26.0': '-',
-  'redis_exporter-1.45.0-db-down': '-',
-  'statsd_exporter-0.31.0': '2 1',
+  '2 1': `
+    alertmanager-0.25.0 apache_exporter-0.12.0 blackbox_exporter-0.23.0 elasticsearch_exporter-1.5.0 haproxy_exporter-0.14.0
+    mysqld_exporter-0.14.0-db-down node_exporter-1.12.1 node_exporter-1.5.0 postgres_exporter-0.11.1-db-down
+    process_exporter-0.7.10 prometheus-2.42.0 statsd_exporter-0.31.0`,
+  '-': `
+    blackbox_exporter-0.23.0-probe cloud-sql-proxy-2.27.0 envoy-1.40.0-admin-stats nginx_exporter-0.11.0
+    node-prom-client-15.1.3 pushgateway-1.5.1 python-prometheus_client-0.26.0-openmetrics
+    python-prometheus_client-0.26.0-prom3-accept python-prometheus_client-0.26.0 redis_exporter-1.45.0-db-down`,
 };
 
-for (const [name, counters] of Object.entries(OTHER_PROGRAMS)) {
-  test(`openExposition() reads the scrape counters of ${name}`, () => {
-    const body = readRecordedBody(`expositions/${name}.txt`);
-    const whole = readPieces([body]);
-    const { scrapes, ...rest } = whole;
-    assert.equal(scrapes === null ? '-' : `${scrapes.finishedCount} ${scrapes.inFlightCount}`, counters);
-    assert.deepEqual(rest, {
-      metrics: new Map([['locust_up', { kind: 'unknown', why: 'not in the exposition' }]]),
-      selected: [],
-      hasRequests: false,
-      requests: null,
-      failures: null,
-      users: null,
-      isFront: false,
+for (const [counters, names] of Object.entries(OTHER_PROGRAMS)) {
+  for (const name of names.trim().split(/\s+/))
+    test(`openExposition() reads the scrape counters of ${name}`, () => {
+      const body = readRecordedBody(`expositions/${name}.txt`);
+      const whole = readPieces([body]);
+      const { scrapes, ...rest } = whole;
+      assert.equal(scrapes === null ? '-' : `${scrapes.finishedCount} ${scrapes.inFlightCount}`, counters);
+      assert.deepEqual(rest, {
+        metrics: new Map([['locust_up', { kind: 'unknown', why: 'not in the exposition' }]]),
+        selected: [],
+        hasRequests: false,
+        requests: null,
+        failures: null,
+        users: null,
+        isFront: false,
+      });
+      assert.deepEqual(readPieces(splitBytes(body)), whole, 'in one-byte chunks');
     });
-    assert.deepEqual(readPieces(splitBytes(body)), whole, 'in one-byte chunks');
-  });
 }
 
 test('openExposition() reads another program by its own metric', () => {
@@ -288,23 +275,15 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['locust_up 0', 0],
   ['locust_up 1', 1],
   ['locust_up 1e3', 1000],
-  ['locust_up 1.5E-3', 0.0015],
   ['locust_up -1', -1],
-  ['locust_up +5', 5],
-  ['locust_up .5', 0.5],
-  ['locust_up 5.', 5],
   ['locust_up{} 0', 0],
-  ['locust_up {} 0', 0],
   ['locust_up{}0', 0],
   ['locust_up 0 1763717400000', 0],
-  ['locust_up 0 -5', 0],
-  ['locust_up\t0', 0],
   ['locust_up  \t 0 \t', 0],
   [' locust_up 0', 0],
   ['\t locust_up 1', 1],
   ['locust_up { \t } 0 \t 5 ', 0],
   ['locust_up 0\r', 0],
-  ['locust_up 0 \r', 0],
   ['', 'not in the exposition'],
   ['# locust_up 0', 'not in the exposition'],
   ['#locust_up 0', 'not in the exposition'],
@@ -318,42 +297,15 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['xlocust_up 0', 'not in the exposition'],
   ['\u{feff}locust_up 0', 'not in the exposition'],
   ['locust_up', 'unreadable'],
-  ['locust_up ', 'unreadable'],
-  ['locust_up{}', 'unreadable'],
-  ['locust_up{', 'unreadable'],
-  ['locust_up{a="b', 'unreadable'],
   ['locust_up{a="b\\', 'unreadable'],
-  ['locust_up{a=b} 0', 'unreadable'],
-  ['locust_up{,} 0', 'unreadable'],
-  ['locust_up{a b="c"} 0', 'unreadable'],
-  ['locust_up{a="b" c="d"} 0', 'unreadable'],
-  ['locust_up{"x"} 0', 'unreadable'],
   ['locust_up"x" 0', 'unreadable'],
-  ['locust_up} 0', 'unreadable'],
   ['locust_up+0', 'unreadable'],
-  ['locust_up-x 0', 'unreadable'],
-  ['locust_up@ 0', 'unreadable'],
-  ['locust_up= 0', 'unreadable'],
-  ['locust_up[ 0', 'unreadable'],
-  ['locust_up 0x0', 'unreadable'],
   ['locust_up zero', 'unreadable'],
-  ['locust_up 0,5', 'unreadable'],
-  ['locust_up "0"', 'unreadable'],
-  ['locust_up 0 1.5', 'unreadable'],
-  ['locust_up 0 1 2', 'unreadable'],
   ['locust_up 0 # {trace_id="x"} 0', 'unreadable'],
-  ['locust_up 5 } 5', 'unreadable'],
-  ['locust_up\r0', 'unreadable'],
-  ['locust_up 0\r\r', 'unreadable'],
-  ['locust_up 0\u0000', 'unreadable'],
   ['locust_up\u00000', 'unreadable'],
-  ['locust_up 0\u2028', 'unreadable'],
-  ['locust_up \u00a00', 'unreadable'],
-  ['locust_up 0\u000b', 'unreadable'],
   ...['+Inf', '-Inf', 'inf', '+Infinity', '-INFINITY', 'NaN', 'nan'].map(
     (value) => [`locust_up ${value}`, 'no finite number'] as const,
   ),
-  ...['+NaN', '-nan', 'Infi', '0x10', '0x1p4', '1_0'].map((value) => [`locust_up ${value}`, 'unreadable'] as const),
   ['{"locust_up"} 0', 0],
   [' { "locust_up" , } 0', 0],
   ['{"locust_up",a="b"} 0', 'it has labels'],
@@ -363,10 +315,7 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['locust_up{"a.b"="c"} 0', 'it has labels'],
   ['locust_up 1e999', 'no finite number'],
   ['locust_up{a="b"} 0', 'it has labels'],
-  ['locust_up{a="b",} 0', 'it has labels'],
   ['locust_up { a = "b" , c = "d" } 0', 'it has labels'],
-  ['locust_up{a="} 0"} 0', 'it has labels'],
-  ['locust_up{__proto__="b"} 0', 'it has labels'],
   ['locust_up 0\nlocust_up 0', 'there more than once'],
   ['locust_up 0\nlocust_up', 'there more than once'],
   ['locust_up{a="b"} 1\nlocust_up 0', 'there more than once'],
@@ -608,78 +557,21 @@ const SELECTORS: readonly Selector[] = [
     ],
   },
 ];
-const PLAIN = [
-  'locust_up',
-  'a_up{}',
-  'locust_users',
-  'locust_requests_num_requests{method="",name="Aggregated"}',
-  'locust_requests_num_failures{method="",name="Aggregated"}',
-  'locust_requests_num_requests{method="GET",name="/"}',
-  'promhttp_metric_handler_requests_total{code="200"}',
-  'promhttp_metric_handler_requests_in_flight',
-];
-const NAMES = [
-  'locust_up',
-  'locust_up',
-  'a_up',
-  'locust_users',
-  'locust_requests_num_requests',
-  'locust_requests_num_failures',
-  'locust_requests_x',
-  'locust_requests_',
-  'promhttp_metric_handler_requests_total',
-  'promhttp_metric_handler_requests_in_flight',
-  'locust_up2',
-  'locust_u',
-  'go_threads',
-  '# HELP locust_up',
-  '#',
-  '',
-  '',
-];
-const LABELS = [
-  '"locust_up"',
-  '"locust_up","a.b"="c"',
-  '"a_up",a="b"',
-  '"locust_up2"',
-  '"code"="200"',
-  '"a b"="c",a="b"',
-  'method="",name="Aggregated"',
-  'name="Aggregated",method=""',
-  'code="200"',
-  'code="500"',
-  'a="b"',
-  '',
-  '',
-  'a="\\"} 1\\nlocust_up 0\\n"',
-  'a="\\\\",b="\r\u2028\u0000"',
-  'a="x\\qy"',
-  'a="locust_up 0',
-  'a=b',
-  'a b="c"',
-  'co de="200"',
-  'code="200",a="b"',
-  'method="",name="Aggregated",a="b"',
-  ',',
-  'a="}{",method=""',
-];
+const listOf = (table: string) => table.slice(1).split(/\|\n?/);
+const PLAIN = listOf(`
+locust_up|a_up{}|locust_users|locust_requests_num_requests{method="",name="Aggregated"}|promhttp_metric_handler_requests_in_flight|
+locust_requests_num_failures{method="",name="Aggregated"}|promhttp_metric_handler_requests_total{code="200"}|
+locust_requests_num_requests{method="GET",name="/"}`);
+const NAMES = listOf(`
+locust_up|locust_up|a_up|locust_users|locust_requests_num_requests|locust_requests_num_failures|locust_requests_x|locust_requests_|
+promhttp_metric_handler_requests_total|promhttp_metric_handler_requests_in_flight|locust_up2|locust_u|go_threads|# HELP locust_up|#||`);
+const LABELS = listOf(`
+"locust_up"|"locust_up","a.b"="c"|"a_up",a="b"|"locust_up2"|"code"="200"|"a b"="c",a="b"|method="",name="Aggregated"|code="500"|a="b"|
+name="Aggregated",method=""|code="200"|||a="\\"} 1\\nlocust_up 0\\n"|a="\\\\",b="\r\u2028\0"|a="x\\qy"|a="locust_up 0|a=b|a b="c"|
+co de="200"|code="200",a="b"|method="",name="Aggregated",a="b"|,|a="}{",method=""`);
 const VALUES = '0 1 6 60 1e3 1e+06 0.5 .5 5. -1 +Inf -Inf NaN 0x0 x 1_0 1e Inf inf +Infinity nan -nan 0x1p4'.split(' ');
 const BLANKS = ['', '', '', ' ', '  ', '\t', ' \t'];
-const ENDS = [
-  '\n',
-  '\n',
-  '\n',
-  '\n',
-  '\r\n',
-  ' \n',
-  '\n\n',
-  '\r',
-  '\u2028\n',
-  '\u0000\n',
-  ' 123\n',
-  ' x\n',
-  '\u{ff}\n',
-];
+const ENDS = ['\n', '\n', '\n', '\n', '\r\n', ' \n', '\n\n', '\r', '\u2028\n', '\0\n', ' 123\n', ' x\n', '\u{ff}\n'];
 
 function generateBody(next: (below: number) => number): Buffer {
   const pick = (from: readonly string[]) => from[next(from.length)] as string;

@@ -67,6 +67,33 @@ test('readSampleLine() reads names, labels, value and timestamp, blanks aside', 
   }
 });
 
+/** Lines as Prometheus reads them (promparse.go of prometheus/prometheus, text_parse.go of prometheus/common). */
+const SAMPLES = `
+  a 1 | \x20\ta \t1 \t2 \t | a 1 -5 | a{} 1 | a{}1 | a { } 1 | a{b="c"} 1 | a{b="c",} 1 | a { b = "c" , d\t=\t"e" , } 1
+  a{b=""} 1 | a{b="\\\\"} 1 | a{b="\\"} x"} 1 | a{b="\\n#{},="} 1 | a{b="\r\u2028é\0"} 1 | a{b="} 0"} 1 | a{__proto__="b"} 1
+  _:a9{_9="c"} 1 | :a 1 | {"odd.name"} 1 | { "odd.name" , b="c", "d.e"="f" , } 1 | a{"b.c"="d"} 1 | a 1\r | a 1 \r
+  a 0 | a -1 | a +1 | a 1. | a .5 | a 1.5 | a 1e5 | a 1E+5 | a 1.e-5 | a .5e1 | a 00
+  a NaN | a nan | a NAN | a Inf | a +Inf | a -Inf | a inf | a -inf | a +infinity | a Infinity`;
+const OTHERS = `
+  a | a\x20 | a b | a 1 2 3 | a 1 2.5 | a 1 b | a 1 # {} 1 | a1 | 9a 1 | a-b 1 | é 1 | 1 | a@ 1 | a= 1 | a[ 1 | a} 1 | a+0 | a"x" 1
+  a{b="c"} | a{b="c" 1 | a{b="c} 1 | a{b=c} 1 | a{b} 1 | a{"b"} 1 | a{,} 1 | a{b="c",,} 1 | a{b="c" d="e"} 1 | a{b="c"}} 1 | a{b c="d"} 1
+  a{9="c"} 1 | a{b:c="d"} 1 | {b="c"} 1 | {} 1 | {"a",b} 1 | a{ | a{} | a{b="c | a{b="c\\ | a 5 } 5
+  a\r1 | a 1\r2 | a 1\r\r | a 1\0 | a\u00001 | a 1\u2028 | a 1\u000b | \u00a0a 1 | a \u00a01 | \ufeffa 1 | <html> | OK
+  a --1 | a 1e | a e5 | a . | a + | a +NaN | a -nan | a Infi | a 1,5 | a 1_000 | a 0x1p4 | a 0x10 | a 1p4 | a "" | a "1" | a one`;
+const split = (table: string) => table.trimStart().split(/ \| |\n {2}/);
+
+test('readSampleLine() and findUnreadableLine() take the same lines for samples, with and without a line feed', () => {
+  for (const line of split(SAMPLES)) {
+    assert.notEqual(readSampleLine(line), null, JSON.stringify(line));
+    for (const text of [line, `${line}\n`]) assert.equal(findUnreadableLine(text), text.length, JSON.stringify(text));
+  }
+  for (const line of split(OTHERS)) {
+    assert.equal(readSampleLine(line), null, JSON.stringify(line));
+    for (const text of [line, `${line}\n`]) assert.equal(findUnreadableLine(text), 0, JSON.stringify(text));
+    assert.equal(findUnreadableLine(`a 1\n\n# b\n${line}\na 2\n`), 9, JSON.stringify(line));
+  }
+});
+
 const TEXT = [
   '# HELP a Of \\\\ and \\"quotes".\r',
   '#TYPE\ta \tcounter \r',
