@@ -1,5 +1,5 @@
-// The law of whoever keeps a source's answers, a front or a push: what a scrape gets, what an answer becomes, when a source is not
-// asked again (design of record, "What a scrape gets"). From a state and an event to the next state. Pure.
+// The law of a kept source: what a scrape gets, what an answer becomes, when the source is not read again.
+// Pure: from a state and an event to the next state.
 
 import { advanceContinuity, type Continuity, UNSEEN } from './lost-numbers.ts';
 import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from './model.ts';
@@ -28,7 +28,7 @@ export type SourceState = {
   readonly isGone: boolean;
   /** When the read of the newest answer began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
-  /** What is judged, of all answers kept since main is known to have been alive; before that of the newest one. */
+  /** What is judged: of all answers kept since main was first alive; before that, of the newest. */
   readonly thresholds: readonly ThresholdReading[];
 };
 
@@ -42,17 +42,15 @@ export type SourceAnswer = {
 };
 
 /**
- * What an answer becomes: the snapshot itself; from main's end on, the snapshot with the families that have vanished from it, so
- * that no number goes back; or nothing, where the numbers of this run are lost.
+ * What an answer becomes: the snapshot itself; from main's end on, the snapshot with the families that have
+ * vanished from it, so that no number goes back; or nothing, where the numbers of this run are lost.
  */
 export type Becomes = 'renewed' | 'joined' | 'ignored';
 
-/** How the read for a scrape went: `refused` also where a file is missing, `ignored` where the answer is not of this run. */
+/** How a read went: `refused` also where a file is missing, `ignored` where its answer is not of this run. */
 export type SourceResult = 'answered' | 'refused' | 'failed' | 'ignored';
 
-/**
- * What a scrape gets: the very answer of the source, that with what has vanished from it since, the snapshot as it is, or 503.
- */
+/** What a scrape gets: the answer as it comes, the answer with vanished families, the snapshot, or a 503. */
 export type AnswerKind = 'live' | 'joined' | 'snapshot' | 'unavailable';
 
 /** Main as the rules know it. */
@@ -102,18 +100,18 @@ export function takeAnswer(
   return { state: { ...state, continuity, answeredAtMs: readAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
 }
 
-/** What the newest answer becomes where the poll that read it may have shown main's end after it came. */
+/** What the newest answer becomes, once the rest of its poll has shown more of main. */
 export function reviseBecomes({ view, continuity }: SourceState, becomes: Becomes): Becomes {
   if (continuity.isLost) return 'ignored';
   return view.main === 'living' ? becomes : 'joined';
 }
 
-/** Of a Locust that answers late or half nothing may be left: what it no longer shows is kept. */
+/** A Locust that answers late or in part may be gone: what it no longer shows is kept. */
 function showsEnd(kind: SourceKind, metrics: readonly (number | null)[]): boolean {
   return metrics.length > 0 && metrics.every((value) => value === 0 || (value === null && kind === 'locust'));
 }
 
-/** What a scrape gets; never an old number for a living program, but where its source refuses: it may have ended. */
+/** What a scrape gets. Never an old number for a living program, unless it refuses: it may have ended. */
 export function chooseAnswer(
   { view: { main }, answeredAtMs }: Pick<SourceState, 'view' | 'answeredAtMs'>,
   result: SourceResult,

@@ -1,4 +1,5 @@
-// Whether an exporter still shows the numbers of this run: one that went away or was restarted after main's end counts from 0. Pure.
+// Whether an exporter still shows the numbers of this run: one that went away or was restarted after main's
+// end counts from 0. Pure.
 
 import type { ExporterObservation } from './model.ts';
 

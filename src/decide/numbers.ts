@@ -1,4 +1,4 @@
-// What is remembered of the numbers that are judged: whose they are, and when they count. Pure; `verdict.ts` judges them.
+// What is remembered of the numbers that are judged: whose they are, and when they count. Pure.
 
 import type { Evidence } from './evidence.ts';
 import { advanceContinuity } from './lost-numbers.ts';

@@ -3,7 +3,7 @@
 /** A weight, as the RFC writes it: 0 to 1 with at most three digits. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** Whether the answer is to be compressed: gzip is taken, and not less gladly than plain bytes. A weight that cannot be read is 0. */
+/** Whether gzip is accepted and weighs at least as much as identity. An unreadable weight is 0. */
 export function takesGzip(acceptEncoding: string | undefined): boolean {
   const weights = new Map<string, number>();
   for (const entry of (acceptEncoding ?? '').split(',')) {

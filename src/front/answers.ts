@@ -10,7 +10,7 @@ import { serveGrowing, serveWhole } from './served-body.ts';
 import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './server.ts';
 import type { Beginning } from './sources/source.ts';
 
-/** A 200, and what the rules want to know of it. */
+/** A 200, and what the rules need to know of it. */
 export type FrontAnswer = ScrapeAnswer & {
   readonly served: ServedKind;
   readonly isByRefusal: boolean;
@@ -18,7 +18,7 @@ export type FrontAnswer = ScrapeAnswer & {
   readonly readAtMs: number;
 };
 
-/** The values of our own families but for those that depend on the answer. */
+/** The values of our own families that do not depend on the answer. */
 export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
 
 /** Answers from a source, which is read by `polls`. */
@@ -42,14 +42,14 @@ export function openAnswers(
       return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
     const end = await body.ended;
-    // Broken off for this scraper, whose time is up: others may still wait for the read.
+    // Broken off for this scraper, whose time is up; others may still share the read.
     const kept = end.kind === 'broken' ? ({ kind: 'notKept', result: 'failed', why: end.why } as const) : await keeping;
     if (kept.kind === 'notKept') return serveLast(kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     const { snapshot } = kept;
     return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', 'answered');
   }
 
-  /** What is left where the source did not answer. */
+  /** Without an answer of the source. */
   async function serveLast(result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
     const last = await source.newest();
     if (last === null || chooseAnswer(source.state(), result) === 'unavailable') return { kind: 'unavailable', why };

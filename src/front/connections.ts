@@ -1,13 +1,11 @@
-// The connections that are open at the front: their numbers, how many there may be, and how long one may be idle.
-// Knows nothing of what is asked over them.
+// The open connections of the front: numbered, limited in number, closed when idle.
 
 import type { Socket } from 'node:net';
 import { type Clock, callAfter } from '../base/clock.ts';
 
 export type ConnectionLimits = {
-  /** How many may be open. */
   readonly connectionsCount: number;
-  /** How long one may be kept without a request, after the first answer. */
+  /** How long a connection may be idle after an answer. */
   readonly idleMs: number;
 };
 
@@ -17,34 +15,34 @@ export type Connection = {
   readonly socket: Socket;
   /** The peer's; an IPv4 one without `::ffff:`. */
   readonly address: string;
-  /** Whether the peer's address is 127.0.0.1 or ::1. */
+  /** The peer's address is 127.0.0.1 or ::1. */
   readonly isLoopback: boolean;
-  /** Aborted when the connection ends, whoever ended it; the reason is a string. */
+  /** Aborted when the connection ends on either side; the reason is a string. */
   readonly gone: AbortSignal;
-  /** Whether an error of the connection was seen, such as a reset. */
+  /** An error of the connection was seen, such as a reset. */
   readonly hasFailed: boolean;
-  /** The agent that has taken a scrape over it; null: none yet. */
+  /** The User-Agent of its last scrape; null: none yet. */
   scraperAgent: string | null;
-  /** Requests that are answered or wait for that. */
+  /** Requests without a complete answer. */
   readonly requestsCount: number;
   readonly beginRequest: () => void;
   readonly endRequest: () => void;
-  /** Ends it so that the client sees an error, whatever it has got so far. `why`: see `gone`. */
+  /** Closes it with an error for the client. `why`: the reason of `gone`. */
   readonly reset: (why: string) => void;
 };
 
 export type Connections = {
-  /** Registers an accepted connection; null: there are too many, it was closed. */
+  /** Registers an accepted connection; null: it was closed, since there are too many. */
   readonly accept: (socket: Socket) => Connection | null;
   readonly find: (socket: Socket) => Connection | undefined;
   readonly list: () => readonly Connection[];
-  /** Ends all of them at once; what the kernel has is still delivered. */
+  /** Closes all at once; the kernel still delivers what it has. */
   readonly closeAll: (why: string) => void;
 };
 
 type Entry = {
   readonly connection: Connection;
-  /** Null while something is answered. */
+  /** Null while a request is being answered. */
   readonly idleSinceMs: () => number | null;
   readonly close: (why: string) => void;
 };
@@ -67,7 +65,7 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
   }
 
   function accept(socket: Socket): Connection | null {
-    // The error of a connection is the end of it and nothing else, whoever else listens for it.
+    // Without a listener an error would end the process.
     socket.on('error', () => {});
     if (!makeRoom()) {
       socket.destroy();
@@ -78,8 +76,8 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
     let requestsCount = 0;
     let hasFailed = false;
     let cancelIdle = () => {};
-    // A client that ends its side has hung up: it cannot be told from one that would still read (Go's server does the same).
-    // Where nothing is being answered, Node ends our side.
+    // A client that ends its side counts as gone: whether it still reads cannot be known (Go's server does
+    // the same). Without a pending answer Node ends our side.
     socket.once('end', () => gone.abort('the client hung up'));
     socket.once('error', () => {
       hasFailed = true;
@@ -117,8 +115,8 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
       },
       reset(why) {
         gone.abort(why);
-        // Where our side is being ended (the client ended its own), libuv refuses to reset, and Node 24 then never closes the
-        // connection. Without its last bytes the answer is not whole either way.
+        // While our side is ending (the client ended its own), libuv refuses to reset, and Node 24 then never
+        // closes the connection. Either way the answer lacks its last bytes.
         if (socket.writableEnded) socket.destroy();
         else socket.resetAndDestroy();
       },

@@ -1,5 +1,5 @@
-// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Joins the server, the reads of the
-// source and the snapshot; what a scrape gets is decided in decide/answer.ts.
+// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Joins the server,
+// the reads of the source and the snapshot; what a scrape gets is decided in decide/answer.ts.
 
 import { type MainView, observeSource } from '../decide/answer.ts';
 import type { FrontObservation } from '../decide/model.ts';

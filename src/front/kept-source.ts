@@ -1,4 +1,4 @@
-// The source, read and kept: what is read goes to the law of decide/answer.ts, and to the snapshot as it says. Holds no rule.
+// The source, read and kept as the law of decide/answer.ts says. Holds no rule.
 
 import {
   beginSource,
@@ -16,7 +16,7 @@ import type { Body } from '../snapshot/body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';
 import type { BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
-/** What became of an answer. `why` it is not kept: it did not come whole, cannot be read, or is not of this run. */
+/** What became of an answer. Not kept is one that is cut, unreadable, too large or not of this run. */
 export type Kept =
   | { readonly kind: 'kept'; readonly snapshot: Snapshot }
   | { readonly kind: 'notKept'; readonly result: Exclude<SourceResult, 'answered' | 'refused'>; readonly why: string };

@@ -1,14 +1,14 @@
-// Where the front listens, and what is wrong where it cannot.
+// Where the front listens, and why it cannot.
 
 import type { Server } from 'node:http';
 
-/** All addresses: `::` takes IPv4 connections as well (libuv clears IPV6_V6ONLY); the second one where IPv6 does not exist. */
+/** All addresses: `::` takes IPv4 too (libuv clears IPV6_V6ONLY); the second is for hosts without IPv6. */
 export const ALL_HOSTS: readonly string[] = ['::', '0.0.0.0'];
 
-/** By these a host has no such address family: `ipv6.disable=1` gives the first, an address that no interface has the second. */
+/** A missing address family: `ipv6.disable=1` gives the first; an address without interface the second. */
 const MISSING: readonly string[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 
-/** The addresses to listen at, in the order in which they are tried until one exists. `localhost` is never looked up. */
+/** The addresses to try, in order. `localhost` is never looked up. */
 export function listListenHosts(host: string | null, allHosts: readonly string[]): readonly string[] {
   if (host === null) return allHosts;
   return [host === 'localhost' ? '127.0.0.1' : host];
@@ -38,7 +38,7 @@ function listenAt(server: Server, host: string, port: number): Promise<string | 
   });
 }
 
-/** What is wrong and what to do, to be written after `Cannot use LASTSCRAPE_FRONT: `. */
+/** What is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */
 export function describeListenProblem(host: string | null, port: number, code: string): string {
   switch (code) {
     case 'EADDRINUSE':

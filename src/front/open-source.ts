@@ -13,8 +13,8 @@ export type SourceParts = {
   /** `http:`, `file:` or `locust+http:`. */
   readonly url: URL;
   /**
-   * With `locust+http:`: what the names of its metrics begin with, the path at which they are served, and the file of headers for the
-   * page (null: none). Default: the exporter's.
+   * With `locust+http:`: the prefix of its metrics, the path at which they are served, and the file of
+   * headers for the page (null: none). Default: the exporter's.
    */
   readonly locust?: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
   /** The metrics of the conditions. */

@@ -1,4 +1,4 @@
-// The front's own polls: when the source is read although nobody scrapes, and what an observation sees of all reads.
+// The front's own polls, and what an observation sees of all reads.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { waitFor } from '../base/waits.ts';
@@ -43,7 +43,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const beganAtMs = clock.nowMs();
     const begun = source.read(signal);
     begun.ended.then((reading) => {
-      // A read that was given up shows nothing of the source: it hides no reading, and polls are not paced by it.
+      // A read that was given up shows nothing: it hides no reading, and polls are not paced by it.
       if (!signal.aborted) newest = { beganAtMs, endedAtMs: clock.nowMs() };
       if (!signal.aborted || unseen === null) unseen = reading;
     });

@@ -1,5 +1,5 @@
-// Reads of the source, one at a time, each shared by all who asked before it began. Everybody is given up at their own time, and a
-// read that nobody waits for any more is ended.
+// Reads of the source, one at a time, each shared by all requests that came before it began. Each request has
+// its own time-out; a read without requests is ended.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onLimit } from '../base/waits.ts';
@@ -9,11 +9,11 @@ import { limitBody } from '../snapshot/body.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 export type ReadRequest = {
-  /** From now on, the wait for the read before it included, until the source's last byte. */
+  /** From now to the source's last byte, including the wait for the read before. */
   readonly timeoutMs: number;
-  /** Gives it up; its reason is a string. */
+  /** Its reason is a string. */
   readonly signal: AbortSignal;
-  /** A poll of our own, which gives way to a scrape. */
+  /** An own poll, which gives way to a scrape. */
   readonly isPoll: boolean;
 };
 
@@ -21,11 +21,11 @@ export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Waits for a read that begins after this call. Never rejects. */
   readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
   readonly isReading: boolean;
-  /** Gives up all who wait, ends the read, and closes the source. Nothing is requested afterwards. */
+  /** Ends all requests and the read, and closes the source. Nothing may be requested afterwards. */
   readonly close: () => Promise<void>;
 };
 
-/** A poll that nobody shares has so much time for itself while a scrape waits. */
+/** How long an unshared poll may go on while a scrape waits. */
 export const POLL_MAX_MS = 1_000;
 
 type Sharer<SomeAnswer extends BegunAnswer> = {
@@ -107,14 +107,14 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     sharer.begin({ kind: 'failed', why });
     sharer.end(makeFailedReading(why, isAsked));
     if (current?.sharers.delete(sharer)) endIfUnwanted(current, why);
-    // Nobody may be left for whom the poll should give way.
+    // No scrape may be left for which the poll should give way.
     if (current !== null) makeWay(current);
   }
   function endIfUnwanted({ sharers, abort }: Current<SomeAnswer>, why: string): void {
     if (sharers.size === 0) abort(why);
   }
 
-  /** Where a scrape waits behind a poll: the poll, once its time is over, waits for the scrape's read, or ends if its own has begun. */
+  /** A poll whose time is over shares the read of a waiting scrape, or ends if its answer has begun. */
   function makeWay(read: Current<SomeAnswer>): void {
     cancelGivingWay();
     if (![...waiting].some(({ isPoll }) => !isPoll) || [...read.sharers].some(({ isPoll }) => !isPoll)) return;

@@ -1,36 +1,36 @@
-// Hands an answer over to its client: compressed or not, at the client's pace but not for ever, and never half as if it were
-// whole. What is in the answer is no business of this file.
+// Sends an answer, plain or gzip, at the client's pace within a limit. Half of it never looks whole.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { type Clock, callAfter } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { waitWithin } from '../base/waits.ts';
 import { takesGzip } from './accept-encoding.ts';
 import type { Connection } from './connections.ts';
 
-/** The text format that every answer is in. */
+/** The type of every answer. */
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 export type AnswerBody = {
-  /** The pieces in order. May wait for more; throws where the source broke off. Every call gives the same bytes again. */
+  /** The pieces; each call gives the same bytes. May wait for more. @throws where the source broke off */
   readonly read: () => AsyncIterable<Uint8Array>;
-  /** Of all pieces; null: not known yet. */
+  /** Of all pieces; null: not known in advance. */
   readonly sizeBytes: number | null;
 };
 
-/** One request and what its answer goes by. */
+/** One request, its answer, and the limit of sending it. */
 export type Exchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly connection: Connection;
   readonly clock: Clock;
-  /** How long the client may let us wait, in all. Only the waiting for the client counts, not that for the source. */
+  /** How long to wait for the client, in all; waiting for the source does not count. */
   readonly takeMs: number;
 };
 
 /**
- * Sends a 200 with that body. Whether it was handed over whole: the kernel has all of it, and until then the client had
- * neither hung up nor reset the connection. Where it was not, the connection is reset. Never rejects.
+ * Sends a 200 with that body. True if it was handed over whole: the kernel has all of it, and the client had
+ * neither hung up nor reset the connection by then. Otherwise the connection is reset. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -46,7 +46,7 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
     const pieces = request.method === 'HEAD' ? null : readUnless(body.read(), connection.gone);
     return await send(exchange, pieces === null || !isGzip ? pieces : compress(pieces), pieces && sizeBytes);
   } catch (error) {
-    // Broken off, hung up or too slow: whoever still reads must not take what came for the whole.
+    // The source broke off, or the client hung up or was too slow: nothing may look like a whole answer.
     connection.reset(String(error));
     return false;
   }
@@ -67,14 +67,14 @@ export async function sendText(exchange: Exchange, status: number, text: string)
   }
 }
 
-/** Node answers every other version without chunks. */
+/** Node sends chunks to HTTP/1.1 only. */
 function hasChunks(request: IncomingMessage): boolean {
   return request.httpVersion === '1.1';
 }
 
 /**
- * The size of an answer that has to be known before its first byte: HTTP/1.0 has no chunks, and there the end of the
- * connection would end a half answer like a whole one. The body is read once more when it is sent.
+ * The size where it must be declared: HTTP/1.0 has no chunks, and without a length the end of the connection
+ * would make half an answer look whole. The body is read again when it is sent; null: chunks will do.
  */
 async function measureFor({ request, connection }: Exchange, body: AnswerBody): Promise<number | null> {
   if (hasChunks(request) || request.method === 'HEAD') return null;
@@ -83,7 +83,7 @@ async function measureFor({ request, connection }: Exchange, body: AnswerBody): 
   return sizeBytes;
 }
 
-/** `pieces`: null for none. `sizeBytes`: what was declared; null: nothing. @throws where it cannot be handed over whole. */
+/** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
 async function send(
   { response, connection, clock, takeMs }: Exchange,
   pieces: AsyncIterable<Uint8Array> | null,
@@ -91,7 +91,7 @@ async function send(
 ): Promise<boolean> {
   const waitForClient = openClientWait(response, connection.gone, clock, takeMs);
   let isFlushed = false;
-  // Before Node's own listener, which ends the connection of a client that wants no other answer.
+  // Before Node's own listener, which may close the connection.
   response.prependListener('finish', () => {
     const { socket } = connection;
     isFlushed = !socket.destroyed && socket.errored === null && !connection.gone.aborted;
@@ -100,7 +100,7 @@ async function send(
   let last: Uint8Array | null = null;
   for await (const piece of pieces ?? []) {
     sentBytes += piece.length;
-    // Nothing may be waited for behind the last byte that was declared: the client may have it all and be gone.
+    // Do not wait after the last declared byte: the client may have it all and be gone.
     if (sizeBytes !== null && sentBytes >= sizeBytes) {
       last = piece;
       break;
@@ -110,8 +110,8 @@ async function send(
   if (pieces !== null && sizeBytes !== null && sentBytes !== sizeBytes) {
     throw new Error(`Cannot send an answer: ${sizeBytes} bytes were declared and ${sentBytes} came`);
   }
-  // A client that hung up before the last bytes did not take the answer, and one that hangs up behind them may have: what the
-  // kernel knows of it by now must be known here.
+  // A client that hung up before the last bytes did not take the answer; one that does so after them may
+  // have. So learn first what the kernel knows by now.
   await turn();
   connection.gone.throwIfAborted();
   const finished = waitForClient('finish');
@@ -121,36 +121,29 @@ async function send(
   return isFlushed && !connection.hasFailed;
 }
 
-/** Lets every event happen that the kernel has for us now: the first pass may be of a poll that began before. */
+/** Handles all events that the kernel has now; the first pass may belong to a poll that began before. */
 async function turn(): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Waits for an event of the response; rejects when the client hangs up, or has let us wait for `takeMs` in all. */
+/** Waits for an event of the response; rejects when the client hangs up, or has used up `takeMs` in all. */
 function openClientWait(response: ServerResponse, gone: AbortSignal, clock: Clock, takeMs: number) {
   let leftMs = takeMs;
-  return (event: 'drain' | 'finish'): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const beganAtMs = clock.nowMs();
-      const settle = (done: () => void) => {
-        leftMs -= clock.nowMs() - beganAtMs;
-        cancel();
-        response.off(event, onEvent);
-        gone.removeEventListener('abort', onGone);
-        done();
-      };
-      const onEvent = () => settle(resolve);
-      const onGone = () => settle(() => reject(gone.reason));
-      const cancel = callAfter(clock, leftMs, () => settle(() => reject('the client was too slow')));
-      response.once(event, onEvent);
-      gone.addEventListener('abort', onGone, { once: true });
-      if (gone.aborted) onGone();
-    });
+  return async (event: 'drain' | 'finish'): Promise<void> => {
+    const beganAtMs = clock.nowMs();
+    const why = await waitWithin<string | null>(
+      { timeoutMs: leftMs, signal: gone, clock },
+      () => (gone.aborted ? String(gone.reason) : 'the client was too slow'),
+      (end) => response.once(event, () => end(null)),
+    );
+    leftMs -= clock.nowMs() - beganAtMs;
+    if (why !== null) return Promise.reject(why);
+  };
 }
 
 /**
- * The same pieces; throws as soon as the signal is aborted, whatever the source of them does. No promise may live for as long as
- * the answer: Promise.race with one would keep every piece until then.
+ * The same pieces; throws as soon as the signal is aborted, even if the source hangs. Promise.race with one
+ * long-lived promise would keep every piece until the end.
  */
 async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal): AsyncGenerator<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]();
@@ -169,12 +162,12 @@ async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal)
     }
   } finally {
     gone.removeEventListener('abort', onGone);
-    // Not awaited: it returns only when its source has answered.
+    // Not awaited: it may wait for the source.
     iterator.return?.().catch(() => {});
   }
 }
 
-/** Level 1: zlib's cheapest, a tenth of the bytes of most expositions. */
+/** Level 1, the cheapest: most expositions shrink to a tenth. */
 function compress(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   return pipeline(pieces, createGzip({ level: 1 }), () => {});
 }

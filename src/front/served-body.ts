@@ -7,13 +7,13 @@ import type { AnswerBody } from './send-answer.ts';
 
 const OWN_PREFIX_BYTES = Buffer.from(OWN_PREFIX);
 
-/** The body while it grows; our families are told apart from those of the source when it has ended. */
+/** The body while it grows; our families follow at its end, but for those that the source has. */
 export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
   async function* read(): AsyncGenerator<Uint8Array> {
     let hasOwnPrefix = false;
     let tail: Uint8Array = new Uint8Array(0);
     for await (const piece of body.read()) {
-      // Hardly any source has such a family, and to list all of them takes as long as to pass them on.
+      // Hardly any source has our families, and listing all families takes as long as passing them on.
       hasOwnPrefix ||=
         includesOwnPrefix(piece) ||
         includesOwnPrefix(Buffer.concat([tail, piece.subarray(0, OWN_PREFIX_BYTES.length)]));

@@ -1,5 +1,5 @@
-// The front's HTTP server: its routes, its bounds, and which scrapes were handed over. What an answer is, the parts say.
-// Never trusts a client: whatever it sends or leaves out, the next one is answered, and nothing here throws.
+// The front's HTTP server: routes, limits, and which scrapes were handed over. Never trusts a client: no
+// request may keep the next one from its answer, and nothing here throws.
 
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,9 +12,9 @@ import { readRequestPath } from './request-path.ts';
 import { readScrapeDeadline, readScrapeTimeout } from './scrape-timeout.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
 
-/** A scrape that wants its answer. */
+/** A scrape that waits for its answer. */
 export type ScrapeRequest = {
-  /** When its headers were there. */
+  /** When its headers had come. */
   readonly startedAtMs: number;
   /** How long a read for it may take. */
   readonly timeoutMs: number;
@@ -27,7 +27,7 @@ export type ScrapeAnswer = { readonly kind: 'body'; readonly body: AnswerBody };
 /** A 503 with that reason. */
 export type Unavailable = { readonly kind: 'unavailable'; readonly why: string };
 
-/** A scrape that was answered with a 200 to a GET, handed over whole and within the client's own time, to one that counts. */
+/** A GET of a scraper that counts, whose 200 was handed over whole within the scraper's time-out. */
 export type Served<Answer = ScrapeAnswer> = {
   /** When the request came. */
   readonly startedAtMs: number;
@@ -39,16 +39,16 @@ export type Served<Answer = ScrapeAnswer> = {
   readonly agent: string;
   /** The number of its connection. */
   readonly connection: number;
-  /** Other connections that are open now and over which the same agent of the same address has taken a scrape. */
+  /** Other open connections of the same address over which the same agent has scraped. */
   readonly openConnections: readonly number[];
   readonly answer: Answer;
 };
 
-/** What the server asks for and tells. */
+/** What the server serves. */
 export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   /** The paths of scrapes. */
   readonly paths: readonly string[];
-  /** A path at which main may say, by any method, that it ends: a snapshot, as at /-/snapshot. Default: none. */
+  /** A path that takes a snapshot by any method, as /-/snapshot does by POST. Default: none. */
   readonly quitPath?: string;
   readonly clock: Clock;
   /** Never rejects. */
@@ -58,20 +58,20 @@ export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   readonly onServed: (served: Served<Answer>) => void;
 };
 
-/** The bounds of what clients can use up; the design has the figures, a test has smaller ones. */
+/** Limits for clients; tests have smaller ones. */
 export type ServerLimits = {
   readonly connectionsCount: number;
   readonly headersBytes: number;
-  /** For a whole request: from connecting, or on a kept connection from its first byte. */
+  /** For a whole request: from connecting; on a kept connection from its first byte. */
   readonly requestMs: number;
-  /** How often Node looks for requests that take longer; its default is 30 s. */
+  /** How often Node looks for slower requests; its default is 30 s. */
   readonly requestCheckMs: number;
-  /** Idle connections of scrapers tell replicas behind one address apart: longer than the usual scrape intervals. */
+  /** Longer than usual scrape intervals: idle connections tell replicas behind one address apart. */
   readonly idleMs: number;
   readonly takeMs: number;
-  /** Requests that may wait on one connection for the answers before them. Scrapers send none. */
+  /** Pipelined requests that may wait on one connection. Scrapers send none. */
   readonly waitingCount: number;
-  /** Where to listen for no host: the first that exists. */
+  /** Where to listen without a host: at the first that exists. */
   readonly allHosts: readonly string[];
 };
 
@@ -86,14 +86,14 @@ export const SERVER_LIMITS: ServerLimits = {
   allHosts: ALL_HOSTS,
 };
 
-/** Characters of a User-Agent that tell scrapers apart. */
+/** How much of a User-Agent tells scrapers apart. */
 const AGENT_LENGTH_MAX = 100;
 
 export type Server = {
   readonly port: number;
   /** Answers to scrapes that have begun and not ended. */
   readonly inFlightCount: number;
-  /** Stops listening and ends every connection at once. May be called again. Never rejects. */
+  /** Stops listening and closes every connection at once. May be called again. Never rejects. */
   readonly close: () => Promise<void>;
 };
 
@@ -121,7 +121,7 @@ export async function openServer<Answer extends ScrapeAnswer>(
   http.on('request', routes.onRequest);
   const code = await listen(http, listListenHosts(at.host, limits.allHosts), at.port);
   if (code !== null) return { kind: 'failed', problem: describeListenProblem(at.host, at.port, code) };
-  // Of a connection that could not be accepted; the next one can be.
+  // A connection could not be accepted; the next one may be.
   http.on('error', () => {});
   let closed: Promise<void> | null = null;
   return {
@@ -154,12 +154,12 @@ function openRoutes<Answer extends ScrapeAnswer>(
   const { clock } = parts;
   const paths = parts.paths.map((path) => readRequestPath(path));
   const found = [...new Set(parts.paths), '/-/healthy', '/-/ready'].map((path) => `GET ${path}`).join(', ');
-  /** The last answer of each connection: the next one waits for it. */
+  /** The newest answer of each connection; the next one waits for it. */
   const lastAnswers = new WeakMap<Connection, Promise<void>>();
   let inFlightCount = 0;
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    // A body that nobody wants is read all the same, so that the next request can be.
+    // An unwanted body is read too, or the next request would not be.
     request.resume();
     request.on('error', () => {});
     response.on('error', () => {});
@@ -200,7 +200,7 @@ function openRoutes<Answer extends ScrapeAnswer>(
       return;
     }
     const isWhole = await sendBody(exchange, answer.body);
-    // A scraper that stands still has its answer in its kernel and throws it away when it goes on (measured with Prometheus 2.42).
+    // A stopped scraper has the answer in its kernel, and drops it later (measured with Prometheus 2.42).
     const isLate = clock.nowMs() - startedAtMs >= readScrapeDeadline(header);
     const agent = request.headers['user-agent'] ?? '';
     if (!isWhole || isLate || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent }))

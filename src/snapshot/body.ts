@@ -1,4 +1,5 @@
-// One answer of the source, as it comes and afterwards, for many readers, each at its own pace. Knows nothing of where it comes from.
+// One answer of the source, as it comes and afterwards, for many readers, each at its own pace. Knows nothing
+// of where it comes from.
 
 import { onAbort } from '../base/waits.ts';
 import { openFamilyScan } from '../exposition/families.ts';
@@ -19,7 +20,7 @@ export type Body = {
   readonly ended: Promise<BodyEnd>;
   /** Its last byte is a line feed. */
   readonly endsWithLineFeed: boolean;
-  /** The families that have a sample, once it is whole; found at the first call. @throws BrokenBody as `read` does. */
+  /** The families that have a sample, once it is whole; found at the first call. @throws BrokenBody */
   readonly families: () => Promise<ReadonlySet<string>>;
 };
 

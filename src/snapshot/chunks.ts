@@ -1,7 +1,9 @@
-// The bytes of one answer, packed as they come, so that never one is raw in memory for long. Knows nothing of what they mean.
+// The bytes of one answer, packed as they come, so that never one is raw in memory for long. Knows nothing of
+// what they mean.
 //
-// Buffers that live for as long as a read takes would pile up: V8 frees young ones at once and old ones seldom. So the bytes are
-// copied into a few buffers that are used again and again, and are deflated from there; what is kept is a tenth.
+// Buffers that live for as long as a read takes would pile up: V8 frees young ones at once and old ones
+// seldom. So the bytes are copied into a few buffers that are used again and again, and are deflated from
+// there; what is kept is a tenth.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
@@ -128,7 +130,7 @@ function unpack(packed: Buffer): Buffer {
 
 let garbageBytes = 0;
 
-/** Counts buffers that are garbage now or soon, and collects them when there are many; only the binary's flags allow that. */
+/** Counts buffers that are garbage now or soon, and collects them if many; needs the binary's flags. */
 export function countGarbage(bytes: number): void {
   garbageBytes += bytes;
   if (garbageBytes < GARBAGE_MAX_BYTES) return;

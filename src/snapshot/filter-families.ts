@@ -3,7 +3,7 @@
 import { type FilterOptions, openFamilyFilter } from '../exposition/families.ts';
 
 /**
- * The pieces without the HELP, TYPE and sample lines of the families that are not kept; all other bytes stay as they are.
+ * The pieces without the HELP, TYPE and sample lines of other families; all other bytes stay as they are.
  *
  * @throws as `pieces` does.
  */

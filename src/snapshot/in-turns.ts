@@ -1,6 +1,6 @@
-// Long work in turns of the event loop: a body that is whole is read without ever waiting, and others would wait for all of it.
+// Long work in turns of the event loop: reading a whole body never waits, and would block everything else.
 
-/** The same pieces; between two of them everything else has its turn. @throws as `pieces` does. */
+/** The same pieces, with a turn of the event loop after each. @throws as `pieces` does */
 export async function* readInTurns(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) {
     yield piece;

@@ -1,5 +1,5 @@
-// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Holds no rule: what an answer
-// becomes is decided in decide/answer.ts.
+// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Holds no
+// rule: what an answer becomes is decided in decide/answer.ts.
 
 import {
   type Becomes,

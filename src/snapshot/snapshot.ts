@@ -1,12 +1,12 @@
-// The snapshot: the newest numbers of a program that may be gone. Renewed while main lives; from its end on a new answer takes with
-// it what has vanished, so that no number goes back.
+// The snapshot: the newest numbers of a program that may be gone, and the families that vanished from it.
+// Decides nothing.
 
 import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
 import { type Body, openBody } from './body.ts';
 import { filterFamilies } from './filter-families.ts';
 import { readInTurns } from './in-turns.ts';
 
-/** A moment by both clocks, found once: the wall clock may be set meanwhile, and what was shown must not move. */
+/** A moment by both clocks, read once: the wall clock may be set later, and what was shown must not move. */
 export type Moment = {
   readonly atMs: number;
   /** Since 1970. */
@@ -15,18 +15,18 @@ export type Moment = {
 
 export type Snapshot = {
   readonly body: Body;
-  /** When the newest read began that is in it. */
+  /** When its newest read began. */
   readonly readAt: Moment;
-  /** Families are in it that the newest answer had no sample of any more. */
+  /** It has families that the newest answer has no sample of. */
   readonly hasVanished: boolean;
 };
 
 export type SnapshotStore = {
-  /** Once all bodies are kept that were given by now (joining takes a while, and an older number must not be served after it); null before the first. */
+  /** Waits for bodies that are being joined, lest an older number be served after them; null: none yet. */
   readonly newest: () => Promise<Snapshot | null>;
   /**
-   * Keeps a whole, readable body; resolves with the snapshot that it is in. One after the other, in the order of the calls. null:
-   * with what has vanished it is too large, and the snapshot stays as it was.
+   * Keeps a whole, readable body after those before it, and resolves with the snapshot that has it. null: with
+   * what has vanished it is too large, and the snapshot stays as it was.
    */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
 };
@@ -40,7 +40,7 @@ export function openSnapshotStore(): SnapshotStore {
     newest: () => last.then(() => current),
     keep(body, readAt, how) {
       const kept = last.then(async () => {
-        // A source that has nothing new gives the same again: joining 20 MB takes half a second of a processor.
+        // A source without news gives the same body: joining 20 MB takes half a second of a processor.
         if (current !== null && body === given && (how === 'joined' || !current.hasVanished)) {
           current = { ...current, readAt };
           return current;
@@ -71,8 +71,8 @@ async function findVanished(before: Body, now: Body): Promise<ReadonlySet<string
 }
 
 /**
- * The newer body, without the headers of the families that have vanished from it, and these as they last were. null: it would be
- * too large, as with a source that has new names in each answer.
+ * The newer body without the headers of vanished families, then these as they last were. null: too large, as
+ * with a source that has new names in each answer.
  */
 async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string>): Promise<Body | null> {
   const { body, push, end } = openBody();
@@ -95,5 +95,5 @@ export function readMetrics(names: readonly string[], metric: (name: string) => 
   });
 }
 
-/** Ends a last line that has no end. */
+/** Ends an unterminated last line. */
 export const LINE_FEED: Uint8Array = new Uint8Array([0x0a]);

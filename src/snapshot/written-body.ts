@@ -1,4 +1,4 @@
-// A body whose source can write it at any time: it is written when somebody reads it, and most polls read none.
+// A body that its source can write at any time: written at the first read, since most polls read none.
 
 import { type Body, openBody } from './body.ts';
 
@@ -9,7 +9,7 @@ export type BodyWriter = {
   readonly write: (push: (piece: Uint8Array) => void) => void;
 };
 
-/** A whole body of what is there when the first one reads it; from then on it stays as it is. */
+/** A whole body, fixed at its first read. */
 export function makeWrittenBody({ families, write }: BodyWriter): Body {
   let written: Body | null = null;
   const writeOnce = (): Body => {

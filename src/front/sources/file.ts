@@ -1,6 +1,6 @@
-// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer begins when all of it was
-// read and is readable, so that it never breaks off, and nothing but metrics is served. The file system may hang: it is asked on
-// a thread, one read at a time.
+// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer
+// begins when all of it was read and found readable, so that it never breaks off and nothing but metrics is
+// served. The file system may hang: it is asked on a thread, one read at a time.
 
 import { constants } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ type Sink = (piece: Uint8Array) => void;
 const PIECE_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
-/** Opens the files at `url`, of which one whose path ends in a slash is a folder; `warn` is called once at most. */
+/** Opens the file at `url`, a folder if its path ends in a slash; `warn` is called at most once. */
 export function openFileSource(
   url: URL,
   metricNames: readonly string[],
@@ -98,12 +98,12 @@ async function readAnswer(
   if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
   const end = await whole.body.ended;
-  // Whoever sets the variable could have any file of this container served: only metrics are, and no line is quoted.
+  // The variable may name any file of this container: only metrics are served, and no line is quoted.
   if (end.kind !== 'whole') return failed(`${path} cannot be served: ${end.why.replace(/:.*/s, '')}`);
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 
-/** null: all of its files are in the sink. A file that begins with a dot is none of them, as in a shell. Never rejects. */
+/** null: all its files are in the sink, but for names that begin with a dot, as in a shell. Never rejects. */
 async function readFolder(
   folder: string,
   signal: AbortSignal,
@@ -140,7 +140,7 @@ async function readFolder(
   return readCount === 0 ? { kind: 'refused' } : null;
 }
 
-/** null: it is in the sink. Opened once: one that is renamed over it meanwhile is not this one. Never rejects. */
+/** null: it is in the sink. Opened once, so that a rename over it changes nothing. Never rejects. */
 async function readFile(path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
   // A FIFO would wait for its writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) =>

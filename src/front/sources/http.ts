@@ -7,7 +7,7 @@ import { openExpositionGetter } from '../../observe/get-exposition.ts';
 import { openBody } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
 
-/** Opens the source at `url`; `metricNames` are the conditions' metrics, `selectors` what is judged. Connects at the first read. */
+/** `metricNames`: the conditions' metrics. `selectors`: what is judged. Connects at the first read. */
 export function openHttpSource(url: URL, metricNames: readonly string[], selectors: readonly Selector[] = []): Source {
   const getter = openExpositionGetter({ url, metricNames, selectors, isForServing: true });
 
