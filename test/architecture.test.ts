@@ -4,7 +4,15 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
-import { FILES as files, findFolder, type Import, listImports, readSource } from './tools/house.ts';
+import {
+  FILES as files,
+  findFolder,
+  type Import,
+  listFloors,
+  listFolderImports,
+  listImports,
+  readSource,
+} from './tools/house.ts';
 
 const imports = files.flatMap(listImports);
 
@@ -187,6 +195,11 @@ test('there are no cycles', () => {
     done.add(file);
   }
   for (const file of files) visit(file, []);
+});
+
+test('the folders stand on at most ten floors, and every import points down', () => {
+  const floors = listFloors(listFolderImports());
+  assert.ok(floors.length <= 10, floors.map((floor) => floor.join(', ')).join(' | '));
 });
 
 test('bin reaches every file', () => {

@@ -1,6 +1,7 @@
 // The figures of the pages, drawn from what is recorded in image/figures: the tables that the bench wrote, and the output of the
 // demo. Nothing is measured here, so that a figure can be drawn anew without a run, and says what its table says.
 
+import { drawHouse } from '../tools/draw-house.ts';
 import { drawDemo } from './lanes.ts';
 import { type Block, type Cell, type Drawing, drawBars } from './svg.ts';
 
@@ -26,6 +27,7 @@ export function drawFigures({ bench, demo, jobs }: Recorded): Readonly<Record<st
     'last-scrape.svg': drawDemo(demo),
     'final-numbers.svg': drawFinalNumbers(readTable(bench, 'Final numbers'), readNote(bench, 'Final numbers')),
     'front-final-numbers.svg': drawJobs(jobs),
+    'house.svg': drawHouse(),
     'footprint.svg': drawFootprint(readTable(bench, 'Footprint'), readTable(bench, 'Growth with the exposition')),
   };
 }
