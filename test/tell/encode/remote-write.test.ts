@@ -93,21 +93,6 @@ test('remoteWrite.encode() sends at most 2000 series at once, and those with tim
   assert.equal(new Set(sent).size, 8001);
 });
 
-test('remoteWrite.encode() sends at most 1 MiB at once, unless one series is longer', async () => {
-  const third = 'x'.repeat(340_000);
-  const thirds = `a{b="${third}"} 1\na{b="${third}y"} 1\na{b="${third}z"} 1\n`;
-  const long = 'x'.repeat(700_000);
-  const requests = await encode(
-    remoteWrite,
-    `${thirds}a{b="${long}"} 1\na{b="${long}y"} 1\na{b="${long}${long}"} 1\na 1\n`,
-  );
-  assert.deepEqual(
-    requests.map(({ body }) => readWriteRequest(body).series.length),
-    [3, 1, 1, 1, 1],
-  );
-  assert.equal((await encode(remoteWrite, `a{b="${long}${long}"} 1\n`)).length, 1);
-});
-
 test('remoteWrite.encode() takes the time 0 for one', async () => {
   const [request] = await encode(remoteWrite, 'a 1 0\n');
   assert.equal(request && readWriteRequest(request.body).series[0]?.samples[0]?.timestampMs, 0);
