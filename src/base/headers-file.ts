@@ -1,17 +1,18 @@
-// The headers that a file names, a line `Name: value` each: credentials, which are nowhere else. Never tells a value.
+// Reads a file of headers, one `Name: value` a line: credentials stand nowhere else. Never shows a value.
 
 import { prepareSmallFile } from './small-file.ts';
+import type { Limits } from './waits.ts';
 
-/** By their names as they are written. */
+/** Values by name, as written. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** What of a file can be used; `why` is the rest of a sentence about it, and never has a value. */
+/** The headers, or why the file cannot be used: the end of a sentence about it, without any value. */
 export type HeadersFile = { readonly headers: Headers } | { readonly why: string };
 
-/** A longer file is none. */
+/** Larger files are rejected. */
 const FILE_MAX_BYTES = 64 * 1024;
 
-/** What the request itself needs, or what says how it is sent. */
+/** Set by the request itself. */
 const OWN_HEADERS: readonly string[] = [
   'accept-encoding',
   'connection',
@@ -27,20 +28,18 @@ const OWN_HEADERS: readonly string[] = [
   'upgrade',
 ];
 
-/** Prepares to read the file at `path`, anew by each call: a Secret may change. Never rejects. */
-export function prepareHeadersFile(
-  path: string,
-): (options: { readonly timeoutMs: number; readonly signal?: AbortSignal }) => Promise<HeadersFile> {
+/** Prepares to read the file at `path`; each call reads it again, since a Secret may change. Never rejects. */
+export function prepareHeadersFile(path: string): (limits: Limits) => Promise<HeadersFile> {
   const read = prepareSmallFile(path, FILE_MAX_BYTES);
-  return async (options) => {
-    const file = await read(options);
+  return async (limits) => {
+    const file = await read(limits);
     if ('why' in file) return { why: `cannot be read: ${file.why}` };
     const parsed = parseHeaders(file.text);
     return 'why' in parsed ? { why: `cannot be used: ${parsed.why}` } : parsed;
   };
 }
 
-/** Reads the text of a headers file; blank lines, and those that begin with `#`, are left out. `why` names a line, never its value. */
+/** Reads the text of a headers file, without blank lines and comments (`#`). `why` names a line, never its value. */
 export function parseHeaders(text: string): HeadersFile {
   const headers: Record<string, string> = {};
   const seen = new Set<string>();

@@ -1,21 +1,21 @@
-// The processes of the pod, as /proc shows them where its containers share one PID namespace: which have a name, which
-// still run, who owns a port. Only reads, and never rejects. What each file holds: Linux man-pages, proc(5).
+// The pod's processes in /proc, where its containers share a PID namespace: by name, by PID, by the port they listen on.
+// Only reads, and never rejects. Formats: Linux man-pages, proc(5).
 
 import { readdir, readFile, readlink } from './files.ts';
 
-/** One process: a PID alone may be given to another one later. */
+/** One process; a PID alone may be reused. */
 export type ProcessId = {
   readonly pid: number;
-  /** When it started, in clock ticks since the machine did. */
+  /** Its start, in clock ticks since boot. */
   readonly startTicks: number;
 };
 
-/** The processes that were found, or why that is not known. */
+/** The processes found, or why they are unknown. */
 export type FindResult =
   | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** Whose processes /proc shows: this container's alone, the pod's, or those of the whole node (`hostPID`). */
+/** Whose processes /proc shows: this container's, the pod's, or the whole node's (`hostPID`). */
 export type Namespace = 'own' | 'shared' | 'node';
 
 /** The kernel keeps 15 bytes of a program's name and a NUL (TASK_COMM_LEN, proc(5) "/proc/pid/comm"). */
@@ -25,16 +25,16 @@ const NODE_NAMESPACE = 'pid:[4026531836]';
 
 type Stat = {
   readonly id: ProcessId;
-  /** 0: there is none in this namespace. */
+  /** 0: outside this namespace. */
   readonly parentPid: number;
   readonly comm: string;
   readonly isRunning: boolean;
 };
 
 /**
- * Whose processes can be seen. Without a shared namespace a container's program is PID 1 of its own (Kubernetes documentation,
- * "Share Process Namespace"): this process, the lastscrape that runs there already, where `kubectl exec` started this one, or
- * an init or a shell that started this one.
+ * Finds out whose processes can be seen. Without a shared namespace PID 1 is the container's own program (Kubernetes
+ * documentation, "Share Process Namespace"): this process; the running lastscrape, if `kubectl exec` started this one; or
+ * an init or shell that started this one.
  */
 export async function readNamespace(ownPid: number): Promise<Namespace> {
   if (ownPid === 1) return 'own';
@@ -46,10 +46,9 @@ export async function readNamespace(ownPid: number): Promise<Namespace> {
 }
 
 /**
- * Whether PID 1 started this process, or one that did. The PID 1 of a shared namespace starts none: a container's first
- * program comes from the runtime outside, and has the parent 0 here (pid_namespaces(7)). Only one whose starter, in its own
- * container, ended before it is adopted by that PID 1, and mistaken: an error at the start, while the other way round
- * helpers would be stopped under a main that runs.
+ * Whether this process descends from PID 1. In a shared namespace it does not: the runtime starts a container's first program
+ * from outside, so its parent is 0 (pid_namespaces(7)). An orphan that PID 1 adopted is mistaken for a descendant, which is an
+ * error at the start; the opposite mistake would stop helpers while main runs.
  */
 async function descendsFromFirst(pid: number): Promise<boolean> {
   const stat = await readStat(pid);
@@ -83,7 +82,7 @@ export async function describeNamespace(ownPid: number): Promise<string> {
   }
 }
 
-/** Whether another process with the name of this one can be seen, PID 1 included: it may be the lastscrape of this container. */
+/** Whether another process of this name runs, PID 1 included: it may be this container's lastscrape. */
 export async function isRunningBeside(ownPid: number): Promise<boolean> {
   if (ownPid === 1 || (await readNamespace(ownPid)) === 'node') return false;
   const own = await readStat(ownPid);
@@ -95,8 +94,8 @@ export async function isRunningBeside(ownPid: number): Promise<boolean> {
 }
 
 /**
- * The running processes named `name`: their comm, or the base name of their argv[0]. Never PID 1, which with a shared
- * namespace is the pause process of the pod, and never lastscrape itself. A zombie does not run.
+ * Finds the running processes named `name`, by comm or the base name of argv[0]. Never PID 1 (the pod's pause process in a
+ * shared namespace), lastscrape itself, or a zombie.
  */
 export async function findProcesses(name: string, ownPid: number): Promise<FindResult> {
   const pids = await listPids(ownPid);
@@ -114,7 +113,7 @@ export async function findProcesses(name: string, ownPid: number): Promise<FindR
   return { kind: 'found', processes };
 }
 
-/** Whether this very process still runs; a zombie and another process with its PID do not. */
+/** Whether this process still runs; zombies and reused PIDs do not count. */
 export async function isStillRunning({ pid, startTicks }: ProcessId): Promise<boolean | 'unknown'> {
   const stat = await readStat(pid);
   if (stat === 'hidden') return 'unknown';
@@ -122,9 +121,9 @@ export async function isStillRunning({ pid, startTicks }: ProcessId): Promise<bo
 }
 
 /**
- * The processes that listen on a TCP port of loopback, or of every address; never PID 1, never lastscrape, and only those
- * named as one of `programs` (null: whatever their name). Whose sockets are whose is shown to the same UID and GID, or with
- * CAP_SYS_PTRACE (proc(5), "/proc/pid/fd"). It costs the kernel a walk through its sockets: for rare use.
+ * Finds the processes that listen on a TCP port of loopback or of all addresses: never PID 1 or lastscrape, and only those
+ * named as one of `programs` (null: any). Reading another process's sockets takes its UID and GID, or CAP_SYS_PTRACE
+ * (proc(5), "/proc/pid/fd"). The kernel walks all its sockets for this: for rare use.
  */
 export async function findPortOwners(
   port: number,
@@ -159,14 +158,14 @@ export async function findPortOwners(
   };
 }
 
-/** The effective UID of a process; null where it cannot be read. */
+/** The effective UID of a process; null if it cannot be read. */
 export async function readUid(pid: number | 'self'): Promise<number | null> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const [, uid] = /^Uid:\s+\d+\s+(\d+)/m.exec(status) ?? [];
   return uid === undefined ? null : Number(uid);
 }
 
-/** Loopback or every address, as /proc/net/tcp and tcp6 write them: words of 32 bits in the order of a little-endian machine. */
+/** Loopback or all addresses in /proc/net/tcp and tcp6: 32-bit words, little-endian. */
 const LOOPBACK = /^(00000000|[0-9A-F]{6}7F|0{32}|0{24}01000000|0{16}FFFF0000[0-9A-F]{6}7F)$/;
 /** TCP_LISTEN in Linux's include/net/tcp_states.h. */
 const LISTENS = '0A';
@@ -189,12 +188,12 @@ async function ownsSocket(pid: number, sockets: ReadonlySet<string>): Promise<bo
   return false;
 }
 
-/** The PIDs of the others, or why they are not known. */
+/** The PIDs of other processes, or why they are unknown. */
 async function listPids(ownPid: number): Promise<readonly number[] | string> {
   const names = await readdir('/proc').catch((error: NodeJS.ErrnoException) => error);
   if (names instanceof Error) return `/proc cannot be read: ${names.code}`;
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
-  // With hidepid=2 the processes of others are not in the list at all, and PID 1 is always somebody's.
+  // With hidepid=2 other users' processes are not listed, and PID 1 always exists.
   if (!pids.includes(1)) return '/proc does not show PID 1 (is it mounted with hidepid?)';
   return pids.filter((pid) => pid !== 1 && pid !== ownPid);
 }
@@ -211,11 +210,11 @@ async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
       id: { pid, startTicks: Number(fields[19]) },
       parentPid: Number(parentPid),
       comm: text.slice(text.indexOf('(') + 1, nameEnd),
-      // The first thread of a process that ended before the others is a zombie as well, and the process runs on.
+      // The main thread may end before the others: it is a zombie then, and the process still runs.
       isRunning: (state !== 'Z' && state !== 'X') || threadCount > 1,
     };
   } catch (error) {
-    // ENOENT: it ended before the file was opened; ESRCH: after that.
+    // It ended: ENOENT before the file was opened, ESRCH after.
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' || code === 'ESRCH' ? 'gone' : 'hidden';
   }
@@ -232,7 +231,7 @@ async function isNamed(name: string, { id, comm }: Stat): Promise<boolean> {
   const commandLine = await readFile(`/proc/${id.pid}/cmdline`, 'utf8').catch(() => '');
   const programName = commandLine.slice(0, commandLine.indexOf('\0')).split('/').at(-1) ?? '';
   if (programName === name) return true;
-  // A cut name stands for all names that begin so; argv[0] tells which, unless it is an interpreter's.
+  // A cut comm matches every name with this beginning; argv[0] decides, unless it is an interpreter's.
   const cutName = Buffer.from(name).subarray(0, COMM_MAX_BYTES).toString();
   return isCut && comm === cutName && !programName.startsWith(comm);
 }

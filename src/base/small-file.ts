@@ -1,21 +1,19 @@
-// Reads a small file that a person or a Secret may change at any time, and that may be on a mount which hangs.
+// Reads a small file that may change at any time (a Secret), and whose mount may hang.
 
 import { close, open, read } from './files.ts';
 import { prepareThreadCall } from './thread-call.ts';
+import type { Limits } from './waits.ts';
 
 /** The text, or why there is none: `ENOENT`, `it is longer than 64 KiB`. */
 export type SmallFile = { readonly text: string } | { readonly why: string };
 
-export type ReadSmallFile = (options: {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
-}) => Promise<SmallFile>;
+export type ReadSmallFile = (limits: Limits) => Promise<SmallFile>;
 
-/** Prepares to read the file at `path`, anew by each call. Never rejects. */
+/** Prepares to read the file at `path`; each call reads it again. Never rejects. */
 export function prepareSmallFile(path: string, maxBytes: number): ReadSmallFile {
   const call = prepareThreadCall(() => readWhole(path, maxBytes));
-  return async (options) => {
-    const result = await call(options);
+  return async (limits) => {
+    const result = await call(limits);
     return result.kind === 'returned' ? result.value : { why: result.why };
   };
 }

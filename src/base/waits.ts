@@ -1,4 +1,4 @@
-// Every way to wait: for work or an event, until a time limit or a signal comes first. Only the wait ends then; the work goes on.
+// Every way to wait: for work or an event, until a time limit or a signal comes first. Only the wait ends then, not the work.
 
 import { type Clock, callAfter, SYSTEM_CLOCK } from './clock.ts';
 

@@ -1,5 +1,5 @@
-// Connects with TLS: a dial, then a handshake that trusts the given certificate authorities and no others. Only what needs it
-// imports it, and late: node:tls is no part of a default run.
+// Connects with TLS: a dial, then a handshake that trusts only the given certificate authorities. Imported late: a default
+// run does not load node:tls.
 
 import { isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
@@ -8,13 +8,13 @@ import { type DialResult, dial } from './dial.ts';
 import type { Dial } from './exchange.ts';
 
 export type TlsOptions = {
-  /** The trusted authorities as PEM, asked for at each connection. @throws where they cannot be read. */
+  /** The trusted authorities as PEM, read for each connection. @throws if they cannot be read */
   readonly readCa: () => string | string[];
-  /** Told why a server was not trusted: Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`. The result is `unknown`. */
+  /** Called with Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`, if a server is not trusted; the result is `unknown`. */
   readonly onDistrust: (code: string) => void;
 };
 
-/** A dial with TLS on top. The certificate must be for the host as it stands in the URL, a name or an address. */
+/** Dials with TLS. The certificate must be for the URL's host, a name or an address. */
 export function dialTls(tls: TlsOptions): Dial {
   return async (hostname, port, options) => {
     const result = await dial(hostname, port, options);
@@ -28,7 +28,7 @@ export function dialTls(tls: TlsOptions): Dial {
   };
 }
 
-/** Rejects where the authorities cannot be read or used. */
+/** Rejects if the authorities cannot be read or used. */
 async function shakeHands(
   socket: Socket,
   hostname: string,
@@ -37,7 +37,7 @@ async function shakeHands(
 ): Promise<DialResult> {
   const ca = readCa();
   const host = hostname.replace(/^\[|\]$/g, '');
-  // The name to ask for (SNI) is never an address (RFC 6066, section 3); `host` is what the certificate is checked against.
+  // SNI is never an address (RFC 6066, section 3); the certificate is checked against `host`.
   const secured = connect({ socket, ca, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
   const result = await waitWithin<DialResult>(
     limits,

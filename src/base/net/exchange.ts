@@ -1,5 +1,5 @@
 // One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the caller.
-// Follows no redirect, uses no proxy, sends nothing twice: the result says what happened to a request.
+// Follows no redirect, uses no proxy, sends nothing twice; the result is what happened to a request.
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
@@ -13,24 +13,24 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What is sent; streamed as the server takes it. Default: none. */
+  /** Streamed as the server takes it. Default: none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** Called when the answer begins; names of headers are in lower case. */
+  /** Called when the answer begins; header names are in lower case. */
   readonly onAnswer?: (status: number, headers: Readonly<Record<string, string | string[] | undefined>>) => void;
-  /** Called for every piece of a 200's body; answering false ends the exchange as `failed`. */
+  /** Called for each piece of a 200's body; returning false ends the exchange as `failed`. */
   readonly onBody?: (piece: Uint8Array) => boolean;
-  /** Called for every piece of another answer's body. */
+  /** Called for each piece of any other body. */
   readonly onOtherBody?: (piece: Uint8Array) => void;
 };
 
 /** How a request ended. */
 export type ExchangeResult =
-  /** The whole answer came, as HTTP says where it ends. */
+  /** The answer is whole, by HTTP's rules of where it ends. */
   | { readonly kind: 'answered'; readonly status: number; readonly contentType: string }
   | { readonly kind: 'refused' }
   /** The connection ended after the request was sent and before the answer began. */
   | { readonly kind: 'dropped' }
-  /** Anything else; `wasSent`: the server may have seen the request. `status` where the answer began. */
+  /** Anything else; `wasSent`: the server may have seen the request. `status`: null before the answer began. */
   | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean; readonly status: number | null };
 
 export type Exchange = {
@@ -39,13 +39,13 @@ export type Exchange = {
   readonly close: () => Promise<void>;
 };
 
-/** How an exchange connects: `dial`, or with TLS on top. Never rejects. */
+/** How an exchange connects: `dial`, or `dialTls`. Never rejects. */
 export type Dial = (hostname: string, port: number, limits: Limits) => Promise<DialResult>;
 
-/** How long an idle connection is kept; longer than any pause between two polls. */
+/** How long to keep an idle connection: longer than any pause between two polls. */
 const KEEP_ALIVE_MS = 600_000;
 
-/** Nobody wants the body of another answer than 200; it is read so that the connection can be kept. */
+/** A body that is not a 200's is read to its end only so that the connection can be kept. */
 const OTHER_BODY_MAX_BYTES = 1024 * 1024;
 
 class DialError extends Error {
@@ -56,7 +56,7 @@ class DialError extends Error {
   }
 }
 
-/** Opens an exchange with the server at `origin`; connects when the first request is sent. `https:` wants a dial with TLS. */
+/** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
@@ -89,7 +89,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   };
 }
 
-/** The same socket: what is read of it is rewritten first. undici reads by calls of `read`. */
+/** Rewrites what is read from the socket; undici reads by calling `read`. */
 function rewriteReads(socket: Socket, interim: InterimAnswers): Socket {
   const read = socket.read.bind(socket);
   socket.read = (size?: number) => {
@@ -100,7 +100,7 @@ function rewriteReads(socket: Socket, interim: InterimAnswers): Socket {
   return socket;
 }
 
-/** `signal` is aborted with the reason as a string; `onStart` is called before the request is sent. */
+/** The reason of `signal` is a string; `onStart` is called before the request is sent. */
 function dispatch(client: Client, request: Request, signal: AbortSignal, onStart: () => void): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     let status: number | null = null;
@@ -127,7 +127,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
           onAbort(signal, () => controller.abort(new Error(String(signal.reason))));
         },
         onResponseStart(_, statusCode, headers) {
-          // 1xx: the answer has not begun.
+          // 1xx comes before the answer.
           if (statusCode < 200) return;
           status = statusCode;
           contentType = String(headers['content-type'] ?? '');

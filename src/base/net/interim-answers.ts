@@ -1,6 +1,5 @@
-// Lets undici read past `100 Continue`: its client (8.12.4, client-h1.js) destroys the connection at one that it has not asked for,
-// while RFC 9110, section 15.2, lets a client ignore it. Any other interim answer it skips, so 100 is made into 103, byte by byte,
-// at the begin of each answer.
+// Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2): undici's client
+// (8.12.4, client-h1.js) destroys the connection at it, but skips other interim answers. So each 100 becomes 103.
 
 const DIGIT_0 = 0x30;
 const DIGIT_1 = 0x31;
@@ -14,22 +13,22 @@ const END_OF_HEAD = '\r\n\r\n';
 export type InterimAnswers = {
   /** The next byte is the first of an answer. */
   readonly begin: () => void;
-  /** Changes a piece of an answer, in its place. */
+  /** Changes a piece of an answer in place. */
   readonly rewrite: (piece: Uint8Array) => void;
 };
 
 /** Opens the rewriting for one connection. */
 export function rewriteInterimAnswers(): InterimAnswers {
-  // Bytes of this head that were read; null: the final answer has begun, and is not looked into.
+  // Bytes read of this head; null: the final answer has begun, and is left alone.
   let readBytes: number | null = 0;
   let isInterim = false;
   let isHundred = false;
-  // How much of the end of the head the last bytes were.
+  // How many bytes of END_OF_HEAD came last.
   let endBytes = 0;
 
   function readByte(byte: number): number {
     const at = readBytes ?? 0;
-    // undici overlooks empty lines before a status line (RFC 9112, section 2.2).
+    // undici skips empty lines before a status line (RFC 9112, section 2.2).
     if (at === 0 && (byte === CR || byte === LF)) return byte;
     readBytes = at + 1;
     if (at === VERSION_BYTES) {

@@ -1,14 +1,14 @@
-// The addresses of a host name, from the resolver of the system. One lookup at a time for each name, and none while one hangs:
-// getaddrinfo runs on a thread that nothing can end.
+// Looks host names up with the system's resolver: one lookup at a time for each name, and none while one hangs, since nothing
+// can end getaddrinfo's thread.
 
 import type { LookupAddress } from 'node:dns';
 import { prepareThreadCall, type ThreadCall } from '../thread-call.ts';
 import type { Limits } from '../waits.ts';
 
-/** How long an answer serves again: the TTL that CoreDNS gives to the names of a cluster by default (plugin "kubernetes"). */
+/** How long to reuse an answer: CoreDNS's default TTL for names of a cluster (plugin "kubernetes"). */
 export const LOOKUP_AGE_MS = 5_000;
 
-/** The addresses, or a code that says why there are none, such as `ENOTFOUND` or `timed out`. */
+/** The addresses, or why there are none, such as `ENOTFOUND` or `timed out`. */
 export type LookupResult = { readonly addresses: readonly LookupAddress[] } | { readonly code: string };
 
 type Name = {
@@ -16,23 +16,23 @@ type Name = {
   newest: { readonly result: LookupResult; readonly atMs: number } | null;
 };
 
-/** By name, for the whole process; as many as the configuration has. */
+/** By name, for the whole process; the configuration bounds their number. */
 const names = new Map<string, Name>();
 
-/** Looks a name up, or serves a recent answer again; never rejects. */
+/** Looks a name up, or reuses a recent answer; never rejects. */
 export async function lookUp(hostname: string, limits: Limits): Promise<LookupResult> {
   const name = names.get(hostname) ?? { call: prepareThreadCall(() => askSystem(hostname)), newest: null };
   names.set(hostname, name);
   if (name.newest !== null && performance.now() - name.newest.atMs < LOOKUP_AGE_MS) return name.newest.result;
   const called = await name.call(limits);
   if (called.kind === 'pending') return { code: called.why };
-  // What failed is asked again: the name of a Service may come any moment.
+  // A failure is not reused: the name of a Service may come at any moment.
   name.newest = 'code' in called.value ? null : { result: called.value, atMs: performance.now() };
   return called.value;
 }
 
 async function askSystem(hostname: string): Promise<LookupResult> {
-  // Late: nothing but a foreign name needs it.
+  // Late: only a foreign name needs it.
   const { lookup } = await import('node:dns');
   return new Promise((resolve) => {
     lookup(hostname, { all: true }, (error, addresses) => {
