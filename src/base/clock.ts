@@ -38,8 +38,8 @@ export function callAfter(clock: Clock, ms: number, callback: () => void): () =>
 const SET_BY_MS = 100;
 
 /**
- * Converts instants of the monotonic clock into wall time, in whole ms since 1970. The same instant has the same time until
- * the wall clock is set; read without this, it would waver by a millisecond.
+ * Converts instants of the monotonic clock into wall time, in whole ms since 1970. The same instant has the
+ * same time until the wall clock is set; read without this, it would waver by a millisecond.
  */
 export function openWallTime({ nowMs, wallMs }: WallClock): (atMs: number) => number {
   let apartMs = wallMs() - nowMs();

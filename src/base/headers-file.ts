@@ -28,7 +28,7 @@ const OWN_HEADERS: readonly string[] = [
   'upgrade',
 ];
 
-/** Prepares to read the file at `path`; each call reads it again, since a Secret may change. Never rejects. */
+/** Prepares to read the file at `path`, again at each call: a Secret may change. Never rejects. */
 export function prepareHeadersFile(path: string): (limits: Limits) => Promise<HeadersFile> {
   const read = prepareSmallFile(path, FILE_MAX_BYTES);
   return async (limits) => {
@@ -39,7 +39,7 @@ export function prepareHeadersFile(path: string): (limits: Limits) => Promise<He
   };
 }
 
-/** Reads the text of a headers file, without blank lines and comments (`#`). `why` names a line, never its value. */
+/** Parses headers; skips blank lines and comments (`#`). `why` names a line, never its value. */
 export function parseHeaders(text: string): HeadersFile {
   const headers: Record<string, string> = {};
   const seen = new Set<string>();
@@ -65,8 +65,9 @@ export function parseHeaders(text: string): HeadersFile {
 }
 
 /**
- * What of headers must never be shown: the values, the words of them, what Basic credentials are made of, and of parameters
- * (`Token token="…"`, cookies) what stands behind `=`, which a receiver may repeat in its own notation.
+ * What of headers must never be shown: the values, the words of them, what Basic credentials are made of, and
+ * of parameters (`Token token="…"`, cookies) what stands behind `=`, which a receiver may repeat in its own
+ * notation.
  */
 export function listSecrets(headers: Headers): readonly string[] {
   const values = Object.values(headers);

@@ -1,5 +1,5 @@
-// The pod's processes in /proc, where its containers share a PID namespace: by name, by PID, by the port they listen on.
-// Only reads, and never rejects. Formats: Linux man-pages, proc(5).
+// The pod's processes in /proc, where its containers share a PID namespace: by name, by PID, by the port they
+// listen on. Only reads, and never rejects. Formats: Linux man-pages, proc(5).
 
 import { readdir, readFile, readlink } from './files.ts';
 
@@ -20,7 +20,7 @@ export type Namespace = 'own' | 'shared' | 'node';
 
 /** The kernel keeps 15 bytes of a program's name and a NUL (TASK_COMM_LEN, proc(5) "/proc/pid/comm"). */
 const COMM_MAX_BYTES = 15;
-/** The first PID namespace of a machine has this number (PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h). */
+/** The machine's first PID namespace (PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h). */
 const NODE_NAMESPACE = 'pid:[4026531836]';
 
 type Stat = {
@@ -32,9 +32,9 @@ type Stat = {
 };
 
 /**
- * Finds out whose processes can be seen. Without a shared namespace PID 1 is the container's own program (Kubernetes
- * documentation, "Share Process Namespace"): this process; the running lastscrape, if `kubectl exec` started this one; or
- * an init or shell that started this one.
+ * Finds out whose processes can be seen. Without a shared namespace PID 1 is the container's own program
+ * (Kubernetes documentation, "Share Process Namespace"): this process; the running lastscrape, if `kubectl
+ * exec` started this one; or an init or shell that started this one.
  */
 export async function readNamespace(ownPid: number): Promise<Namespace> {
   if (ownPid === 1) return 'own';
@@ -46,9 +46,10 @@ export async function readNamespace(ownPid: number): Promise<Namespace> {
 }
 
 /**
- * Whether this process descends from PID 1. In a shared namespace it does not: the runtime starts a container's first program
- * from outside, so its parent is 0 (pid_namespaces(7)). An orphan that PID 1 adopted is mistaken for a descendant, which is an
- * error at the start; the opposite mistake would stop helpers while main runs.
+ * Whether this process descends from PID 1. In a shared namespace it does not: the runtime starts a
+ * container's first program from outside, so its parent is 0 (pid_namespaces(7)). An orphan that PID 1
+ * adopted is mistaken for a descendant, which is an error at the start; the opposite mistake would stop
+ * helpers while main runs.
  */
 async function descendsFromFirst(pid: number): Promise<boolean> {
   const stat = await readStat(pid);
@@ -94,8 +95,8 @@ export async function isRunningBeside(ownPid: number): Promise<boolean> {
 }
 
 /**
- * Finds the running processes named `name`, by comm or the base name of argv[0]. Never PID 1 (the pod's pause process in a
- * shared namespace), lastscrape itself, or a zombie.
+ * Finds the running processes named `name`, by comm or the base name of argv[0]. Never PID 1 (the pod's pause
+ * process in a shared namespace), lastscrape itself, or a zombie.
  */
 export async function findProcesses(name: string, ownPid: number): Promise<FindResult> {
   const pids = await listPids(ownPid);
@@ -121,9 +122,9 @@ export async function isStillRunning({ pid, startTicks }: ProcessId): Promise<bo
 }
 
 /**
- * Finds the processes that listen on a TCP port of loopback or of all addresses: never PID 1 or lastscrape, and only those
- * named as one of `programs` (null: any). Reading another process's sockets takes its UID and GID, or CAP_SYS_PTRACE
- * (proc(5), "/proc/pid/fd"). The kernel walks all its sockets for this: for rare use.
+ * Finds the processes that listen on a TCP port of loopback or of all addresses: never PID 1 or lastscrape,
+ * and only those named as one of `programs` (null: any). Reading another process's sockets takes its UID and
+ * GID, or CAP_SYS_PTRACE (proc(5), "/proc/pid/fd"). The kernel walks all its sockets for this: for rare use.
  */
 export async function findPortOwners(
   port: number,

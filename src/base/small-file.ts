@@ -4,7 +4,7 @@ import { close, open, read } from './files.ts';
 import { prepareThreadCall } from './thread-call.ts';
 import type { Limits } from './waits.ts';
 
-/** The text, or why there is none: `ENOENT`, `it is longer than 64 KiB`. */
+/** The text, or why it was not read: `ENOENT`, `it is longer than 64 KiB`. */
 export type SmallFile = { readonly text: string } | { readonly why: string };
 
 export type ReadSmallFile = (limits: Limits) => Promise<SmallFile>;

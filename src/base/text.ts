@@ -12,8 +12,8 @@ export function copyText(text: string): string {
 }
 
 /**
- * Redacts an entry that may not be a URL: all before the last `@` and after the first `?`, but for a method and a
- * scheme. Hides too much rather than too little.
+ * Redacts an entry that may not be a URL: all before the last `@` and after the first `?`, but for a method
+ * and a scheme. Hides too much rather than too little.
  */
 export function redactEntry(text: string): string {
   const [, head = '', rest = ''] = /^((?:[A-Za-z]+ +)?(?:[A-Za-z][A-Za-z0-9+.-]*:\/\/)?)(.*)$/s.exec(text) ?? [];

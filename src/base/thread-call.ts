@@ -1,12 +1,13 @@
-// Calls to file systems and name services run on a thread of libuv, and nothing can end one that hangs. One at a time for each
-// purpose, its late answer used where the next one hangs as well, and never so many that no thread is left.
+// Calls to file systems and name services run on a thread of libuv, and nothing can end one that hangs. One
+// at a time for each purpose, its late answer used if the next one hangs as well, and never so many that
+// no thread is left.
 
 import { type Limits, type WaitResult, waitFor } from './waits.ts';
 
-/** libuv has four threads (its documentation, "Thread pool work scheduling"): one is left for what does not hang. */
+/** libuv has four threads ("Thread pool work scheduling"): one is left for calls that do not hang. */
 export const PENDING_MAX_COUNT = 3;
 
-/** Makes the call, or waits for the earlier one that still hangs. Never rejects; `pending` as well if too many others hang. */
+/** Makes the call, or waits for the earlier one that hangs. Never rejects; `pending` also if others hang. */
 export type ThreadCall<Value> = (limits: Limits) => Promise<WaitResult<Value>>;
 
 /** Calls of the whole process whose wait has ended, and that have not returned. */

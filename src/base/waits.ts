@@ -1,4 +1,5 @@
-// Every way to wait: for work or an event, until a time limit or a signal comes first. Only the wait ends then, not the work.
+// Every way to wait: for work or an event, until a time limit or a signal comes first. Only the wait ends
+// then, not the work.
 
 import { type Clock, callAfter, SYSTEM_CLOCK } from './clock.ts';
 

@@ -49,7 +49,7 @@ export type Condition = {
   readonly text: string;
   /** The metric it reads; null for any other kind. */
   readonly metricName: string | null;
-  /** The first signal is main's end (`sigterm`): the rules see it, `observe` shows nothing. Default: false. */
+  /** The first signal is main's end (`sigterm`); `observe` shows nothing then. Default: false. */
   readonly isSignal?: boolean;
   /** The loopback port of main that must refuse (`port:`). */
   readonly port?: number;
@@ -57,7 +57,7 @@ export type Condition = {
   readonly waitsForAll?: boolean;
   /** Never rejects: what cannot be seen is `unknown` or `blind`. */
   readonly observe: (context: ObserveContext) => Promise<ConditionObservation>;
-  /** Why it cannot work in this pod, as `what is; what to do`, or null; asked once before a run. Never rejects. */
+  /** Why it cannot work in this pod, as `what is; what to do`; asked once before a run. Never rejects. */
   readonly check?: () => Promise<string | null>;
   /** What `--check` prints about it inside a pod, a line each. Never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;

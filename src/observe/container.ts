@@ -1,6 +1,6 @@
-// `container:NAME` and `container:*`: main is done when the status of this pod says that the container ended and will not be
-// started again. Running, or to be started again, proves that main is alive; ended proves that it was. Not yet started proves
-// nothing: LASTSCRAPE_START_TIMEOUT counts.
+// `container:NAME` and `container:*`: main is done when this pod's status says that the container ended and
+// will not be restarted. Running, or to be restarted, proves that main is alive; ended proves that it was.
+// Not yet started proves nothing.
 
 import type { ConditionObservation } from '../decide/model.ts';
 import { chooseCheckPauseMs, chooseMaxAgeMs, RUNNING_AGE_MS } from '../pod/pod-request.ts';
@@ -9,11 +9,11 @@ import type { Condition, ConditionContext, ConditionKind } from './condition.ts'
 
 /** A name of a container (documentation, "Object Names and IDs": RFC 1123 label). */
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-/** How lastscrape's own container is named where the mounts do not tell. */
+/** The name of lastscrape's container if the mounts do not show it. */
 const OWN_NAME = 'lastscrape';
 /**
- * How injectors name the containers that they add (documentation of Istio, Linkerd, Consul, Dapr and Vault): a manifest serves
- * with and without them, so one that is not there is no mistake.
+ * Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr and Vault). A manifest may
+ * serve with and without them, so a missing one is no mistake.
  */
 const INJECTED_NAMES = ['istio-proxy', 'linkerd-proxy', 'consul-dataplane', 'daprd', 'vault-agent'];
 
@@ -72,7 +72,7 @@ function makeCondition(argument: string, { pod, names: sidecars }: ConditionCont
           return 'problem' in selected ? selected.problem : null;
         }
         const pauseMs = chooseCheckPauseMs(read, reader.nowMs());
-        // What may pass is no mistake of the configuration: the observations will tell.
+        // A failure that may pass is no mistake of the configuration: the observations will show it.
         if (pauseMs === null) return read.isLasting ? read.problem : null;
         await reader.pause(pauseMs);
       }
@@ -88,10 +88,10 @@ function makeCondition(argument: string, { pod, names: sidecars }: ConditionCont
   };
 }
 
-/** The containers that an entry means, or `what is; what to do`. */
+/** The containers of an entry, or `what is; what to do`. */
 export type SelectResult = { readonly containers: readonly PodContainer[] } | { readonly problem: string };
 
-/** Finds the containers of `container:ARGUMENT`. `own` is null where the mounts do not tell: then it is the one named so. */
+/** Finds the containers of `container:ARGUMENT`. Without `own`, lastscrape's is the one of that name. */
 export function selectContainers(
   { containers, initNames }: Pod,
   argument: string,
@@ -130,7 +130,7 @@ export function selectContainers(
   return { containers: selected };
 }
 
-/** What the containers show together: alive if one is, done if all are. */
+/** Combines what the containers show: alive if one is, done if all are. */
 export function combineContainers(containers: readonly PodContainer[]): ConditionObservation {
   const exitCodes = Object.fromEntries(
     containers.flatMap(({ name, state }) => (state.kind === 'done' ? [[name, state.exitCode] as const] : [])),

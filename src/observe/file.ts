@@ -1,5 +1,5 @@
-// `file:PATH`: main is done when PATH exists. A missing file proves that main is alive, and one that exists that it was:
-// main makes it at its end, and an emptyDir is empty when a pod starts.
+// `file:PATH`: main is done when PATH exists. A missing file proves that main is alive, and one that exists
+// that it was: main makes it at its end, and an emptyDir is empty when a pod starts.
 
 import { stat } from '../base/files.ts';
 import type { ConditionKind } from './condition.ts';

@@ -1,5 +1,5 @@
-// One observation of everything: the exporter first, then the conditions until one shows that main is alive. Whatever hangs is
-// given up: the read of the exporter, each condition, the whole. Says what it saw; decides nothing.
+// One observation of everything: the exporter first, then the conditions until one shows that main is alive.
+// Each part, and the whole, has a time limit. Says what it saw; decides nothing.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { waitFor, waitUnless } from '../base/waits.ts';
@@ -9,26 +9,26 @@ import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
 
-/** How long one condition may take; each has shorter limits of its own where it can keep them. */
+/** How long one condition may take; most have shorter limits of their own. */
 export const CONDITION_TIMEOUT_MS = 5_000;
-/** How long a condition that is given up may take to say so in its own words. */
+/** How long a condition may take after its limit to report in its own words. */
 const LAST_WORDS_MS = 50;
 
 export type Sources = {
   readonly conditions: readonly Condition[];
-  /** Reads the exporter; null where nothing is to be read. */
+  /** Reads the exporter; null if there is nothing to read. */
   readonly readExporter: ((signal: AbortSignal) => Promise<ExporterReading>) | null;
-  /** What the front has at the end of an observation; absent where there is none. */
+  /** What the front has at the end of an observation; absent without a front. */
   readonly observeFront?: () => FrontObservation;
 };
 
-/** When to give up, as `step` says it. */
+/** When to give up, as `step` decides. */
 export type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 
 export type OngoingObservation = {
   /** Rejects on a bug only. */
   readonly ended: Promise<Observation>;
-  /** Gives up by other limits from now on. */
+  /** Replaces the limits. */
   readonly limit: (limits: ObserveLimits) => void;
   /** Gives everything up at once. */
   readonly stop: () => void;
@@ -81,7 +81,7 @@ export function beginObservation(sources: Sources, clock: Clock, limits: Observe
   };
 }
 
-/** Metrics first: they are read already. */
+/** Metrics first: they have been read. */
 function sortMetricsFirst(conditions: readonly Condition[]): readonly (readonly [number, Condition])[] {
   return [...conditions.entries()].toSorted(
     ([, one], [, other]) => Number(one.metricName === null) - Number(other.metricName === null),

@@ -1,5 +1,5 @@
-// `process:NAME`: main is done when no process has that name. A running one proves that main is alive; none does not prove
-// that it ever was. Needs the pod's PID namespace (shareProcessNamespace).
+// `process:NAME`: main is done when no process has that name. A running one proves that main is alive; none
+// does not prove that it ever was. Needs the pod's PID namespace (shareProcessNamespace).
 
 import { findNamespaceProblem, findProcesses } from '../base/procfs.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
@@ -7,7 +7,7 @@ import type { Condition, ConditionKind } from './condition.ts';
 
 /** A file name. */
 const NAME = /^[^/\0]+$/;
-/** /proc answers in milliseconds, but reading the command line of a process that hangs in the kernel may hang. */
+/** /proc answers in milliseconds, but a command line may hang with its process in the kernel. */
 const PROC_TIMEOUT_MS = 1_000;
 
 export const processKind: ConditionKind = {

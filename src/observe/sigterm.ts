@@ -1,9 +1,10 @@
-// `sigterm`: main has ended when this process gets its first signal. The kubelet sends SIGTERM to the last native sidecar about
-// 1 s after all regular containers have ended, and to the others only when that has exited (measured, Kubernetes 1.36.3).
+// `sigterm`: main has ended when this process gets its first signal. The kubelet sends SIGTERM to the last
+// native sidecar about 1 s after all regular containers ended, and to each other one after the next exited
+// (measured, Kubernetes 1.36.3).
 
 import type { Condition, ConditionKind } from './condition.ts';
 
-/** Where lastscrape must stand, so that the signal means what it should. */
+/** Where lastscrape must stand for the signal to mean main's end. */
 const NEED =
   'lastscrape must be the last of the initContainers, with restartPolicy: Always and without a livenessProbe; as a regular container it would keep the pod for ever';
 

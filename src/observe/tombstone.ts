@@ -1,6 +1,7 @@
-// `tombstone:PATH`: main is done when its kubexit tombstone has `Died`. kubexit's rules (its README and pkg/tombstone): `Born` is
-// written just after main started, `Died` and `ExitCode` when it ended; a restart writes the file again with `Born` alone.
-// The file is truncated and then written, so a reader may see it empty.
+// `tombstone:PATH`: main is done when its kubexit tombstone has `Died`. kubexit's rules (its README and
+// pkg/tombstone): `Born` is written just after main started, `Died` and `ExitCode` when it ended; a restart
+// writes the file again with `Born` alone. The file is truncated and then written, so a reader may see it
+// empty.
 
 import { basename } from 'node:path';
 import { readFile, stat } from '../base/files.ts';
@@ -8,7 +9,7 @@ import type { ConditionObservation } from '../decide/model.ts';
 import type { ConditionKind } from './condition.ts';
 import { makeFileCondition } from './file-condition.ts';
 
-/** A tombstone is three lines. Larger files are rejected: 60 KB of YAML took the parser 1.6 s (measured, yaml 2.9.1). */
+/** Larger files are rejected: 60 KB of YAML took the parser 1.6 s (measured, yaml 2.9.1). */
 export const TOMBSTONE_MAX_BYTES = 4 * 1024;
 
 export const tombstoneKind: ConditionKind = {
@@ -49,7 +50,8 @@ async function readObservation(path: string, text: string): Promise<ConditionObs
     const exitCode = findField(fields, 'ExitCode');
     const isKnown = wasBorn && typeof exitCode === 'number';
     const exit = isKnown ? `, exit code ${exitCode}` : '';
-    // `Died` without `Born`: kubexit gave up before the start, because a dependency of main did not come in time.
+    // `Died` without `Born`: kubexit gave up before the start, because a dependency of main did not come in
+    // time.
     return {
       kind: 'done',
       seen: `tombstone ${path} ${wasBorn ? `died${exit}` : 'died, and was never born'}`,

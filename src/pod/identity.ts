@@ -1,4 +1,4 @@
-// Whose numbers these are: namespace, pod and Job, as far as the container knows them by itself.
+// Whose numbers these are: namespace, pod and Job, as far as the container knows them.
 
 import { hostname } from 'node:os';
 import { prepareSmallFile } from '../base/small-file.ts';
@@ -11,16 +11,16 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const FILE_TIMEOUT_MS = 1_000;
 
-/** What identifies goes by. */
+/** Where the identity is read from. */
 export type IdentitySources = {
   readonly env: Environment;
-  /** The name of the host: the pod's in Kubernetes, unless it has the network of its node. */
+  /** The host name: the pod's name in Kubernetes, unless it uses its node's network. */
   readonly hostname: () => string;
-  /** The namespace that the kubelet mounts with a service account's token; null: none is mounted. */
+  /** The namespace mounted with the service account's token; null without a mount. */
   readonly readNamespace: () => Promise<string | null>;
 };
 
-/** The sources of this very process. */
+/** The sources of this process. */
 export function findIdentitySources(env: Environment): IdentitySources {
   const read = prepareSmallFile(NAMESPACE_FILE, 1024);
   return {
@@ -33,7 +33,7 @@ export function findIdentitySources(env: Environment): IdentitySources {
   };
 }
 
-/** Finds out what is known: POD_NAME and POD_NAMESPACE come first. */
+/** Finds the identity; POD_NAME and POD_NAMESPACE win. */
 export async function findIdentity({ env, hostname: readHostname, readNamespace }: IdentitySources): Promise<Identity> {
   const isPod = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '';
   const pod = (env['POD_NAME'] ?? '').trim() || (isPod ? readHostname() : '');
@@ -47,8 +47,9 @@ export async function findIdentity({ env, hostname: readHostname, readNamespace 
 }
 
 /**
- * The Job of a pod, by its name: the controller appends five random letters and digits (kubernetes/kubernetes,
- * apiserver/pkg/storage/names/generate.go and apimachinery/pkg/util/rand: neither vowels nor 0, 1, 3). null: it is none of a Job.
+ * The Job of a pod, by its name: the controller appends five random letters and digits, without vowels, 0, 1
+ * and 3 (kubernetes/kubernetes, apiserver/pkg/storage/names/generate.go and apimachinery/pkg/util/rand).
+ * null: not a Job's name.
  */
 export function findJob(pod: string): string | null {
   return /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/.exec(pod)?.[1] ?? null;

@@ -1,5 +1,5 @@
-// Where the API server is, which pod this is and whose token it has, from what Kubernetes puts into every container
-// (documentation, "Accessing the Kubernetes API from a Pod"). Asks nobody.
+// Where the API server is, which pod this is and whose token it has, from what Kubernetes puts into every
+// container (documentation, "Accessing the Kubernetes API from a Pod"). Sends no request.
 
 import { readFileSync } from 'node:fs';
 import type { PodRequest } from './pod-request.ts';
@@ -7,7 +7,7 @@ import type { PodRequest } from './pod-request.ts';
 /** Variables, as `process.env` gives them. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The pod, where to ask for it, and what to show and to trust there. */
+/** The pod, where to ask for it, with which token, and whom to trust. */
 export type PodAddress = PodRequest & {
   readonly token: string;
   /** The certificate authorities of the API server, as PEM. */
@@ -17,7 +17,7 @@ export type PodAddress = PodRequest & {
 /** The names of objects (documentation, "Object Names and IDs"): nothing that could end a path. */
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** Found anew for each request: the kubelet renews the token long before it expires. A problem is `what is; what to do`. */
+/** Reads the address, for each request: the kubelet renews the token. A problem is `what is; what to do`. */
 export function findPodAddress(env: Variables, accountFolder: string): PodAddress | { readonly problem: string } {
   const host = readVariable(env, 'KUBERNETES_SERVICE_HOST');
   if (host === '') return { problem: 'KUBERNETES_SERVICE_HOST is not set; this must run in a pod of Kubernetes' };
@@ -41,12 +41,12 @@ export function findPodAddress(env: Variables, accountFolder: string): PodAddres
   return { origin: url.origin, namespace, pod, token, tokenPath, ca, account: readAccount(token) };
 }
 
-/** The token as it is mounted now; blank where it cannot be read. */
+/** The token as mounted now; blank if it cannot be read. */
 export function readToken(tokenPath: string): string {
   return readText(tokenPath)?.trim() ?? '';
 }
 
-/** null where it cannot be read. */
+/** The text of a file; null if it cannot be read. */
 export function readText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
@@ -59,7 +59,7 @@ function describeBadName(variable: string, text: string, field: string): string 
   return `${variable} is "${text}"; set it from metadata.${field} by fieldRef`;
 }
 
-/** `NAMESPACE:NAME` from the subject of a JWT, which is no secret; null where it cannot be told. */
+/** `NAMESPACE:NAME` from the subject of a JWT, which is no secret; null if it cannot be read. */
 function readAccount(token: string): string | null {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8');
   return /"sub"\s*:\s*"system:serviceaccount:([a-z0-9.-]+:[a-z0-9.-]+)"/.exec(payload)?.[1] ?? null;

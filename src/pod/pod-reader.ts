@@ -1,5 +1,5 @@
-// Reads this pod at the API server, or serves what was read before: pod-request.ts decides which, and what a failure means.
-// Imported only where a condition needs it: TLS comes with it.
+// Reads this pod from the API server, or reuses an answer: pod-request.ts decides which, and what a failure
+// means. Imported only if a condition needs it: TLS comes with it.
 
 import { dialTls } from '../base/net/dial-tls.ts';
 import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
@@ -17,11 +17,11 @@ import {
 } from './pod-request.ts';
 import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessage } from './pod-status.ts';
 
-/** 99 % of such requests are answered within 1 s, by Kubernetes's own objective (kubernetes/community, "API call latency"). */
+/** Kubernetes's objective is 99 % of such requests within 1 s (kubernetes/community, "API call latency"). */
 export const REQUEST_TIMEOUT_MS = 3_000;
-/** A pod has some ten KB, and some hundred with many containers and managers; etcd takes 1.5 MB at most. */
+/** A pod has about ten KB, with many containers and managers a hundred; etcd takes 1.5 MB at most. */
 export const BODY_MAX_BYTES = 1024 * 1024;
-/** No answer but a pod is read further. */
+/** An error's message is in its first bytes. */
 const OTHER_BODY_MAX_BYTES = 4_096;
 
 /** Where a container finds what Kubernetes mounts, and the rest of the outside world. */
@@ -45,17 +45,17 @@ export const POD_ENVIRONMENT: PodEnvironment = {
   jitter: Math.random,
 };
 
-/** The pod as it was at `atMs`; `number` counts the answers: two observations with the same number are one reading. */
+/** The pod as it was at `atMs`; `number` counts the answers, so the same number is the same answer. */
 export type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: number; readonly atMs: number };
 
-/** The pod, or why it is not known. */
+/** The pod, or why it is unknown. */
 export type PodReadResult = ReadPod | FailedPodRequest;
 
 /** What a caller has, and wants; the reason of `signal` is a string. */
 export type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
 
 export type PodReader = {
-  /** Reads the pod, or serves the newest answer again; never rejects. One call at a time. */
+  /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
   readonly read: (wanted: WantedPod) => Promise<PodReadResult>;
   /** This container; null if its termination message is not mounted. */
   readonly own: OwnContainer | null;

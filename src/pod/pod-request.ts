@@ -1,44 +1,44 @@
-// When the API server is asked for this pod, when an earlier answer serves again, what a failed request means, and what a person
-// is told of it. Kind to the server: it is asked ever less often while requests fail. Pure.
+// When to ask the API server for this pod, when to reuse an answer, and what a failed request means to a
+// person. Spares the server: the pauses grow while requests fail. Pure.
 
 /**
- * How old an answer may be that is served again while main runs. A hundred pods ask the API server twenty times a second
- * then; the end is seen that much later at most, beside the second or so that the kubelet takes to tell it.
+ * How old an answer may be while main runs. A hundred pods then send the API server twenty requests a second;
+ * the end is seen at most this much later, plus about a second until the kubelet reports it.
  */
 export const RUNNING_AGE_MS = 5_000;
-/** For so long after the first answer that showed the end every poll asks: the settle time, and a little of the hold. */
+/** How long every poll asks after the first answer that showed the end: settle time and a little more. */
 export const DONE_URGENT_MS = 10_000;
-/** Conditions that want the newest answer share it within one poll. */
+/** How long conditions of one poll share an answer. */
 const SAME_POLL_MS = 250;
-/** Pauses after requests that failed, one after the other; the last one repeats. Up to a quarter is added, by chance. */
+/** Pauses after failed requests in a row; the last one repeats. Up to a quarter is added at random. */
 export const RETRY_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000];
-/** A longer Retry-After is cut to this: the run may end within the hour that a broken proxy asks for. */
+/** A longer Retry-After is cut to this: a broken proxy may ask for an hour. */
 const RETRY_AFTER_MAX_MS = 60_000;
-/** One lost request is nobody's concern; so many in a row, at least 7 s, are. */
+/** A single lost request is not worth a warning; this many in a row, at least 7 s, are. */
 const WORTH_A_WARNING_COUNT = 4;
-/** How often it is asked before the start until a refusal is believed: a Role that was made beside the pod takes a moment to count. */
+/** Requests before the start until a refusal is believed: a new Role takes a moment to apply. */
 const CHECK_COUNT = 3;
 
-/** Which pod is asked for, where and as whom. */
+/** Which pod to ask for, where and as whom. */
 export type PodRequest = {
   /** Of the API server, such as `https://10.96.0.1:443`. */
   readonly origin: string;
   readonly namespace: string;
   readonly pod: string;
   readonly tokenPath: string;
-  /** `NAMESPACE:NAME` of the service account; null where its token does not tell. */
+  /** `NAMESPACE:NAME` of the service account; null if its token does not name it. */
   readonly account: string | null;
 };
 
-/** Why a request did not bring this pod. */
+/** Why a request did not return this pod. */
 export type PodRequestFailure =
   /** The certificate of the server; `code` is Node's. */
   | { readonly kind: 'distrusted'; readonly code: string }
   | { readonly kind: 'noAnswer'; readonly why: string }
-  /** Any status but 200; `message` is the server's own, or blank. */
+  /** Any status but 200; `message` is the server's, or blank. */
   | { readonly kind: 'status'; readonly status: number; readonly message: string }
   | { readonly kind: 'unreadable'; readonly why: string }
-  /** The pod of that name has another UID than the one that this container is in. */
+  /** The pod of that name has another UID than this container's pod. */
   | { readonly kind: 'anotherPod' };
 
 /** What a failure means. */
@@ -47,7 +47,7 @@ export type PodFailureMeaning = {
   readonly why: string;
   /** `what is; what to do`. */
   readonly problem: string;
-  /** Waiting hardly ever mends it. */
+  /** Waiting hardly ever helps. */
   readonly isLasting: boolean;
 };
 
@@ -100,7 +100,7 @@ function explainStatus(status: number, message: string, request: PodRequest): Po
     default: {
       const what = `the API server ${origin} answers HTTP ${status}`;
       const meaning = explainForNow(what, 'it is asked again, ever less often');
-      // The server's own words may differ each time, and a warning is given once for each text of a problem.
+      // The server's words may differ each time, and a warning appears once for each text of a problem.
       return message === '' ? meaning : { ...meaning, why: `${what}: ${message.slice(0, 100)}` };
     }
   }
@@ -120,18 +120,18 @@ function explainForNow(what: string, advice: string): PodFailureMeaning {
   return { why: what, problem: `${what}; ${advice}`, isLasting: false };
 }
 
-/** A request that failed, as its callers are told. */
+/** A failed request, for its callers. */
 export type FailedPodRequest = {
   readonly kind: 'failed';
   /** Short, for a log line. */
   readonly why: string;
-  /** `what is; what to do`, where a person must act or wonders by now; null: it may well pass. */
+  /** `what is; what to do`, once a person must act or may wonder; null: it may pass. */
   readonly problem: string | null;
-  /** When the next request is made; null: none was, because something is missing here, or nobody waits any more. */
+  /** When to ask again; null: no request was made, or its caller ended it. */
   readonly retryAtMs: number | null;
-  /** Requests that failed, one after the other. */
+  /** Failed requests in a row. */
   readonly failedCount: number;
-  /** Waiting hardly ever mends it. */
+  /** Waiting hardly ever helps. */
   readonly isLasting: boolean;
 };
 
@@ -139,13 +139,13 @@ export type FailedPodRequest = {
 export type PodRequestEnd = {
   readonly meaning: PodFailureMeaning;
   readonly atMs: number;
-  /** What the server's Retry-After asks for; 0 without one. */
+  /** The server's Retry-After; 0 without one. */
   readonly retryAfterMs: number;
-  /** From 0 to 1: how much of the longest addition by chance the pause gets. */
+  /** From 0 to 1: how much of the longest random addition the pause gets. */
   readonly jitter: number;
 };
 
-/** What is told of a request that failed after `failedBefore` others in a row. */
+/** The result of a request that failed after `failedBefore` others in a row. */
 export function failPodRequest(
   failedBefore: number,
   { meaning, atMs, retryAfterMs, jitter }: PodRequestEnd,
@@ -164,13 +164,13 @@ export function failPodRequest(
 
 /** What a caller has, and wants. */
 export type WantedPodAnswer = {
-  /** An answer that is younger serves again. */
+  /** Younger answers are reused. */
   readonly maxAgeMs: number;
-  /** The number of the newest answer that the caller saw; another one of this very poll serves, whatever `maxAgeMs`. */
+  /** The newest answer that the caller saw; any other one of this poll is reused, at any `maxAgeMs`. */
   readonly seenNumber: number;
 };
 
-/** Whether the server is asked now, or what came before serves again. */
+/** Whether to ask the server now, or to reuse the newest answer or failure. */
 export function choosePodAnswer(
   newest: { readonly number: number; readonly atMs: number } | null,
   failure: FailedPodRequest | null,
@@ -184,12 +184,12 @@ export function choosePodAnswer(
   return isServedAgain ? 'newest' : 'ask';
 }
 
-/** How old the answer may be for a condition that has shown the end since `doneSinceMs`; null: it shows another thing. */
+/** How old an answer may be for a condition that has been done since `doneSinceMs`; null: it is not done. */
 export function chooseMaxAgeMs(doneSinceMs: number | null, nowMs: number): number {
   return doneSinceMs !== null && nowMs - doneSinceMs < DONE_URGENT_MS ? 0 : RUNNING_AGE_MS;
 }
 
-/** How long to wait before the check at the start asks once more after this failure; null: it is believed, or may well pass. */
+/** How long the check at the start waits until it asks again; null: believe the failure, or let it pass. */
 export function chooseCheckPauseMs(failure: FailedPodRequest, nowMs: number): number | null {
   if (!failure.isLasting || failure.retryAtMs === null || failure.failedCount >= CHECK_COUNT) return null;
   return failure.retryAtMs - nowMs;

@@ -1,16 +1,17 @@
-// The one reader of this pod that all conditions share. Its code, and TLS with it, is imported when it is first asked for.
+// The one reader of this pod, shared by all conditions. Its code, and TLS with it, is imported at the first
+// use.
 
 import type { Variables } from './pod-address.ts';
 import type { PodEnvironment, PodReader } from './pod-reader.ts';
 
 export type PodSource = {
-  /** Opens the reader at the first call; every later call gives the same one. */
+  /** Opens the reader at the first call; later calls return the same one. */
   readonly open: () => Promise<PodReader>;
   /** Closes what was opened, if anything. */
   readonly close: () => Promise<void>;
 };
 
-/** Prepares a source; `environment`: another one than a container's, for tests. Opens nothing yet. */
+/** Prepares a source; opens nothing yet. `environment`: for tests. */
 export function openPodSource(env: Variables, environment?: PodEnvironment): PodSource {
   let opened: Promise<PodReader> | null = null;
   return {

@@ -1,6 +1,7 @@
 // A pod as the API server shows it → the state of each regular container, and which of them this is. Pure.
-// Restarts follow the kubelet's rule (ShouldContainerBeRestarted and ContainerShouldRestart of Kubernetes 1.36.3;
-// fixtures/recordings/kubernetes-1.36.3): "terminated" alone is not the end, it lasts ten seconds between two restarts.
+// Restarts follow the kubelet's rule (ShouldContainerBeRestarted and ContainerShouldRestart of Kubernetes
+// 1.36.3; fixtures/recordings/kubernetes-1.36.3): "terminated" alone is not the end, it lasts ten seconds
+// between two restarts.
 
 import { at, isObject, type Json, parseObject, toObjects, toText } from '../base/json.ts';
 
@@ -88,7 +89,8 @@ function isStartedAgain(container: Json, exitCode: number, pod: Json): boolean {
   if (at(pod, 'metadata')['deletionTimestamp'] !== undefined) return false;
   const status = at(pod, 'status');
   if (status['phase'] === 'Failed' || status['phase'] === 'Succeeded') return false;
-  // The rule RestartAllContainers of any container (beta in 1.36) also starts the others, whatever they ended with.
+  // The rule RestartAllContainers of any container (beta in 1.36) also starts the others, whatever they ended
+  // with.
   const isStartingAll = toObjects(status['conditions']).some(
     (condition) => condition['type'] === 'AllContainersRestarting' && condition['status'] === 'True',
   );
@@ -97,7 +99,7 @@ function isStartedAgain(container: Json, exitCode: number, pod: Json): boolean {
   return policy === 'OnFailure' ? exitCode !== 0 : policy !== 'Never';
 }
 
-/** Every action restarts (Restart and RestartAllContainers, Kubernetes 1.36.3); rules need a policy of the container. */
+/** Every action restarts a container (Kubernetes 1.36.3); rules need a policy of the container. */
 function hasMatchingRule(container: Json, exitCode: number): boolean {
   if (container['restartPolicy'] === undefined) return false;
   return toObjects(container['restartPolicyRules']).some((rule) => {
@@ -121,8 +123,9 @@ function isInformative(reason: unknown): boolean {
 export type OwnContainer = { readonly podUid: string; readonly name: string };
 
 /**
- * The path on the node is the fourth field (proc_pid_mountinfo(5)); the kubelet mounts the termination message from
- * `<its folder>/pods/<UID of the pod>/containers/<name>/<id>` (seen on Kubernetes 1.36.3 with containerd).
+ * The path on the node is the fourth field (proc_pid_mountinfo(5)); the kubelet mounts the termination
+ * message from `<its folder>/pods/<UID of the pod>/containers/<name>/<id>` (seen on Kubernetes 1.36.3 with
+ * containerd).
  */
 const MESSAGE_MOUNT = /^\d+ \d+ \d+:\d+ \S*\/pods\/([0-9a-f-]+)\/containers\/([a-z0-9-]+)\/[0-9a-f]+ /m;
 

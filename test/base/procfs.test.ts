@@ -1,4 +1,5 @@
-// What lastscrape finds in a PID namespace, as --check prints it: which names match, what is hidden, whose namespace it is.
+// What lastscrape finds in a PID namespace, as --check prints it: which names match, what is hidden, whose
+// namespace it is.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
-// Connects with TLS: a dial, then a handshake that trusts only the given certificate authorities. Imported late: a default
-// run does not load node:tls.
+// Connects with TLS: a dial, then a handshake that trusts only the given certificate authorities. Imported
+// late: a default run does not load node:tls.
 
 import { isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
@@ -10,7 +10,7 @@ import type { Dial } from './exchange.ts';
 export type TlsOptions = {
   /** The trusted authorities as PEM, read for each connection. @throws if they cannot be read */
   readonly readCa: () => string | string[];
-  /** Called with Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`, if a server is not trusted; the result is `unknown`. */
+  /** Called with Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`; the result is `unknown` then. */
   readonly onDistrust: (code: string) => void;
 };
 

@@ -1,5 +1,5 @@
-// Connects to a host and port under the loopback rule (docs/how-it-decides.md): `localhost` is 127.0.0.1 and ::1, both tried,
-// never looked up. The only place that knows what "refused" is; sends no byte.
+// Connects to a host and port under the loopback rule (docs/how-it-decides.md): `localhost` is 127.0.0.1 and
+// ::1, both tried, never looked up. The only place that knows what "refused" is; sends no byte.
 
 import { connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -18,8 +18,8 @@ export function isRefused(codes: readonly string[]): boolean {
 }
 
 /**
- * Connects to the first address that accepts. The limits count for a lookup, and for each address; the socket is the
- * caller's to destroy. Never throws.
+ * Connects to the first address that accepts. The limits count for a lookup, and for each address; the socket
+ * is the caller's to destroy. Never throws.
  */
 export async function dial(hostname: string, port: number, limits: Limits): Promise<DialResult> {
   const codes: string[] = [];
@@ -48,8 +48,8 @@ async function dialHost(host: string, port: number, limits: Limits): Promise<Soc
 const MISSING_CODES: readonly string[] = ['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH'];
 
 /**
- * Whether no loopback interface has this loopback address, so that nothing can listen there. The code alone does not prove
- * it: EADDRNOTAVAIL comes as well where all local ports are in use (measured, Linux 6.1).
+ * Whether no loopback interface has this loopback address, so that nothing can listen there. The code alone
+ * does not prove it: EADDRNOTAVAIL comes as well where all local ports are in use (measured, Linux 6.1).
  */
 function isMissing(host: string, codes: readonly string[]): boolean {
   const prefix = ['127.', '::1'].find((each) => host.startsWith(each));
@@ -88,8 +88,8 @@ async function attempt(target: TcpNetConnectOpts, limits: Limits): Promise<Socke
 }
 
 /**
- * Where nothing listens and the kernel picks the same local port, TCP connects to itself (RFC 9293, "Simultaneous open";
- * seen 8 times in 60,000 connects to a port of the ephemeral range).
+ * Where nothing listens and the kernel picks the same local port, TCP connects to itself (RFC 9293,
+ * "Simultaneous open"; seen 8 times in 60,000 connects to a port of the ephemeral range).
  */
 function isConnectedToItself({ localAddress, localPort, remoteAddress, remotePort }: Socket): boolean {
   return localPort === remotePort && localAddress === remoteAddress;

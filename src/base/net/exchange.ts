@@ -1,5 +1,5 @@
-// One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the caller.
-// Follows no redirect, uses no proxy, sends nothing twice; the result is what happened to a request.
+// One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the
+// caller. Follows no redirect, uses no proxy, sends nothing twice; the result is what happened to a request.
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
@@ -30,7 +30,7 @@ export type ExchangeResult =
   | { readonly kind: 'refused' }
   /** The connection ended after the request was sent and before the answer began. */
   | { readonly kind: 'dropped' }
-  /** Anything else; `wasSent`: the server may have seen the request. `status`: null before the answer began. */
+  /** Anything else; `wasSent`: the server may have seen it. `status`: null before the answer began. */
   | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean; readonly status: number | null };
 
 export type Exchange = {

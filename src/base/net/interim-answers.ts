@@ -1,5 +1,6 @@
-// Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2): undici's client
-// (8.12.4, client-h1.js) destroys the connection at it, but skips other interim answers. So each 100 becomes 103.
+// Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2):
+// undici's client (8.12.4, client-h1.js) destroys the connection at it, but skips other interim answers. So
+// each 100 becomes 103.
 
 const DIGIT_0 = 0x30;
 const DIGIT_1 = 0x31;

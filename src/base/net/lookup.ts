@@ -1,5 +1,5 @@
-// Looks host names up with the system's resolver: one lookup at a time for each name, and none while one hangs, since nothing
-// can end getaddrinfo's thread.
+// Looks host names up with the system's resolver: one lookup at a time for each name, and none while one
+// hangs, since nothing can end getaddrinfo's thread.
 
 import type { LookupAddress } from 'node:dns';
 import { prepareThreadCall, type ThreadCall } from '../thread-call.ts';

@@ -6,8 +6,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 const MAX_MS = 24 * 60 * 60 * 1000;
 
 /**
- * How long to wait, in ms, at most a day; 0 if absent, unreadable or past. A date is compared with the server's own (`Date`),
- * since its clock may differ; without one, with `nowMs`, since the epoch.
+ * How long to wait, in ms, at most a day; 0 if absent, unreadable or past. A date is compared with the
+ * server's own (`Date`), since its clock may differ; without one, with `nowMs`, since the epoch.
  */
 export function readRetryAfter(headers: Headers, nowMs: number): number {
   const text = readFirst(headers['retry-after']);

@@ -1,4 +1,5 @@
-// A port that neither accepts nor refuses, as that of a frozen Locust: its process is stopped, and its backlog is full.
+// A port that neither accepts nor refuses, as that of a frozen Locust: its process is stopped, and its
+// backlog is full.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
