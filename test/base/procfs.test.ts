@@ -95,10 +95,10 @@ ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)`
 test('findProcesses() does not know what a /proc with hidepid hides', { skip }, async () => {
   await using namespace = await openPidNamespace({ isHiding: true });
   await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
-  assert.match(await findByCheck(namespace, 'tail'), /^unknown \(.*hidepid/);
+  assert.match(await findByCheck(namespace, 'tail'), /^process tail unknown: .*hidepid/);
   assert.equal(
     await findByCheck(namespace, 'tail', 1000),
-    'unknown (/proc does not show PID N (is it mounted with hidepid?))',
+    'process tail unknown: /proc does not show PID N (is it mounted with hidepid?)',
   );
 });
 
