@@ -24,8 +24,7 @@ export function drawHouse(): Drawing {
       const places = new Map<string, { readonly x: number; readonly y: number }>();
       for (const [row, floor] of floors.entries()) {
         for (const [index, folder] of floor.entries()) {
-          const x =
-            LEFT + ((RIGHT - LEFT) * (index + 0.5)) / floor.length + (floor.length === 1 ? ((row % 3) - 1) * 190 : 0);
+          const x = LEFT + ((RIGHT - LEFT) * (index + 0.5)) / floor.length;
           places.set(folder, { x, y: top + row * FLOOR_HEIGHT });
         }
       }
