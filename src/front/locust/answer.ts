@@ -1,4 +1,4 @@
-// One answer of the Locust source: the exposition, written when it is read, and what the conditions see in it.
+// One answer of the Locust source: the exposition, written when read, and what the conditions see in it.
 
 import { openExposition } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';

@@ -1,4 +1,4 @@
-// GETs from Locust, one at a time over one kept connection: once Locust is about to end it accepts no new one.
+// GETs from Locust, one at a time over one kept connection: shortly before its end it accepts no new one.
 
 import { type Headers, prepareHeadersFile } from '../../base/headers-file.ts';
 import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
@@ -15,7 +15,7 @@ export type LocustClientParts = {
 };
 
 export type LocustClient = {
-  /** Sends a GET after those before it. `body`: of a 200, else empty; overwritten after `take` has returned. */
+  /** Sends a GET, in turn. `body`: of a 200, else empty; overwritten after `take` has returned. */
   readonly get: (path: string, take: (result: ExchangeResult, body: Buffer) => void) => void;
   readonly close: () => Promise<void>;
 };

@@ -27,7 +27,7 @@ const PIECE_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * Reads the wanted rows, again for each pass over them; null if the text is no CSV of Locust. Ends at the first
+ * Reads the wanted rows, again for each pass over them; null if the text is no CSV of Locust. Ends at an
  * unreadable row: such a body was cut.
  */
 export function readLocustCsv(

@@ -1,4 +1,4 @@
-// What is known of Locust, and the exposition that locust_exporter makes of it. Rows stay when Locust is gone;
+// What is known of Locust, and the exposition that locust_exporter makes of it. Rows outlive Locust;
 // the plain gauges are there only while it answers. Pure.
 // Names, HELP, types and labels: main.go of locust_exporter 0.5.0 and 0.5.2; 0.4.0 and 0.4.3 have the same.
 

@@ -1,4 +1,4 @@
-// When to read Locust's page and CSV, and when a reader has its answer: state and event in, next state out. Pure.
+// When to read Locust's page and CSV, and when to answer its readers: state and event in, next state out. Pure.
 // The page is cheap, and cached by Locust for 2 s; the CSV is current, and costs Locust all percentiles.
 
 import { isRunningState } from './page.ts';
@@ -177,13 +177,12 @@ function takeCsv(state: PaceState, { end, mark }: { end: CsvEnd; mark: string },
 /** A late page makes Locust down; its answer still counts when it comes. */
 function takeLate(state: PaceState, atMs: number): PaceState {
   const { page } = state;
-  if (page === null || page.isLate || atMs < page.askedAtMs + LATE_MS) return state;
+  if (page === null || atMs < page.askedAtMs + LATE_MS) return state;
   const view: PageView = { kind: 'unknown', why: 'timed out' };
   return {
     ...state,
     page: { ...page, isLate: true },
     view: isSameView(state.view, view) ? state.view : view,
-    viewAtMs: atMs,
   };
 }
 
@@ -204,10 +203,7 @@ function endPageWait(state: PaceState, atMs: number): PaceState {
   if (state.wait.kind !== 'page') return state;
   const isFresh = atMs - state.viewAtMs < REUSE_MS;
   if (!isFresh && state.page?.isLate !== true) return state;
-  const isFree = atMs >= state.csvFreeAtMs;
-  if (!isCsvWanted(state, atMs) || (state.csvAskedAtMs === null && !isFree)) {
-    return { ...state, wait: { kind: 'nothing' } };
-  }
+  if (!isCsvWanted(state, atMs) || atMs < state.csvFreeAtMs) return { ...state, wait: { kind: 'nothing' } };
   return {
     ...state,
     wait: { kind: 'csv', untilMs: atMs + CSV_WAIT_MS },

@@ -5,7 +5,7 @@ import { type LocustRow, ROW_FIELDS, type RowField } from './page.ts';
 import { COLUMNS_MAX_COUNT, openRows, type RowStore } from './rows.ts';
 
 export type LocustRequests = {
-  /** Takes the rows of a page, which Locust may have cached. False: Locust was reset, and older rows are gone. */
+  /** Takes the rows of a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
   readonly takePage: (rows: readonly LocustRow[]) => boolean;
   /** Takes the rows of a CSV, which are current; two passes after a reset. False: as in `takePage`. */
   readonly takeCsv: (rows: Iterable<LocustRow>) => boolean;
@@ -15,7 +15,7 @@ export type LocustRequests = {
   readonly listPercentiles: () => Iterable<Sample>;
   /** The total of all requests, or of the failed ones, as a sample; undefined: unknown. */
   readonly findTotal: (field: TotalField) => Sample | undefined;
-  /** Where the totals are the CSV's: the share of failures. null: the page's own ratio is as new as the totals. */
+  /** The share of failures if the totals are the CSV's. null: the page's own ratio is as new as they are. */
   readonly findCsvFailRatio: () => number | null;
 };
 
@@ -97,7 +97,7 @@ export function openLocustRequests(): LocustRequests {
       const shown = taken.filter(({ name }) => !isHidden(name));
       const places = shown.map(({ method, name }) => rows.find([method, name]));
       const knownCount = places.filter((place) => rows.get(place, PAGE_TOTALS[0]) !== undefined).length;
-      // A page with room for more shows every row, the total row included; and a total never falls within a run.
+      // A page with room for more has every row, the total's included; and a total never falls within a run.
       const isReset =
         (taken.length > 0 && taken.length < PAGE_ROWS_COUNT && knownCount < rows.count(PAGE_TOTALS[0])) ||
         shown.some((row, index) => isFall(rows, places[index] ?? -1, PAGE_TOTALS, row));

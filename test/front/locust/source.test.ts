@@ -88,42 +88,6 @@ async function openLocust(
   };
 }
 
-test('a running Locust is asked for its page only, and once in half a second, whoever reads', async () => {
-  await using opened = await openLocust();
-  const { read, clock, requests, locust } = opened;
-  assert.deepEqual((({ up, total }) => [up, total])(await read()), [1, 10]);
-  locust.page = page('running', 20);
-  clock.advance(499);
-  for (let count = 0; count < 5; count++) assert.equal((await read()).total, 10);
-  assert.deepEqual(requests, [PAGE]);
-  clock.advance(1);
-  assert.equal((await read()).total, 20);
-  assert.deepEqual(requests, [PAGE, PAGE]);
-});
-
-test('the page of a running Locust is read by itself when Locust makes it anew, and with its stop the CSV', async () => {
-  await using opened = await openLocust();
-  const { read, clock, requests, locust } = opened;
-  const readCount = async (count: number) => {
-    await until(`${count} requests`, 5_000, async () => (requests.length === count ? true : undefined));
-    // Waits for the answer, and asks for none of its own.
-    await read();
-  };
-  await read();
-  clock.advance(2_019);
-  assert.equal(requests.length, 1);
-  clock.advance(1);
-  await readCount(2);
-  clock.advance(500);
-  await readCount(3);
-  locust.page = page('stopping', 11);
-  clock.advance(500);
-  await readCount(5);
-  assert.deepEqual(requests, [PAGE, PAGE, PAGE, PAGE, CSV]);
-  assert.equal((await read()).total, 12);
-  assert.equal(requests.length, 5, 'it is all there');
-});
-
 test('while nothing runs the CSV is read, every 250 ms without anybody asking, and no number goes back', async () => {
   await using opened = await openLocust();
   const { read, clock, requests, locust } = opened;
@@ -146,22 +110,6 @@ test('while nothing runs the CSV is read, every 250 ms without anybody asking, a
   clock.advance(500);
   locust.csv = '';
   assert.equal((await read()).total, 15);
-});
-
-test('a CSV that does not change any more is read with the page only', async () => {
-  await using opened = await openLocust();
-  const { read, clock, requests, locust } = opened;
-  locust.page = page('stopped', 12);
-  await read();
-  clock.advance(10_001);
-  await until('the last by itself', 5_000, async () => (requests.length === 2 + 1 ? true : undefined));
-  await until('its end', 5_000, async () => ((await read()).total === 12 ? true : undefined));
-  const before = requests.length;
-  clock.advance(60_000);
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(requests.length, before);
-  await read();
-  assert.deepEqual(requests.slice(before), [PAGE, CSV]);
 });
 
 test('the failure ratio is of the same moment as the totals, also when Locust goes before anybody has read the CSV', async () => {
@@ -333,31 +281,6 @@ test('a Locust that is busy for longer than 5 s is down, once more asked for not
   assert.equal(after.up, 1);
 });
 
-test('a CSV that takes long gets a pause of four times that where users may run, and else of 250 ms', async () => {
-  for (const [state, pauseMs] of [
-    ['stopping', 250],
-    ['running', 3_200],
-  ] as const) {
-    await using opened = await openLocust();
-    const { read, clock, locust, requests, held, source } = opened;
-    const csvCount = () => requests.filter((path) => path === CSV).length;
-    locust.page = page(state, 10);
-    locust.holds = CSV;
-    source.expectEnd?.();
-    const first = read();
-    await until('the CSV is asked for', 5_000, async () => (held.length === 1 ? true : undefined));
-    clock.advance(800);
-    locust.holds = '';
-    held[0]?.end(csv(12));
-    assert.equal((await first).total, 12);
-    clock.advance(pauseMs - 1);
-    await read();
-    assert.equal(csvCount(), 1, state);
-    clock.advance(1);
-    await until('the next', 5_000, async () => (csvCount() === 2 ? true : undefined));
-  }
-});
-
 test('after a page that was cut or late it is asked for again without anybody who reads, until Locust refuses', async () => {
   await using opened = await openLocust();
   const { read, clock, requests, locust, server } = opened;
@@ -379,29 +302,6 @@ test('after a page that was cut or late it is asked for again without anybody wh
   clock.advance(500);
   assert.equal((await read()).up, 0);
   assert.equal(clock.timerCount, 0, 'who refuses is gone');
-});
-
-test('where the CSV was cut the page is read in its place, and the CSV again when it is due', async () => {
-  await using opened = await openLocust();
-  const { read, clock, requests, locust } = opened;
-  const waitForCount = (count: number) =>
-    until(`${count} requests`, 5_000, async () => (requests.length === count ? true : undefined));
-  locust.page = page('stopping', 11);
-  locust.cuts = CSV;
-  assert.equal((await read()).total, 11);
-  assert.deepEqual(requests, [PAGE, CSV]);
-  for (const total of [12, 13]) {
-    locust.page = page('stopping', total);
-    clock.advance(2_020);
-    await waitForCount(requests.length + 2);
-    assert.deepEqual(requests.slice(-2), [PAGE, CSV]);
-    assert.equal((await read()).total, total);
-  }
-  locust.cuts = '';
-  locust.csv = csv(14);
-  clock.advance(2_020);
-  await waitForCount(8);
-  assert.equal((await read()).total, 14);
 });
 
 test('expectEnd() has everything read anew, also while the page says that it runs', async () => {
