@@ -1,5 +1,6 @@
-// `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with it, and with it and one
-// line of code in the job. lastscrape and the jobs are processes of their own; Prometheus and the kubelet's part are played here.
+// `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with
+// it, and with it and one line of code in the job. lastscrape and the jobs are processes of their own;
+// Prometheus and the kubelet's part are played here.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,16 +20,21 @@ const SCRAPE_OFFSET_MS = 1_000;
 const FILES_COUNT = 100;
 /** What the job prints before it waits to begin. */
 const SERVES = /^serves its own/;
-/** The kubelet sends SIGTERM to a native sidecar about a second after the pod's last regular container ended (Kubernetes 1.36.3). */
+/**
+ * The kubelet sends SIGTERM to a native sidecar about a second after the pod's last regular container ended
+ * (Kubernetes 1.36.3).
+ */
 const KUBELET_MS = 1_000;
-/** The whole takes 11 s or so, and more where the machine is busy; what takes longer than this is a failure. */
+/**
+ * The whole takes 11 s or so, and more where the machine is busy; what takes longer than this is a failure.
+ */
 const LIMIT_MS = 90_000;
 
 const PODS = ['A', 'B', 'C'] as const;
 type PodMark = (typeof PODS)[number];
 const ALL = 'A+B+C';
 
-/** What is of one pod; `lastscrape` null: there is none. */
+/** The programs of one pod; `lastscrape` is null where the pod runs without it. */
 type Lane = {
   readonly pod: PodMark;
   readonly job: Child;
@@ -149,7 +155,10 @@ function showScrape(timeline: Timeline, lane: Lane, { number, failure }: ScrapeR
   );
 }
 
-/** The pod's end: the job's, the kubelet's signal, lastscrape's; without lastscrape, the scrape that finds nothing. */
+/**
+ * The pod's end: the job's, the kubelet's signal, lastscrape's; without lastscrape, the scrape that finds
+ * nothing.
+ */
 async function endPod(
   timeline: Timeline,
   { pod, job, lastscrape, prometheus }: Lane,

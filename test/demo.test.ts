@@ -1,4 +1,5 @@
-// The demos as they are seen: in a pipe and in terminals of several widths, all at once, since one takes 11 to 16 s.
+// The demos as they are seen: in a pipe and in terminals of several widths, all at once, since one takes 11
+// to 16 s.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -9,7 +10,7 @@ import { describe, test } from 'node:test';
 import { gateProgram } from './image/dist.ts';
 
 const FILE = 'test/demo.test.ts';
-/** 16 s by itself; it gives up by itself after 90 s of lastscrape. */
+/** It takes 16 s, and gives up after 90 s of lastscrape. */
 const DEMO_MS = 150_000;
 /** Where a terminal ends a line. */
 const LINE_END = /\r*\n/;

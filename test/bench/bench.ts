@@ -1,7 +1,8 @@
-// What lastscrape costs and what it brings, beside what people have instead (`npm run bench`, some 15 minutes; needs the
-// built binary, Locust and Prometheus). It prints tables, writes them and the figures to image/figures, and into the pages. With --short it
-// leaves the front out, takes 3 minutes and writes nothing, for CI; with --front it measures what a front costs and nothing else, in 3 minutes.
-// Each fails when a *ratio* budget is exceeded by more than 25 %.
+// What lastscrape costs and what it brings, beside what people have instead (`npm run bench`, some 15
+// minutes; needs the built binary, Locust and Prometheus). It prints tables, writes them and the figures to
+// image/figures, and into the pages. With --short it leaves the front out, takes 3 minutes and writes
+// nothing, for CI; with --front it measures what a front costs and nothing else, in 3 minutes. Each fails
+// when a *ratio* budget is exceeded by more than 25 %.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';

@@ -1,6 +1,9 @@
 // What was promised and what was measured, as tables of Markdown.
 
-/** One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than 25 %. */
+/**
+ * One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than
+ * 25 %.
+ */
 export type Budget = {
   readonly name: string;
   readonly most: number;

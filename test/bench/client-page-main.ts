@@ -1,5 +1,6 @@
-// A program with numbers of its own, as a process: prom-client makes its page anew for each answer, as every client library does.
-// `node client-page-main.ts BYTES` prints its two ports, as exposition-main.ts does; the second one stands for main.
+// A program with its own metrics, as a process: prom-client renders the page for each answer, as every client
+// library does. `node client-page-main.ts BYTES` prints its two ports, as exposition-main.ts does; the second
+// one stands for main.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,7 +1,8 @@
-// What a change costs: `npm run compare -- BEFORE [AFTER]` runs two binaries of lastscrape side by side with no variable set
-// but where the exporter is, in several rounds, and prints one table. AFTER: by default what `npm run build` made.
-// --rounds N (4; some 75 s each). Exits 1 when AFTER needs more than 1.03 times the size or memory of BEFORE, or more than
-// 1.25 times the time or CPU time: a busy machine moves these. Run it twice before a small difference is believed.
+// What a change costs: `npm run compare -- BEFORE [AFTER]` runs two binaries of lastscrape side by side with
+// no variable set but where the exporter is, in several rounds, and prints one table. AFTER: by default what
+// `npm run build` made. --rounds N (4; some 75 s each). Exits 1 when AFTER needs more than 1.03 times the
+// size or memory of BEFORE, or more than 1.25 times the time or CPU time: a busy machine moves these. Run it
+// twice before a small difference is believed.
 
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -49,8 +50,9 @@ type Values = Readonly<Record<Field, readonly number[]>>;
 /** A start takes some 50 ms. */
 const STARTS_A_ROUND = 10;
 /**
- * V8's memory reducer collects some 8 s after the start, and just behind that the memory is lower than ever after; then it grows for
- * minutes. In 12 s a binary was seen with 1.02 times the memory, that has 0.94 times in the long run.
+ * V8's memory reducer collects some 8 s after the start, and just behind that the memory is lower than ever
+ * after; then it grows for minutes. In 12 s a binary was seen with 1.02 times the memory, that has 0.94 times
+ * in the long run.
  */
 const WATCH_SECONDS = 60;
 const SAMPLE_MS = 200;

@@ -1,5 +1,6 @@
-// What it costs a Locust of 500 names under load to be read: its master's CPU and the requests that its worker makes, while nobody
-// reads, with the real exporter, and with lastscrape in its place, without the CSV and with it. One Locust, the kinds in turns.
+// What it costs a Locust of 500 names under load to be read: its master's CPU and the requests that its
+// worker makes, while nobody reads, with the real exporter, and with lastscrape in its place, without the CSV
+// and with it. One Locust, the kinds in turns.
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
@@ -13,7 +14,7 @@ import { readThreadSeconds } from './process-cost.ts';
 type Reader = {
   readonly name: string;
   readonly start: (pod: Pod) => Child | null;
-  /** lastscrape reads the CSV under load only when it was told that Locust ends. */
+  /** lastscrape reads the CSV under load only after a quit request. */
   readonly readsCsv: boolean;
 };
 
@@ -55,7 +56,7 @@ export async function measureCsvCost(programs: Programs, exporter: ExporterProgr
   }
   const listOf = (reader: Reader) => windows.get(reader) ?? [];
   const [nobody] = READERS as readonly [Reader];
-  // Each beside the one of the same round: what else the machine does moves both.
+  // Compared within a round: other load on the machine moves both.
   const listShares = (reader: Reader) =>
     listOf(reader).map((one, round) => one.requestsPerSecond / (listOf(nobody)[round] as Window).requestsPerSecond);
   console.log(

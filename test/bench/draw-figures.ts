@@ -1,6 +1,7 @@
-// `npm run figures`: draws image/figures/*.svg from what is recorded beside them, and writes the figures' alternative texts and the
-// tables of the bench into the pages. The bench calls it after a whole run; after `npm run --silent demo > image/figures/demo.txt`, and after
-// `npm run --silent measure -- --front > image/figures/jobs.md` (with `--locust`: locust.md, with `--locust-cost`: locust-cost.md), call it.
+// `npm run figures`: draws image/figures/*.svg from the recorded tables, and writes the figures' alternative
+// texts and the tables of the bench into the pages. The bench calls it after a whole run; after `npm run
+// --silent demo > image/figures/demo.txt`, and after `npm run --silent measure -- --front >
+// image/figures/jobs.md` (with `--locust`: locust.md, with `--locust-cost`: locust-cost.md), call it.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

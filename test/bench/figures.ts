@@ -1,5 +1,6 @@
-// The figures of the pages, drawn from what is recorded in image/figures: the tables that the bench wrote, and the output of the
-// demo. Nothing is measured here, so that a figure can be drawn anew without a run, and says what its table says.
+// The figures of the pages, drawn from what is recorded in image/figures: the tables that the bench wrote,
+// and the output of the demo. Nothing is measured here: a figure is redrawn without a run, and agrees with
+// its table.
 
 import { drawHouse } from '../tools/draw-house.ts';
 import { drawDemo } from './lanes.ts';

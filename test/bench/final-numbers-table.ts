@@ -1,5 +1,6 @@
-// `npm run measure -- --front [--runs=N]`: the last number of a job, 30 runs of each case at 5 s, as many side by side as two cores carry; then ten
-// ends before each pair of Prometheus. It prints tables and asserts nothing; it fails only when a run itself does.
+// `npm run measure -- --front [--runs=N]`: the last number of a job, 30 runs of each case at 5 s, as many
+// side by side as two cores carry; then ten ends before each pair of Prometheus. It prints tables and asserts
+// nothing; it fails only when a run itself does.
 
 import { JOB_CASES, JOB_PROGRAMS, type JobResult, OTHER_CASES, playJobs, SLEEP_SECONDS } from '../pods/front-jobs.ts';
 import { POLL, withFrontPod } from '../pods/front-pod.ts';
@@ -59,7 +60,7 @@ export async function measureFinalNumbers(): Promise<void> {
   }
 }
 
-/** Of a job that nobody scraped there is no number to be behind with. */
+/** An unscraped job has no stored number to compare. */
 function describeRuns(runs: readonly JobResult[]): string {
   const exactCount = runs.filter(({ stored, final }) => stored === final).length;
   const behindMs = runs.flatMap(({ stored, final }) => (stored === undefined ? [] : [final - stored]));

@@ -1,5 +1,6 @@
-// Which final numbers reach Prometheus, for four ways to end the exporter: pods of real programs (test/pods), one for each
-// way and phase, so that no way's reads change what another's see: Locust keeps its page for 2 s once somebody has read it.
+// Which final numbers reach Prometheus, for four ways to end the exporter: pods of real programs (test/pods),
+// one for each way and phase, so that the reads of one do not change another's: Locust caches its page for 2
+// s after a read.
 
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -28,7 +29,7 @@ export type PodRun = {
   readonly heldSeconds: number;
 };
 
-/** What is run: so many phases, each with every way. */
+/** How many phases to run, each with every way. */
 export type FinalNumbersPlan = {
   readonly programs: Programs;
   readonly exporter: ExporterProgram;
@@ -40,13 +41,19 @@ export type FinalNumbersPlan = {
 export const SCRAPE_SECONDS = 5;
 export const RUN_SECONDS = 6;
 
-/** The kubelet looks for ended containers once a second (its PLEG), so a native sidecar lives that much longer at most. */
+/**
+ * The kubelet looks for ended containers once a second (its PLEG), so a native sidecar lives that much longer
+ * at most.
+ */
 export const KUBELET_SECONDS = 1;
 
 /** A preStop sleep that leaves 5 s of the default terminationGracePeriodSeconds of 30. */
 export const KEPT_SECONDS = 25;
 
-/** Two busy cores: with eight starts at a time workers came after the end of the run, and no way has a number then. */
+/**
+ * Two busy cores: with eight starts at a time workers came after the end of the run, and no way has a number
+ * then.
+ */
 const START_COUNT = 2;
 
 /** A run makes some 150; one with fewer was starved, and says nothing of its way. */
@@ -56,7 +63,7 @@ const LOCUSTFILE = join(import.meta.dirname, 'quit-at-end.py');
 const END_MS = START_MS + 60_000;
 
 /**
- * Runs all pods, and returns what each gave, and why those that gave nothing did not.
+ * Runs all pods. Returns the results, and why a pod gave none.
  * A pod that cannot be run is a fault of the machine (too busy), not of a way.
  */
 export async function measureFinalNumbers(
@@ -101,7 +108,7 @@ async function startPod(pod: Pod, way: Way) {
   const exporter = pod.startExporter();
   const prometheus = await pod.startPrometheus(`${SCRAPE_SECONDS}s`);
   const watcher = way === 'lastscrape' ? pod.startWatcher({ isBare: true }) : undefined;
-  // Prometheus's phase is a hash that is equal in all pods; this makes that of the run random.
+  // Prometheus's phase is a hash, equal in all pods; this randomises the run's.
   await delay(Math.random() * SCRAPE_SECONDS * 1000);
   const master = pod.startMaster({
     locustfile: LOCUSTFILE,

@@ -1,6 +1,7 @@
-// What lastscrape costs beside the two things that it is compared with: a Node program that does nothing, which is the floor,
-// and a shell loop with curl, which is what people write. All run at the same time or in turn, so that a busy machine hurts
-// all alike. The copies of the two binaries are dropped from the page cache for cold starts.
+// What lastscrape costs beside the two things that it is compared with: a Node program that does nothing,
+// which is the floor, and a shell loop with curl, which is what people write. All run at the same time or in
+// turn, so that a busy machine hurts all alike. The copies of the two binaries are dropped from the page
+// cache for cold starts.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -288,8 +289,9 @@ async function readLookCount({ url }: Exposition): Promise<number> {
 }
 
 /**
- * From the start of a process to its first request of /metrics; for the empty program, which makes none, to its first line.
- * Cold: its own file is not in the page cache. What it shares with the system, as libc, is; so there is no cold shell.
+ * From the start of a process to its first request of /metrics; for the empty program, which makes none, to
+ * its first line. Cold: its own file is not in the page cache. What it shares with the system, as libc, is;
+ * so there is no cold shell.
  */
 async function timeStarts(
   bench: Bench,
@@ -333,9 +335,9 @@ type Limits = {
   readonly worksIn64Mebibytes: boolean | undefined;
 };
 
-// Works: from a cold cache the whole scenario (looks while main runs, its end, the quit) ends with exit code 0, and as fast as
-// without a limit. The pages of the program's own file count into the limit; those of the system's libraries do not,
-// since others have read them already.
+// Works: from a cold cache the whole scenario (looks while main runs, its end, the quit) ends with exit code
+// 0, and as fast as without a limit. The pages of the program's own file count into the limit; those of the
+// system's libraries do not, since others have read them already.
 async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
   using group = openMemoryGroup();
   if (group === undefined) return { smallest: {}, worksIn64Mebibytes: undefined };

@@ -1,5 +1,6 @@
-// What a front costs: a scrape through it beside a direct one of the same source, in turn; the memory and the own polls of lastscrape
-// with a front beside those without one, at the same time and scraped alike; and whether 30 MB go through it in 64 MiB.
+// What a front costs: a scrape through it beside a direct one of the same source, in turn; the memory and the
+// own polls of lastscrape with a front beside those without one, at the same time and scraped alike; and
+// whether 30 MB go through it in 64 MiB.
 
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
@@ -32,7 +33,7 @@ export type FrontPlan = {
   readonly largeScrapeCount: number;
 };
 
-/** A page that is ready when it is asked for, or one that prom-client makes for each answer. */
+/** A static page, or one that prom-client renders for each answer. */
 export type PageKind = 'ready' | 'made';
 export type Encoding = 'identity' | 'gzip';
 
@@ -56,7 +57,7 @@ export type FrontMemory = {
   readonly residentBytes: number;
   readonly anonymousBytes: number;
   readonly cpuSecondsAMinute: number;
-  /** Reads of the source that no scrape asked for. */
+  /** Reads of the source not caused by a scrape. */
   readonly ownPollsAMinute: number;
 };
 
@@ -107,7 +108,10 @@ export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
 }
 
 type Client = Disposable & {
-  /** One scrape over a kept connection, as Prometheus makes it. @returns its seconds @throws unless it is a whole 200 */
+  /**
+   * One scrape over a kept connection, as Prometheus makes it. @returns its seconds @throws unless it is a
+   * whole 200
+   */
   readonly scrape: (url: string, encoding: Encoding) => Promise<number>;
 };
 
@@ -184,7 +188,10 @@ async function timeScrapes(
   return costs;
 }
 
-/** With and without a front, at both sizes, all at the same time; each is scraped, or its source, as Prometheus does it. */
+/**
+ * With and without a front, at both sizes, all at the same time; each is scraped, or its source, as
+ * Prometheus does it.
+ */
 async function watchMemory(
   runner: Runner,
   command: readonly string[],
@@ -258,7 +265,9 @@ async function readLookCount({ exposition }: Watcher): Promise<number> {
   return Number(await (await fetch(`${exposition.url}/looks`)).text());
 }
 
-/** Whether 30 MB go through a front in 64 MiB, as fast as without a limit; `undefined` where none can be set. */
+/**
+ * Whether 30 MB go through a front in 64 MiB, as fast as without a limit; `undefined` where none can be set.
+ */
 async function worksInLimit(runner: Runner, command: readonly string[]): Promise<boolean | undefined> {
   using group = openMemoryGroup();
   if (group === undefined) return undefined;
@@ -269,7 +278,10 @@ async function worksInLimit(runner: Runner, command: readonly string[]): Promise
   return seconds !== undefined;
 }
 
-/** How long a run took in which 30 MB are polled, scraped, kept and scraped again after the end (seconds); `undefined`: it failed, or took longer. */
+/**
+ * How long a run took in which 30 MB are polled, scraped, kept and scraped again after the end (seconds);
+ * `undefined`: it failed, or took longer.
+ */
 async function playLarge(runner: Runner, command: readonly string[], mostSeconds: number): Promise<number | undefined> {
   using client = openClient();
   const exposition = await runner.openExposition(LARGE_BYTES);

@@ -1,4 +1,4 @@
-// Runs what it is given, so many at a time.
+// Runs functions, at most `count` at a time.
 
 export type Gate = <Result>(run: () => Promise<Result>) => Promise<Result>;
 

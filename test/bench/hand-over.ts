@@ -1,9 +1,9 @@
-// Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long after the last
-// scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a table and asserts nothing;
-// it fails only when a run itself does. Goals: median below 1 s, 10 of 10.
-// With `-- --front` the tables of final-numbers.ts instead; with `-- --locust` those of measure/in-place.ts, of 20 runs or `--runs=N`;
-// with `-- --locust-csv` the last of these alone; with `-- --locust-cost` that of measure/in-place-cost.ts; with `-- --operator` that of
-// measure/operator.ts, on a cluster.
+// Measures the hand-over on the real programs, ten runs one after the other (`npm run measure`): how long
+// after the last scrape the watcher is gone, and whether Prometheus holds what Locust printed. It prints a
+// table and asserts nothing; it fails only when a run itself does. Goals: median below 1 s, 10 of 10. With
+// `-- --front` the tables of final-numbers.ts instead; with `-- --locust` those of in-place.ts, of 20 runs or
+// `--runs=N`; with `-- --locust-csv` only the last of these; with `-- --locust-cost` those of
+// in-place-cost.ts; with `-- --operator` those of operator.ts, on a cluster.
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { describePrograms, type ExporterProgram, findPrograms, listMissing, type Needed } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
@@ -28,7 +28,10 @@ const RUN_COUNT = 10;
 const SCRAPE_INTERVAL = '5s';
 /** LASTSCRAPE_SETTLE has this default. */
 const SETTLE_SECONDS = 3;
-/** The count begins with the look that saw the end, which takes some milliseconds, and Prometheus rounds by 2 ms. */
+/**
+ * The count begins with the look that saw the end, which takes some milliseconds, and Prometheus rounds by 2
+ * ms.
+ */
 const LOOK_SECONDS = 0.1;
 const RUN_MS = START_MS + 60_000;
 const NEEDED: readonly Needed[] = ['locust', 'prometheus'];
@@ -108,7 +111,9 @@ async function measureRun(pod: Pod): Promise<Measured> {
   };
 }
 
-/** When the first scrape that began after the end of main was over, in Prometheus's own words (epoch seconds). */
+/**
+ * When the first scrape that began after the end of main was over, in Prometheus's own words (epoch seconds).
+ */
 function readScrapeEnd(prometheus: Prometheus, endedAtSeconds: number): Promise<number> {
   return until('a scrape after the end of main', RUN_MS, async () => {
     const [series] = await prometheus.readSeries('scrape_duration_seconds{job="pod"}');

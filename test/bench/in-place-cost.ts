@@ -1,6 +1,7 @@
-// What lastscrape costs in the place of Locust's exporter, beside the real one where there is one (`npm run measure -- --locust-cost`):
-// time, CPU and memory of scrapes as Prometheus makes them, both in turns, with a page of 500 names, and with the 10,000 rows that
-// both remember when names come and go; the same within 64 MiB, and a tenth of a processor as well; and what the age of Locust's own page does to a scrape.
+// What lastscrape costs in the place of Locust's exporter, beside the real one where there is one (`npm run
+// measure -- --locust-cost`): time, CPU and memory of scrapes as Prometheus makes them, both in turns, with a
+// page of 500 names, and with the 10,000 rows that both remember when names come and go; the same within 64
+// MiB, and a tenth of a processor as well; and what the age of Locust's own page does to a scrape.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -30,7 +31,7 @@ type Measured = {
 type Started = { readonly name: string; readonly pid: number; readonly url: string };
 
 const PAGE_ROWS_COUNT = 500;
-/** Rows, and turns: a busy machine needs many of those that take 30 ms. */
+/** Rows and turns; short scrapes need many turns on a busy machine. */
 const SIZES = [
   [PAGE_ROWS_COUNT, 40],
   [10_000, 14],
@@ -39,7 +40,7 @@ const SIZES = [
 const PAUSE_MS = 600;
 const SCRAPE_SECONDS = 15;
 const WINDOW_SECONDS = 30;
-/** lastscrape reads the CSV for 30 s after it was told that Locust ends. */
+/** lastscrape reads the CSV for 30 s after a quit request. */
 const CSV_TURN_COUNT = 8;
 const CSV_PAUSE_MS = 3_000;
 const LIMIT_MEBIBYTES = 64;
@@ -64,7 +65,7 @@ export async function measureInPlaceCost(): Promise<void> {
   const rows: string[][] = [];
   for (const [rowCount, turnCount] of SIZES) {
     await using stack = new AsyncDisposableStack();
-    // Each has a Locust of its own: what one has read is no news for another one.
+    // A Locust each: a page read by one program is cached for the next.
     const begin = async (name: string, wrapped: readonly string[]) => {
       const locust = stack.use(await openPages(rowCount));
       return start(runner, name, wrapped, locust.url);
@@ -147,7 +148,10 @@ async function start(runner: Runner, name: string, command: readonly string[], l
   return { name, pid, url };
 }
 
-/** Each so often, one after the other. `watchApart`: the CPU is that of other scrapes, as seldom as Prometheus makes them. */
+/**
+ * Scrapes all in turn, `count` times. `watchApart`: measures the CPU afterwards, at Prometheus's scrape
+ * interval.
+ */
 async function measureTurns(
   all: readonly Started[],
   count: number,
@@ -192,7 +196,7 @@ function openCpuWatch(all: readonly Started[]): () => readonly number[] {
   };
 }
 
-/** A scrape with a real Locust of 500 names: where nobody has read its page for 2 s it makes it anew for whoever asks. */
+/** A scrape with a real Locust of 500 names, which renders its page again 2 s after the last read. */
 async function measurePages(exporter: ExporterProgram): Promise<void> {
   const subject = findSubject();
   await using pod = await openPod({ ...findPrograms(), watcher: subject.command }, exporter);

@@ -1,6 +1,7 @@
-// Measures lastscrape in the place of Locust's exporter on the real programs (`npm run measure -- --locust`, `--runs=N`): in how many
-// tests Prometheus holds the final total, for each way in which a test ends, beside the exporter that is killed when Locust exits and
-// the exporter with lastscrape beside it; then what the CSV costs Locust. It prints tables and asserts nothing.
+// Measures lastscrape in the place of Locust's exporter on the real programs (`npm run measure -- --locust`,
+// `--runs=N`): in how many tests Prometheus holds the final total, for each way in which a test ends, beside
+// the exporter that is killed when Locust exits and the exporter with lastscrape beside it; then what the CSV
+// costs Locust. It prints tables and asserts nothing.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
@@ -38,7 +39,10 @@ const SCRAPE_SECONDS = 5;
 const RUN_MS = START_MS + 60_000;
 /** From the exit of Locust: the TTL, and the end of all that is in it. */
 const END_MS = 120_000;
-/** Two busy cores: with more starts at a time workers come after the end of the run, and no way has a number then. */
+/**
+ * Two busy cores: with more starts at a time workers come after the end of the run, and no way has a number
+ * then.
+ */
 const START_COUNT = 2;
 const POD_COUNT = 9;
 /** A run makes some 150; one with fewer was starved, and says nothing of its way. */
@@ -176,7 +180,7 @@ async function startAll(pod: Pod, way: Way, { autoquit, signalled }: Ending) {
   const { exposed, watcher } = way.start(pod);
   await pod.waitForPort(pod.network.ports.exporter);
   const prometheus = await pod.startPrometheus(`${SCRAPE_SECONDS}s`);
-  // Prometheus's phase is a hash that is equal in all pods; this makes that of the run random.
+  // Prometheus's phase is a hash, equal in all pods; this randomises the run's.
   await delay(Math.random() * SCRAPE_SECONDS * 1000);
   const master = pod.startMaster({
     runTime: signalled === 'nobody' ? '8s' : '60s',

@@ -1,4 +1,5 @@
-// Draws what `npm run demo` printed: the end of one load test in two pods, with lastscrape and without it, on one axis of time.
+// Draws what `npm run demo` printed: the end of one load test in two pods, with lastscrape and without it, on
+// one axis of time.
 
 import { bar, type Drawing, drawCard, LEFT, line, RIGHT, text } from './svg.ts';
 

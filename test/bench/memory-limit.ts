@@ -1,19 +1,27 @@
-// Starts programs under a memory limit, and of the processors as well, in a control group below the one that this process is in
-// (version 1 or 2). It makes that group only where it may, and removes it.
+// Starts programs under a memory limit, and of the processors as well, in a control group below the one that
+// this process is in (version 1 or 2). It makes that group only where it may, and removes it.
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A group whose members together get no more than its limits. Disposing of it needs all members to be gone. */
+/**
+ * A group whose members together get no more than its limits. Disposing of it needs all members to be gone.
+ */
 export type MemoryGroup = Disposable & {
   setLimit(bytes: number): void;
-  /** `share`: of one processor in each tenth of a second, as the kubelet has it. False: it cannot be limited here. */
+  /**
+   * `share`: of one processor in each tenth of a second, as the kubelet has it. False: it cannot be limited
+   * here.
+   */
   limitCpu(share: number): boolean;
   /** The command that runs `command` as a member, by all limits that were set by then. */
   wrap(command: readonly string[]): readonly string[];
 };
 
-/** What a control group is limited by: the controller's name, and of each version the file that shows that it is there. */
+/**
+ * What a control group is limited by: the controller's name, and of each version the file that shows that it
+ * is there.
+ */
 const CONTROLLERS = {
   memory: ['memory.limit_in_bytes', 'memory.max'],
   cpu: ['cpu.cfs_quota_us', 'cpu.max'],

@@ -1,7 +1,8 @@
-// Measures LocustTests of the real operators on a cluster (`npm run measure -- --operator`): how many Succeeded, and of how many
-// Prometheus holds Locust's own total, for each operator and interval, with the image alone, with the policy, and with neither.
-// It asserts nothing. `--runs=N` of each (10), `--at-once=N` (6); `--operators=`, `--routes=` take a part of the table, and
-// `--results=FILE` adds it to what is in the file already: the table is of all of that, with `--runs=0` without a cluster.
+// Measures LocustTests of the real operators on a cluster (`npm run measure -- --operator`): how many
+// Succeeded, and of how many Prometheus holds Locust's own total, for each operator and interval, with the
+// image alone, with the policy, and with neither. It asserts nothing. `--runs=N` of each (10), `--at-once=N`
+// (6); `--operators=`, `--routes=` take a part of the table, and `--results=FILE` adds it to what is in the
+// file already: the table is of all of that, with `--runs=0` without a cluster.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { applyPolicy, openFixture } from '../cluster/fixture.ts';
 import { installOperator, listOperators, NOT_RUN } from '../cluster/operator.ts';

@@ -1,5 +1,5 @@
-// Starts what a measurement measures, and the exporters that it reads, each as a process of its own; all of them end with
-// the runner. Works on copies of the programs: nobody rebuilds or deletes them meanwhile, and nobody else has them in memory.
+// Starts the measured programs and their exporters, each as a separate process; all of them end with
+// the runner. Runs copies of the programs, which no build replaces and no other process has in memory.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,9 @@ import { readTestVariable } from '../support/programs.ts';
 export const SMALL_BYTES = 50_000;
 /** From the start of a program until it costs what it costs in every minute. */
 export const WARM_UP_SECONDS = 6;
-/** CPU time is counted in hundredths of a second where it is not counted finer: three of a kind run at a time. */
+/**
+ * CPU time is counted in hundredths of a second where it is not counted finer: three of a kind run at a time.
+ */
 export const INSTANCE_COUNT = 3;
 
 /** A process that was started. */
@@ -119,7 +121,7 @@ export function discard(running: Running): Running {
   return running;
 }
 
-/** Ends it at once; a curl below a shell ends by itself. */
+/** Kills it; a curl started by a shell exits on its own. */
 export async function stop({ child, exited }: Running): Promise<void> {
   child.kill('SIGKILL');
   await exited;

@@ -1,4 +1,5 @@
-// Which lastscrape is measured: LASTSCRAPE_TEST_BINARY, or the binary that `npm run build` made for this machine, or the sources.
+// Which lastscrape is measured: LASTSCRAPE_TEST_BINARY, or the binary that `npm run build` made for this
+// machine, or the sources.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

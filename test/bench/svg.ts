@@ -1,5 +1,5 @@
-// Draws figures as SVG files: a card with a background, a title, what is drawn in it, a note. No script; the colours follow the
-// reader's light or dark scheme, also inside an <img>, and stand on the card's own background, whatever page is around it.
+// Draws figures as SVG files: a card with a background, a title, what is drawn in it, a note. No script; the
+// colours follow the reader's light or dark scheme, also inside an <img>, on the card's own background.
 
 /** One figure as it is published. */
 export type Drawing = {
@@ -17,7 +17,7 @@ export type Card = {
   readonly draw: (top: number) => { readonly parts: readonly string[]; readonly bottom: number };
 };
 
-/** A table of bars: rows are what is compared, each column has a scale of its own unless it is told one. */
+/** A table of bars: a row for each thing compared; each column has its own scale by default. */
 export type Figure = Omit<Card, 'draw'> & { readonly blocks: readonly Block[] };
 
 /** Rows that share their columns. */
@@ -30,8 +30,8 @@ export type Column = { readonly title: string; readonly longest?: number };
 export type Row = { readonly label: string; readonly isOwn: boolean; readonly cells: readonly Cell[] };
 
 /**
- * `value` is the length of the bar, 0 or more, in the unit of its column, and without it there is no bar; `text` is what stands
- * beside it. `isOther`: not coloured, although its row is.
+ * `value` is the length of the bar, 0 or more, in the unit of its column, and without it there is no bar;
+ * `text` is what stands beside it. `isOther`: not coloured, although its row is.
  */
 export type Cell = { readonly value: number | undefined; readonly text: string; readonly isOther?: boolean };
 

@@ -12,7 +12,7 @@ import { setTimeout } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
 
-/** One scrape by somebody else. */
+/** One foreign scrape. */
 async function scrape(url: string): Promise<void> {
   await (await fetch(`${url}/metrics`)).text();
 }
@@ -34,7 +34,7 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   assert.equal(pod.message()['outcome'], 'unfinished');
   pod.locust.kill();
   await watcher.said('main ended');
-  assert.equal(pod.exporter.isOpen, true, 'held while nobody has scraped');
+  assert.equal(pod.exporter.isOpen, true, 'held until scraped');
   const { code, stderr, log, report } = await scrapeUntil(pod.exporter.url, watcher.ended);
   assert.equal(code, 0);
   assert.equal(stderr, '');
@@ -131,7 +131,7 @@ test('SIGTERM while an exporter hangs: the read is interrupted, and the grace en
   assert.deepEqual([code, report?.['outcome']], [0, 'terminated']);
 });
 
-test('SIGTERM before anything started: leaves at once, and asks the targets all the same', async () => {
+test('SIGTERM before anything started: exits at once, and still quits the targets', async () => {
   await using pod = await openPod({ neverStarts: true });
   const watcher = startWatcher(pod.env);
   await watcher.said('watching');
@@ -158,7 +158,7 @@ for (const [second, code, isExitZero] of [
       [ended.report?.['outcome'], ended.report?.['exitCode']],
       ['terminated', second === 'SIGINT' ? 130 : 0],
     );
-    assert.equal(pod.exporter.isOpen, true, 'nobody was asked');
+    assert.equal(pod.exporter.isOpen, true, 'no target was asked');
   });
 }
 
@@ -219,10 +219,10 @@ test('a reader of stdout that went away does not end the job', async () => {
   assert.equal(pod.message()['outcome'], 'scraped');
 });
 
-test('a pipe that nobody reads does not stop the job, also with everything logged', async () => {
+test('an unread pipe as stdout does not stop the job, even at debug level', async () => {
   await using pod = await openPod();
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-  // Every look's debug line has 2 KB: without a bound of its own, debug would fill the 64 KiB of a pipe in 4 s.
+  // A debug line has 2 KB: unbounded, the log would fill the 64 KiB of a pipe in 4 s.
   const existing = Array.from({ length: 20 }, () => `file:${'/.'.repeat(50)}`).join(',');
   const env = {
     ...pod.env,
@@ -306,7 +306,7 @@ test('--version and --help print, anything else is a usage error', async () => {
   }
 });
 
-/** Stops the process for so long that every limit of `ms` is over; what `meanwhile` does happens then. */
+/** Stops the process until every limit of `ms` has passed, and runs `meanwhile` in that time. */
 async function standStill(child: ChildProcess, ms: number, meanwhile: () => Promise<void>): Promise<void> {
   child.kill('SIGSTOP');
   await Promise.all([meanwhile(), setTimeout(ms + 500)]);

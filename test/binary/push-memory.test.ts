@@ -1,5 +1,5 @@
-// The built binary under the memory limit of the README's pod, and an exposition of 3 MB that nobody scrapes: it arrives whole at
-// each of the real receivers. Only the binary: from the sources Node alone takes more.
+// The built binary under the memory limit of the README's pod, and an unscraped exposition of 3 MB: it
+// arrives whole at each of the real receivers. Only the binary: from the sources Node alone takes more.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// The program as a process, with a push and a webhook: what arrives, in which order, and what becomes of receivers that fail.
+// The program as a process, with a push and a webhook: what arrives, in which order, and what becomes of
+// receivers that fail.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,7 +37,7 @@ function readPush(report: Readonly<Record<string, unknown>> | undefined): Push {
   return report?.['push'] as Push;
 }
 
-test('nobody scrapes: the last numbers are pushed, then the exporter quits, then the webhook is told', async () => {
+test('unscraped: the last numbers are pushed, then the exporter quits, then the webhook is called', async () => {
   await using pod = await openPod();
   const order: string[] = [];
   await using gateway = await openHttp((response) => {
@@ -118,7 +119,7 @@ test('a front pushes what it last served, when its source is gone with main', as
   assert.match(gateway.seen[0]?.body ?? '', /^locust_users\S* \d+$/m);
 });
 
-test('secrets are nowhere but in the requests, whatever the receivers do with them', async () => {
+test('secrets appear only in the requests, even where a receiver echoes them', async () => {
   await using pod = await openPod();
   const headersFile = join(folder, 'headers');
   writeFileSync(headersFile, 'Authorization: Bearer s3cretToken\n');
@@ -215,7 +216,7 @@ test('a second signal in the middle of a push ends it at once', async () => {
   // Of signals that come together either is heard first.
   assert.ok(code === 0 || code === 130, String(code));
   assert.deepEqual(report?.['push'], { to: 'pushgateway', result: 'failed', why: 'interrupted' });
-  assert.ok(!log.some(({ msg }) => String(msg).startsWith('the webhook')), 'nobody is told any more');
+  assert.ok(!log.some(({ msg }) => String(msg).startsWith('the webhook')), 'the webhook is not called');
 });
 
 test('killed in the middle of a push and started again: it is pushed again', async () => {

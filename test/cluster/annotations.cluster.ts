@@ -1,5 +1,5 @@
-// deploy/annotations-policy.yaml on a real API server: what kubectl prints of an annotation that lastscrape does not know, on each kind
-// that has pods in it, and that nothing is refused.
+// deploy/annotations-policy.yaml on a real API server: what kubectl prints of an annotation that lastscrape
+// does not know, on each kind that has pods in it, and that nothing is refused.
 
 import assert from 'node:assert/strict';
 import { until } from '../support/until.ts';
@@ -115,22 +115,26 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
 
 /** Registers the scenario. */
 export function runAnnotationScenarios(): void {
-  runScenarioIn('annotations: kubectl warns of those that do nothing, and refuses nothing', {}, async (namespace) => {
-    const { cluster } = getFixture();
-    using shell = await openGuideShell(cluster, namespace);
-    await defineLocustTest(cluster);
-    await shell.run('annotations');
-    try {
-      await cluster.kubectl([
-        ...['label', 'validatingadmissionpolicies,validatingadmissionpolicybindings', 'lastscrape-annotations'],
-        ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
-      ]);
-      await checkWarnings(namespace.name);
-      assert.equal(await shell.run('annotations check'), 'pod/try-lastscrape created (server dry run)\n');
-    } finally {
-      await shell.run('annotations away');
-    }
-  });
+  runScenarioIn(
+    'annotations: kubectl warns of annotations without effect, and refuses nothing',
+    {},
+    async (namespace) => {
+      const { cluster } = getFixture();
+      using shell = await openGuideShell(cluster, namespace);
+      await defineLocustTest(cluster);
+      await shell.run('annotations');
+      try {
+        await cluster.kubectl([
+          ...['label', 'validatingadmissionpolicies,validatingadmissionpolicybindings', 'lastscrape-annotations'],
+          ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
+        ]);
+        await checkWarnings(namespace.name);
+        assert.equal(await shell.run('annotations check'), 'pod/try-lastscrape created (server dry run)\n');
+      } finally {
+        await shell.run('annotations away');
+      }
+    },
+  );
 }
 
 async function checkWarnings(namespace: string): Promise<void> {

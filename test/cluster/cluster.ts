@@ -1,5 +1,6 @@
-// The cluster of KUBECONFIG as the tests use it: through the kubectl on the PATH, and through its proxy on loopback, so that any
-// way to log in works. Everything made here has a label of this run, and is removed with it.
+// The cluster of KUBECONFIG as the tests use it: through the kubectl on the PATH, and through its proxy on
+// loopback, so that any way to log in works. Everything made here has a label of this run, and is removed
+// with it.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -82,7 +83,10 @@ export type Cluster = AsyncDisposable & {
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /** Reads a path of the API as text. @throws on any answer but 200. */
   read(path: string): Promise<string>;
-  /** Creates one object, sooner than kubectl would. @param path of the collection @throws on any answer but 201. */
+  /**
+   * Creates one object, sooner than kubectl would. @param path of the collection @throws on any answer but
+   * 201.
+   */
   create(path: string, manifest: Manifest): Promise<void>;
   /** Makes a namespace, which is removed at the end with all that is in it. */
   openNamespace(name: string, labels?: Readonly<Record<string, string>>): Promise<Namespace>;
@@ -251,8 +255,8 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
   };
 }
 
-// A watch ends after some minutes, or when the API server restarts; the next one goes on where it ended, so that no change is missed, or
-// begins with what is there, where the server has forgotten that.
+// A watch ends after some minutes, or when the API server restarts; the next one goes on where it ended, so
+// that no change is missed, or begins with what is there, where the server has forgotten that.
 async function watch(
   url: string,
   signal: AbortSignal,
@@ -282,7 +286,10 @@ async function watch(
   }
 }
 
-/** Runs a shell command line in a folder, with its output passed on when it fails; for commands that people type. */
+/**
+ * Runs a shell command line in a folder, with its output passed on when it fails; for commands that people
+ * type.
+ */
 export async function runShell(line: string, cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const shell = spawn('bash', ['-euo', 'pipefail', '-c', line], {
     cwd,

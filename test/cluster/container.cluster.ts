@@ -1,5 +1,6 @@
-// `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role, and lastscrape's own
-// container, are those of the README and of docs/conditions.md. Token rotation and a failing server are played by test/stand-in/api-server.ts instead.
+// `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role, and
+// lastscrape's own container, are those of the README and of docs/conditions.md. Token rotation and a failing
+// server are played by test/stand-in/api-server.ts instead.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -48,13 +49,13 @@ type Watched = {
 
 /** What has to become of it. */
 type End = {
-  /** null: there is none, or it does not end. */
+  /** null: no Job, or one that does not end. */
   readonly job: 'Complete' | 'Failed' | null;
   readonly exitCode?: number;
   readonly outcome: Report['outcome'];
   readonly mainExitCodes?: Report['mainExitCodes'];
   readonly problems?: RegExp;
-  /** Of containers; 0 for those that are not named. null: whatever they are. */
+  /** By container, default 0; null: not compared. */
   readonly restartCounts?: Readonly<Record<string, number>> | null;
   /** What lastscrape's log has. */
   readonly log?: RegExp;
@@ -104,7 +105,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   { name: '* waits for all but the sidecars, which it stops', watched: WITH_SIDECAR, end: ALL_WELL },
   {
-    name: '* knows its own container whatever its name',
+    name: '* knows its own container by any name',
     watched: { ...WITH_SIDECAR, watcher: 'watcher' },
     end: ALL_WELL,
   },
@@ -124,7 +125,7 @@ const SCENARIOS: readonly Scenario[] = [
     end: { job: 'Failed', exitCode: 0, outcome: 'misconfigured', problems: /\(HTTP 403\); create the Role: / },
   },
   {
-    name: 'a typo is told with the names there are',
+    name: 'a typo is reported with the names of the containers',
     watched: { ...FAILS, doneWhen: 'container:lode' },
     end: {
       ...MISCONFIGURED,
@@ -143,7 +144,7 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'an Indexed Job is told to set POD_NAME',
+    name: 'an Indexed Job gets the advice to set POD_NAME',
     watched: { ...FAILS, hasPodName: false, job: { completionMode: 'Indexed', completions: 1 } },
     end: {
       ...MISCONFIGURED,
@@ -206,7 +207,8 @@ export function runContainerScenarios(): void {
     async (namespace) => {
       const watched: Watched = {
         containers: { load: runs(STAYS) },
-        // Long enough to see an end that was told: an answer of the API server is served for 5 s, and settles in 3 s.
+        // Long enough to see a reported end: an answer of the API server is cached for 5 s, and settles in 3
+        // s.
         env: { LASTSCRAPE_TERMINATION_GRACE: '15s' },
         job: null,
       };

@@ -1,5 +1,5 @@
-// A Job whose program serves its own metrics and ends (test/stand-in/counting-job.ts): how it is made, what it says at its end, and what
-// Prometheus has of it.
+// A Job whose program serves its own metrics and ends (test/stand-in/counting-job.ts): how it is made, what
+// it says at its end, and what Prometheus has of it.
 
 import assert from 'node:assert/strict';
 import { until } from '../support/until.ts';
@@ -9,7 +9,7 @@ import type { PodSpec } from './locust-test.ts';
 import { FRONT_JOB } from './prometheus.ts';
 import { END_MS, findStatus, getFixture, type Report, readEnd, START_MS } from './scenario.ts';
 
-/** The name of every Job; each is in a namespace of its own. */
+/** The name of every Job; each has its own namespace. */
 export const JOB = 'report';
 
 /** What a program's metric is called. */
@@ -25,7 +25,7 @@ export type CountingJob = {
   readonly env?: Readonly<Record<string, string>>;
   /** Of the program's port. Default: metrics. */
   readonly portName?: string;
-  /** Of the Job beside its template; default: backoffLimit 0. */
+  /** More fields of the Job; default: backoffLimit 0. */
   readonly job?: Readonly<Record<string, unknown>>;
   /** Changes the pod last of all. */
   readonly edit?: (spec: PodSpec) => PodSpec;
@@ -107,7 +107,10 @@ export async function untilStored(namespace: Namespace, pod: Pod, value: number,
   });
 }
 
-/** Checks that lastscrape is the last native sidecar of a pod, once, and that it saw main's end and was scraped. */
+/**
+ * Checks that lastscrape is the last native sidecar of a pod, once, and that it saw main's end and was
+ * scraped.
+ */
 export function proveHeld(pod: Pod): Report {
   const names = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map(({ name }) => name);
   assert.equal(names.filter((name) => name === 'lastscrape').length, 1, `once in ${names}`);
@@ -119,7 +122,10 @@ export function proveHeld(pod: Pod): Report {
   return report;
 }
 
-/** Checks that the Job ended so, that its pod was held, and that main's final number is stored. @returns its pod */
+/**
+ * Checks that the Job ended so, that its pod was held, and that main's final number is stored. @returns its
+ * pod
+ */
 export async function proveFinal(namespace: Namespace, condition: 'Complete' | 'Failed' = 'Complete'): Promise<Pod> {
   assert.equal(await namespace.untilJobEnded(JOB, END_MS), condition);
   const pod = jobPod(namespace);

@@ -23,7 +23,9 @@ type Finding = {
   readonly now: { readonly line: string } | null;
 };
 
-/** The states that are made anew, and what is done with the finding: its lines in a new object, or its command on this one. */
+/**
+ * The states to create, and how to try the finding: its lines in a new object, or its command on this one.
+ */
 const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | 'now' | 'nothing' }[] = [
   { state: 'exporter-of-locust', proof: 'now' },
   { state: 'exporter', proof: 'change' },
@@ -147,7 +149,7 @@ async function proveNow(
   });
 }
 
-/** Makes the pod anew with the lines in it, and sees it succeed. */
+/** Creates the pod again with the lines, and waits until it succeeds. */
 async function proveChange(namespace: Namespace, object: ReachedObject, finding: Finding | undefined): Promise<void> {
   const { change = null, first = null } = finding ?? {};
   assert.ok(change?.lines);

@@ -1,5 +1,5 @@
-// Opens everything that the scenarios share: images on the node, Prometheus in the cluster, the policy applied. Says in two lines
-// how to get a cluster where there is none.
+// Opens everything that the scenarios share: images on the node, Prometheus in the cluster, the policy
+// applied. Says in two lines how to get a cluster if it is missing.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -25,7 +25,10 @@ const CLUSTER_KINDS =
   'mutatingadmissionpolicies,mutatingadmissionpolicybindings,validatingadmissionpolicies,validatingadmissionpolicybindings,' +
   'clusterroles,clusterrolebindings,namespaces';
 
-/** What must be there; ends the process with what to do where it is not, since without a cluster no scenario can begin. */
+/**
+ * What must be there; ends the process with what to do where it is not, since without a cluster no scenario
+ * can begin.
+ */
 export function requireCluster(): { readonly loadCommand: string } {
   const loadCommand = readTestVariable('LASTSCRAPE_TEST_IMAGE_LOAD');
   if (readTestVariable('KUBECONFIG') === undefined || loadCommand === undefined) {
@@ -70,7 +73,10 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   }
 }
 
-/** Applies both policies as the guide says, waits until the API server obeys them, and takes them away at the end. */
+/**
+ * Applies both policies as the guide says, waits until the API server obeys them, and takes them away at the
+ * end.
+ */
 export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   const namespace = await cluster.openNamespace('guide');
   const shell = await openGuideShell(cluster, namespace);

@@ -1,5 +1,5 @@
-// A user at the guide: its commands, word by word, in a copy of deploy/ where images and the monitoring namespace are put in as the
-// guide says, with a kubeconfig whose namespace is that of the scenario.
+// A user at the guide: its commands, word by word, in a copy of deploy/ where images and the monitoring
+// namespace are put in as the guide says, with a kubeconfig whose namespace is that of the scenario.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { IMAGES } from './images.ts';
 export type GuideShell = Disposable & {
   /** Runs a block to its end. @returns what it printed. @throws when a command of it fails. */
   run(name: BlockName): Promise<string>;
-  /** Starts a block that does not end by itself. */
+  /** Starts a block that runs until it is stopped. */
   start(name: BlockName): Child;
 };
 

@@ -1,4 +1,5 @@
-// The commands of deploy/README.md, word by word, and what the API server makes of every pod of fixtures/pods today.
+// The commands of deploy/README.md, word by word, and what the API server makes of every pod of fixtures/pods
+// today.
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
@@ -44,7 +45,7 @@ export function runGuideScenarios(): void {
     assert.match(plan, /^3\. Quit {5}nothing \(LASTSCRAPE_QUIT is none\)\.$/m);
     assert.match(plan, /^ {2}http:\/\/localhost:9646\/metrics: /m);
     assert.match(plan, /^ {2}port:5557: /m);
-    assert.doesNotMatch(plan, /process namespace/, 'no entry goes by it');
+    assert.doesNotMatch(plan, /process namespace/, 'no entry needs it');
     const kept = (await shell.run('kept')).split('\n').filter((line) => line.startsWith(`${namespace.name} `));
     assert.deepEqual(
       kept.map((line) => line.split(/ +/).slice(1)),

@@ -1,5 +1,6 @@
-// lastscrape in the place of Locust's exporter on a real Kubernetes: the operator's pods with another image of the exporter, as one value
-// of its chart makes them, and nothing else changed. Most are in namespaces that opted out of the policy.
+// lastscrape in the place of Locust's exporter on a real Kubernetes: the operator's pods with another image
+// of the exporter, as one value of its chart makes them, and nothing else changed. Most are in namespaces
+// that opted out of the policy.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -34,11 +35,11 @@ const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
 const SHORT = { runSeconds: 8, autoquitSeconds: 2, exporterImage: IMAGES.lastscrape } as const;
 /** The operator's limits of the exporter. */
 const LIMIT_MIB = 128;
-/** The kubelet's grace, and how long of it lastscrape holds where nobody scrapes. */
+/** The kubelet's grace, and how much of it an unscraped lastscrape holds. */
 const GRACE_SECONDS = 30;
 const HELD_SECONDS = 25;
 
-/** What people have in their locustfiles so that the pod completes: the exporter is told to go when the test has stopped. */
+/** What people put into locustfiles so that the pod completes: quit the exporter when the test stops. */
 const QUITS = `
 import urllib.request
 from locust import events
@@ -82,7 +83,7 @@ export function runInPlaceScenarios(): void {
         );
         const { name } = masterPod(namespace).metadata;
         const quit = `/api/v1/namespaces/${namespace.name}/pods/${name}:9646/proxy/quitquitquit`;
-        await assert.rejects(getFixture().cluster.read(quit), /: 403 /, 'nobody in the network can end it');
+        await assert.rejects(getFixture().cluster.read(quit), /: 403 /, 'it cannot be quit over the network');
         await proveInPlace(namespace, 'Complete');
         using shell = await openGuideShell(getFixture().cluster, namespace);
         assert.equal(JSON.parse(await shell.run('exporter report')).outcome, 'scraped', "the guide's command");
@@ -152,7 +153,7 @@ export function runInPlaceScenarios(): void {
 
   // As a regular container it stays for its TTL, 90 s.
   runScenario(
-    "in place, native: both are there, the policy's one is a front, and the one that nobody scrapes ends with its grace",
+    "in place, native: both are there, the policy's one is a front, and the unscraped one ends with its grace",
     { ...SHORT, shape: 'native', exporterImage: IMAGES.renamed, annotations: { 'lastscrape.dev/front': 'true' } },
     async (namespace) => {
       await proveBoth(namespace, 2 * GRACE_SECONDS);
@@ -268,7 +269,8 @@ export function runInPlaceScenarios(): void {
       edit: (spec) => withFields(spec, EXPORTER, { image: lateName() }),
     },
     async (namespace) => {
-      // A pod that is not Ready is in no Service: the workers do not reach it, and so the test begins when all is there.
+      // A pod that is not Ready is in no Service: the workers do not reach it, and so the test begins when
+      // all is there.
       await untilContainer(namespace, MASTER, 'running', START_MS);
       assert.ok(findStatus(masterPod(namespace), EXPORTER)?.state.waiting, 'its image is not there yet');
       await getFixture().images.loadLastscrapeAs(lateName());
@@ -299,7 +301,7 @@ export function runInPlaceScenarios(): void {
   );
 
   runScenario(
-    'in place, regular: with --headless there is no page, and the pod completes all the same',
+    'in place, regular: with --headless there is no page, and the pod still completes',
     { ...SHORT, ...OPTED_OUT, shape: 'regular', args: ['--headless'] },
     async (namespace) => {
       assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
@@ -370,7 +372,10 @@ async function proveInPlace(namespace: Namespace, condition: 'Complete' | 'Faile
   assert.ok(report.heldSeconds < GRACE_SECONDS, `held for ${report.heldSeconds} s`);
 }
 
-/** Checks that what Locust printed is stored, that lastscrape ended well after Locust, and that the end was seen. */
+/**
+ * Checks that what Locust printed is stored, that lastscrape ended well after Locust, and that the end was
+ * seen.
+ */
 async function proveFinal(namespace: Namespace, pod: Pod): Promise<Report> {
   const { report, exitCode } = readEnd(pod, EXPORTER);
   assert.equal(report.outcome, 'scraped', report.summary);
@@ -383,7 +388,10 @@ async function proveFinal(namespace: Namespace, pod: Pod): Promise<Report> {
   return report;
 }
 
-/** Checks a pod with lastscrape in the exporter's place and, since nobody knew it, with the policy's as well. */
+/**
+ * Checks a pod with lastscrape in the exporter's place and, being unknown to the policy, with the policy's as
+ * well.
+ */
 async function proveBoth(namespace: Namespace, withinSeconds: number): Promise<void> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
   const pod = masterPod(namespace);

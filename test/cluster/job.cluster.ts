@@ -1,5 +1,5 @@
-// deploy/job/migration on a real Kubernetes: as it is written, with other images alone, and with the proxy that Istio's webhook would put
-// into the pod.
+// deploy/job/migration on a real Kubernetes: as it is written, with other images alone, and with the proxy
+// that Istio's webhook would put into the pod.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

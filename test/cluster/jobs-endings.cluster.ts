@@ -1,5 +1,5 @@
-// How a labelled Job can end on a real Kubernetes other than well: main fails, is deleted, killed, out of time; lastscrape is killed. And what
-// the policy does not touch, with what kubectl says of it.
+// How a labelled Job can end on a real Kubernetes other than well: main fails, is deleted, killed, out of
+// time; lastscrape is killed. And what the policy does not touch, with what kubectl says of it.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -202,8 +202,9 @@ export function runJobsEndingScenarios(): void {
 const MESH_POLICY = 'lastscrape-test-mesh';
 
 /**
- * Puts its container behind lastscrape, whichever of the two policies is evaluated first: the API server has them in a map
- * (policy_source.go of k8s.io/apiserver 0.36.3), so that their order is another one after each change of any policy.
+ * Puts its container behind lastscrape, whichever of the two policies is evaluated first: the API server has
+ * them in a map (policy_source.go of k8s.io/apiserver 0.36.3), so that their order is another one after each
+ * change of any policy.
  */
 function buildMeshPolicy(namespace: string): readonly Manifest[] {
   const text = readFileSync(join(import.meta.dirname, '../../deploy/jobs-policy.yaml'), 'utf8');

@@ -1,5 +1,5 @@
-// Jobs with metrics of their own on a real Kubernetes, with a real Prometheus: what is lost without lastscrape, and what is stored with it,
-// by every way to add it.
+// Jobs with metrics of their own on a real Kubernetes, with a real Prometheus: what is lost without
+// lastscrape, and what is stored with it, by every way to add it.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS } from
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
-/** What the classic scrape job goes by. */
+/** The annotations of the classic scrape job. */
 const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000' };
 
 /** Registers the scenarios. */
@@ -57,7 +57,7 @@ export function runJobsScenarios(): void {
     assert.equal(await shell.run('jobs warning'), 'pod/try-lastscrape created (server dry run)\n');
   });
 
-  runScenarioIn('jobs: by policy, what goes by annotations moves over by itself', {}, async (namespace) => {
+  runScenarioIn('jobs: by policy, a scrape by annotations moves over to the front', {}, async (namespace) => {
     await namespace.apply(buildCountingJob({ annotations: ANNOTATED, portName: 'http', env: SNAPSHOT }));
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
     const pod = jobPod(namespace);
@@ -79,7 +79,7 @@ export function runJobsScenarios(): void {
       const atTheEnd = `${METRIC} > 1000000`;
       const annotations = { 'lastscrape.dev/fail-if': `${METRIC} <= 0, ${atTheEnd}` };
       await namespace.apply(buildCountingJob({ annotations, env: SNAPSHOT }));
-      // The exit code of a native sidecar counts for nothing: whoever waits must read the report.
+      // The exit code of a native sidecar is ignored: a pipeline must read the report.
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const pod = jobPod(namespace);
       assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 0, 'main is content');
@@ -212,7 +212,10 @@ export function runJobsScenarios(): void {
   }
 }
 
-/** Checks a Job that does not call for a snapshot: what lastscrape read last is what is stored. @returns its pod */
+/**
+ * Checks a Job that does not call for a snapshot: what lastscrape read last is what is stored. @returns its
+ * pod
+ */
 async function proveLastRead(namespace: Namespace): Promise<void> {
   assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
   const pod = jobPod(namespace);

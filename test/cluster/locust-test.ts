@@ -1,5 +1,5 @@
-// Plays the Locust operator: what it makes for one LocustTest, from the pods of fixtures/pods, with images of the test, a short
-// run, and requests so small that many tests fit on one node.
+// Plays the Locust operator: what it makes for one LocustTest, from the pods of fixtures/pods, with images of
+// the test, a short run, and requests so small that many tests fit on one node.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,15 +7,18 @@ import { parse } from 'yaml';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 
-/** The name of every LocustTest; each is in a namespace of its own. */
+/** The name of every LocustTest; each has its own namespace. */
 export const NAME = 'checkout-load';
 /** The Job of the master, and its main container. */
 export const MASTER = `${NAME}-master`;
-/** How long a finished Job of workers is kept, as an operator may be told. */
+/** How long a finished Job of workers is kept: a setting of the operator. */
 export const WORKER_KEPT_SECONDS = 300;
 export const EXPORTER = 'locust-metrics-exporter';
 
-/** The exporter as a regular container (operator 2.0 to 2.2.3, and 1.1.1) or as a native sidecar (2.3.0 and later). */
+/**
+ * The exporter as a regular container (operator 2.0 to 2.2.3, and 1.1.1) or as a native sidecar (2.3.0 and
+ * later).
+ */
 export type Shape = 'regular' | 'regular-1.1.1' | 'native';
 
 /** What a user writes into a LocustTest, and what a scenario changes of the operator's pod. */
@@ -24,8 +27,8 @@ export type LocustTest = {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   /**
-   * Seconds; default 5: for so long Locust keeps its page, so that an exporter has its last total. With less only lastscrape in the
-   * exporter's place has it, and no total may be compared beside an exporter.
+   * Seconds; default 5: Locust keeps its page up, so that an exporter reads the last total. With less only
+   * lastscrape in the exporter's place has it, and no total may be compared beside an exporter.
    */
   readonly autoquitSeconds?: number;
   /** Seconds; default 10. */
@@ -38,7 +41,10 @@ export type LocustTest = {
   readonly args?: readonly string[];
   /** Default: IMAGES.locust. */
   readonly image?: string;
-  /** The value of the chart for the exporter's image; the container is the operator's in every other way. Default: IMAGES.exporter. */
+  /**
+   * The value of the chart for the exporter's image; the container is the operator's in every other way.
+   * Default: IMAGES.exporter.
+   */
   readonly exporterImage?: string;
   /** Of the master's Job; default 0, as the operator has it. */
   readonly backoffLimit?: number;
@@ -62,8 +68,8 @@ type PodFixture = {
 };
 
 /**
- * Users without a target: what they do is told to Locust as a request, and no byte is sent. A worker that a busy node leaves without
- * processor for 3 s counts as lost, and its test as over, unless the master has more patience.
+ * Users without a target: they report requests to Locust without sending a byte. A worker that a busy node
+ * leaves without processor for 3 s counts as lost, and its test as over, unless the master has more patience.
  */
 export const LOCUSTFILE = (isFailing: boolean, more: string) => `
 import locust.runners
@@ -104,7 +110,7 @@ export function withVariable(spec: PodSpec, name: string, value: string): PodSpe
   return editContainers(spec, (each) => (each.name === EXPORTER ? add(each) : each));
 }
 
-/** Creates the objects; the Service first, since the worker is told its address. */
+/** Creates the objects; the Service first: the worker needs its address. */
 export async function startLocustTest(namespace: Namespace, test: LocustTest): Promise<void> {
   const {
     shape,

@@ -1,5 +1,6 @@
-// The scenarios of deploy/migrate.md: each of its after-manifests runs as it is written, with other images alone, and with what a
-// mesh's webhook would put into the pod. Each has an ending that the tool it replaces is known to get wrong, too.
+// The scenarios of deploy/migrate.md: each of its after-manifests runs as it is written, with other images
+// alone, and with what a mesh's webhook would put into the pod. Each has an ending that the tool it replaces
+// is known to get wrong, too.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -16,7 +17,10 @@ const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
 /** The Job of every manifest, and its main container. */
 const MAIN = 'report';
 
-/** The image of the test for each that the manifests name. kubexit is a script (kubexit.sh): no package registry has the real one. */
+/**
+ * The image of the test for each that the manifests name. kubexit is a script (kubexit.sh): no package
+ * registry has the real one.
+ */
 const REPLACED: Readonly<Record<string, string>> = {
   [`lastscrape:${VERSION}`]: IMAGES.lastscrape,
   'registry.example.com/report:1': IMAGES.report,
@@ -34,7 +38,7 @@ export function runMigrationScenarios(): void {
     await scrapeHeld(namespace);
     const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped']);
-    // Native: the kubelet alone starts and ends it, and never anew.
+    // Native: the kubelet starts and ends it, once.
     const proxy = findStatus(pod, 'cloud-sql-proxy');
     assert.equal(proxy?.restartCount, 0);
     assert.ok((proxy?.state.terminated?.finishedAt ?? '') >= finishedAt(pod, 'lastscrape'));
@@ -90,7 +94,7 @@ export function runMigrationScenarios(): void {
     assert.deepEqual(readResults(pod), ['released', 'linkerd stopped']);
   });
 
-  migration('linkerd-await: a shutdown that is switched off is told, with what switches it on', async (namespace) => {
+  migration('linkerd-await: a disabled shutdown is reported, with what enables it', async (namespace) => {
     await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd', 'off'));
     const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
     assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 69);
@@ -142,7 +146,7 @@ export function runMigrationScenarios(): void {
     assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
   });
 
-  migration('pkill: another UID is told at the start', async (namespace) => {
+  migration('pkill: another UID is reported at the start', async (namespace) => {
     await start(namespace, 'pkill', (spec) =>
       withFields(spec, 'cloud-sql-proxy', { securityContext: { runAsUser: 1000 } }),
     );
@@ -154,7 +158,7 @@ export function runMigrationScenarios(): void {
   });
 }
 
-/** The exit codes in that pod, whatever main's. */
+/** The exit codes of that pod's containers, with main's. */
 function exitCodesWith(main: number): Readonly<Record<string, number>> {
   return { [MAIN]: main, 'statsd-exporter': 0, 'cloud-sql-proxy': 0, lastscrape: 0 };
 }
@@ -193,7 +197,10 @@ function withShared(spec: PodSpec): PodSpec {
   return { ...mounted, volumes: [{ name: 'shared', emptyDir: {} }] };
 }
 
-/** What the webhook of the mesh puts into the pod: its proxy as a regular container, here a stand-in (quit-targets.ts). */
+/**
+ * What the webhook of the mesh puts into the pod: its proxy as a regular container, here a stand-in
+ * (quit-targets.ts).
+ */
 function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd', quit: 'on' | 'off' = 'on'): PodSpec {
   const env = [{ name: 'LASTSCRAPE_TEST_QUIT', value: quit }];
   return {
@@ -202,7 +209,10 @@ function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd', quit: 'on' | 'off' =
   };
 }
 
-/** Waits until main has ended and the pod is held, and scrapes it, by way of the API server: main's last number is there. */
+/**
+ * Waits until main has ended and the pod is held, and scrapes it, by way of the API server: main's last
+ * number is there.
+ */
 async function scrapeHeld(namespace: Namespace): Promise<void> {
   const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
   const { name } = pod.metadata;
@@ -215,7 +225,10 @@ function hasEnded(pod: Pod, container: string): boolean {
   return findStatus(pod, container)?.state.terminated !== undefined;
 }
 
-/** Checks how the Job, and each regular container, ended: by which exit code, and after how many restarts (default 0). */
+/**
+ * Checks how the Job, and each regular container, ended: by which exit code, and after how many restarts
+ * (default 0).
+ */
 async function proveEnd(
   namespace: Namespace,
   condition: 'Complete' | 'Failed',

@@ -1,4 +1,5 @@
-// One LocustTest of a real operator, from its making to its end: what became of it, and what of its total Prometheus stored.
+// One LocustTest of a real operator, from its making to its end: what became of it, and what of its total
+// Prometheus stored.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
@@ -17,10 +18,13 @@ import {
   START_MS,
 } from './scenario.ts';
 
-/** How lastscrape comes into the pod: the chart's one value, the policy beside the exporter, both at once, or not at all. */
+/**
+ * How lastscrape comes into the pod: the chart's one value, the policy beside the exporter, both at once, or
+ * not at all.
+ */
 export type Route = 'image' | 'policy' | 'both' | 'neither';
 
-/** What the chart is told to run as the exporter. */
+/** The chart's value for the exporter's image. */
 export const EXPORTER_IMAGES: Readonly<Record<Route, string>> = {
   image: IMAGES.lastscrape,
   both: IMAGES.lastscrape,
@@ -40,24 +44,30 @@ export type OperatorResult = {
   /** Locust's own total, and the newest that Prometheus has. */
   readonly printed: number;
   readonly stored: number | undefined;
-  /** From the end of Locust to that of the LocustTest; null where it did not end. */
+  /** From the end of Locust to the end of the LocustTest; null: it did not end. */
   readonly completedAfterSeconds: number | null;
   /** Of lastscrape's report, where there was one: its summary, and the total that it had last. */
   readonly summary: string | null;
   readonly reported: number | null;
-  /** Who scraped, as lastscrape saw it in the exporter's place, address and User-Agent: another address is another Prometheus on this cluster. */
+  /**
+   * Who scraped, as lastscrape saw it in the exporter's place, address and User-Agent: another address is
+   * another Prometheus on this cluster.
+   */
   readonly scrapedFrom: readonly string[];
   readonly containers: readonly string[];
 };
 
 const RUN_SECONDS = 20;
-/** Where a test says nothing else: what the measurements of docs/ have. Beside an exporter the last total may be lost then. */
+/**
+ * Where a test says nothing else: what the measurements of docs/ have. Beside an exporter the last total may
+ * be lost then.
+ */
 const AUTOQUIT_SECONDS = 2;
-/** A LocustTest that has not ended so long after Locust does not end. */
+/** How long after Locust a LocustTest may end. */
 const PATIENCE_MS = { image: 150_000, policy: 150_000, both: 150_000, neither: 60_000 } as const;
 const RESOURCES = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '1', memory: '1Gi' } };
 
-/** Makes one in a namespace of its own, waits for its end, and takes it away. */
+/** Creates one in its own namespace, waits for its end, and deletes it. */
 export async function runOperatorTest(
   { cluster }: Fixture,
   operator: string,
@@ -161,7 +171,7 @@ async function readLastStored(namespace: Namespace, printed: number): Promise<nu
   }
 }
 
-/** Says on stderr what lastscrape logged, where a total is not the last one all the same. */
+/** Prints lastscrape's log to stderr where the stored total is not the last one. */
 async function showLoss(namespace: Namespace, pod: Pod): Promise<void> {
   const names = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name);
   const watcher = names.includes('lastscrape') ? 'lastscrape' : EXPORTER;

@@ -1,5 +1,5 @@
-// The real Locust operator (locust-k8s-operator 2.x), installed by its own Helm chart. No package registry has it: a test names folders
-// of its sources in which it was built. Nothing of it is in this repository.
+// The real Locust operator (locust-k8s-operator 2.x), installed by its own Helm chart. No package registry
+// has it: a test names folders of its sources in which it was built. Nothing of it is in this repository.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -9,7 +9,10 @@ import { type BlockName, readBlock } from '../deploy/guide.ts';
 import { findOnPath, readTestVariable } from '../support/programs.ts';
 import type { Fixture } from './scenario.ts';
 
-/** An operator that was built: its version, and the folder of its sources, with `bin/manager` as its Makefile names it. */
+/**
+ * An operator that was built: its version, and the folder of its sources, with `bin/manager` as its Makefile
+ * names it.
+ */
 export type OperatorBuild = { readonly version: string; readonly folder: string };
 
 /** Names the folders: `2.2.3=/path,2.3.0=/path`. */
@@ -19,7 +22,10 @@ const PROGRAM = 'bin/manager';
 /** The chart's `nameOverride` and `fullnameOverride` in both versions. */
 const RELEASE = 'locust-operator';
 
-/** The value of the chart that is the image of the exporter (2.2.3 and 2.3.0: values.yaml, and "locust.metricsExporterImage" in _helpers.tpl). */
+/**
+ * The value of the chart that is the image of the exporter (2.2.3 and 2.3.0: values.yaml, and
+ * "locust.metricsExporterImage" in _helpers.tpl).
+ */
 export const IMAGE_VALUE = 'locustPods.metricsExporter.image';
 /** How the guide calls them. */
 const GUIDE_CHART = 'locust-k8s-operator/locust-k8s-operator';
@@ -56,11 +62,16 @@ export const NOT_RUN = `NOT RUN: the real Locust operator, since ${VARIABLE} nam
 /** An operator that works; disposing of it removes its LocustTests while it can, and then all of it. */
 export type Operator = AsyncDisposable & {
   readonly version: string;
-  /** Sets the chart's one value by the command of deploy/README.md, and waits for the operator that has it. */
+  /**
+   * Sets the chart's one value by the command of deploy/README.md, and waits for the operator that has it.
+   */
   setExporterImage(image: string): Promise<void>;
 };
 
-/** Installs an operator with its chart's own values, but for the operator's own image, which no registry has here. One at a time. */
+/**
+ * Installs an operator with its chart's own values, but for the operator's own image, which no registry has
+ * here. One at a time.
+ */
 export async function installOperator({ cluster, images }: Fixture, build: OperatorBuild): Promise<Operator> {
   const { version, folder } = build;
   const own = { repository: 'localhost/lastscrape-test/operator', tag: version };

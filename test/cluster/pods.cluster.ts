@@ -1,4 +1,5 @@
-// lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy applied.
+// lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy
+// applied.
 
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
@@ -74,7 +75,8 @@ export function runPodScenarios(): void {
     },
   );
 
-  // The interval is the default of Prometheus. A scrape may by luck come between the last number and the end, so three tests.
+  // The interval is the default of Prometheus. A scrape may by luck come between the last number and the end,
+  // so three tests.
   for (const index of [1, 2, 3]) {
     runScenario(
       `without lastscrape a native sidecar is gone before its last scrape ${index}`,
@@ -111,7 +113,7 @@ export function runPodScenarios(): void {
     );
 
     runScenario(
-      `${shape}: in the exporter's place, nothing else is scraped and nobody can quit it`,
+      `${shape}: in the exporter's place, nothing else is scraped, and no request can quit it`,
       { shape, annotations: { 'lastscrape.dev/front': 'true' } },
       async (namespace) => {
         await untilMoment(namespace, 'while main runs');
@@ -325,7 +327,7 @@ async function untilMoment(namespace: Namespace, moment: 'while main runs' | 'in
   await untilLogged(namespace, masterPod(namespace), msg, END_MS);
 }
 
-/** The guide's container without restart rules of its own, in a pod that restarts what failed. */
+/** The guide's container without restart rules, in a pod with restartPolicy OnFailure. */
 function byHand(spec: PodSpec): PodSpec {
   const [{ env, restartPolicy, restartPolicyRules, ...container }] = parse(readBlock('run', 'by hand'));
   return { ...spec, restartPolicy: 'OnFailure', containers: [...spec.containers, container] };

@@ -1,4 +1,5 @@
-// A real Prometheus in the cluster: the scrape_config of deploy/monitoring with Kubernetes discovery, and what it stored.
+// A real Prometheus in the cluster: the scrape_config of deploy/monitoring with Kubernetes discovery, and
+// what it stored.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,21 +15,24 @@ export const INTERVAL_ANNOTATION = 'test.lastscrape.dev/interval';
 /** The totals of Locust, as the exporter names them. */
 export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}';
 
-/** The scrape job that goes by the port named lastscrape (deploy/job/front), and the one by people's annotations. */
+/** The scrape job by the port name lastscrape (deploy/job/front), and the one by annotations. */
 export const FRONT_JOB = 'lastscrape-front';
 export const ANNOTATION_JOB = 'kubernetes-pods';
 
 export type ClusterPrometheus = {
-  /** The samples of the one series of the metric in that namespace, oldest first, the last hour; empty without one. */
+  /**
+   * The samples of the one series of the metric in that namespace, oldest first, the last hour; empty without
+   * one.
+   */
   readSamples(selector: string, namespace: string): Promise<readonly Sample[]>;
   /** The labels of the targets that it scrapes now in that namespace. */
   readTargets(namespace: string): Promise<readonly Readonly<Record<string, string>>[]>;
 };
 
-/** One sample; the time is that of its scrape (epoch seconds). */
+/** One sample, with the time of its scrape (epoch seconds). */
 export type Sample = { readonly atSeconds: number; readonly value: number };
 
-/** Starts it in a namespace of its own, for pods of all namespaces or of one only, and waits until it answers. */
+/** Starts it in its own namespace, for pods of all namespaces or of one only, and waits until it answers. */
 export async function startClusterPrometheus(
   cluster: Cluster,
   own = 'monitoring',
@@ -128,7 +132,8 @@ function configText(only: string | null): string {
   return stringify({ scrape_configs: jobs });
 }
 
-// Prometheus's own example (documentation/examples/prometheus-kubernetes.yml), as the Helm chart of Prometheus has it.
+// Prometheus's own example (documentation/examples/prometheus-kubernetes.yml), as the Helm chart of
+// Prometheus has it.
 const BY_ANNOTATIONS = {
   job_name: ANNOTATION_JOB,
   kubernetes_sd_configs: [{ role: 'pod' }],

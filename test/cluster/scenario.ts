@@ -1,4 +1,5 @@
-// What the scenarios on a cluster have in common: the parts of the whole run, how a pod's end is read, and what each good end has.
+// What the scenarios on a cluster have in common: the parts of the whole run, how a pod's end is read, and
+// what each good end has.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -29,7 +30,7 @@ export function getFixture(): Fixture {
   return current;
 }
 
-/** Registers a scenario in a namespace of its own; says what became of the pods there when it fails. */
+/** Registers a scenario with its own namespace; describes the pods there when it fails. */
 export function runScenarioIn(
   name: string,
   labels: Readonly<Record<string, string>>,
@@ -81,7 +82,10 @@ export type Report = {
   readonly exitCode: number;
 };
 
-/** Images are there, the node may be busy with ten pods: until Locust runs, and until a run of 10 s and its hold are over. */
+/**
+ * Images are there, the node may be busy with ten pods: until Locust runs, and until a run of 10 s and its
+ * hold are over.
+ */
 export const START_MS = 180_000;
 export const END_MS = 300_000;
 
@@ -112,7 +116,7 @@ export async function untilContainer(
   return pod;
 }
 
-/** The termination message of lastscrape in that state of a pod, and its exit code; `name` is that of its container. */
+/** The termination message and the exit code of lastscrape; `name` names its container. */
 export function readEnd(pod: Pod, name = 'lastscrape'): { readonly report: Report; readonly exitCode: number } {
   const terminated = findStatus(pod, name)?.state.terminated;
   assert.ok(terminated?.message, `the container ${name} has a termination message`);
@@ -152,8 +156,9 @@ export async function readStoredTotal(namespace: Namespace): Promise<number | un
 }
 
 /**
- * Checks that this is the newest total that Prometheus has of that namespace, and that its last word on Locust is "down": a sample from
- * after the end. Prometheus stores a scrape a moment after the exporter counted it.
+ * Checks that this is the newest total that Prometheus has of that namespace, and that its last word on
+ * Locust is "down": a sample from after the end. Prometheus stores a scrape a moment after the exporter
+ * counted it.
  */
 export async function proveTotalStored(namespace: Namespace, total: number): Promise<void> {
   await until(`the total ${total} in Prometheus, and locust_up 0`, START_MS, async () => {
@@ -165,7 +170,9 @@ export async function proveTotalStored(namespace: Namespace, total: number): Pro
   });
 }
 
-/** Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported. */
+/**
+ * Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported.
+ */
 export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
   const pod = masterPod(namespace);
@@ -183,8 +190,8 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   const master = findStatus(pod, MASTER)?.state.terminated;
   assert.ok(master, 'main has ended');
   assert.ok((findStatus(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
-  // Until the scrapes that were wanted had come, and not for long after. What a scrape showed tells whether it came after the end; its
-  // time does not, which is when Prometheus set out.
+  // Until the scrapes that were wanted had come, and not for long after. What a scrape showed tells whether
+  // it came after the end; its time does not, which is when Prometheus set out.
   const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
   const afterCount = ups.length - 1 - ups.findLastIndex(({ value }) => value !== 0);
   const { scrapesWanted } = report;

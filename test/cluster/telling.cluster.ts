@@ -1,5 +1,5 @@
-// Who is told on a real Kubernetes: a Pushgateway of the cluster where nobody scrapes, and a webhook, each by a Job that is written by
-// hand as in deploy/job/front.
+// Push and webhook on a real Kubernetes: a Pushgateway of the cluster gets what is not scraped, and a webhook
+// gets the report, each by a Job that is written by hand as in deploy/job/front.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const RECEIVER = `require('node:http').createServer((request, response) => {
 
 /** Registers the scenarios. */
 export function runTellingScenarios(): void {
-  runScenarioIn('telling: nobody scrapes, and a Pushgateway has the final number', {}, async (namespace) => {
+  runScenarioIn('telling: unscraped, and a Pushgateway has the final number', {}, async (namespace) => {
     const address = await startServer(namespace, {
       name: 'pushgateway',
       image: IMAGES.pushgateway,

@@ -1,5 +1,6 @@
-// A LocustTest gated by thresholds on a real Kubernetes: by an annotation beside the exporter in both pod shapes, and by a variable in
-// its place, with Locust's real percentiles; and what a pipeline that waits for it reads.
+// A LocustTest gated by thresholds on a real Kubernetes: by an annotation beside the exporter in both pod
+// shapes, and by a variable in its place, with Locust's real percentiles; and what a pipeline that waits for
+// it reads.
 
 import assert from 'node:assert/strict';
 import type { Namespace } from './cluster.ts';
@@ -76,7 +77,7 @@ export function runVerdictScenarios(): void {
       `verdict, in place, ${shape}: judged by Locust's own percentiles, the Job is ${end}`,
       inPlace(shape, `${percentile('0.5', 500)}, ${percentile('0.95', 0.5)}`),
       async (namespace) => {
-        // The exit code of a native sidecar counts for nothing: whoever waits must read the report.
+        // The exit code of a native sidecar is ignored: a pipeline must read the report.
         assert.equal(await namespace.untilJobEnded(MASTER, END_MS), end);
         const { report, exitCode: code } = readEnd(masterPod(namespace), EXPORTER);
         assert.deepEqual(report.failed, { entry: percentile('0.95', 0.5), seen: 1 });
@@ -102,7 +103,10 @@ async function runPipeline(namespace: Namespace): Promise<string> {
   return await shell.run('verdict');
 }
 
-/** Checks a test that went well for Locust and fails by a threshold: scraped as any other, and the Job is Failed. */
+/**
+ * Checks a test that went well for Locust and fails by a threshold: scraped as any other, and the Job is
+ * Failed.
+ */
 async function proveFailed(namespace: Namespace): Promise<Report> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
   const pod = masterPod(namespace);

@@ -1,5 +1,5 @@
-// deploy/job/front: what the pages show of it is in it, lastscrape accepts its variables, its container is that of the policy, and
-// Prometheus scrapes the port that it serves.
+// deploy/job/front: what the pages show of it is in it, lastscrape accepts its variables, its container is
+// that of the policy, and Prometheus scrapes the port that it serves.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

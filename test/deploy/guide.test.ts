@@ -1,4 +1,5 @@
-// deploy/README.md says nothing that no test ran: each command is run, here or in the cluster test, or says why it is not.
+// deploy/README.md says nothing that no test ran: each command is run, here or in the cluster test, or says
+// why it is not.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -79,7 +80,7 @@ test('for an older API server the policy is the same, but for the API version', 
   );
 });
 
-test('the container to add by hand is that of the policy, but for its variables', () => {
+test("the container to add by hand equals the policy's, apart from its variables", () => {
   const [byHand] = parse(readBlock('run', 'by hand'));
   const { env, imagePullPolicy, ...container } = findLastscrape(readGolden('native'));
   const { env: own, ...rest } = byHand;

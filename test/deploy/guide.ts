@@ -1,9 +1,12 @@
-// The commands of deploy/README.md: each block is marked with the name under which a test runs it, or with why none does.
+// The commands of deploy/README.md: each block is marked with the name under which a test runs it, or with
+// why none does.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A fenced block behind a marker: `<!-- run: NAME -->`, `<!-- not run: REASON -->` or `<!-- shown: NAME -->`. */
+/**
+ * A fenced block behind a marker: `<!-- run: NAME -->`, `<!-- not run: REASON -->` or `<!-- shown: NAME -->`.
+ */
 export type Block = {
   readonly marker: 'run' | 'not run' | 'shown';
   /** The name, or the reason. */

@@ -1,5 +1,5 @@
-// deploy/jobs-policy.yaml and its Kyverno twin agree with the program and with each other. What a real API server makes of labelled
-// pods is in fixtures/injected/jobs; the cluster test asks a real one again.
+// deploy/jobs-policy.yaml and its Kyverno twin agree with the program and with each other. What a real API
+// server makes of labelled pods is in fixtures/injected/jobs; the cluster test asks a real one again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -106,7 +106,7 @@ test('a wrong TTL is named by the program, and leaves the times of the default',
   assert.equal(pod.spec.terminationGracePeriodSeconds, 100);
 });
 
-test('where another native sidecar stands behind lastscrape, lastscrape is moved behind it', () => {
+test('a native sidecar after lastscrape is overtaken: lastscrape moves to the end', () => {
   const { spec, ...rest } = readJobGolden(JOB_NOT_LAST);
   const { spec: own, ...ownRest } = normalise(readJobPod(JOB_NOT_LAST));
   assert.deepEqual(rest, ownRest);
@@ -117,7 +117,7 @@ test('where another native sidecar stands behind lastscrape, lastscrape is moved
   );
 });
 
-test('the container may and takes what that of policy.yaml does', () => {
+test('the container has the rights and resources of the one in policy.yaml', () => {
   const regular = findLastscrape(readGolden('regular'));
   for (const name of JOBS_INJECTED) {
     const sidecar = findSidecar(readJobGolden(name));

@@ -1,4 +1,5 @@
-// deploy/job: the component adds the container of deploy/policy.yaml, last, to the Jobs of a kustomization. Built by the real kustomize.
+// deploy/job: the component adds the container of deploy/policy.yaml, last, to the Jobs of a kustomization.
+// Built by the real kustomize.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +59,10 @@ function isNamedAs({ metadata }: Pick<Job, 'metadata'>): (job: Job) => boolean {
   return (job) => job.metadata.name === metadata.name;
 }
 
-/** The container that the policy injects, without what the component leaves out (deploy/job/component/lastscrape.yaml says why). */
+/**
+ * The container that the policy injects, without what the component leaves out
+ * (deploy/job/component/lastscrape.yaml says why).
+ */
 function expectedContainer(): Container {
   const { restartPolicy, restartPolicyRules, env = [], ...container } = findLastscrape(readGolden('regular'));
   return { ...container, env: env.filter(({ name }) => name !== 'LASTSCRAPE_EXIT_ZERO') };
@@ -132,7 +136,10 @@ test('the patch of the component has the container of the policy, field by field
   assert.deepEqual(operation.value, expectedContainer());
 });
 
-/** The native sidecar that the policy injects into a pod without annotations but of its URL, which the component has read from there. */
+/**
+ * The native sidecar that the policy injects into a pod without annotations but of its URL, which the
+ * component has read from there.
+ */
 function expectedSidecar(): Container {
   const { env = [], ...container } = findSidecar(readJobGolden('wrong-ttl'));
   const fieldRef = { fieldPath: "metadata.annotations['lastscrape.dev/metrics-url']" };

@@ -1,5 +1,6 @@
-// deploy/kyverno.yaml makes of every pod what deploy/policy.yaml makes of it: run by Kyverno's own command line, compared field by
-// field with what a real API server answered for the policy. Without that program (building it takes too long for CI) it says so.
+// deploy/kyverno.yaml makes of every pod what deploy/policy.yaml makes of it: run by Kyverno's own command
+// line, compared field by field with what a real API server answered for the policy. Without that program
+// (building it takes too long for CI) it says so.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +33,10 @@ const skip =
   'deploy/kyverno.yaml was not run: neither "kyverno" nor "kubectl-kyverno" is on the PATH (go build of cmd/cli/kubectl-kyverno)';
 if (skip) process.stderr.write(`SKIPPED Cannot run test/deploy/kyverno.test.ts: ${skip}\n`);
 
-/** The policy as it runs in a cluster of this version: the command line reaches none, and takes the default of the call instead. */
+/**
+ * The policy as it runs in a cluster of this version: the command line reaches none, and takes the default of
+ * the call instead.
+ */
 function policyFor(minor: string, policy = POLICY): string {
   const line = '          apiCall: {urlPath: /version, default: {minor: "0"}}\n';
   assert.equal(policy.split(line).length, 2, 'deploy/kyverno.yaml asks for the version in one place');
@@ -121,7 +125,7 @@ test("Kyverno's labelled pods are those of the API server, field by field", { sk
   for (const [index, name] of JOBS_GOLDEN.entries()) assert.deepEqual(pods[index], readJobGolden(name), name);
 });
 
-test('Kyverno leaves the other pods beside labelled ones as they are', { skip }, (context) => {
+test('Kyverno changes labelled pods only', { skip }, (context) => {
   const others = JOBS_UNTOUCHED_NAMES.map(readJobPod);
   const pods = applyPolicy(context, JOBS_POLICY, others);
   for (const [index, pod] of others.entries()) assert.deepEqual(pods[index], normalise(pod), `pod ${index}`);

@@ -1,5 +1,6 @@
-// deploy/migrate.md says what is so: its blocks are in the files, its tables have every setting of the tools that people come from, what
-// it names of lastscrape exists, and each after-manifest is a pod that lastscrape would accept.
+// deploy/migrate.md says what is so: its blocks are in the files, its tables have every setting of the tools
+// that people come from, what it names of lastscrape exists, and each after-manifest is a pod that lastscrape
+// would accept.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -126,7 +127,7 @@ describe('deploy/migrate.md', () => {
     }
   });
 
-  test('shows as "before" a pod with settings of that tool alone, and the same main behind it', () => {
+  test('shows as "before" a pod with settings of that tool only, and the same main as "after"', () => {
     for (const { name, text } of blocks.filter(({ moment }) => moment === 'before')) {
       const pod: PodSpec & { readonly spec?: PodSpec; readonly metadata?: { annotations: object } } = parse(text);
       const { containers } = pod.spec ?? pod;

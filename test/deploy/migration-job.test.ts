@@ -1,4 +1,5 @@
-// deploy/job/migration: what the README shows of it is in it, lastscrape accepts its variables, and the pod has what they ask for.
+// deploy/job/migration: what the README shows of it is in it, lastscrape accepts its variables, and the pod
+// has what they ask for.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
-// deploy/monitoring, but for the rules: which of a cluster's targets each monitor keeps, and with which labels, as a real Prometheus
-// relabels them; that no relabelling rule is there for nothing; the schemas; and what the NetworkPolicy lets through.
-// Kubernetes discovery is not among Debian's builds of Prometheus, so file_sd carries what it would find (discovery.ts).
+// deploy/monitoring, but for the rules: which of a cluster's targets each monitor keeps, and with which
+// labels, as a real Prometheus relabels them; that no relabelling rule is there for nothing; the schemas; and
+// what the NetworkPolicy lets through. Kubernetes discovery is not among Debian's builds of Prometheus, so
+// file_sd carries what it would find (discovery.ts).
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -36,7 +37,10 @@ type ScrapeConfig = {
   readonly relabel_configs: readonly RelabelRule[];
 };
 
-/** A pod of the cluster: a file of fixtures/pods with a name and a test of its own, and what is to be kept of it. */
+/**
+ * A pod of the cluster: a file of fixtures/pods with a name and a test of its own, and what is to be kept of
+ * it.
+ */
 type Row = {
   readonly name: string;
   readonly shape: 'regular-1.1.1' | 'regular' | 'native' | 'worker' | 'otel' | 'host-network';
@@ -73,7 +77,8 @@ const ROWS: readonly Row[] = [
   { name: 'no-address-yet', shape: 'native', phase: 'Pending', ready: 'false', hasNoAddress: true, isKept: false },
   { name: 'v1-worker', shape: 'worker', isKept: false },
   {
-    // Somebody's own injection puts exporters everywhere. Its test is named so that the label ends only nearly like a master's.
+    // Somebody's own injection puts exporters everywhere. Its test is named so that the label ends only
+    // nearly like a master's.
     name: 'nightly-master',
     shape: 'worker',
     change: ({ spec }) => spec.containers.push(exporterOn(9646)),
@@ -217,7 +222,10 @@ type ApiTargets = {
   };
 };
 
-/** Says whose a target is. The label job does not: Prometheus 2.42 shows its discovered labels as the rules left them. */
+/**
+ * Says whose a target is. The label job does not: Prometheus 2.42 shows its discovered labels as the rules
+ * left them.
+ */
 const MARK = '__meta_of_job';
 
 // One Prometheus runs all jobs side by side.
@@ -257,7 +265,7 @@ async function relabel(jobs: ReadonlyMap<string, Job>): Promise<Map<string, Kept
   }
 }
 
-// Prometheus hands targets on a few seconds after it found them: `undefined` until each job has all of its own.
+// Prometheus publishes targets a few seconds after it found them: `undefined` until each job has all.
 async function readTargets(network: Network, jobs: ReadonlyMap<string, Job>): Promise<ApiTargets['data'] | undefined> {
   const { status, body } = await network.get(network.ports.prometheus, '/api/v1/targets');
   assert.equal(status, 200);
@@ -307,7 +315,8 @@ function serviceTargets(role: EndpointRole, knowsInit: boolean): Target[] {
   });
 }
 
-// The operator makes a dot in a test's name a dash in the pod's (labels.go). The containers are the operator's, and lastscrape.
+// The operator makes a dot in a test's name a dash in the pod's (labels.go). The containers are the
+// operator's, and lastscrape.
 function makePod(row: Row, address: string): Pod {
   const pod: Pod = parse(readFileSync(join(ROOT, `fixtures/pods/${row.shape}.yaml`), 'utf8'));
   const node = `team-a-${row.name}-${row.shape === 'worker' ? 'worker' : 'master'}`;
@@ -391,8 +400,8 @@ const PROMETHEUS: Caller = { namespace: 'monitoring', labels: { 'app.kubernetes.
 const NEIGHBOUR: Caller = { namespace: NAMESPACE, labels: { app: 'shop' } };
 const STRANGER: Caller = { namespace: 'elsewhere', labels: { 'managed-by': 'locust-k8s-operator' } };
 
-// No enforcing network plugin is at hand here: the policy is read as the API's documentation has it, for the fields it uses
-// (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
+// No enforcing network plugin is at hand here: the policy is read as the API's documentation has it, for the
+// fields it uses (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
 describe('networkpolicy.yaml', () => {
   const policy: NetworkPolicy = readYaml('networkpolicy.yaml');
 

@@ -1,5 +1,5 @@
-// deploy/monitoring/rules.yaml: promtool's unit tests of it pass, each change of a rule makes one of them fail, and the
-// PrometheusRule has the same groups.
+// deploy/monitoring/rules.yaml: promtool's unit tests of it pass, each change of a rule makes one of them
+// fail, and the PrometheusRule has the same groups.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

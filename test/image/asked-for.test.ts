@@ -1,7 +1,8 @@
-// What is loaded only when asked for: the default configuration must not pay for the YAML reader of `tombstone:`, for the
-// API client and TLS of `container:`, for the front, nor for what only `--check` or `explain` prints, and nobody for modules of
-// Node that have a stand-in or a wrapper because of what they cost (image/bundle.ts, src/base/files.ts). Runs the bundle itself; V8's
-// own coverage says which modules of it ran.
+// What is loaded only when asked for: the default configuration must not pay for the YAML reader of
+// `tombstone:`, for the API client and TLS of `container:`, for the front, nor for what only `--check` or
+// `explain` prints, and nobody for modules of Node that have a stand-in or a wrapper because of what they
+// cost (image/bundle.ts, src/base/files.ts). Runs the bundle itself; V8's own coverage says which modules of
+// it ran.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,7 +58,10 @@ type Run = Pick<Ended, 'code' | 'report'> & {
   readonly hasPerfHooks: boolean;
 };
 
-/** Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the tombstone of main. */
+/**
+ * Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the
+ * tombstone of main.
+ */
 async function run(
   conditions: (masterPort: number, tombstone: string) => string,
   args: readonly string[] = [],
@@ -139,7 +143,7 @@ test('the bundle loads the front and an HTTP server where a front is set', { ski
   assert.deepEqual([code, listLazy(ran), dear], [0, [...FRONT, ...ASSET], ['http']]);
 });
 
-test('the bundle loads what tells others where somebody is told, and what keeps the last numbers for a push alone', {
+test('the bundle loads the senders for a webhook or a push, and the store of last numbers for a push only', {
   skip,
 }, async () => {
   const conditions = (port: number) => `metric:locust_up,port:${port}`;

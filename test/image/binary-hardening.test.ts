@@ -1,5 +1,6 @@
-// The binary for this machine in surroundings that a pod may bring along: variables meant for other Nodes, closed streams, no
-// identity, no rights, being PID 1. Every run is a whole job on the stand-ins, which must end as if nothing were there.
+// The binary for this machine in surroundings that a pod may bring along: variables meant for other Nodes,
+// closed streams, no identity, no rights, being PID 1. Every run is a whole job on the stand-ins, which must
+// end as if nothing were there.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -19,7 +20,7 @@ const skip = gateDist(FILE);
 const skipRoot = skip || gateMissing(FILE, listMissingRights());
 const BINARY = join(DIST, `lastscrape-linux-${process.arch}`);
 
-/** Two busy cores; a run by itself takes 0.4 s. */
+/** Two busy cores; a run takes 0.4 s on an idle one. */
 const END_MS = 60_000;
 
 const EXPECTED = ['watching', 'main is running', 'main ended', 'quitting', 'target stopped', 'report'];
@@ -68,7 +69,9 @@ async function scrapeUntilEnd(pod: Pod, watcher: Child): Promise<void> {
   await ended;
 }
 
-/** Runs a whole job. @returns what it left: the watcher, ended well, and the files in its working directory. */
+/**
+ * Runs a whole job. @returns what it left: the watcher, ended well, and the files in its working directory.
+ */
 async function runJob(job: Job, folder: string): Promise<{ watcher: Child; stderr: string; files: readonly string[] }> {
   await using pod = await openPod();
   await using watcher = startBinary(pod, folder, job);
@@ -175,7 +178,7 @@ describe('the binary among variables that are meant for others', { skip }, () =>
     }
   });
 
-  // Node writes it to stderr, whatever the program does; the log on stdout stays one JSON object a line.
+  // Node writes it to stderr; the log on stdout stays one JSON object a line.
   test('NODE_DEBUG leaves the log as it is', async () => {
     using folder = openFolder();
     const { stderr } = await runJob({ env: { NODE_DEBUG: '*', NODE_DEBUG_NATIVE: 'ALL', DEBUG: '*' } }, folder.path);
@@ -188,7 +191,7 @@ describe('the binary without what programs are used to', { skip }, () => {
     ['stdout', '>&-'],
     ['stdin, stdout and stderr', '<&- >&- 2>&-'],
   ] as const) {
-    test(`${name} closed at the start: the job is done, and told in the termination message`, async () => {
+    test(`${name} closed at the start: the job is done, and the termination message has the report`, async () => {
       using folder = openFolder();
       await using pod = await openPod();
       const wrapper = ['/bin/sh', '-c', `exec "$@" ${closing}`, 'sh'];
@@ -283,7 +286,10 @@ function readChild(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
 }
 
-/** The termination message is rewritten at each change of state: it tells of a watcher that cannot speak. */
+/**
+ * The termination message is rewritten at each change of state: it shows the state of a watcher without
+ * stdout.
+ */
 async function untilRunning(folder: string, watcher: Child): Promise<void> {
   const path = join(folder, 'termination-log');
   await until('main running', END_MS, async () => {

@@ -66,7 +66,7 @@ test('the bundle has the build of yaml that asks nothing of the process', { skip
     yaml.filter((path) => !path.startsWith(YAML_BUILD)),
     [],
   );
-  // It is text beside the bundle, which the tests of what is loaded and read do not see into.
+  // It is text next to the bundle, out of sight of the tests of what is loaded and read.
   const found = yaml.flatMap((path) => readCode(path).match(/\bprocess\b|\brequire\(|from '[^.].*'/g) ?? []);
   assert.deepEqual(found, []);
 });

@@ -1,5 +1,5 @@
-// What `npm run build` made, for the tests of it. They never build in place: a missing dist/ is said loudly, and with CI=true
-// is a failure.
+// What `npm run build` made, for the tests of it. They never build in place: a missing dist/ is said loudly,
+// and with CI=true is a failure.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// What cutting does to Node, tested on a Node that can still be asked: stripped, most of ICU cut out, no program inside.
+// What cutting does to Node, tested on a Node that can still be asked: stripped, most of ICU cut out, no
+// program inside.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

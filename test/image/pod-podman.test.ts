@@ -1,6 +1,7 @@
-// A real pod: podman plays the README's pod file with the real Locust, the stand-in exporter and the image of dist/, under the
-// README's limits. Prometheus and Locust's worker are outside of the pod, in its network.
-// podman 4.3 knows no kind Job, refuses containerPort without a bridge, and has no termination message: see readPodFile().
+// A real pod: podman plays the README's pod file with the real Locust, the stand-in exporter and the image of
+// dist/, under the README's limits. Prometheus and Locust's worker are outside of the pod, in its network.
+// podman 4.3 knows no kind Job, refuses containerPort without a bridge, and has no termination message: see
+// readPodFile().
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -38,7 +39,7 @@ const LOCUST_ARGS = [
 /** The start, a run of 8 s, an autoquit of 5 s, a hold of at most 90 s. */
 const POD_MS = START_MS + 150_000;
 
-/** 40 s by itself; the images are 400 MB of files, which have taken 90 s beside somebody who writes to the same disk. */
+/** It takes 40 s; the images are 400 MB of files, which took 90 s on a busy disk. */
 const TEST_MS = 600_000;
 
 test('the pod of the README completes, and Prometheus holds the final total', { skip, timeout: TEST_MS }, async () => {
@@ -104,8 +105,8 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
 });
 
 /**
- * Locust's pod of the README as a file for podman: the Job's template as a Pod, without its port, and with arguments for a
- * short run. The container of lastscrape stays as it is printed.
+ * Locust's pod of the README as a file for podman: the Job's template as a Pod, without its port, and with
+ * arguments for a short run. The container of lastscrape stays as it is printed.
  */
 function readPodFile(readme: string): string {
   const manifests = [...readme.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? '');
@@ -127,7 +128,8 @@ function readPodFile(readme: string): string {
 /** The network of a pod by its first process, with the target of Locust's users in it. */
 async function enterNetwork(pid: number, directory: string, stack: AsyncDisposableStack): Promise<Network> {
   const ports = { master: 5557, web: 8089, exporter: 9646, prometheus: 9090, nodeExporter: 9100, target: 8000 };
-  // With the test the kernel ends what it started; the containers end by themselves, which is what they are here for.
+  // With the test the kernel ends what it started; the containers end by themselves, which is what they are
+  // here for.
   const wrap: Network['wrap'] = (command) => [
     'setpriv',
     '--pdeathsig',
@@ -149,10 +151,10 @@ async function enterNetwork(pid: number, directory: string, stack: AsyncDisposab
     kind: 'namespace',
     ports,
     wrap,
-    newPort: () => Promise.reject(new Error('Bug: nobody wants a port here')),
+    newPort: () => Promise.reject(new Error('Bug: no port is wanted here')),
     get: (port, path) => get(join(directory, `${port}.sock`), path),
-    probe: () => Promise.reject(new Error('Bug: nobody probes here')),
-    crowd: () => Promise.reject(new Error('Bug: nobody crowds here')),
+    probe: () => Promise.reject(new Error('Bug: no probe is wanted here')),
+    crowd: () => Promise.reject(new Error('Bug: no crowd is wanted here')),
     [Symbol.asyncDispose]: () => inside[Symbol.asyncDispose](),
   };
 }

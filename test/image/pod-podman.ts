@@ -1,5 +1,6 @@
-// A podman of the test's own: storage, state and settings lie in one temporary folder, nothing of the machine's is read or
-// changed, and no registry is ever asked. Disposing of it ends and removes every container, then the folder.
+// A podman of the test's own: storage, state and settings lie in one temporary folder, nothing of the
+// machine's is read or changed, and no registry is ever asked. Disposing of it ends and removes every
+// container, then the folder.
 
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -45,11 +46,15 @@ export type Podman = AsyncDisposable & {
   pullLayout(image: string): Promise<void>;
 };
 
-/** The import of Locust's image takes 6 s, and has taken 35 s on a busy disk; any other command takes less than 2 s. */
+/**
+ * The import of Locust's image takes 6 s, and has taken 35 s on a busy disk; any other command takes less
+ * than 2 s.
+ */
 const COMMAND_MS = 300_000;
 
-// podman asks the service manager for cgroups and the journal for events where nothing else is said; here may be neither. The
-// limits are those that runc may set in a sandbox (podman's own defaults are higher than some machines allow).
+// podman asks the service manager for cgroups and the journal for events where nothing else is said; here may
+// be neither. The limits are the ones that runc may set in a sandbox (podman's own defaults are higher than
+// some machines allow).
 const settings = (directory: string) => `[containers]
 default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
 [engine]
@@ -66,7 +71,9 @@ graphroot = "${directory}/storage"
 runroot = "${directory}/run"
 `;
 
-/** Why the tests of a file that need podman are to be skipped; as gateDist(). `others`: what else is missing. */
+/**
+ * Why the tests of a file that need podman are to be skipped; as gateDist(). `others`: what else is missing.
+ */
 export function gatePodman(file: string, others: readonly string[] = []): string | false {
   return (
     gateDist(file) ||

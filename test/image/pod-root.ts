@@ -1,5 +1,6 @@
-// Root file systems for images beside lastscrape's in a test's pod: the tests' Locust with its Python, and Node with a
-// stand-in. Each holds a program and the libraries that the loader names for it on this machine, nothing else.
+// Root file systems for images beside lastscrape's in a test's pod: the tests' Locust with its Python, and
+// Node with a stand-in. Each holds a program and the libraries that the loader names for it on this machine,
+// nothing else.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
@@ -56,13 +57,13 @@ export function makeExporterRoot(root: string): readonly string[] {
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
 }
 
-/** Makes that of a mesh's proxy, with the same Node. @returns its entrypoint; the preset is to follow */
+/** Makes the root of a mesh's proxy, with the same Node. @returns its entrypoint; append the preset */
 export function makeMeshRoot(root: string): readonly string[] {
   copyStandIn(root, ['quit-target-main', 'quit-targets']);
   return ['/node', '/stand-in/quit-target-main.ts'];
 }
 
-/** Makes that of a main which serves its own metrics, with the same Node. @returns its entrypoint */
+/** Makes the root of a main that serves its own metrics, with the same Node. @returns its entrypoint */
 export function makeJobRoot(root: string): readonly string[] {
   copyStandIn(root, ['counting-job']);
   return ['/node', '/stand-in/counting-job.ts'];
@@ -87,8 +88,8 @@ function copy(from: string, to: string, filter: (path: string) => boolean = () =
 }
 
 /**
- * Copies the libraries that the loader names for these programs, but for those below the folders that are `there` already. They
- * keep their paths: those in which Debian's loader looks without a cache.
+ * Copies the libraries that the loader names for these programs, but for those below the folders that are
+ * `there` already. They keep their paths: those in which Debian's loader looks without a cache.
  */
 export function copyLibraries(programs: readonly string[], root: string, there: readonly string[]): void {
   const text = execFileSync('ldd', programs, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

@@ -1,5 +1,5 @@
-// A release to a real registry on loopback, by the script that a machine runs; then as a user: pulled back, verified, run. And what
-// a release refuses.
+// A release to a real registry on loopback, by the script that a machine runs; then as a user: pulled back,
+// verified, run. And what a release refuses.
 
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
@@ -38,9 +38,9 @@ const skipActionlint = gateMissing(
 );
 
 const VERSION = readVersion(ROOT);
-/** 1 s by itself; the rest is a busy machine. */
+/** It takes 1 s; the rest is for a busy machine. */
 const REGISTRY_START_MS = 30_000;
-/** 5 s by itself. */
+/** It takes 5 s. */
 const RELEASE_MS = 300_000;
 /** The password of every account and key here is "test"; this is bcrypt's of it, as htpasswd writes it. */
 const ACCOUNTS = 'releaser:$2a$04$x3mX6b/xFit17SKcPxKtyuyNQS1.LrTSL2QqG5R3U/6qiYBxGcAIa\n';
@@ -155,7 +155,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     assert.deepEqual(predicate, JSON.parse(readDist('sbom.cdx.json').toString('utf8')));
   });
 
-  test('leaves the files to publish beside the image, and their sums signed', async () => {
+  test('writes the files to publish next to the image, and signs their sums', async () => {
     const files = ['SHA256SUMS', 'SHA256SUMS.sigstore.json', 'THIRD-PARTY-NOTICES', 'cosign.pub', 'sbom.cdx.json'];
     assert.deepEqual(
       listFiles(join(directory, 'files')),
@@ -189,7 +189,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     assert.equal(await run('skopeo', ['inspect', '--raw', '--tls-verify=false', other]), before);
   });
 
-  test('says what skopeo said where the registry lets nobody in', async () => {
+  test('prints the message of skopeo where the registry refuses access', async () => {
     const wrong = await release(registry, { REGISTRY_PASSWORD: 'wrong' });
     assert.notEqual(wrong.status, 0);
     assert.match(wrong.stderr, /invalid username\/password/);
@@ -265,7 +265,7 @@ function runIn(checkout: string, args: readonly string[]): SpawnSyncReturns<stri
   });
 }
 
-test('release refuses a checkout that nobody could find again, and says everything that is missing at once', () => {
+test('release refuses a checkout that cannot be found again, and lists everything missing at once', () => {
   const checkout = mkdtempSync(join(tmpdir(), 'lastscrape-checkout-'));
   try {
     for (const path of ['package.json', 'image', 'src/base/version.ts']) {

@@ -1,5 +1,5 @@
-// How a load test ends by itself, on the real Locust and a real Prometheus: what Prometheus holds then is the final number of
-// requests that Locust printed.
+// How a load test ends undisturbed, on the real Locust and a real Prometheus: what Prometheus holds then is
+// the final number of requests that Locust printed.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -52,7 +52,7 @@ async function playNormalEnd(
   await proveScrapesWhileRunning(prometheus, report);
 }
 
-describe('a load test ends by itself', { concurrency: CONCURRENCY, skip }, () => {
+describe('a load test ends undisturbed', { concurrency: CONCURRENCY, skip }, () => {
   runScenario(programs, 'Prometheus at 5 s holds the final total, no variable set', (pod) =>
     playNormalEnd(pod, { scrapeInterval: '5s', isBare: true, masterExitCode: 0 }),
   );

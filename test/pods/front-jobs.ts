@@ -1,5 +1,6 @@
-// Jobs that end with their numbers, in every way in which those can reach Prometheus, side by side in one network.
-// The counter of a job is the milliseconds that it worked, so that what is stored says how long before the end it was shown.
+// Jobs that end with their numbers, in every way in which those can reach Prometheus, side by side in one
+// network. The counter of a job is the milliseconds that it worked, so that what is stored says how long
+// before the end it was shown.
 import { join } from 'node:path';
 import type { Child } from '../support/child.ts';
 import type { Prometheus } from '../support/prometheus.ts';
@@ -23,8 +24,8 @@ import { type FrontProgram, frontProgram } from './front-programs.ts';
 export type JobProgram = 'python' | 'node' | 'shell';
 
 /**
- * How the last number is brought to Prometheus: not at all; without lastscrape by a sleep at the end of the job or a Pushgateway of
- * the cluster; by the front alone; by the front and one line in the job.
+ * How the last number is brought to Prometheus: not at all; without lastscrape by a sleep at the end of the
+ * job or a Pushgateway of the cluster; by the front alone; by the front and one line in the job.
  */
 export type JobWay = 'nothing' | 'sleep' | 'clusterGateway' | 'front' | 'snapshot' | 'textfile' | 'pushgateway';
 
@@ -73,7 +74,7 @@ export type JobResult = JobCase & {
   readonly isLeftBehind: boolean;
 };
 
-/** A job in a pod of its own: everything is there but the job. */
+/** The pod of a job, without the job itself. */
 type Ready = JobCase & {
   readonly instance: string;
   /** The series of its counter. */
@@ -84,8 +85,8 @@ type Ready = JobCase & {
 };
 
 /**
- * Plays each case `eachCount` times, all at once, before one Prometheus that scrapes at `intervalMs`. A job works 2.5 to 4
- * intervals, each another time, so that their ends fall anywhere between two scrapes.
+ * Plays each case `eachCount` times, all at once, before one Prometheus that scrapes at `intervalMs`. A job
+ * works 2.5 to 4 intervals, each another time, so that their ends fall anywhere between two scrapes.
  */
 export async function playJobs(
   pod: FrontPod,
@@ -117,7 +118,7 @@ export async function playJobs(
 
 async function playEnd(jobPod: Ready, job: Child, prometheus: Prometheus): Promise<JobResult> {
   const { program, way, instance, selector, front, pushgateway } = jobPod;
-  // A native sidecar without anything behind it gets its SIGTERM then, and ends at once.
+  // The last native sidecar gets its SIGTERM then, and ends at once.
   const last = front?.child ?? pushgateway;
   if (last !== null) await terminateAfter(job, last);
   const { final, reads } = await readResult(job);

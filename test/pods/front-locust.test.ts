@@ -1,5 +1,6 @@
-// The Locust exporter behind a front, on the real Locust and a real Prometheus: what the exporter stops showing when Locust is gone
-// (users, failure ratio, percentiles) is in the last sample stored, beside the locust_up 0 that it shows then.
+// The Locust exporter behind a front, on the real Locust and a real Prometheus: what the exporter stops
+// showing when Locust is gone (users, failure ratio, percentiles) is in the last sample stored, next to
+// locust_up 0.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { locustfile, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
@@ -23,7 +24,7 @@ const VANISHING = [
   'locust_requests_current_response_time_percentile_95',
 ];
 
-/** The value that the scrape of that time has; undefined where it had no such metric. */
+/** The value in the scrape of that time; undefined: it had no such metric. */
 async function readAt(prometheus: Prometheus, metric: string, atSeconds: number): Promise<number | undefined> {
   const [series] = await prometheus.readSeries(metric);
   return series?.samples.find((sample) => sample.atSeconds === atSeconds)?.value;

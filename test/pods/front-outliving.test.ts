@@ -1,5 +1,6 @@
-// Sources that outlive main behind a front: after the end each scrape is read from them, so that what reaches them
-// in the hold is stored as well. Real node_exporter with a textfile, and statsd_exporter; main is the job with the official client library.
+// Sources that outlive main behind a front: after the end each scrape is read from them, so that what reaches
+// them in the hold is stored as well. Real node_exporter with a textfile, and statsd_exporter; main is the
+// job with the official client library.
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +52,7 @@ async function proveFinal(open: (pod: FrontPod, port: number) => Promise<Outlivi
     await addLate(final);
     const report = await readReport(front);
     assert.equal(report.outcome, 'scraped');
-    assert.deepEqual(report.targets, [], 'nobody is asked to quit');
+    assert.deepEqual(report.targets, [], 'no target is asked to quit');
     await waitForDown(prometheus, instance);
     assert.equal(await readLast(prometheus, WORKED), final + 1);
     assert.equal(await readLast(prometheus, 'lastscrape_main_ended'), 1, 'the last scrape was after the end');

@@ -1,5 +1,5 @@
-// A network in which many small pods stand side by side, each a job with a front of its own, and those who scrape them: real programs,
-// every one with a port that it is told. The test plays the kubelet: SIGTERM to a native sidecar, 1 s after the last container ended.
+// A network of many small pods, each a job with its own front, and their scrapers: real programs, each on a
+// given port. The test plays the kubelet: SIGTERM to a native sidecar, 1 s after the last container ended.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,13 +39,22 @@ export const START_MS = 90_000;
 /** TTL 90 s: lastscrape never holds longer. */
 export const END_MS = 120_000;
 
-/** Seen on 1.36.3: the kubelet's SIGTERM to native sidecars comes about 1 s after the last regular container ended. */
+/**
+ * Seen on 1.36.3: the kubelet's SIGTERM to native sidecars comes about 1 s after the last regular container
+ * ended.
+ */
 const KUBELET_MS = 1000;
 
-/** How often the front polls where a test says nothing else: what the README proposes for a program's own page. */
+/**
+ * How often the front polls where a test says nothing else: what the README proposes for a program's own
+ * page.
+ */
 export const POLL = '250ms';
 
-/** Opens the network, has the test play in it, and ends everything; when the test fails it says what every program printed last. */
+/**
+ * Opens the network, has the test play in it, and ends everything; when the test fails it says what every
+ * program printed last.
+ */
 export async function withFrontPod<Result>(play: (pod: FrontPod) => Promise<Result>): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), 'lastscrape-front-'));
   await using stack = new AsyncDisposableStack();
@@ -93,7 +102,10 @@ export async function withFrontPod<Result>(play: (pod: FrontPod) => Promise<Resu
   }
 }
 
-/** The configuration of a Prometheus that scrapes these ports of 127.0.0.1, each a series with `instance="127.0.0.1:PORT"`. */
+/**
+ * The configuration of a Prometheus that scrapes these ports of 127.0.0.1, each a series with
+ * `instance="127.0.0.1:PORT"`.
+ */
 export function scrapeConfig(interval: string, targets: readonly (number | string)[], more = ''): string {
   const addresses = targets.map((target) => (typeof target === 'number' ? `127.0.0.1:${target}` : target));
   return `global:

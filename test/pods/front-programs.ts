@@ -1,5 +1,6 @@
-// Finds the programs of the front's tests: jobs that serve their own numbers, and those who scrape. Like programs.ts it installs
-// nothing: Debian, `node test/tools/install-programs.ts`, `install-cluster.ts` and `install-collector.ts` do.
+// Finds the programs of the front's tests: jobs that serve their own numbers, and those who scrape. Like
+// programs.ts it installs nothing: Debian, `node test/tools/install-programs.ts`, `install-cluster.ts` and
+// `install-collector.ts` do.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +82,8 @@ export function describeFrontPrograms(needed: readonly FrontProgram[]): readonly
 }
 
 /**
- * Why the tests that want these programs are to be skipped; `false` when all are there. It says so on stderr, and which versions run.
+ * Why the tests that want these programs are to be skipped; `false` when all are there. It says so on stderr,
+ * and which versions run.
  *
  * @throws with CI=true when one is missing: there a skip would look like a pass.
  */
@@ -102,7 +104,8 @@ function findInstalled(folder: string, file: string): string | undefined {
   return existsSync(join(path, COMPLETE_MARKER)) ? join(path, file) : undefined;
 }
 
-// The first line of what it says of itself on stdout, or on stderr as older ones do, up to what says how it was built; "prometheus, version 2.42.0+ds (branch: …".
+// The first line of what it says of itself on stdout, or on stderr as older ones do, up to what says how it
+// was built; "prometheus, version 2.42.0+ds (branch: …".
 function describeProgram(name: FrontProgram): string {
   const row: Row = ROWS[name];
   if (row.name !== undefined) return row.name;

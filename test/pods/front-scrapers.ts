@@ -1,4 +1,5 @@
-// Those who scrape a front, each a real program in the shape in which people run it, and what each has stored in the end.
+// Those who scrape a front, each a real program in the shape in which people run it, and what each has stored
+// in the end.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -41,8 +42,8 @@ export type FinalResult = {
 const COMMIT_MS = 15_000;
 
 /**
- * Plays `count` Python jobs side by side that have a snapshot made of their last number, before these scrapers. All have scraped each
- * front before its job begins, so that all are known when it ends.
+ * Plays `count` Python jobs side by side that have a snapshot made of their last number, before these
+ * scrapers. All have scraped each front before its job begins, so that all are known when it ends.
  */
 export async function playFinals(
   pod: FrontPod,
@@ -147,7 +148,8 @@ export async function openCollector(pod: FrontPod, ports: readonly number[], int
   return { name: 'collector', readNewest: async (metric, port) => readPrinted(child, metric, port) };
 }
 
-// A resource says its target once, then come its metrics: a name, and each point with its value. A stale point has a flag and the value 0.
+// A resource says its target once, then come its metrics: a name, and each point with its value. A stale
+// point has a flag and the value 0.
 function readPrinted(child: Child, metric: string, port: number): number | undefined {
   let isTarget = false;
   let isMetric = false;

@@ -1,5 +1,6 @@
-// What a person sees in Prometheus after the end: instant queries, a range, recording rules, while the job runs, in the hold, and
-// after it; with a front and without. The table that this asserts is in docs/, row for row.
+// What a person sees in Prometheus after the end: instant queries, a range, recording rules, while the job
+// runs, in the hold, and after it; with a front and without. The table that this asserts is in docs/, row for
+// row.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -156,7 +157,7 @@ scrape_configs:
     }),
   );
 
-  it('is told in docs/', () => {
+  it('stands in docs/', () => {
     const root = join(import.meta.dirname, '../..');
     const told = globSync('docs/front*.md', { cwd: root }).map((file) => readFileSync(join(root, file), 'utf8'));
     for (const row of [...FRONT_ROWS, ...DIRECT_ROWS]) assert.ok(told.join().includes(writeRow(row)), writeRow(row));

@@ -1,5 +1,6 @@
-// lastscrape in the place of Locust's exporter, on the real Locust and a real Prometheus, told by nothing but what the operator tells
-// the exporter: what Prometheus holds then is the final number of requests that Locust printed.
+// lastscrape in the place of Locust's exporter, on the real Locust and a real Prometheus, with nothing but
+// what the operator tells the exporter: what Prometheus holds then is the final number of requests that
+// Locust printed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
@@ -97,7 +98,7 @@ describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
       assert.equal(before.up, '1');
       master.signal('SIGSTOP');
       const frozenAtMs = performance.now();
-      // The exporter gives Locust 5 s too (LOCUST_EXPORTER_TIMEOUT); the run ends meanwhile, and nobody says so.
+      // The exporter gives Locust 5 s too (LOCUST_EXPORTER_TIMEOUT); the run ends meanwhile, unnoticed.
       await until('down', RUN_MS, async () => ((await read()).up === '0' ? true : undefined));
       while (performance.now() - frozenAtMs < BUSY_MS) {
         const now = await read();

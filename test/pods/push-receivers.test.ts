@@ -1,5 +1,6 @@
-// Expositions of real programs, pushed to the real receivers, and what these have then: the same series, values and types that a
-// real Prometheus has of a scrape of the same exposition, but for what is listed here as renamed.
+// Expositions of real programs, pushed to the real receivers, and what these have then: the same series,
+// values and types that a real Prometheus has of a scrape of the same exposition, but for what is listed here
+// as renamed.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -117,8 +118,9 @@ function writeBounds(labels: Labels): Labels {
 }
 
 /**
- * What Prometheus makes of names by its default `otlp.translation_strategy`, UnderscoreEscapingWithSuffixes: a counter ends in `_total`
- * and has it nowhere else, no two underscores follow each other, and none is first or last; nor is one the first of a label.
+ * What Prometheus makes of names by its default `otlp.translation_strategy`, UnderscoreEscapingWithSuffixes:
+ * a counter ends in `_total` and has it nowhere else, no two underscores follow each other, and none is first
+ * or last; nor is one the first of a label.
  */
 function translate(labels: Labels, types: ReadonlyMap<string, string>): Labels {
   const { __name__: name = '', ...others } = writeBounds(labels);
@@ -143,7 +145,7 @@ function listPushLabels(job: string, instance = 'pushed') {
   ] as const;
 }
 
-/** What a Prometheus has of its own scrape, once it had one. */
+/** What a Prometheus stored of its scrape; `undefined` before the first. */
 async function readScraped(receiver: Receiver, job: string): Promise<SeriesValues> {
   return until(`a scrape of ${job}`, ACCEPTED_MS, async () => {
     const values = await readSeriesValues(receiver, `{job="${job}",instance="scraped"}`);
@@ -332,7 +334,7 @@ describe('real receivers of pushes', { skip }, () => {
     assert.equal(group.get([...expected.keys()][0] ?? ''), 1, [...group.keys()].join('\n'));
   });
 
-  it('a sample keeps its own time, and the others have that of the push', async () => {
+  it('a sample keeps its timestamp, and the others get that of the push', async () => {
     const nowMs = Date.now();
     const ownMs = nowMs - 90_000;
     const body = Buffer.from(`timed{own="yes"} 1 ${ownMs}\ntimed{own="no"} 2\n`);
@@ -432,7 +434,7 @@ describe('real receivers of pushes', { skip }, () => {
     assert.deepEqual(await answer.json(), { status: 'success', data: {} });
   });
 
-  it('a path that nobody listens on, and a receiver that is switched off, refuse', async () => {
+  it('an unknown path and a disabled receiver refuse', async () => {
     const body = Buffer.from('a 1\n');
     for (const [kind, url] of [
       [remoteWrite, new URL('/nowhere', old.url)],

@@ -1,5 +1,6 @@
-// The real receivers of pushes, and what they have in the end; and the source that a real Prometheus scrapes beside them, so that
-// what was pushed is compared with what the same program makes of the same exposition by a scrape.
+// The real receivers of pushes, and what they have in the end; and the source that a real Prometheus scrapes
+// beside them, so that what was pushed is compared with what the same program makes of the same exposition by
+// a scrape.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,7 +20,7 @@ import { type FrontProgram, frontProgram } from './front-programs.ts';
 /** A body by the name that becomes its `job`. */
 export type Exposition = { readonly job: string; readonly body: Buffer };
 
-/** The value of each series by its name and labels, without those that only a target has. */
+/** The value of each series by its name and labels, without a target's own labels. */
 export type SeriesValues = ReadonlyMap<string, number>;
 
 /** 60 s: each is ready within 1 s on an idle machine. */
@@ -63,7 +64,10 @@ export async function startPushgateway(directory: string): Promise<Receiver> {
   return startReceiver(directory, 'pushgateway', [], /msg="starting pushgateway"|listen_address|Listening on/);
 }
 
-/** A Prometheus that takes pushes and scrapes every exposition of `source` as the instance `scraped`; it writes what it scrapes back to it. */
+/**
+ * A Prometheus that takes pushes and scrapes every exposition of `source` as the instance `scraped`; it
+ * writes what it scrapes back to it.
+ */
 export async function startPrometheusReceiver(
   directory: string,
   program: 'prometheus' | 'prometheus3',

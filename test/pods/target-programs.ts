@@ -1,10 +1,11 @@
-// The real programs that the tests stop: how each is started with its quit endpoint on and off, and how it is got.
-// It installs nothing itself: `node test/tools/install-programs.ts` does, for those that pip and Go install.
+// The real programs that the tests stop: how each is started with its quit endpoint on and off, and how it is
+// got. It installs nothing itself: `node test/tools/install-programs.ts` does, for those that pip and Go
+// install.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPLETE_MARKER, cachePath, findOnPath, readTestVariable } from '../support/programs.ts';
 
-/** Where a program is to run: its ports, and a folder of its own. */
+/** Where a program runs: its ports and its folder. */
 export type Place = { readonly directory: string; readonly quitPort: number; readonly servicePort: number };
 
 /** How a program comes onto the machine. */
@@ -22,7 +23,10 @@ export type TargetProgram = {
   /** As the README names it. */
   readonly name: string;
   readonly source: Source;
-  /** The port that the preset takes, and one that its service has by default; the same where there is one only. */
+  /**
+   * The port that the preset takes, and one that its service has by default; the same where there is one
+   * only.
+   */
   readonly ports: { readonly quit: number; readonly service: number };
   /** Its command line without the program, and what it wants in the folder. */
   readonly args: (place: Place, isEnabled: boolean) => readonly string[];
@@ -165,7 +169,7 @@ export function gateTargets(file: string): string | false {
   return false;
 }
 
-/** Without a cloud: a token that nobody accepts, and nothing is fetched before the first client comes. */
+/** Without a cloud: an invalid token, and nothing is fetched before the first client. */
 function databaseProxyArgs({ quitPort, servicePort }: Place, isEnabled: boolean): readonly string[] {
   return [
     ...['--lazy-refresh', '--token=none', `--port=${servicePort}`, `--admin-port=${quitPort}`],

@@ -1,5 +1,6 @@
-// The presets against the real programs: enabled, switched off, at a wrong port, already gone, and dying while it is asked.
-// In a network namespace every program has the ports that its preset takes; on the host they are told.
+// The presets against the real programs: enabled, switched off, at a wrong port, already gone, and dying
+// while it is asked. In a network namespace every program has the ports of its preset; on the host they are
+// set.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -193,7 +194,10 @@ for (const program of TARGET_PROGRAMS) {
   });
 }
 
-/** Whether a connection of the watcher's network to this port is established: the kernel does that for a frozen program, too. */
+/**
+ * Whether a connection of the watcher's network to this port is established: the kernel does that for a
+ * frozen program, too.
+ */
 function hasConnection(watcher: Child, port: number): boolean {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   // "sl local_address rem_address st": 01 is ESTABLISHED (proc(5)).
@@ -297,7 +301,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
     });
   });
 
-  it('a mesh proxy that nobody listed still answers at the end: one line says what to add, and it lives on', async () => {
+  it('an unlisted mesh proxy still answers at the end: one line names what to add, and it lives on', async () => {
     const [envoy, pushgateway] = pair('envoy', 'pushgateway');
     await withFixture(pushgateway, async (fixture) => {
       // The port on which the Envoy of an Istio sidecar tells its health.

@@ -1,4 +1,5 @@
-// lastscrape as a process with each real receiver: main ends, nobody scrapes, and the receiver has the numbers that main ended with.
+// lastscrape as a process with each real receiver: main ends unscraped, and the receiver has main's last
+// numbers.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -54,7 +55,7 @@ describe('the program and real receivers', { skip }, () => {
   });
 
   for (const { name, path, read } of KINDS) {
-    it(`${name}: nobody scrapes, and it has the last numbers`, async () => {
+    it(`${name}: unscraped, it has the last numbers`, async () => {
       await using pod = await openPod();
       const receiver = receivers.get(name);
       assert.ok(receiver);

@@ -1,4 +1,5 @@
-// A certificate authority for a test, made by the openssl program: certificates for the names and addresses that it wants.
+// A certificate authority for a test, made by the openssl program: certificates for the names and addresses
+// that it wants.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,10 @@ export type Certificate = { readonly cert: string; readonly key: string };
 export type Authority = {
   /** Its own certificate, as PEM: what a client trusts. */
   readonly ca: string;
-  /** Signs a certificate for names (`DNS:example.test`) and addresses (`IP:127.0.0.1`); valid for a day, or expired a day ago. */
+  /**
+   * Signs a certificate for names (`DNS:example.test`) and addresses (`IP:127.0.0.1`); valid for a day, or
+   * expired a day ago.
+   */
   readonly sign: (names: readonly string[], validity?: 'valid' | 'expired') => Certificate;
 };
 

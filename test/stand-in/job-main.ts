@@ -1,6 +1,6 @@
-// A job with its own /metrics, as a process: copies 100 files in 6 s, says so on its page, and ends at once, as a batch program does.
-// `node job-main.ts PORT [SNAPSHOT_URL]`; it begins at SIGUSR2, so that several begin together. With a URL it POSTs there before
-// it exits, which is the one line of code of the README.
+// A job with its own /metrics, as a process: copies 100 files in 6 s, says so on its page, and ends at once,
+// as a batch program does. `node job-main.ts PORT [SNAPSHOT_URL]`; it begins at SIGUSR2, so that several
+// begin together. With a URL it POSTs there before it exits, which is the one line of code of the README.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,6 +1,6 @@
-// A stand-in for Prometheus: scrapes one target at a fixed interval, over one kept-alive connection for each replica and
-// with the headers of the recording exporter-0.5/15-prometheus-scrape-request, and remembers the last sample of each series.
-// A scrape that fails in any way stores nothing but up 0.
+// A stand-in for Prometheus: scrapes one target at a fixed interval, over one kept-alive connection for each
+// replica and with the headers of the recording exporter-0.5/15-prometheus-scrape-request, and remembers the
+// last sample of each series. A scrape that fails in any way stores nothing but up 0.
 
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,13 +28,16 @@ export type ScrapeResult = {
 export type PrometheusOptions = {
   /** The target with its path: `http://127.0.0.1:9646/metrics`. */
   readonly url: string;
-  /** From the start of a scrape to the start of the next; default 1000 ms. A late scrape is skipped, not made up. */
+  /**
+   * From the start of a scrape to the start of the next; default 1000 ms. A late scrape is skipped, not made
+   * up.
+   */
   readonly intervalMs?: number;
   /** Default: the interval, at most 10 s. */
   readonly timeoutMs?: number;
-  /** When the first scrape begins, from now; default 0. A real one chooses a phase of its own. */
+  /** When the first scrape begins, from now; default 0. A real one chooses its own phase. */
   readonly offsetMs?: number;
-  /** An HA pair is 2; each has a phase of its own, spread evenly over the interval. Default 1. */
+  /** An HA pair is 2, their phases spread evenly over the interval. Default 1. */
   readonly replicaCount?: number;
   /** A slow reader: how long it waits between the answer's head and its body; default 0. */
   readonly readDelayMs?: number;
@@ -46,7 +49,10 @@ export type Prometheus = AsyncDisposable & {
   readonly storedCount: number;
   /** Scrapes that failed, of all replicas. */
   readonly failedCount: number;
-  /** The newest sample of the series with exactly these labels; `undefined` if there was never one. `up` is Prometheus's own. */
+  /**
+   * The newest sample of the series with exactly these labels; `undefined` if there was never one. `up` is
+   * Prometheus's own.
+   */
   lastSample(name: string, labels?: Readonly<Record<string, string>>, replica?: number): StoredSample | undefined;
   /** Stops scraping and cuts what is in flight. */
   close(): Promise<void>;
@@ -141,7 +147,8 @@ export type ExposedSample = {
 
 /**
  * Reads the sample lines of the text format 0.0.4: lines end at a line feed only, comments are left out.
- * @throws at the first line that is neither, or at a missing final line feed, as Prometheus refuses the whole body.
+ * @throws at the first line that is neither, or at a missing final line feed, as Prometheus refuses the whole
+ * body.
  */
 export function readSamples(text: string): ExposedSample[] {
   if (!text.endsWith('\n')) throw new Error('unexpected EOF');

@@ -1,4 +1,5 @@
-// The presets against the stand-ins, as the whole program sees them: enabled, switched off, at a wrong port, already gone.
+// The presets against the stand-ins, as the whole program sees them: enabled, switched off, at a wrong port,
+// already gone.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +30,7 @@ async function quit(entry: string, env: Readonly<Record<string, string>> = {}): 
       ...env,
     },
     argv: [],
-    stdin: () => assert.fail('nobody reads stdin'),
+    stdin: () => assert.fail('stdin is not read'),
     stdout: (text) => {
       log += text;
     },
@@ -113,7 +114,7 @@ test('istio: its status port closes at once; it is not gone before its Envoy is'
   await target.ended;
 });
 
-test('istio that somebody else asked before: its Envoy still drains, and then it was gone already', async () => {
+test('istio already quitting: its Envoy still drains, and it counts as gone already', async () => {
   const istio = { ...findStandIn('istio'), drainMs: 1_500 };
   await using target = await startStandIn(istio, ON);
   await (await fetch(`http://127.0.0.1:${target.quitPort}/quitquitquit`, { method: 'POST' })).text();
@@ -126,7 +127,7 @@ test('istio that somebody else asked before: its Envoy still drains, and then it
   assert.deepEqual([code, result], [0, 'alreadyGone']);
 });
 
-test('consul-dataplane: a QUIT_TIMEOUT that its grace period uses up is told at the start', async () => {
+test('consul-dataplane: a QUIT_TIMEOUT within its grace period is reported at the start', async () => {
   const standIn = findStandIn('consul-dataplane');
   const msg = 'LASTSCRAPE_QUIT_TIMEOUT is too short';
   for (const [timeout, isTold] of [
@@ -151,7 +152,7 @@ test('dapr with a token: DAPR_API_TOKEN opens it, and is never printed', async (
   assert.ok(!given.log.includes('s3cret'));
 });
 
-test('a mesh proxy before another target is warned of at the start, and asked in its place all the same', async () => {
+test('a mesh proxy listed before another target is warned of at the start, and still asked in that order', async () => {
   const linkerd = findStandIn('linkerd');
   await using proxy = await startStandIn(linkerd, ON);
   await using other = await startStandIn(findStandIn('vault-agent'), ON);

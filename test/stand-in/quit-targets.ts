@@ -1,6 +1,7 @@
-// Stand-ins for the targets that no package registry has: what their quit endpoints do, a row each, from their source or
-// their documentation, which each row cites. Nothing of them is measured, but for dapr, whose row plays the recordings.
-// A stand-in "ends" by closing its ports, in the order and after the time of the original.
+// Stand-ins for the targets that no package registry has: what their quit endpoints do, a row each, from
+// their source or their documentation, which each row cites. Nothing of them is measured, but for dapr, whose
+// row plays the recordings. A stand-in "ends" by closing its ports, in the order and after the time of the
+// original.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
@@ -43,8 +44,9 @@ function recorded(file: string): Said {
 /** Every stand-in. */
 export const STAND_INS: readonly StandIn[] = [
   {
-    // github.com/istio/istio, pilot/cmd/pilot-agent/status/server.go (handleQuit): 405 for another method than POST, then 200 "OK"
-    // and the status server closes; pkg/envoy/agent.go (terminate): Envoy drains for 5 s and is ended.
+    // github.com/istio/istio, pilot/cmd/pilot-agent/status/server.go (handleQuit): 405 for another method
+    // than POST, then 200 "OK" and the status server closes; pkg/envoy/agent.go (terminate): Envoy drains for
+    // 5 s and is ended.
     preset: 'istio',
     from: 'the source of pilot-agent',
     isPortClosedWhenOff: true,
@@ -57,8 +59,9 @@ export const STAND_INS: readonly StandIn[] = [
     },
   },
   {
-    // github.com/linkerd/linkerd2-proxy, linkerd/app/admin/src/server.rs (shutdown): 405, 404 with a text where it is off, 200, and 500
-    // for a second request. linkerd/app/admin/src/stack.rs: the admin server takes no more connections once it drains.
+    // github.com/linkerd/linkerd2-proxy, linkerd/app/admin/src/server.rs (shutdown): 405, 404 with a text
+    // where it is off, 200, and 500 for a second request. linkerd/app/admin/src/stack.rs: the admin server
+    // takes no more connections once it drains.
     preset: 'linkerd',
     from: 'the source of linkerd2-proxy',
     isPortClosedWhenOff: false,
@@ -73,8 +76,9 @@ export const STAND_INS: readonly StandIn[] = [
     },
   },
   {
-    // github.com/hashicorp/consul-dataplane, pkg/consuldp/lifecycle.go (gracefulShutdownHandler): any method, 200 at once, then the whole
-    // grace period, then Envoy ends, and the process with its lifecycle server after it.
+    // github.com/hashicorp/consul-dataplane, pkg/consuldp/lifecycle.go (gracefulShutdownHandler): any method,
+    // 200 at once, then the whole grace period, then Envoy ends, and the process with its lifecycle server
+    // after it.
     preset: 'consul-dataplane',
     from: 'the source of consul-dataplane',
     isPortClosedWhenOff: true,
@@ -84,8 +88,8 @@ export const STAND_INS: readonly StandIn[] = [
       url === '/graceful_shutdown' ? { status: 200, ends: true } : { status: 404, body: '404 page not found\n' },
   },
   {
-    // github.com/hashicorp/vault, command/agent.go (handleQuit, verifyRequestHeader): 412 without X-Vault-Request where
-    // require_request_header is set, 404 where it is off, 405, else an empty 200.
+    // github.com/hashicorp/vault, command/agent.go (handleQuit, verifyRequestHeader): 412 without
+    // X-Vault-Request where require_request_header is set, 404 where it is off, 405, else an empty 200.
     preset: 'vault-agent',
     from: 'the source of Vault Agent',
     isPortClosedWhenOff: false,
@@ -120,7 +124,7 @@ export type Running = {
   readonly servicePort: number;
   /** Method and path of the requests to its quit port, in order. */
   readonly requests: readonly string[];
-  /** Settles when it has ended by itself. */
+  /** Settles when it has ended on its own. */
   readonly ended: Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
@@ -146,7 +150,7 @@ export async function startStandIn(
     response.once('close', () => void end());
   });
   const servers: Server[] = standIn.hasService ? [quit, service] : [quit];
-  // pilot-agent's status port closes first, that of consul-dataplane together with the rest.
+  // pilot-agent's status port closes first, consul-dataplane's together with the rest.
   async function end(): Promise<void> {
     if (standIn.preset === 'istio') await close(quit);
     await delay(standIn.drainMs, undefined, { signal: stop.signal }).catch(() => {});

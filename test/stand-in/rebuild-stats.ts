@@ -1,4 +1,5 @@
-// Turns a recorded exposition of locust_exporter back into answers of Locust's /stats/requests that lead to it.
+// Turns a recorded exposition of locust_exporter back into answers of Locust's /stats/requests that lead to
+// it.
 
 import assert from 'node:assert/strict';
 import { readSamples } from './prometheus.ts';
@@ -7,7 +8,10 @@ import { readSamples } from './prometheus.ts';
 export type RebuiltStats = {
   readonly isUp: boolean;
   readonly hasRows: boolean;
-  /** What Locust must have said at some time before, to leave all these rows; in another order than the exporter writes. */
+  /**
+   * What Locust must have said at some time before, to leave all these rows; in another order than the
+   * exporter writes.
+   */
   readonly rows: Buffer;
   /** Only the states that each worker ever had. */
   readonly workers: Buffer;
@@ -55,7 +59,10 @@ export function rebuildStats(body: string): RebuiltStats {
   };
 }
 
-/** The rows of locust_worker_detail stay for ever: which of them are the workers of now follows from the counts. */
+/**
+ * The rows of locust_worker_detail stay for ever: which of them are the workers of now follows from the
+ * counts.
+ */
 function chooseWorkers<W extends { id: string; state: string }>(
   details: readonly W[],
   count: number,

@@ -52,7 +52,7 @@ test('openTimeline() marks pods, shows chosen fields, and rounds what a person r
   ]);
 });
 
-test('openTimeline() wraps at the width that there is, and nothing where there is none', () => {
+test('openTimeline() wraps at the width of the terminal, and not without one', () => {
   const text = 'word '.repeat(60).trim();
   for (const [width, longest] of [
     [undefined, 320],
@@ -81,7 +81,7 @@ test('readTerminal() takes a pipe, a width of 0 and NO_COLOR', () => {
   assert.deepEqual(readTerminal({ isTTY: true, columns: 60 }, '1'), { hasColor: false, width: 60 });
 });
 
-test('openTimeline() colours only when told', () => {
+test('openTimeline() colours on request only', () => {
   const written: string[] = [];
   for (const hasColor of [false, true]) {
     openTimeline({ write: (text) => written.push(text), speakers: SPEAKERS, hasColor }).text('well', 'green');

@@ -1,5 +1,6 @@
-// Prints who did what when, for a person: seconds, who in a column, short sentences. Shared by the demo with stand-ins
-// and the one with real programs. It decides nothing, and knows of the watcher only that its log is JSON lines.
+// Prints who did what when, for a person: seconds, who in a column, short sentences. Shared by the demo with
+// stand-ins and the one with real programs. It decides nothing, and knows of the watcher only that its log is
+// JSON lines.
 
 /** A colour of the terminal's own palette. */
 export type Tone = 'green' | 'yellow' | 'magenta' | 'cyan' | 'red' | 'bold' | 'dim';
@@ -15,7 +16,7 @@ export type TimelineOptions = {
   readonly shownFields?: readonly string[];
   /** Default false: plain text, for a pipe, or where NO_COLOR is set. */
   readonly hasColor?: boolean;
-  /** Longer lines are wrapped between words; default, and 0: none is. */
+  /** Longer lines are wrapped between words; 0, the default: no wrapping. */
   readonly width?: number;
 };
 
@@ -30,7 +31,7 @@ export function readTerminal(
 export type Timeline = {
   /** One line now: when, who, what; `pod` is one of the marks. */
   say(speaker: string, text: string, tone?: Tone, pod?: string): void;
-  /** One line of the watcher's log, as its entry in the timeline; what is no JSON object is shown as it is. */
+  /** One line of the watcher's log, as its entry in the timeline; other text is shown as it is. */
   log(speaker: string, line: string, pod?: string): void;
   /** Text without a time, between blank lines. */
   heading(text: string): void;
@@ -60,7 +61,9 @@ export function readLogEntry(line: string): LogEntry | undefined {
   }
 }
 
-/** Writes fields for a person: `scrapes 1, target locust-exporter`; what is null says nothing and is left out. */
+/**
+ * Writes fields for a person: `scrapes 1, target locust-exporter`; what is null says nothing and is left out.
+ */
 export function describeFields(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== null && value !== undefined && value !== '')

@@ -1,9 +1,11 @@
-// A program that a test started: what it printed, how it ended, and waiting for either.
-// Every wait is for an event and has a bound that fails loudly with what the program printed; nothing sleeps for luck.
+// A program that a test started: what it printed, how it ended, and waiting for either. Every wait is for an
+// event and has a bound that fails loudly with what the program printed; nothing sleeps for luck.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How a program ended: its exit code, or the signal that ended it, and when the test learned it (epoch ms). */
+/**
+ * How a program ended: its exit code, or the signal that ended it, and when the test learned it (epoch ms).
+ */
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly atMs: number };
 
 /** A line that a program printed, on stdout or stderr, and when it was read (epoch ms). */

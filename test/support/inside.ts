@@ -1,11 +1,14 @@
-// The one process of a pod that is not a real program: it serves the target that Locust's users load, and lets the test
-// look into the pod's network through sockets in a folder, which cross the border of a network namespace.
-// Run as `node inside.ts JSON` (an InsidePlan). It must never speak to the exporter of its own accord.
+// The one process of a pod that is not a real program: it serves the target that Locust's users load, and
+// lets the test look into the pod's network through sockets in a folder, which cross the border of a network
+// namespace. Run as `node inside.ts JSON` (an InsidePlan). It must never contact the exporter unasked.
 import { createServer, get, type ServerResponse } from 'node:http';
 import { connect, createServer as createSocketServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** What the process is to do: `doors` are the ports that get a socket `PORT.sock` in `directory`, beside `control.sock`. */
+/**
+ * What the process is to do: `doors` are the ports that get a socket `PORT.sock` in `directory`, beside
+ * `control.sock`.
+ */
 export type InsidePlan = { readonly directory: string; readonly targetPort: number; readonly doors: readonly number[] };
 
 const plan: InsidePlan = JSON.parse(process.argv[2] ?? '');
@@ -49,7 +52,8 @@ function pass(port: number, path: string, response: ServerResponse): void {
   asked.once('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(`${error}`)));
 }
 
-// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (67 of them: recordings/locust-2.47.0, K).
+// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (67 of them:
+// recordings/locust-2.47.0, K).
 function probe(port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 1000 });

@@ -1,17 +1,17 @@
-// What is in use, garbage aside.
+// Measures memory in use, without garbage.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Collects all garbage, that of buffers included. */
+/** Collects all garbage, including buffers. */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
-  // What the first finds are the owners of what the second frees.
+  // The first pass finds the owners of what the second one frees.
   collect();
   collect();
 }
 
-/** Bytes that are in use, garbage aside. */
+/** Bytes in use, without garbage. */
 export function usedBytes(): number {
   collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();

@@ -1,6 +1,7 @@
-// A pod's network: a namespace of its own when the test is root on Linux, so that every program uses the port that it has
-// in a real pod and pods run side by side; otherwise, or with LASTSCRAPE_TEST_NETWORK=host, loopback with free ports.
-// The namespace lives exactly as long as the process inside it: nothing is left behind that would have to be removed.
+// A pod's network: its own namespace when the test is root on Linux, so that every program uses the port that
+// it has in a real pod and pods run side by side; otherwise, or with LASTSCRAPE_TEST_NETWORK=host, loopback
+// with free ports. The namespace lives exactly as long as the process inside it: nothing is left behind that
+// would have to be removed.
 import { execFileSync } from 'node:child_process';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -25,9 +26,12 @@ export type Network = {
   readonly ports: Ports;
   /** The command that runs `command` in this network. */
   wrap(command: readonly string[]): readonly string[];
-  /** A port of 127.0.0.1 that nobody listens on, another one at each call. */
+  /** An unused port of 127.0.0.1, another one at each call. */
   newPort(): Promise<number>;
-  /** The status and body of a GET to a port of 127.0.0.1; where none answers: 502, or an error for one of `ports`. */
+  /**
+   * The status and body of a GET to a port of 127.0.0.1; where none answers: 502, or an error for one of
+   * `ports`.
+   */
   get(port: number, path: string): Promise<Answer>;
   probe(port: number): Promise<'open' | 'refused' | 'unknown'>;
   /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
@@ -38,7 +42,10 @@ export type Network = {
 /** An HTTP answer, read whole. */
 export type Answer = { readonly status: number; readonly body: string };
 
-/** The environment that every program of a pod gets: nothing of the test's own, which could hold a LASTSCRAPE_TEST_ variable. */
+/**
+ * The environment that every program of a pod gets: nothing of the test's own, which could hold a
+ * LASTSCRAPE_TEST_ variable.
+ */
 export function baseEnv(directory: string): Record<string, string> {
   return { PATH: readTestVariable('PATH') ?? '', HOME: directory, LANG: 'C.UTF-8', TZ: 'UTC' };
 }
@@ -55,7 +62,7 @@ const DEFAULT_PORTS: Ports = {
 /** Below the ports that the kernel gives to clients (32768 and up). */
 const FIRST_NEW_PORT = 20_001;
 
-/** 30 s: a Node that starts beside three Locusts on two cores has needed 4 s. */
+/** 30 s: a Node that starts next to three Locusts on two cores needed 4 s. */
 const INSIDE_START_MS = 30_000;
 
 /** Makes a pod's network; `directory` gets its sockets. */

@@ -1,4 +1,5 @@
-// A peer that answers with the bytes a test wants: a TCP server on a free port of loopback, which reads requests without a body.
+// A peer that answers with the bytes a test wants: a TCP server on a free port of loopback, which reads
+// requests without a body.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 

@@ -1,4 +1,4 @@
-// A PID namespace as the containers of a pod share it: PID 1 is a program of its own (a pause process), every other program
+// A PID namespace as the containers of a pod share it: PID 1 is a pause process, every other program
 // comes from outside with its own UID. It lives as long as its PID 1, which the kernel ends with the test.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 export type Inhabitant = {
   /** As the test sees it, outside of the namespace. */
   readonly pid: number;
-  /** The exit code as a container's is told: 128 and the number of the signal that ended it. */
+  /** The exit code as a container has it: 128 plus the number of the fatal signal. */
   readonly ended: Promise<number>;
 };
 
@@ -29,7 +29,7 @@ export type PidNamespace = AsyncDisposable & {
   /** Starts a program with a UID, and waits until its name is `comm`. */
   start(command: readonly string[], options: { readonly uid: number; readonly comm: string }): Promise<Inhabitant>;
   /**
-   * Starts lastscrape with exactly these variables; `isAlone`: as PID 1 of a namespace of its own inside of this one;
+   * Starts lastscrape with exactly these variables; `isAlone`: as PID 1 of a namespace inside this one;
    * `init`: a command that starts it, and is the first program of its container.
    */
   watch(
@@ -43,7 +43,10 @@ export type PidNamespace = AsyncDisposable & {
   ): Watcher;
 };
 
-/** Why there can be no PID namespace here, or false. @throws with CI=true, where a skip would look like a pass. */
+/**
+ * Why there can be no PID namespace here, or false. @throws with CI=true, where a skip would look like a
+ * pass.
+ */
 export function gateNamespaces(file: string): string | false {
   try {
     execFileSync('unshare', ['--pid', '--fork', '--mount-proc', 'nsenter', '--version'], { stdio: 'ignore' });
@@ -124,12 +127,15 @@ function setUid(uid: number): readonly string[] {
   return ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
 }
 
-/** unshare passes its own end on to PID 1, and that takes everybody in the namespace with it. */
+/** unshare takes PID 1 with it, and PID 1 the whole namespace. */
 function kill(anchor: ChildProcess): void {
   anchor.kill('SIGKILL');
 }
 
-/** Sends a signal to the program that `child` starts by way of others, each with one child, which enter namespaces. */
+/**
+ * Sends a signal to the program that `child` starts by way of others, each with one child, which enter
+ * namespaces.
+ */
 export function signalInnermost({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
   let innermost = pid;
   for (let [only] = listChildren(pid); only !== undefined; [only] = listChildren(innermost)) innermost = only;

@@ -1,6 +1,7 @@
-// A pod of real programs as the Locust operator makes it: master, worker, exporter, a Prometheus that scrapes it, and the
-// watcher. A test starts the containers that its scenario needs; everything that was started is ended with the pod.
-// In a network namespace every program has its default port and the watcher no variable; on the host they are told the ports.
+// A pod of real programs as the Locust operator makes it: master, worker, exporter, a Prometheus that scrapes
+// it, and the watcher. A test starts the containers that its scenario needs; everything that was started is
+// ended with the pod. In a network namespace every program has its default port and the watcher no variable;
+// on the host the ports are set.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,9 +23,11 @@ export type MasterStart = {
 
 /** How the watcher is started. */
 export type WatcherStart = {
-  /** Variables of its own. */
+  /** More variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** No variable at all, as in a pod; then there is no termination message to read. Not possible on the host. */
+  /**
+   * No variable at all, as in a pod; then there is no termination message to read. Not possible on the host.
+   */
   readonly isBare?: boolean;
 };
 
@@ -41,7 +44,7 @@ export type Pod = {
   startNodeExporter(): Child;
   startPrometheus(scrapeInterval: string, targetPort?: number): Promise<Prometheus>;
   startWatcher(start?: WatcherStart): Child;
-  /** The watcher in the exporter's place, told by nothing but what the operator tells the exporter. */
+  /** The watcher in the exporter's place, with the exporter's variables only. */
   startInPlace(): Child;
   startMaster(start?: MasterStart): Child;
   startWorker(locustfile?: string): Child;
@@ -88,7 +91,7 @@ function podIn(
   };
   const start = (name: string, command: readonly string[], env: Readonly<Record<string, string>> = {}): Child =>
     keep(startChild({ name, command: network.wrap(command), env: { ...baseEnv(directory), ...env }, cwd: directory }));
-  // Python would write what it compiled beside the locustfiles, into the checkout.
+  // Python would write its bytecode next to the locustfiles, into the checkout.
   const startLocust = (name: string, args: readonly string[]): Child =>
     start(name, [...present(programs.locust), ...args], { PYTHONDONTWRITEBYTECODE: '1' });
 
@@ -146,7 +149,8 @@ function podIn(
 }
 
 // The shape of operator 1.x and 2.x, with the host, users and run time of the recordings. --master-port means
-// nothing to a master, which listens on --master-bind-port; where the ports are the defaults neither is needed.
+// nothing to a master, which listens on --master-bind-port; where the ports are the defaults neither is
+// needed.
 function masterArgs(
   { kind, ports }: Network,
   { locustfile: file, runTime, extraArgs }: MasterStart,
@@ -182,7 +186,10 @@ function present(command: readonly string[] | undefined): readonly string[] {
   return command;
 }
 
-/** The line of Locust's own summary: the total of all requests when everything was counted. @throws without one. */
+/**
+ * The line of Locust's own summary: the total of all requests when everything was counted. @throws without
+ * one.
+ */
 export function readFinalTotal(master: Child): number {
   const match = master.lines.map((line) => /^\s+Aggregated\s+(\d+)\s/.exec(line.text)).find((found) => found !== null);
   if (match?.[1] === undefined) throw new Error(`Cannot find Locust's summary; ${master.tail()}`);

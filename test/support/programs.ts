@@ -1,7 +1,8 @@
-// Finds the real programs that the pods are made of. It never installs anything: `node test/tools/install-programs.ts` makes Locust's
-// virtual environment, a package manager brings the rest, so `npm test` alone needs no network.
-// Variables: LASTSCRAPE_TEST_LOCUST_VERSION (another Locust than the locked one), LASTSCRAPE_TEST_EXPORTER (path of a real
-// locust_exporter, else the PATH), LASTSCRAPE_TEST_BINARY (path of a built watcher, else the sources), CI=true (nothing may be missing).
+// Finds the real programs that the pods are made of. It never installs anything: `node
+// test/tools/install-programs.ts` makes Locust's virtual environment, a package manager brings the rest, so
+// `npm test` alone needs no network. Variables: LASTSCRAPE_TEST_LOCUST_VERSION (another Locust than the
+// locked one), LASTSCRAPE_TEST_EXPORTER (path of a real locust_exporter, else the PATH),
+// LASTSCRAPE_TEST_BINARY (path of a built watcher, else the sources), CI=true (nothing may be missing).
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { delimiter, join } from 'node:path';
 /** An exporter that a pod can have: its name for a person, and its command. */
 export type ExporterProgram = { readonly name: string; readonly isReal: boolean; readonly command: readonly string[] };
 
-/** What is there. `undefined` is what is not. */
+/** The programs found; `undefined`: not found. */
 export type Programs = {
   readonly locust: readonly string[] | undefined;
   readonly prometheus: readonly string[] | undefined;
@@ -20,7 +21,7 @@ export type Programs = {
   /** Builds the kustomization of a folder, which comes last on its command line. */
   readonly kustomize: readonly string[] | undefined;
   readonly kubeconform: readonly string[] | undefined;
-  /** The stand-in first, then a real one where there is one. */
+  /** The stand-in first, then the real one if it is installed. */
   readonly exporters: readonly ExporterProgram[];
   readonly watcher: readonly string[];
 };
@@ -60,8 +61,8 @@ export function locustVersion(): string {
 }
 
 /**
- * The folder of Locust's virtual environment, there or not. Its name holds what went into it (the version, and for the
- * locked one the hash of the lock file), so that a changed lock file gets a new one.
+ * The folder of Locust's virtual environment, there or not. Its name holds what went into it (the version,
+ * and for the locked one the hash of the lock file), so that a changed lock file gets a new one.
  */
 export function locustEnvironmentPath(): string {
   const version = locustVersion();
@@ -108,8 +109,8 @@ export function listMissing(programs: Programs, needed: readonly Needed[]): read
 }
 
 /**
- * Why the tests of a file are to be skipped; `false` when nothing is missing. It says so on stderr, too, and says
- * there which versions run.
+ * Why the tests of a file are to be skipped; `false` when nothing is missing. It says so on stderr, too, and
+ * says there which versions run.
  *
  * @throws with CI=true when something is missing: there a skip would look like a pass.
  */
@@ -125,7 +126,10 @@ export function gate(programs: Programs, file: string, needed: readonly Needed[]
   return false;
 }
 
-/** Why what takes long and says little of a change does not run now; `false` outside CI, and with CI_FULL=1. It says so on stderr, too. */
+/**
+ * Why what takes long and says little of a change does not run now; `false` outside CI, and with CI_FULL=1.
+ * It says so on stderr, too.
+ */
 export function gateFull(what: string): string | false {
   if (readTestVariable('CI') !== 'true' || readTestVariable('CI_FULL') === '1') return false;
   const message = `NOT RUN ${what}: CI_FULL=1 runs it`;
@@ -166,7 +170,7 @@ function realExporters(): readonly ExporterProgram[] {
   return path === undefined ? [] : [{ name: 'the real locust_exporter', isReal: true, command: [path] }];
 }
 
-/** The path of a program; `undefined` where there is none. */
+/** The path of a program; `undefined`: not found. */
 export function findOnPath(name: string): string | undefined {
   return (readTestVariable('PATH') ?? '')
     .split(delimiter)

@@ -1,4 +1,4 @@
-// Waiting for something that sends no event of its own (a port, an answer of Prometheus): asks again until it is so.
+// Waits for what sends no event (a port, an answer of Prometheus) by asking again.
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Between two questions; only costs CPU, no test depends on it. */

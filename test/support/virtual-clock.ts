@@ -1,4 +1,4 @@
-// A clock whose time passes only when a test says so, by hand or by itself: hours take milliseconds.
+// A clock that a test moves, by hand or from timer to timer: hours take milliseconds.
 
 import type { Clock } from '../../src/base/clock.ts';
 

@@ -1,4 +1,5 @@
-// `npm run golden`: writes the outputs of the golden transcripts, of --check and of explain anew. Read the diff before you commit it.
+// `npm run golden`: rewrites the golden outputs of the transcripts, of --check and of explain. Read the diff
+// before you commit it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';
@@ -6,7 +7,7 @@ import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
 
-/** What writes the fixtures of a folder anew. */
+/** Rewrites the fixtures of a folder. */
 const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {
   transcripts: playTranscript,
   'transcripts/locust': playPace,

@@ -1,5 +1,5 @@
-// The sources as a house: which file imports which, in which folder it is, on which floor that folder stands. Reads the sources as
-// text, so that types count as well as values.
+// The sources as a house: which file imports which, in which folder it is, on which floor that folder stands.
+// Reads the sources as text, so that types count as well as values.
 
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -62,7 +62,10 @@ export function listFolderImports(): ReadonlyMap<string, ReadonlySet<string>> {
   return found;
 }
 
-/** The folders floor by floor, the lowest first: a folder stands one floor above the highest that it imports. @throws at a circle. */
+/**
+ * The folders floor by floor, the lowest first: a folder stands one floor above the highest that it imports.
+ * @throws at a circle.
+ */
 export function listFloors(folders: ReadonlyMap<string, ReadonlySet<string>>): readonly (readonly string[])[] {
   const floorOf = new Map<string, number>();
   function place(folder: string, path: readonly string[]): number {

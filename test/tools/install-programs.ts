@@ -1,6 +1,7 @@
-// Installs the real programs of the tests that pip and Go install: `node test/tools/install-programs.ts`. Each is cached between runs by
-// its version, and Locust by its lock file, so that a second run does nothing. Locked versions are installed by hash; another
-// Locust (LASTSCRAPE_TEST_LOCUST_VERSION) without, and it says so. It touches no Python and no Go folder but its own.
+// Installs the real programs of the tests that pip and Go install: `node test/tools/install-programs.ts`.
+// Each is cached between runs by its version, and Locust by its lock file, so that a second run does nothing.
+// Locked versions are installed by hash; another Locust (LASTSCRAPE_TEST_LOCUST_VERSION) without, and it says
+// so. It touches no Python and no Go folder but its own.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +34,7 @@ for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
 }
 
-/** Fills a folder, unless a run before this one did; what is half made is made anew. */
+/** Fills a folder once; a half-made one is filled again. */
 function once(name: string, path: string, install: (path: string) => string | null): void {
   if (existsSync(join(path, COMPLETE_MARKER))) {
     console.log(`${name} is already there: ${path}`);

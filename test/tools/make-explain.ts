@@ -1,5 +1,5 @@
-// Takes the pods and Jobs of fixtures/explain anew from the cluster of kubectl: brings each state of test/explain/states.ts about in a
-// namespace of its own, and writes what the API server shows of it, without what only this server knows, and what explain says of that.
+// Records the pods and Jobs of fixtures/explain from the cluster of kubectl: creates each state of test/explain/states.ts in a
+// separate namespace, and writes what the API server shows, without what only this server knows, and what explain says.
 //   node test/tools/make-explain.ts [NAME …]
 
 import { execFile } from 'node:child_process';

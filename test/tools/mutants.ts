@@ -1,5 +1,5 @@
-// Finds what can be changed in a source by one token (or by swapping the branches of a `?:`) so that it still type-checks.
-// Goes by the syntax tree of the compiler itself, so that neither text nor types are taken for code.
+// Finds what can be changed in a source by one token (or by swapping the branches of a `?:`) so that it still
+// type-checks. Walks the compiler's syntax tree, so that neither text nor types are taken for code.
 
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import { API, type Checker, TypeFlags } from 'typescript/unstable/sync';
@@ -58,7 +58,7 @@ const NAMES: Readonly<Record<string, string>> = {
   false: 'true',
 };
 
-/** The mutants of `files` in the project at `root`, those that do not type-check left out as they are asked for. */
+/** The mutants of `files` in the project at `root`, without those that do not type-check. */
 export class MutantFinder implements Disposable {
   readonly #root: string;
   readonly #texts = new Map<string, string>();
@@ -192,7 +192,7 @@ function listChanges(node: Node, source: SourceFile, checker: Checker, words: re
       return [{ start: yes.start, end: no.end, replacement: swapped }];
     }
     case SyntaxKind.QuestionQuestionToken:
-      // What is 0 or blank is the same by either operator where that is what stands for nothing.
+      // Before `0`, `''` or `false` both operators give the same.
       if (/^\?\?\s*(0|''|false)(?![\w.])/.test(source.text.slice(start))) return [];
       return isNeverBlank((node.parent as unknown as { left: Node }).left, checker)
         ? []
@@ -202,7 +202,7 @@ function listChanges(node: Node, source: SourceFile, checker: Checker, words: re
   }
 }
 
-/** Whether it is an object, or a word, wherever it is anything: never 0, blank or false. */
+/** Whether it can never be 0, blank or false: an object, a word, or nothing. */
 function isNeverBlank(operand: Node, checker: Checker): boolean {
   const type = checker.getTypeAtLocation(operand);
   const members = type?.isUnionType() ? type.getTypes() : [type];

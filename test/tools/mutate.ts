@@ -1,7 +1,8 @@
-// `npm run mutate`: changes single tokens of the code, one at a time, in a copy, and shows which are noticed by no test.
-// Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with `--only`, and from the lines
-// that changed after the commit `--since`; `--quick` runs only the first round of tests of each. Fails when one survives that
-// `mutants-accepted.json` does not explain. Not in CI: takes minutes.
+// `npm run mutate`: changes single tokens of the code, one at a time, in a copy, and shows which are noticed
+// by no test. Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with
+// `--only`, and from the lines that changed after the commit `--since`; `--quick` runs only the first round
+// of tests of each. Fails when one survives that `mutants-accepted.json` does not explain. Not in CI: takes
+// minutes.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -28,7 +29,7 @@ type Accepted = Readonly<Record<string, Readonly<Record<string, Readonly<Record<
 type Round = readonly string[];
 
 const FILES = ['src/{base,config,decide,exposition,front,observe,pod,quit,snapshot,tell}/**/*.ts'];
-/** Where the tests are that may notice a mutant of anything but the rules, besides its own. */
+/** Tests that may notice a mutant outside decide/, besides its own. */
 const OTHER_TESTS = ['test/{base,config,exposition,front,observe,pod,quit,snapshot,tell}/**/*.test.ts'];
 /** They play all sequences: 40 s. */
 const EXHAUSTIVE: Round = ['test/decide/exhaustive.test.ts', 'test/decide/exhaustive-front.test.ts'];
@@ -51,7 +52,7 @@ const { values: options } = parseArgs({
 
 const startedMs = performance.now();
 const copies = Array.from({ length: availableParallelism() }, () => mkdtempSync(join(tmpdir(), 'lastscrape-mutate-')));
-/** The code as it is: what is edited meanwhile does not reach a run. */
+/** A copy of the unmodified code, which edits during a run do not reach. */
 const CODE = mkdtempSync(join(tmpdir(), 'lastscrape-mutate-'));
 let noticedCount = 0;
 let acceptedCount = 0;
@@ -91,7 +92,9 @@ console.log(
 );
 process.exitCode = survivors.length === 0 ? 0 : 1;
 
-/** The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is. */
+/**
+ * The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is.
+ */
 function chooseMutants({ only, since, count, seed }: typeof options): Mutant[] {
   using finder = new MutantFinder(CODE);
   const files = globSync(FILES, { cwd: CODE }).filter(
@@ -149,7 +152,10 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
     .digest('hex');
 }
 
-/** The tests that concern a file: its own and those of the rules, then those of what imports it; none: only whole programs are tested. */
+/**
+ * The tests that concern a file: its own and those of the rules, then those of what imports it; none: only
+ * whole programs are tested.
+ */
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
     return [globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)), EXHAUSTIVE];
@@ -196,7 +202,7 @@ async function tryMutant(copy: string, mutant: Mutant): Promise<void> {
   const rounds = options.quick ? listRounds(file).slice(0, 1) : listRounds(file);
   let noticed: string | null = null;
   writeFileSync(path, text);
-  // What is accepted anyway is not worth the longest round.
+  // An accepted mutant is not worth the longest round.
   for (const round of reason === undefined ? rounds : rounds.slice(0, 1)) {
     noticed = await findFailure(copy, round, await findTimeLimit(round));
     if (noticed !== null) break;
@@ -205,7 +211,7 @@ async function tryMutant(copy: string, mutant: Mutant): Promise<void> {
   const place = `${file}:${line}  ${describeChange(mutant)}`;
   if (noticed !== null) {
     noticedCount++;
-    const hint = reason === undefined ? '' : '; it is accepted in vain';
+    const hint = reason === undefined ? '' : '; drop its row of accepted mutants';
     console.log(`noticed   ${place}  by "${noticed}"${hint}`);
   } else if (reason !== undefined) {
     acceptedCount++;
@@ -217,8 +223,8 @@ async function tryMutant(copy: string, mutant: Mutant): Promise<void> {
 }
 
 /**
- * The first test that fails, or null. In namespaces of its own: a mutant of what sends signals or asks programs to quit
- * reaches no other process, and what a test leaves behind ends with it.
+ * The first test that fails, or null. Runs in its own namespaces: a mutant that sends signals or asks
+ * programs to quit reaches no other process, and what a test leaves behind ends with it.
  */
 function findFailure(copy: string, tests: Round, limitMs: number): Promise<string | null> {
   const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];

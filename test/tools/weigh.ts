@@ -6,14 +6,20 @@ import { FILES, listFloors, listFolderImports, ROOT, readSource } from './house.
 /** One figure. `most`: its budget. */
 export type Weight = { readonly name: string; readonly is: number; readonly most: number; readonly where?: string };
 
-/** A function: the lines from its head to its closing brace, and the variables that its own block declares with `let`. */
+/**
+ * A function: the lines from its head to its closing brace, and the variables that its own block declares
+ * with `let`.
+ */
 type Block = { readonly place: string; readonly lineCount: number; readonly letCount: number };
 
 /** Heads of blocks that are no functions. */
 const NO_FUNCTION =
   /^\s*(if|for|while|switch|else|try|catch|finally|do|case|return|type|export type|\}|const \w+(: [^=]+)? =) /;
 
-/** Finds the functions of a formatted file by its indentation: a block ends at the first brace in the column of its head. */
+/**
+ * Finds the functions of a formatted file by its indentation: a block ends at the first brace in the column
+ * of its head.
+ */
 function listFunctions(file: string): readonly Block[] {
   const lines = readSource(file).split('\n');
   return lines.flatMap((head, start) => {
