@@ -6,41 +6,27 @@ import { KINDS } from '../../src/main.ts';
 
 const NAMES = listVariables(KINDS).map(({ name }) => name.replace('LASTSCRAPE_', ''));
 
-/** What somebody writes, and the names that are near. */
-const NEAREST: readonly (readonly [string, readonly string[]])[] = [
-  ['URL', ['METRICS_URL']],
-  ['METRIC_URL', ['METRICS_URL']],
-  ['METRICSURL', ['METRICS_URL']],
-  ['EXPORTER_URL', ['METRICS_URL']],
-  ['METRICS', ['METRICS_URL']],
-  ['TLL', ['TTL']],
-  ['TTL_SECONDS', ['TTL']],
-  ['POLLS', ['POLL']],
-  ['POLL_INTERVAL', ['POLL']],
-  ['SCRAPE', ['SCRAPES']],
-  ['DONE', ['DONE_WHEN']],
-  ['DONE_IF', ['DONE_WHEN']],
-  ['WHEN_DONE', ['DONE_WHEN']],
-  ['TIMEOUT', ['RUN_TIMEOUT', 'QUIT_TIMEOUT', 'START_TIMEOUT']],
-  ['QUIT_TIMOUT', ['QUIT_TIMEOUT']],
-  ['STARTUP_TIMEOUT', ['START_TIMEOUT']],
-  ['GRACE', ['TERMINATION_GRACE']],
-  ['LOGLEVEL', ['LOG_LEVEL']],
-  ['LOG', ['LOG_LEVEL']],
-  ['SIDECAR', ['SIDECARS']],
-  ['EXITZERO', ['EXIT_ZERO']],
-  ['DRY', ['DRY_RUN']],
-  ['TOMBSTONE_PATH', ['TOMBSTONE']],
-  ['MAXIMUM_HISTORY_LOG', []],
-  ['INTERVAL', []],
-  ['MODE', []],
-  ['PORT', []],
-  ['X', []],
-  ['', []],
+/** The names that are near, and what may be written instead. */
+const NEAREST: readonly (readonly [nearest: string, ...names: string[]])[] = [
+  ['METRICS_URL', 'URL', 'METRIC_URL', 'METRICSURL', 'EXPORTER_URL', 'METRICS'],
+  ['TTL', 'TLL', 'TTL_SECONDS'],
+  ['POLL', 'POLLS', 'POLL_INTERVAL'],
+  ['SCRAPES', 'SCRAPE'],
+  ['DONE_WHEN', 'DONE', 'DONE_IF', 'WHEN_DONE'],
+  ['RUN_TIMEOUT QUIT_TIMEOUT START_TIMEOUT', 'TIMEOUT'],
+  ['QUIT_TIMEOUT', 'QUIT_TIMOUT'],
+  ['START_TIMEOUT', 'STARTUP_TIMEOUT'],
+  ['TERMINATION_GRACE', 'GRACE'],
+  ['LOG_LEVEL', 'LOGLEVEL', 'LOG'],
+  ['SIDECARS', 'SIDECAR'],
+  ['EXIT_ZERO', 'EXITZERO'],
+  ['DRY_RUN', 'DRY'],
+  ['TOMBSTONE', 'TOMBSTONE_PATH'],
+  ['', 'MAXIMUM_HISTORY_LOG', 'INTERVAL', 'MODE', 'PORT', 'X', ''],
 ];
-for (const [name, expected] of NEAREST) {
-  test(`findNearestNames() finds ${expected.length === 0 ? 'nothing' : expected.join(', ')} near "${name}"`, () => {
-    assert.deepEqual(findNearestNames(name, NAMES), expected);
+for (const [nearest, ...names] of NEAREST) {
+  test(`findNearestNames() finds ${nearest || 'nothing'} near ${names.join(', ')}`, () => {
+    for (const name of names) assert.deepEqual(findNearestNames(name, NAMES).join(' '), nearest, name);
   });
 }
 

@@ -72,173 +72,116 @@ const PORT =
 const TARGET = 'a preset of lastscrape --help, "signal:[SIGNAL:]NAME", "[METHOD ]URL" or "none"';
 const TOMBSTONE = '"none" or an absolute path such as "/graveyard/lastscrape"';
 const QUIT_URL = 'an http: URL such as "http://localhost:9646/quitquitquit"';
+const ISTIO = 'istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535';
+const PERCENT = 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"';
+const COMMAS = 'separated by commas: "…"';
+const MEANT = '; did you mean "…"?';
 const FOREIGN = '; "…" is not loopback: the ports of another host never prove anything about main';
 const HIGH_PORT = '; … is above the highest port, 65535';
 
-/** A variable, what it must be, and wrong values; with one, what stands for `…`, and how the value is shown if not as it is. */
-type Wrong = readonly [name: string, must: string, values: readonly (readonly [string, string?, string?])[]];
+/** A variable, what it must be, and wrong values by what stands for `…`. */
+type Wrong = readonly [name: string, must: string, values: Readonly<Record<string, readonly string[]>>];
 const WRONG: readonly Wrong[] = [
-  [
-    'TTL',
-    'written "…"',
-    [
-      ['90 s', '90s'],
-      ['90S', '90s'],
-      ['"90s"', '90s'],
-      ['1 m 30 s', '1m30s'],
-      ['1.5m', '1m30s'],
-      ['1d', '24h'],
-      ['1w', '168h'],
-      ['0.1', '100ms'],
-      ['2 minutes', '2m'],
-      ['1h30min', '1h30m'],
-      ['30s1m', '1m30s'],
-      ['1.5s', '1s500ms'],
-    ],
-  ],
-  ['TTL', DURATION, [['0.25ms'], ['1y'], ['9O s'], ['-1']]],
-  ['TTL', 'at most 8760h', [['400d'], ['9999999h']]],
-  ['POLL', 'at least 100ms', [['50 ms'], ['99ms']]],
-  ['QUIT_TIMEOUT', 'at least 1ms', [['0']]],
-  ['SETTLE', DURATION, [['soon']]],
-  ['START_TIMEOUT', 'written "24h"', [['1d']]],
-  ['RUN_TIMEOUT', DURATION, [['x']]],
-  ['TERMINATION_GRACE', DURATION, [['s']]],
-  ['SCRAPES', 'a whole number from 0 to 1000', [['one'], ['1001'], ['-1']]],
-  // What is no path may be a secret.
-  ['TOMBSTONE', TOMBSTONE, [['lastscrape', '', '***'], ['/graveyard/'], ['/']]],
-  ['EXIT_ZERO', '"true" or "false"', [['True']]],
-  ['DRY_RUN', '"true" or "false"', [['1']]],
-  ['LOG_LEVEL', '"debug", "info", "warn" or "error"', [['INFO']]],
-  ['METRICS_URL', HTTP_URL, [['https://localhost:9646/metrics'], ['localhost:9646']]],
+  ['TTL', 'written "…"', { '90s': ['90 s', '90S', '"90s"'], '1m30s': ['1 m 30 s', '1.5m', '30s1m'], '24h': ['1d'] }],
+  ['TTL', 'written "…"', { '168h': ['1w'], '100ms': ['0.1'], '2m': ['2 minutes'], '1h30m': ['1h30min'] }],
+  ['TTL', 'written "…"', { '1s500ms': ['1.5s'] }],
+  ['TTL', DURATION, { '': ['0.25ms', '1y', '9O s', '-1'] }],
+  ['TTL', 'at most 8760h', { '': ['400d', '9999999h'] }],
+  ['POLL', 'at least 100ms', { '': ['50 ms', '99ms'] }],
+  ['QUIT_TIMEOUT', 'at least 1ms', { '': ['0'] }],
+  ['SETTLE', DURATION, { '': ['soon'] }],
+  ['START_TIMEOUT', 'written "…"', { '24h': ['1d'] }],
+  ['RUN_TIMEOUT', DURATION, { '': ['x'] }],
+  ['TERMINATION_GRACE', DURATION, { '': ['s'] }],
+  ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
+  ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
+  ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],
+  ['DRY_RUN', '"true" or "false"', { '': ['1'] }],
+  ['LOG_LEVEL', '"debug", "info", "warn" or "error"', { '': ['INFO'] }],
+  ['METRICS_URL', HTTP_URL, { '': ['https://localhost:9646/metrics', 'localhost:9646'] }],
+  ['METRICS_URL', `${HTTP_URL}${HIGH_PORT}`, { '96460': ['http://localhost:96460/metrics'] }],
   [
     'METRICS_URL',
-    HTTP_URL,
-    [['http://me:secret@localhost/metrics?token=secret', '', 'http://***@localhost/metrics?***']],
+    `${HTTP_URL}; for Locust's page use "locust+…"`,
+    { 'http://localhost:8089': ['locust://localhost:8089'] },
   ],
-  ['METRICS_URL', `${HTTP_URL}${HIGH_PORT}`, [['http://localhost:96460/metrics', '96460']]],
-  ['METRICS_URL', `${HTTP_URL}; for Locust's page use "locust+http://localhost:8089"`, [['locust://localhost:8089']]],
-  ['DONE_WHEN', CONDITION, [['port'], ['odd:thing'], ['signal:nginx'], ['metric']]],
+  ['DONE_WHEN', CONDITION, { '': ['port', 'odd:thing', 'signal:nginx', 'metric'] }],
+  ['DONE_WHEN', CONDITION + MEANT, { 'port:9': ['prt:9', 'Port=9'], 'port:5557': ['5557'] }],
   [
     'DONE_WHEN',
-    `${CONDITION}; did you mean "…"?`,
-    [
-      ['prt:9', 'port:9'],
-      ['Port=9', 'port:9'],
-      ['5557', 'port:5557'],
-      ['localhost:5557', 'port:localhost:5557'],
-      ['containers:load', 'container:load'],
-      ['/shared/done', 'file:/shared/done'],
-      ['locust_up', 'metric:locust_up'],
-      ['sigterm:', 'sigterm'],
-      ['sigterm:30s', 'sigterm'],
-      ['SIGTERM', 'sigterm'],
-      ['SIG_TERM', 'sigterm'],
-      ['sigtrem', 'sigterm'],
-      ['signal', 'sigterm'],
-      ['signal:', 'sigterm'],
-      ['TERM', 'sigterm'],
-      ['sigint', 'sigterm'],
-    ],
+    CONDITION + MEANT,
+    { 'port:localhost:5557': ['localhost:5557'], 'container:load': ['containers:load'] },
+  ],
+  ['DONE_WHEN', CONDITION + MEANT, { 'file:/shared/done': ['/shared/done'], 'metric:locust_up': ['locust_up'] }],
+  ['DONE_WHEN', CONDITION + MEANT, { sigterm: ['sigterm:', 'sigterm:30s', 'SIGTERM', 'SIG_TERM', 'sigtrem'] }],
+  ['DONE_WHEN', CONDITION + MEANT, { sigterm: ['signal', 'signal:', 'TERM', 'sigint'] }],
+  [
+    'DONE_WHEN',
+    COMMAS,
+    { 'metric:up,port:5557': ['metric:up;port:5557', 'metric:up; port:5557;', 'metric:up\nport:5557'] },
   ],
   [
     'DONE_WHEN',
-    'separated by commas: "…"',
-    [
-      ['metric:locust_up;port:5557', 'metric:locust_up,port:5557'],
-      ['metric:locust_up; port:5557;', 'metric:locust_up,port:5557'],
-      ['metric:locust_up port:5557', 'metric:locust_up,port:5557'],
-      ['metric:locust_up\nport:5557', 'metric:locust_up,port:5557'],
-      ['file:/shared/done;port:5557', 'file:/shared/done,port:5557'],
-      ['port:1;port:2 port:3', 'port:1,port:2,port:3'],
-      ['port:5557;', 'port:5557'],
-      ['sigterm port:5557', 'sigterm,port:5557'],
-    ],
+    COMMAS,
+    { 'metric:up,port:5557': ['metric:up port:5557'], 'port:1,port:2,port:3': ['port:1;port:2 port:3'] },
   ],
-  ['DONE_WHEN', 'metric:NAME with a metric name such as "locust_up"', [['metric:a-b']]],
-  ['DONE_WHEN', 'file:PATH with an absolute path such as "/shared/done"', [['file:done']]],
-  ['DONE_WHEN', PORT, [['port:0'], ['port:http'], ['port:127.0.0.256:1']]],
-  [
-    'DONE_WHEN',
-    `${PORT}${HIGH_PORT}`,
-    [
-      ['port:65536', '65536'],
-      ['port:localhost:655350', '655350'],
-    ],
-  ],
-  [
-    'DONE_WHEN',
-    `${PORT}${FOREIGN}`,
-    [
-      ['port:db:5432', 'db'],
-      ['port:example.org:80', 'example.org'],
-      ['port:10.0.0.1:80', '10.0.0.1'],
-      ['port:[fe80::1]:80', '[fe80::1]'],
-    ],
-  ],
-  ['QUIT', 'separated by commas: "…"', [['locust-exporter istio', 'locust-exporter,istio']]],
+  ['DONE_WHEN', COMMAS, { 'file:/a/b,port:5557': ['file:/a/b;port:5557'], 'port:5557': ['port:5557;'] }],
+  ['DONE_WHEN', COMMAS, { 'sigterm,port:5557': ['sigterm port:5557'] }],
+  ['DONE_WHEN', 'metric:NAME with a metric name such as "locust_up"', { '': ['metric:a-b'] }],
+  ['DONE_WHEN', 'file:PATH with an absolute path such as "/shared/done"', { '': ['file:done'] }],
+  ['DONE_WHEN', PORT, { '': ['port:0', 'port:http', 'port:127.0.0.256:1'] }],
+  ['DONE_WHEN', PORT + HIGH_PORT, { '65536': ['port:65536'], '655350': ['port:localhost:655350'] }],
+  ['DONE_WHEN', PORT + FOREIGN, { db: ['port:db:5432'], 'example.org': ['port:example.org:80'] }],
+  ['DONE_WHEN', PORT + FOREIGN, { '10.0.0.1': ['port:10.0.0.1:80'], '[fe80::1]': ['port:[fe80::1]:80'] }],
+  ['QUIT', COMMAS, { 'locust-exporter,istio': ['locust-exporter istio'] }],
+  ['QUIT', TARGET, { '': ['quitquitquit', 'nginx'] }],
   [
     'QUIT',
-    'separated by commas: "POST http://***@localhost:1/a,GET http://localhost:2/b"',
-    [
-      [
-        'POST http://u:p@localhost:1/a;GET http://localhost:2/b',
-        '',
-        'POST http://***@localhost:1/a;GET http://localhost:2/b',
-      ],
-    ],
+    TARGET + MEANT,
+    { istio: ['istio-proxy', 'pilot-agent', 'istoi'], linkerd: ['linkerd-proxy', 'linkerd2-proxy'] },
   ],
-  ['QUIT', TARGET, [['quitquitquit'], ['nginx']]],
+  ['QUIT', TARGET + MEANT, { dapr: ['daprd'], 'cloud-sql-proxy': ['cloudsql', 'cloudsql-proxy', 'cloud_sql_proxy'] }],
   [
     'QUIT',
-    `${TARGET}; did you mean "…"?`,
-    [
-      ['istio-proxy', 'istio'],
-      ['pilot-agent', 'istio'],
-      ['istoi', 'istio'],
-      ['linkerd-proxy', 'linkerd'],
-      ['linkerd2-proxy', 'linkerd'],
-      ['daprd', 'dapr'],
-      ['cloudsql', 'cloud-sql-proxy'],
-      ['cloudsql-proxy', 'cloud-sql-proxy'],
-      ['cloud_sql_proxy', 'cloud-sql-proxy'],
-      ['alloydb-auth-proxy', 'alloydb-proxy'],
-      ['vault', 'vault-agent'],
-      ['consul', 'consul-dataplane'],
-      ['locust-metrics-exporter', 'locust-exporter'],
-      ['statsd', 'statsd-exporter'],
-      ['cloud_sql_proxy:9092', 'cloud-sql-proxy:9092'],
-      ['locust_exporter', 'locust-exporter'],
-      ['Envoy', 'envoy'],
-      ['None', 'none'],
-      ['off', 'none'],
-      ['process:nginx', 'signal:nginx'],
-      ['localhost:9646/quitquitquit', 'http://localhost:9646/quitquitquit'],
-    ],
+    TARGET + MEANT,
+    { 'cloud-sql-proxy:9092': ['cloud_sql_proxy:9092'], 'alloydb-proxy': ['alloydb-auth-proxy'] },
   ],
-  [
-    'QUIT',
-    `istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535${HIGH_PORT}`,
-    [['istio:15020:150000', '150000']],
-  ],
-  ['QUIT', `${QUIT_URL}${HIGH_PORT}`, [['http://localhost:70000/quit', '70000']]],
-  ['QUIT', QUIT_URL, [['https://u:p@localhost/quit?k=v', '', 'https://***@localhost/quit?***']]],
-  [
-    'QUIT',
-    'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"',
-    [['http://u:hunter50%@localhost/quit', '', 'http://***@localhost/quit']],
-  ],
-  ['QUIT', 'a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL', [['BREW http://localhost/']]],
+  ['QUIT', TARGET + MEANT, { 'vault-agent': ['vault'], 'consul-dataplane': ['consul'], 'statsd-exporter': ['statsd'] }],
+  ['QUIT', TARGET + MEANT, { 'locust-exporter': ['locust_exporter', 'locust-metrics-exporter'], envoy: ['Envoy'] }],
+  ['QUIT', TARGET + MEANT, { none: ['None', 'off'], 'signal:nginx': ['process:nginx'] }],
+  ['QUIT', TARGET + MEANT, { 'http://localhost:9646/quitquitquit': ['localhost:9646/quitquitquit'] }],
+  ['QUIT', `${ISTIO}${HIGH_PORT}`, { '150000': ['istio:15020:150000'] }],
+  ['QUIT', QUIT_URL + HIGH_PORT, { '70000': ['http://localhost:70000/quit'] }],
+  ['QUIT', 'a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL', { '': ['BREW http://localhost/'] }],
 ];
-for (const [name, must, values] of WRONG) {
-  for (const [value, advice = '', shown = value] of values) {
-    test(`readConfig() says what ${name}=${value} must be`, () => {
-      const head = ['DONE_WHEN', 'QUIT'].includes(name) ? JSON.stringify(shown) : `it is ${JSON.stringify(shown)};`;
-      const message = `Cannot read LASTSCRAPE_${name}: ${head} must be ${must.replace('…', advice)}`;
-      assert.deepEqual(readProblems({ [`LASTSCRAPE_${name}`]: value }), [message]);
-    });
+function checkWrong(name: string, value: string, shown: string, must: string): void {
+  test(`readConfig() says what ${name}=${value} must be`, () => {
+    const head = ['DONE_WHEN', 'QUIT'].includes(name) ? JSON.stringify(shown) : `it is ${JSON.stringify(shown)};`;
+    const message = `Cannot read LASTSCRAPE_${name}: ${head} must be ${must}`;
+    assert.deepEqual(readProblems({ [`LASTSCRAPE_${name}`]: value }), [message]);
+  });
+}
+for (const [name, must, byAdvice] of WRONG) {
+  for (const [advice, values] of Object.entries(byAdvice)) {
+    for (const value of values) checkWrong(name, value, value, must.replace('…', advice));
   }
 }
+
+/** A variable, a wrong value with a secret, how it is shown, and what it must be. */
+const SECRET: readonly (readonly [name: string, value: string, shown: string, must: string])[] = [
+  // What is no path may be what the file should hold.
+  ['TOMBSTONE', 'lastscrape', '***', TOMBSTONE],
+  ['METRICS_URL', 'http://me:s3cret@localhost/metrics?a=s3cret', 'http://***@localhost/metrics?***', HTTP_URL],
+  ['QUIT', 'https://u:p@localhost/quit?k=v', 'https://***@localhost/quit?***', QUIT_URL],
+  ['QUIT', 'http://u:hunter50%@localhost/quit', 'http://***@localhost/quit', PERCENT],
+  [
+    'QUIT',
+    'POST http://u:p@localhost:1/a;GET http://localhost:2/b',
+    'POST http://***@localhost:1/a;GET http://localhost:2/b',
+    COMMAS.replace('…', 'POST http://***@localhost:1/a,GET http://localhost:2/b'),
+  ],
+];
+for (const row of SECRET) checkWrong(...row);
 
 test('readConfig() names the entries that are empty, and those that cannot stand together', () => {
   const read = (name: string, value: string) => readProblems({ [`LASTSCRAPE_${name}`]: value });

@@ -92,57 +92,53 @@ for (const [what, env, expected] of TABLE) {
   });
 }
 
-const PROBLEMS: readonly (readonly [env: Environment, problem: string])[] = [
+const TLS = 'an http: URL: TLS is not supported; start Locust without --tls-cert, or keep locust_exporter';
+const PATH = 'a path such as "/metrics" that does not begin with "/-/"';
+const PAGE =
+  'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089", with the path of --web-base-path if it is set, and without /stats/requests';
+
+/** A variable, a wrong value beside those of the operator, what it must be, and how the value is shown if not as it is. */
+const WRONG: readonly (readonly [name: string, value: string, must: string, shown?: string])[] = [
+  ['LOCUST_EXPORTER_URI', 'https://localhost:8089', TLS],
   [
-    { LOCUST_EXPORTER_URI: 'http://localhost:8089/stats/requests' },
-    'Cannot read LOCUST_EXPORTER_URI: it is "http://localhost:8089/stats/requests"; must be an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence',
+    'LOCUST_EXPORTER_URI',
+    'http://localhost:8089/stats/requests',
+    'an http: URL without user, password and query, such as "http://localhost:8089", without /stats/requests; or set LASTSCRAPE_METRICS_URL, which takes precedence',
   ],
-  [
-    { LOCUST_EXPORTER_URI: 'https://localhost:8089' },
-    'Cannot read LOCUST_EXPORTER_URI: it is "https://localhost:8089"; must be an http: URL: TLS is not supported; start Locust without --tls-cert, or keep locust_exporter',
-  ],
-  [
-    { LASTSCRAPE_METRICS_URL: 'locust+https://a', LASTSCRAPE_FRONT: '9646' },
-    'Cannot read LASTSCRAPE_METRICS_URL: it is "locust+https://a"; must be an http: URL: TLS is not supported; start Locust without --tls-cert, or keep locust_exporter',
-  ],
-  [
-    { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: 'pod:9646' },
-    'Cannot read LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: it is "pod:9646"; must be a port with or without an IP address, such as ":9646"',
-  ],
-  [
-    { ...OPERATOR, LOCUST_METRIC_NAMESPACE: 'load-test' },
-    'Cannot read LOCUST_METRIC_NAMESPACE: it is "load-test"; must be letters, digits and "_", no digit first, such as "locust"',
-  ],
-  ...['metrics', '/-/healthy', '/quitquitquit', '/a b'].map(
-    (path) =>
-      [
-        { ...OPERATOR, LOCUST_EXPORTER_WEB_TELEMETRY_PATH: path },
-        `Cannot read LOCUST_EXPORTER_WEB_TELEMETRY_PATH: it is "${path}"; must be a path such as "/metrics" that does not begin with "/-/"`,
-      ] as const,
-  ),
-  [
-    LOCUST,
-    'Cannot use LASTSCRAPE_METRICS_URL: "locust+http://localhost:8089" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
-  ],
-  ...['locust+http://u:p@a', 'locust+http://a/stats/requests', 'locust+http://a?b', 'locust+x'].map(
-    (url) =>
-      [
-        { LASTSCRAPE_METRICS_URL: url, LASTSCRAPE_FRONT: '9646' },
-        `Cannot read LASTSCRAPE_METRICS_URL: it is "${url.replace('u:p', '***').replace('?b', '?***')}"; must be a locust+http: URL without user, password and query, such as "locust+http://localhost:8089", with the path of --web-base-path if it is set, and without /stats/requests`,
-      ] as const,
-  ),
-  [
-    { ...OPERATOR, LASTSCRAPE_FRONT: '8089' },
-    'Cannot use LASTSCRAPE_FRONT: port 8089 is that of LASTSCRAPE_METRICS_URL, which the front serves; must be another port',
-  ],
-  [
-    { ...OPERATOR, LASTSCRAPE_QUIT: 'locust-exporter' },
-    `Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where LASTSCRAPE_METRICS_URL is Locust's page, and no exporter`,
-  ],
+  ['LOCUST_EXPORTER_WEB_LISTEN_ADDRESS', 'pod:9646', 'a port with or without an IP address, such as ":9646"'],
+  ['LOCUST_METRIC_NAMESPACE', 'load-test', 'letters, digits and "_", no digit first, such as "locust"'],
+  ['LOCUST_EXPORTER_WEB_TELEMETRY_PATH', 'metrics', PATH],
+  ['LOCUST_EXPORTER_WEB_TELEMETRY_PATH', '/-/healthy', PATH],
+  ['LOCUST_EXPORTER_WEB_TELEMETRY_PATH', '/quitquitquit', PATH],
+  ['LOCUST_EXPORTER_WEB_TELEMETRY_PATH', '/a b', PATH],
+  ['LASTSCRAPE_METRICS_URL', 'locust+https://a', TLS],
+  ['LASTSCRAPE_METRICS_URL', 'locust+http://u:p@a', PAGE, 'locust+http://***@a'],
+  ['LASTSCRAPE_METRICS_URL', 'locust+http://a/stats/requests', PAGE],
+  ['LASTSCRAPE_METRICS_URL', 'locust+http://a?b', PAGE, 'locust+http://a?***'],
+  ['LASTSCRAPE_METRICS_URL', 'locust+x', PAGE],
 ];
-for (const [env, problem] of PROBLEMS) {
-  test(`readConfig() says: ${problem}`, () => assert.deepEqual(readProblems(env), [problem]));
+for (const [name, value, must, shown = value] of WRONG) {
+  test(`readConfig() says what ${name}=${value} must be`, () => {
+    const front = name === 'LASTSCRAPE_METRICS_URL' ? { LASTSCRAPE_FRONT: '9646' } : {};
+    const env = name.endsWith('_ADDRESS') || name.endsWith('_URI') ? URI : OPERATOR;
+    assert.deepEqual(readProblems({ ...env, ...front, [name]: value }), [
+      `Cannot read ${name}: it is "${shown}"; must be ${must}`,
+    ]);
+  });
 }
+
+test('readConfig() says what does not go with the page of Locust', () => {
+  const page = 'LASTSCRAPE_METRICS_URL';
+  assert.deepEqual(readProblems(LOCUST), [
+    `Cannot use ${page}: "locust+http://localhost:8089" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL`,
+  ]);
+  assert.deepEqual(readProblems({ ...OPERATOR, LASTSCRAPE_FRONT: '8089' }), [
+    `Cannot use LASTSCRAPE_FRONT: port 8089 is that of ${page}, which the front serves; must be another port`,
+  ]);
+  assert.deepEqual(readProblems({ ...OPERATOR, LASTSCRAPE_QUIT: 'locust-exporter' }), [
+    `Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where ${page} is Locust's page, and no exporter`,
+  ]);
+});
 
 test('a variable of the exporter that cannot be read keeps no pod from being outlasted', () => {
   const env = { ...OPERATOR, LOCUST_METRIC_NAMESPACE: 'load-test' };

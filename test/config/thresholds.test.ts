@@ -58,50 +58,33 @@ test('readConfig() polls the exporter where there is something to judge', () => 
 });
 
 const EXAMPLE = '"locust_requests_fail_ratio > 0.01"';
-const LABELS = 'written with label="value", separated by commas, such as {name="Aggregated"} between { and }';
 const NUMBER = 'compared with a plain number such as 0.01 or 500, in the unit of the metric';
-const PROBLEMS: readonly (readonly [entry: string, must: string])[] = [
-  ['> 1', `a metric, a comparison and a number, such as ${EXAMPLE}`],
-  ['1a > 1', `a metric, a comparison and a number, such as ${EXAMPLE}`],
-  ['none', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
-  ['a', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
-  ['a b > 1', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
+const FUNCTION = `a metric as the exposition shows it, such as ${EXAMPLE}; "…(…)" is a function, which is not supported`;
+/** What an entry must be, and wrong entries. */
+const PROBLEMS: readonly (readonly [must: string, ...entries: string[]])[] = [
+  [`a metric, a comparison and a number, such as ${EXAMPLE}`, '> 1', '1a > 1'],
+  [`compared with one of >= <= == != > <, such as ${EXAMPLE}`, 'none', 'a', 'a b > 1', 'a >> 1'],
+  [`compared with "==", not "=", such as ${EXAMPLE}`, 'a = 1'],
+  [`compared with ">=", not "=>", such as ${EXAMPLE}`, 'a => 1'],
+  [`compared with "!=", not "<>", such as ${EXAMPLE}`, 'a <> 1'],
+  [FUNCTION.replace('…', 'rate'), 'rate(a[5m]) > 1'],
+  [FUNCTION.replace('…', 'p'), 'p(95)<500'],
+  [NUMBER, 'a >', 'a > b', 'a > NaN', 'a > 0x10', 'a > 1e999', 'a > 1 2'],
+  [`${NUMBER}, without "ms"`, 'a > 500ms'],
+  [`${NUMBER}; did you mean 0.015?`, 'a > 1.5%'],
+  [`${NUMBER}; did you mean 0.011?`, 'a > 1.1%'],
+  [`${NUMBER}; did you mean 0.0012345678?`, 'a > 0.12345678%'],
   [
-    'rate(a[5m]) > 1',
-    `a metric as the exposition shows it, such as ${EXAMPLE}; "rate(…)" is a function, which is not supported`,
+    'written with label="value", separated by commas, such as {name="Aggregated"} between { and }',
+    ...['a{b="c" > 1', 'a{b=c} > 1', "a{b='c'} > 1", 'a{b=~"c.*"} > 1', 'a{b!="c"} > 1', 'a{b} > 1', 'a{,} > 1'],
+    'a{b="c" d="e"} > 1',
   ],
-  [
-    'p(95)<500',
-    `a metric as the exposition shows it, such as ${EXAMPLE}; "p(…)" is a function, which is not supported`,
-  ],
-  ['a = 1', `compared with "==", not "=", such as ${EXAMPLE}`],
-  ['a => 1', `compared with ">=", not "=>", such as ${EXAMPLE}`],
-  ['a <> 1', `compared with "!=", not "<>", such as ${EXAMPLE}`],
-  ['a >> 1', `compared with one of >= <= == != > <, such as ${EXAMPLE}`],
-  ['a >', NUMBER],
-  ['a > b', NUMBER],
-  ['a > NaN', NUMBER],
-  ['a > 0x10', NUMBER],
-  ['a > 1e999', NUMBER],
-  ['a > 1 2', NUMBER],
-  ['a > 500ms', `${NUMBER}, without "ms"`],
-  ['a > 1.5%', `${NUMBER}; did you mean 0.015?`],
-  ['a > 1.1%', `${NUMBER}; did you mean 0.011?`],
-  ['a > 0.12345678%', `${NUMBER}; did you mean 0.0012345678?`],
-  ['a{b="c" > 1', LABELS],
-  ['a{b=c} > 1', LABELS],
-  ["a{b='c'} > 1", LABELS],
-  ['a{b=~"c.*"} > 1', LABELS],
-  ['a{b!="c"} > 1', LABELS],
-  ['a{b} > 1', LABELS],
-  ['a{,} > 1', LABELS],
-  ['a{b="c" d="e"} > 1', LABELS],
-  ['a{b="c",b="d"} > 1', 'written with each label once; b appears twice'],
-  ['a{b="\\d"} > 1', 'written without escapes in a value other than \\\\, \\" and \\n'],
+  ['written with each label once; b appears twice', 'a{b="c",b="d"} > 1'],
+  ['written without escapes in a value other than \\\\, \\" and \\n', 'a{b="\\d"} > 1'],
 ];
-for (const [entry, must] of PROBLEMS) {
-  test(`parseThreshold() says what "${entry}" must be`, () => {
-    assert.deepEqual(parseThreshold(entry), { problem: must });
+for (const [must, ...entries] of PROBLEMS) {
+  test(`parseThreshold() says that ${entries.join('; ')} must be ${must}`, () => {
+    for (const entry of entries) assert.deepEqual(parseThreshold(entry), { problem: must }, entry);
   });
 }
 
