@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -266,19 +266,6 @@ for (const view of [ENDING, ENDED]) {
   });
 }
 
-test('ended and refuses, with and without a snapshot', async (t) => {
-  const world = await openWorld(t, { body: 'a 1\n' });
-  await world.source.stop();
-  world.front.tell(ENDED);
-  assert.equal((await scrape(world.front.port)).status, 503);
-  await world.source.start();
-  world.front.tell(LIVING);
-  await takeSnapshot(world);
-  world.front.tell(ENDED);
-  await world.source.stop();
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
-});
-
 test('a program that refused after the end is not asked again, until main lives again', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await takeSnapshot(world);
@@ -315,38 +302,6 @@ test('a file that is missing after the end is asked for again', async (t) => {
   assert.equal(readValue(last.text, 'lastscrape_source_up'), 0);
 });
 
-test('a folder of a thousand textfiles, of which one is renamed over all the time: each answer is whole', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const files = join(folder, 'metrics');
-  mkdirSync(files);
-  const name = (index: number) => `f${String(index).padStart(4, '0')}`;
-  for (let index = 0; index < 1000; index++) writeFileSync(join(files, `${name(index)}.prom`), `${name(index)} 1\n`);
-  const world = await openWorld(t, { url: pathToFileURL(`${files}/`) });
-  let isDone = false;
-  const renaming = (async () => {
-    for (let turn = 0; !isDone; turn++) {
-      const lines = Array.from({ length: 1 + (turn % 500) }, (_, line) => `f0500{line="${line}"} ${turn}\n`);
-      writeFileSync(join(folder, 'new'), lines.join(''));
-      renameSync(join(folder, 'new'), join(files, 'f0500.prom'));
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  })();
-  for (let turn = 0; turn < 3; turn++) {
-    const { status, text } = await scrape(world.front.port);
-    assert.equal(status, 200);
-    for (let index = 0; index < 1000; index++) {
-      if (index !== 500) assert.equal(readValue(text, name(index)), 1);
-    }
-    const values = new Set([...text.matchAll(/^f0500\{.*\} (\d+)$/gm)].map(([, value]) => Number(value)));
-    assert.equal(values.size, 1);
-    const [value = 0] = values;
-    assert.equal([...text.matchAll(/^f0500\{/gm)].length, 1 + (value % 500));
-  }
-  isDone = true;
-  await renaming;
-});
-
 test('an answer that itself shows the end takes with it what has vanished', async (t) => {
   const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\nusers 50\n' });
   await takeSnapshot(world);
@@ -354,16 +309,6 @@ test('an answer that itself shows the end takes with it what has vanished', asyn
   await takeSnapshot(world);
   await world.source.stop();
   assert.equal(withoutOwn((await scrape(world.front.port)).text), 'up 0\nusers 50\n');
-});
-
-test('a metric of 0 before main was ever alive is no end', async (t) => {
-  const world = await openWorld(t, { metricNames: ['up'], body: 'up 0\nold 50\n' });
-  world.front.tell({ ...LIVING, wasAlive: false });
-  await takeSnapshot(world);
-  world.source.answer = reply('up 0\n');
-  await takeSnapshot(world);
-  await world.source.stop();
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'up 0\n');
 });
 
 test('our families are left out where the source has them, whatever the pieces in which it sends them', async (t) => {
@@ -754,10 +699,4 @@ test('a program that is restarted after the end of main: its numbers are served,
   assert.equal(withoutOwn((await scrape(front.port)).text), show(0, 1));
   await takeSnapshot(world);
   assert.deepEqual(readNumbers(world), [0, 1], 'main lives again, and so do its numbers');
-});
-
-test('what is judged: nothing, where nobody asked for it', async (t) => {
-  const world = await openWorld(t, { body: 'a 1\n' });
-  await takeSnapshot(world);
-  assert.equal(world.front.observe().thresholds, undefined);
 });

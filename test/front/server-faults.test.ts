@@ -6,6 +6,7 @@ import { answerOf, type FrontServer, openFrontServer, scrapeHead } from './front
 import { openRawClient, type RawClient } from './raw-client.ts';
 
 const READY = 'GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n';
+const POST = 'POST /-/snapshot HTTP/1.1\r\nHost: x\r\n';
 const PIECE = Buffer.alloc(64 * 1024, 'a 1\n');
 
 /** The ways of a socket to hang up. */
@@ -38,40 +39,29 @@ async function drip({ socket, closed }: RawClient, bytes: string): Promise<void>
 /** Short, so that a test has not to wait for it. */
 const QUICK = { requestMs: 100, requestCheckMs: 10 };
 
-test('a client that connects and is silent is closed', async () => {
-  await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
-  const client = await openRawClient(server.port);
-  await client.closed;
-  assert.equal(server.requests.length, 0);
-  await assertAnswers(server);
-});
-
-test('a client that sends its headers byte by byte is closed', async () => {
-  await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
-  const client = await openRawClient(server.port);
-  client.send('GET /metrics HTTP/1.1\r\nHost: x\r\nX: ');
-  await drip(client, 'x');
-  assert.match(client.received().toString(), /^HTTP\/1\.1 408 /);
-  assert.equal(server.requests.length, 0);
-});
-
-test('a client that sends its headers byte by byte on a kept connection is closed', async () => {
-  await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
-  const client = await openRawClient(server.port);
-  client.send(READY);
-  await client.readAnswer();
-  client.send('GET /metrics HTTP/1.1\r\nHost: x\r\nX: ');
-  await drip(client, 'x');
-  assert.match(client.received().toString(), /^HTTP\/1\.1 408 /);
-});
-
-test('a client that sends the body of its request byte by byte is closed', async () => {
-  await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
-  const client = await openRawClient(server.port);
-  client.send('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n');
-  await drip(client, 'x');
-  await assertAnswers(server);
-});
+for (const [what, request, byte, answer] of [
+  ['is silent', '', '', /^HTTP\/1\.1 408 /],
+  ['sends its headers byte by byte', 'GET /metrics HTTP/1.1\r\nHost: x\r\nX: ', 'x', /^HTTP\/1\.1 408 /],
+  ['sends the body of its request byte by byte', `${POST}Content-Length: 1000000\r\n\r\n`, 'x', /^/],
+] as const) {
+  for (const isKept of [false, true]) {
+    // Silence on a kept connection is allowed for longer.
+    if (isKept && request === '') continue;
+    test(`a client that ${what}${isKept ? ' on a kept connection' : ''} is closed`, async () => {
+      await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
+      const client = await openRawClient(server.port);
+      if (isKept) {
+        client.send(READY);
+        await client.readAnswer();
+      }
+      client.send(request);
+      await (byte === '' ? client.closed : drip(client, byte));
+      assert.match(client.received().toString(), answer);
+      assert.equal(server.requests.length, 0);
+      await assertAnswers(server);
+    });
+  }
+}
 
 test('a kept connection is closed when it is idle for long, whatever it sends that is no request', async () => {
   await using server = await openFrontServer(() => answerOf([]), { limits: { idleMs: 100 } });

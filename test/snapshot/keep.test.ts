@@ -74,28 +74,6 @@ test('openKeeper() keeps what vanishes with main: where an answer shows the end,
   assert.equal(await known.read(), 'locust_up 1\nlocust_users 5\n');
 });
 
-test('openKeeper() has a living main as it is: what vanished from it is gone', async () => {
-  const { keeper, take, read } = openScene();
-  keeper.tell({ main: 'living', wasAlive: true, endedAtMs: null });
-  take('a 1\nb 1\n');
-  take('a 2\n');
-  assert.equal(await read(), 'a 2\n');
-});
-
-test('openKeeper() takes no answer for the end where no metric is 0, only one of two is, or main never lived', async () => {
-  for (const [metricNames, view] of [
-    [[], LIVING],
-    [['locust_up', 'other_up'], LIVING],
-    [['locust_up'], null],
-  ] as const) {
-    const { keeper, take, read } = openScene(metricNames);
-    if (view !== null) keeper.tell(view);
-    take('a 1\nb 1\n');
-    take('a 2\n', 0);
-    assert.equal(await read(), 'a 2\n', metricNames.join());
-  }
-});
-
 test('openKeeper() keeps what vanishes with main where another condition shows the end by the same poll', async () => {
   const { keeper, take, read } = openScene();
   keeper.tell(LIVING);
