@@ -2,12 +2,11 @@
 
 import type { Json } from '../base/json.ts';
 import type { Kinds } from '../config/config.ts';
-import type { Explanation, Finding, Found, Reason } from './finding.ts';
+import type { Explanation, Finding, Reason } from './finding.ts';
 import { readJobFacts } from './job.ts';
 import { describePod, type PodFacts, readPodFacts } from './pod.ts';
-import { explainUnknown } from './reasons/helpers.ts';
 import { describeJobEnd } from './reasons/jobs.ts';
-import { JOB_REASONS, POD_REASONS } from './reasons.ts';
+import { JOB_REASONS, POD_REASONS, UNKNOWN } from './reasons.ts';
 import { formatAge, joinNames, quoteText } from './words.ts';
 
 /** Explains a pod or a Job; null: it is neither. @param nowMs epoch */
@@ -28,7 +27,7 @@ function explainPod(pod: PodFacts, nowMs: number): Explanation {
   // What is sure to stay comes first, then what may.
   const rank = ({ isStuck }: Finding) => (isStuck === true ? 0 : isStuck === null ? 1 : 2);
   const findings = found.toSorted((one, other) => rank(one) - rank(other));
-  return conclude('Pod', pod, findings.length > 0 ? findings : [complete('unknown', explainUnknown(pod))]);
+  return conclude('Pod', pod, findings.length > 0 ? findings : applyRow(UNKNOWN, pod, nowMs));
 }
 
 function explainJob(object: Json, nowMs: number): Explanation {
@@ -42,11 +41,8 @@ function explainJob(object: Json, nowMs: number): Explanation {
 
 function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: number): readonly Finding[] {
   const found = find(facts, nowMs) ?? [];
-  return ('summary' in found ? [found] : found).map((each) => complete(id, each));
-}
-
-function complete(reason: string, found: Found): Finding {
-  return { reason, container: null, change: null, first: null, see: null, now: null, ...found };
+  const blank = { reason: id, container: null, change: null, first: null, see: null, now: null };
+  return ('summary' in found ? [found] : found).map((each) => ({ ...blank, ...each }));
 }
 
 function conclude(

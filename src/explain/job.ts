@@ -10,7 +10,7 @@ export type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' 
   /** The CronJob that makes it again and again; null: none. */
   readonly cronJob: string | null;
   readonly started: Since;
-  readonly isDeleted: boolean;
+  /** null: it is not being deleted. */
   readonly deletedAtMs: number | null;
   readonly activeCount: number;
   readonly terminatingCount: number;
@@ -41,7 +41,6 @@ export function readJobFacts(root: Json): JobFacts {
     cronJob: owner === undefined ? null : readName(owner['name']),
     spec,
     started: startedAtMs === null ? common.created : { atMs: startedAtMs, what: 'it was started' },
-    isDeleted: metadata['deletionTimestamp'] !== undefined && metadata['deletionTimestamp'] !== null,
     deletedAtMs: readTime(metadata['deletionTimestamp']),
     conditions: toObjects(status['conditions']),
     activeCount: toNumber(status['active'], 0),

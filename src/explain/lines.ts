@@ -2,7 +2,7 @@
 // Pure. A list is merged by the names of its items, as kubectl and the API server do it for containers and
 // env.
 
-import { toText } from '../base/json.ts';
+import { at, toObjects, toText } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import type { ContainerFacts } from './container.ts';
 import type { Change, Command } from './finding.ts';
@@ -101,10 +101,9 @@ export function settingLines(
   value: string,
   ...more: readonly string[]
 ): string {
-  const { env } = container.spec;
-  const entries = Array.isArray(env) ? env : [];
-  const path: unknown = entries.find((each) => each?.name === variable)?.valueFrom?.fieldRef?.fieldPath;
-  const [, annotation] = /^metadata\.annotations\['([^']+)'\]$/.exec(toText(path)) ?? [];
+  const entry = toObjects(container.spec['env']).find(({ name }) => name === variable) ?? {};
+  const path = toText(at(at(entry, 'valueFrom'), 'fieldRef')['fieldPath']);
+  const [, annotation] = /^metadata\.annotations\['([^']+)'\]$/.exec(path) ?? [];
   if (annotation !== undefined) return annotationLines(annotation, value);
   return containerLines(container, 'env:', ...[envLine(variable, value), ...more].map((line) => `  ${line}`));
 }

@@ -134,10 +134,7 @@ function findMains(
   named: string,
 ): { readonly mains: readonly ContainerFacts[]; readonly helpers: readonly ContainerFacts[] } {
   const others = regulars.filter(({ program }) => program?.kind !== 'lastscrape');
-  const isMain = others.some(({ name }) => name === named)
-    ? ({ name, program }: ContainerFacts) => name === named || program === null
-    : ({ program }: ContainerFacts) => program === null;
-  const mains = others.filter(isMain);
+  const mains = others.filter(({ name, program }) => name === named || program === null);
   if (mains.length === 0) return { mains: others, helpers: [] };
   // If one of several has ended, it did the work; an unknown one that still runs may be either.
   const done = mains.filter(({ isDone }) => isDone);

@@ -3,7 +3,7 @@
 import type { Reason } from './finding.ts';
 import type { PodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
-import { HELPER_REASONS } from './reasons/helpers.ts';
+import { explainUnknown, HELPER_REASONS } from './reasons/helpers.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { MAIN_REASONS } from './reasons/main.ts';
 import { BESIDE_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/starting.ts';
@@ -22,4 +22,11 @@ export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', 
     ...NATIVE_REASONS,
     ...BESIDE_REASONS,
   ],
+};
+
+/** The row of a pod that no other row explains. */
+export const UNKNOWN: Reason<PodFacts> = {
+  id: 'unknown',
+  meaning: 'none of these: the JSON does not show it',
+  find: explainUnknown,
 };

@@ -9,21 +9,17 @@ const UNITS = [
   ['second', 1_000],
 ] as const;
 
-/** `12 minutes`, `3 hours 5 minutes`: the two largest units. */
+/** `12 minutes`, `3 hours 5 minutes`: the two largest units, without seconds next to minutes. */
 export function formatAge(ms: number): string {
   let leftMs = Math.max(0, ms);
-  const parts: string[] = [];
-  for (const [unit, unitMs] of UNITS) {
+  const counts = UNITS.map(([unit, unitMs]) => {
     const count = Math.floor(leftMs / unitMs);
     leftMs -= count * unitMs;
-    if (count > 0) parts.push(`${count} ${unit}${count === 1 ? '' : 's'}`);
-    else if (parts.length > 0) break;
-    // Seconds next to minutes say nothing.
-    if (parts.length === 2 || unit === 'minute') {
-      if (parts.length > 0) break;
-    }
-  }
-  return parts.length === 0 ? 'less than a second' : parts.join(' ');
+    return { count, text: `${count} ${unit}${count === 1 ? '' : 's'}` };
+  });
+  const first = counts.findIndex(({ count }) => count > 0);
+  const shown = counts.slice(first, first < 2 ? first + 2 : first + 1).filter(({ count }) => count > 0);
+  return first < 0 ? 'less than a second' : shown.map(({ text }) => text).join(' ');
 }
 
 /** The latest and, negated, the earliest moment of a Date (ECMAScript, "Time Values and Time Range"). */
@@ -43,6 +39,12 @@ export function readTime(value: unknown): number | null {
 /** `a`, `a and b`, `a, b and c`. */
 export function joinNames(names: readonly string[]): string {
   return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+/** `, as a does`, `, as a and b do`: what others do as well; blank: there are none. */
+export function addOthers(others: readonly { readonly name: string }[]): string {
+  const names = joinNames(others.map(({ name }) => name));
+  return names === '' ? '' : `, as ${names} ${others.length === 1 ? 'does' : 'do'}`;
 }
 
 /** A foreign text on one line, cut, without what could move a terminal's cursor. */

@@ -74,19 +74,13 @@ export function httpTarget(options: HttpTargetOptions): Target {
       const exchange = openExchange(url);
       try {
         const result = await exchange.send({ method, path: url.pathname + url.search, headers, timeoutMs, signal });
-        switch (result.kind) {
-          case 'answered':
-            return { kind: 'answered', status: result.status, isHtml: result.contentType.includes('html') };
-          case 'failed':
-            return { kind: 'failed', why: result.why, wasSent: result.wasSent };
-          case 'dropped':
-            return { kind: 'dropped' };
-          case 'refused': {
-            const leftMs = startedAtMs + timeoutMs - performance.now();
-            const service = await findListener(servicePorts, leftMs, signal);
-            return service === null ? { kind: 'refused' } : { kind: 'disabled', port: service.port };
-          }
+        if (result.kind === 'answered') {
+          return { kind: 'answered', status: result.status, isHtml: result.contentType.includes('html') };
         }
+        if (result.kind === 'failed') return { kind: 'failed', why: result.why, wasSent: result.wasSent };
+        if (result.kind === 'dropped') return result;
+        const service = await findListener(servicePorts, startedAtMs + timeoutMs - performance.now(), signal);
+        return service === null ? result : { kind: 'disabled', port: service.port };
       } finally {
         await exchange.close();
       }

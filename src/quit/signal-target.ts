@@ -28,9 +28,9 @@ export const signalKind: TargetKind = {
 
 function signalTarget(entry: string, signal: string, name: string, context: TargetContext): Target {
   const { pid } = context;
-  /** Those of that name that were seen when it was asked: it is gone when they are. */
+  /** Its processes when it was asked: it is gone when they are. */
   const seen: ProcessId[] = [];
-  /** Those of them that had the signal. */
+  /** Which of them got the signal. */
   const signalled: ProcessId[] = [];
 
   return {
@@ -51,13 +51,9 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
       return { kind: 'signalled', signal, pids: reached.map((each) => each.pid) };
     },
     async probe() {
-      let isUnknown = seen.length === 0;
-      for (const each of seen) {
-        const isRunning = await isStillRunning(each);
-        if (isRunning === true) return 'open';
-        if (isRunning === 'unknown') isUnknown = true;
-      }
-      return isUnknown ? 'unknown' : 'refused';
+      const running = await Promise.all(seen.map(isStillRunning));
+      if (running.includes(true)) return 'open';
+      return running.length === 0 || running.includes('unknown') ? 'unknown' : 'refused';
     },
     async force() {
       const { reached, why } = await sendSignal('KILL', seen, context);

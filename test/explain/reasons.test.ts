@@ -376,6 +376,12 @@ const CASES: readonly Case[] = [
     ],
   ),
   [
+    'another main that runs is named as well',
+    'main-runs',
+    rename('cloud-sql-proxy', 'second'),
+    { reasons: 'mainRuns main', summary: /: it still runs, as second does$/ },
+  ],
+  [
     'a replica that ends again and again is shown, and not as one that may end',
     'restart-policy-always',
     metadata({ ownerReferences: [{ kind: 'ReplicaSet', name: 'web-1', controller: true }] }),

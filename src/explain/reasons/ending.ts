@@ -5,7 +5,7 @@ import type { ContainerFacts } from '../container.ts';
 import type { Change, Command, Found, Reason, Since } from '../finding.ts';
 import { changePod, kubectl, specLines, toLines } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
-import { formatAge, formatTime, joinNames, quoteShell, quoteText } from '../words.ts';
+import { addOthers, formatAge, formatTime, joinNames, quoteShell, quoteText } from '../words.ts';
 
 /** Set by the Job controller on its pods, and removed by it once it has counted them. */
 const JOB_FINALIZER = 'batch.kubernetes.io/job-tracking';
@@ -46,9 +46,8 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
       const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
       const hooks = joinNames(hooked.map(({ name }) => name));
       const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
-      const also = more.length === 0 ? '' : `, as ${joinNames(more.map(({ name }) => name))} do`;
       const because = `: it got SIGTERM and still runs; killed at ${formatTime(pod.deletedByMs)}`;
-      return keepsPod(first, pod, ` from going${also}${because}`, {
+      return keepsPod(first, pod, ` from going${addOthers(more)}${because}`, {
         isStuck: false,
         since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
         why: [

@@ -104,7 +104,7 @@ export function endHelper(helper: ContainerFacts, pod: PodFacts): Remedy {
         envLine('LASTSCRAPE_QUIT', program.name),
         POD_NAME,
       ),
-      `It asks the helper to end once ${pod.mainNames} ${hasOrHave(pod)} ended${needs}`,
+      `It asks the helper to end once ${describeEnd(pod)}${needs}`,
     ),
     first: roleCommand(pod),
   };
@@ -187,12 +187,8 @@ function findHelpers(pod: PodFacts, kind: ProgramKind | null): readonly Containe
   return pod.runningHelpers.filter(({ program }) => (program?.kind ?? null) === kind);
 }
 
-function describeEnd(pod: PodFacts): string {
-  return `${pod.mainNames} ${hasOrHave(pod)} ended`;
-}
-
-function hasOrHave({ mains }: PodFacts): string {
-  return mains.length === 1 ? 'has' : 'have';
+function describeEnd({ mains, mainNames }: PodFacts): string {
+  return `${mainNames} ${mains.length === 1 ? 'has' : 'have'} ended`;
 }
 
 /** What ends a helper with exit code 0 from outside its pod; null: nothing that is sure to. */

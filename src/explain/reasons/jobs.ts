@@ -21,7 +21,7 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
     id: 'jobDeleted',
     meaning: 'the Job is deleted, and a finalizer keeps the object',
     find: (job) => {
-      if (!job.isDeleted) return null;
+      if (job.deletedAtMs === null) return null;
       const since = { atMs: job.deletedAtMs, what: 'it was deleted' };
       const see = podsCommand(job);
       if (!job.finalizers.includes('foregroundDeletion')) {
@@ -162,7 +162,7 @@ export function describeJobEnd(
 ): { readonly summary: string; readonly more: string } | null {
   const failed = findCondition(job.conditions, 'Failed', 'True');
   const condition = findCondition(job.conditions, 'Complete', 'True') ?? failed;
-  if (condition === undefined || job.isDeleted) return null;
+  if (condition === undefined || job.deletedAtMs !== null) return null;
   const atMs = readTime(condition['lastTransitionTime']);
   const ago = atMs === null ? '' : ` ${formatAge(nowMs - atMs)} ago`;
   const because = failed === undefined ? '' : `: ${quoteText(toText(failed['message']) || toText(failed['reason']))}`;

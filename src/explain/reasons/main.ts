@@ -4,7 +4,7 @@ import { type ContainerFacts, sinceStart } from '../container.ts';
 import type { Change, Found, Reason } from '../finding.ts';
 import { changePod, logsCommand, specLines } from '../lines.ts';
 import { keepsPod, type PodFacts } from '../pod.ts';
-import { joinNames } from '../words.ts';
+import { addOthers, joinNames } from '../words.ts';
 
 /** Owners whose pods never end; a Job's do. */
 const KEEPERS = ['ReplicaSet', 'ReplicationController', 'StatefulSet', 'DaemonSet', 'Node'];
@@ -46,22 +46,20 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
     id: 'mainRuns',
     meaning: 'main still runs: the pod is not over',
     find: (pod) => {
-      const running = findRunningMains(pod);
-      const [first] = running;
+      const [first, ...others] = findRunningMains(pod);
       if (first === undefined || isKept(pod)) return null;
       // Restarts that have no cause but the policy have a row of their own.
       if (pod.owner === null && pod.restartPolicy === 'Always' && first.lastEnded?.exitCode === 0) return null;
-      return explainMain(first, running, pod);
+      return explainMain(first, others, pod);
     },
   },
 ];
 
-function explainMain(first: ContainerFacts, running: readonly ContainerFacts[], pod: PodFacts): Found {
+function explainMain(first: ContainerFacts, others: readonly ContainerFacts[], pod: PodFacts): Found {
   const helpers = pod.lastscrape === null ? pod.helpers.filter(({ isDone }) => !isDone) : [];
   const names = joinNames(helpers.map(({ name, program }) => `${name} (${program?.what ?? 'a helper'})`));
   const later = names === '' ? '' : ` Beware: when it ends, ${names} will keep the pod; ask again then.`;
-  const others = running.filter((each) => each !== first).map(({ name }) => name);
-  return keepsPod(first, pod, `: it still runs${others.length === 0 ? '' : `, as ${joinNames(others)} do`}`, {
+  return keepsPod(first, pod, `: it still runs${addOthers(others)}`, {
     isStuck: false,
     since: sinceStart(first),
     why: `The pod's own work is not over; the JSON does not show whether it hangs.${later}`,
