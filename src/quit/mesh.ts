@@ -18,7 +18,7 @@ export async function findForgottenMesh(
 ): Promise<readonly LogEntry[]> {
   if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
   const entries = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
-    if (foundBy === null) return [];
+    if (foundBy === undefined) return [];
     const result = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
     if (result.kind !== 'open') return [];
     result.socket.destroy();

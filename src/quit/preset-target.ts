@@ -25,7 +25,7 @@ export function presetKind(preset: Preset): TargetKind {
           problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535${describeHighPort(entry)}`,
         };
       }
-      const value = token === null ? '' : (env[token.variable]?.trim() ?? '');
+      const value = token === undefined ? '' : (env[token.variable]?.trim() ?? '');
       if (!HEADER_VALUE.test(value)) {
         return {
           problem: `${name} with a ${token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,
@@ -45,7 +45,7 @@ export function presetKind(preset: Preset): TargetKind {
           url,
           preset,
           sender: { pid, kill },
-          headers: { ...preset.headers, ...(token === null || value === '' ? {} : { [token.header]: value }) },
+          headers: { ...preset.headers, ...(token === undefined || value === '' ? {} : { [token.header]: value }) },
           servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
         }),
       };

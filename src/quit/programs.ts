@@ -38,8 +38,8 @@ export type Preset = KnownProgram & {
   readonly programs: readonly [string, ...string[]];
   /** What else people call it in LASTSCRAPE_QUIT; too common to know a container by. */
   readonly otherNames: readonly string[];
-  /** The flag with which it exits with 0 after TERM; null: none is known, or none is needed. */
-  readonly exitZeroFlag: string | null;
+  /** The flag with which it exits with 0 after TERM; absent: none is known, or none is needed. */
+  readonly exitZeroFlag?: string;
   /** Where its quit endpoint listens on loopback; null: on the host and port of METRICS_URL. */
   readonly port: number | null;
   /** Asked by POST. */
@@ -49,13 +49,13 @@ export type Preset = KnownProgram & {
   /** The status by which it says that the flag is missing; null: its quit port is closed then. */
   readonly offStatus: number | null;
   /** Headers that it wants. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
   /** A token that it may want: the header, and the variable of lastscrape's environment that has it. */
-  readonly token: { readonly header: string; readonly variable: string } | null;
+  readonly token?: { readonly header: string; readonly variable: string };
   /** How long it takes to go with its own defaults; 0: it refuses within 100 ms. */
   readonly needsMs: number;
-  /** A port of loopback by which it is found where it was not listed; null: it is not searched for. */
-  readonly foundBy: number | null;
+  /** A port of loopback by which it is found where it was not listed; absent: it is not searched for. */
+  readonly foundBy?: number;
   /** What an answer means; `html`: a page with a status below 300, `taken`: any other answer below 300. */
   readonly hints: Readonly<Partial<Record<number | 'html' | 'taken' | 'disabled' | 'dropped', string>>>;
 };
@@ -66,14 +66,10 @@ const PLAIN = { name: null, kind: 'helper', isInjected: false, annotation: null,
 const PRESET = {
   ...PLAIN,
   otherNames: [],
-  exitZeroFlag: null,
   path: '/quitquitquit',
   servicePorts: [],
   offStatus: null,
-  headers: {},
-  token: null,
   needsMs: 0,
-  foundBy: null,
   hints: {},
 } as const;
 
@@ -245,12 +241,9 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // hashicorp/vault: command/agent.go (404 where it is off, 405 for another method than POST, 412 without
-    // the header where require_request_header is set);
-    // developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200 is the listener of the injector
-    // (vault.hashicorp.com/agent-enable-quit, agent-cache-listener-port). Go answers 400 where TLS is spoken.
-    // With agent-pre-populate-only the init container alone stays
-    // (vault/docs/deploy/kubernetes/injector/annotations).
+    // hashicorp/vault: command/agent.go (404 where it is off, 405 but for POST, 412 without the header of
+    // require_request_header); developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200: the injector's
+    // listener; Go answers 400 to TLS. Annotations: vault/docs/deploy/kubernetes/injector/annotations.
     ...PRESET,
     name: 'vault-agent',
     what: "Vault's agent",

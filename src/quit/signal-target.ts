@@ -91,7 +91,7 @@ function describeAlternative(name: string): string {
   if (preset === undefined) return 'a quit endpoint, as METHOD URL in LASTSCRAPE_QUIT, if it has one';
   const { flag, exitZeroFlag } = preset;
   const endpoint = `${preset.name} in LASTSCRAPE_QUIT${flag === null ? '' : `, with ${flag} set on it`}`;
-  return exitZeroFlag === null ? endpoint : `${endpoint}; or its flag ${exitZeroFlag}`;
+  return exitZeroFlag === undefined ? endpoint : `${endpoint}; or its flag ${exitZeroFlag}`;
 }
 
 function isAmong(all: readonly ProcessId[], one: ProcessId): boolean {

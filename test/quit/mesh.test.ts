@@ -43,7 +43,7 @@ test('findForgottenMesh() connects to nothing where nothing is to be stopped, or
 });
 
 test('findForgottenMesh() tries two ports by default: Istio and Linkerd', () => {
-  const ports = PRESETS.flatMap(({ name, foundBy }) => (foundBy === null ? [] : [[name, foundBy]]));
+  const ports = PRESETS.flatMap(({ name, foundBy }) => (foundBy === undefined ? [] : [[name, foundBy]]));
   assert.deepEqual(ports, [
     ['istio', 15021],
     ['linkerd', 4191],
