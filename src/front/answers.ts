@@ -36,9 +36,9 @@ export function openAnswers(
   async function answer({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
     const beginning = await polls.readForScrape({ timeoutMs, signal, isPoll: false }).begun;
     if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
-    const { body, readAt, kept: keeping } = beginning;
+    const { body, readAt, kept: keeping, isSourceUp = true } = beginning;
     if (chooseAnswer(source.state(), 'answered') === 'live') {
-      const live = serveGrowing(body, values(true, readAt));
+      const live = serveGrowing(body, values(isSourceUp, readAt));
       return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
     const end = await body.ended;
@@ -46,24 +46,25 @@ export function openAnswers(
     const kept = end.kind === 'broken' ? ({ kind: 'notKept', result: 'failed', why: end.why } as const) : await keeping;
     if (kept.kind === 'notKept') return serveLast(kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     const { snapshot } = kept;
-    return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', 'answered');
+    return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', 'answered', isSourceUp);
   }
 
   /** Without an answer of the source. */
   async function serveLast(result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
     const last = await source.newest();
     if (last === null || chooseAnswer(source.state(), result) === 'unavailable') return { kind: 'unavailable', why };
-    return serveSnapshot(last, 'snapshot', result);
+    return serveSnapshot(last, 'snapshot', result, false);
   }
 
   async function serveSnapshot(
     { body, readAt }: Snapshot,
     served: Exclude<AnswerKind, 'unavailable'>,
     result: SourceResult,
+    isSourceUp: boolean,
   ): Promise<FrontAnswer> {
     return {
       kind: 'body',
-      body: await serveWhole(body, values(result === 'answered', readAt)),
+      body: await serveWhole(body, values(isSourceUp, readAt)),
       served,
       isByRefusal: result === 'refused',
       readAtMs: readAt.atMs,

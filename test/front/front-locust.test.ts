@@ -58,19 +58,21 @@ test('a front of Locust serves its families under its prefix and its path, and w
     const text = await (await pair.ask(path)).text();
     assert.match(text, /^load_test_up 1$/m);
     assert.equal(TOTAL.exec(text)?.[1], '10');
-    assert.match(text, /^lastscrape_/m);
+    assert.match(text, /^lastscrape_source_up 1$/m);
     assert.doesNotMatch(text, /^(# \w+ )?locust_/m);
   }
   assert.deepEqual([...new Set(pair.requests)], ['/base/stats/requests']);
   const reading = await pair.front.readExporter(new AbortController().signal);
   assert.deepEqual(reading.metric('load_test_up'), { kind: 'value', value: 1 });
   await pair.close();
-  pair.front.tell({ main: 'ended', wasAlive: true, endedAtMs: 0 });
   pair.front.expectEnd();
+  assert.match(await (await pair.ask('/metrics')).text(), /^lastscrape_source_up 0$/m, 'before the end is known');
+  pair.front.tell({ main: 'ended', wasAlive: true, endedAtMs: 0 });
   const response = await pair.ask('/metrics');
   const text = await response.text();
   assert.equal(response.status, 200);
   assert.match(text, /^load_test_up 0$/m);
+  assert.match(text, /^lastscrape_source_up 0$/m);
   assert.equal(TOTAL.exec(text)?.[1], '10');
 });
 

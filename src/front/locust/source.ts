@@ -14,7 +14,7 @@ import { type LocustAnswer, makeLocustAnswer } from './answer.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
 import { openLocustMemory } from './memory.ts';
-import { type CsvEnd, findDoubt, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
+import { type CsvEnd, findDoubt, isUp, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
 import { cutErrors, readLocustStats } from './page.ts';
 
 export type LocustSourceParts = {
@@ -120,7 +120,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       return makeFailedReading(why, false);
     }
     answered ??= answer();
-    begin({ kind: 'answered', body: answered.body });
+    begin({ kind: 'answered', body: answered.body, isSourceUp: isUp(pace.view) });
     return answered.reading;
   }
 

@@ -13,8 +13,8 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly path: string | null;
 };
 
-/** An answer that has begun. */
-export type BegunAnswer = { readonly kind: 'answered'; readonly body: Body };
+/** An answer that has begun. `isSourceUp`: false if the program itself did not answer. Default: true. */
+export type BegunAnswer = { readonly kind: 'answered'; readonly body: Body; readonly isSourceUp?: boolean };
 
 /** How a read began: its body has begun, nothing is there, or no body will come. */
 export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> =
