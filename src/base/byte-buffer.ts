@@ -1,7 +1,7 @@
 // Bytes and texts put together in one buffer that is used again and again. Pure.
 //
-// Not as one long text: what it is joined from lives until the text is whole, by then V8 counts it as old, and frees it late (measured
-// with the flags of image/inject.ts, an exposition of 3 MB: 15 MB more).
+// Not as one long text: what it is joined from lives until the text is whole, by then V8 counts it as old,
+// and frees it late (measured with the flags of image/inject.ts, an exposition of 3 MB: 15 MB more).
 
 export type ByteBuffer = {
   readonly append: (bytes: Uint8Array) => void;
@@ -13,7 +13,9 @@ export type ByteBuffer = {
   readonly take: () => Buffer;
 };
 
-/** Opens an empty one. A buffer of more than `keptMaxBytes` is not kept for the next bytes; default: any is. */
+/**
+ * Opens an empty one. A buffer of more than `keptMaxBytes` is not kept for the next bytes; default: any is.
+ */
 export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY): ByteBuffer {
   let buffer = Buffer.alloc(0);
   let sizeBytes = 0;

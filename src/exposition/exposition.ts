@@ -1,5 +1,5 @@
-// Reads the few values of an exposition that lastscrape uses: the conditions' metrics, Locust's totals, promhttp's counters.
-// A line that cannot be read is skipped; it never costs the other lines. Pure; never throws.
+// Reads the few values of an exposition that lastscrape uses: the conditions' metrics, Locust's totals,
+// promhttp's counters. Skips unreadable lines without losing the others. Pure; never throws.
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { type Label, readNumber, readSampleLine } from './lexer.ts';
@@ -9,28 +9,31 @@ import { openSelection, type Selector, type SelectorReading } from './selector.t
 /** Larger bodies are neither read to the end nor kept. Locust exporters were seen at 0.9 MB. */
 export const BODY_MAX_BYTES = 64 * 1024 * 1024;
 
-/** A metric's one value, or why it is not known. */
+/** A metric's one value, or why it is unknown. */
 export type Reading =
   | { readonly kind: 'value'; readonly value: number }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** What one body shows; null is "not in it, or unreadable". */
+/** What one body shows; null if it is missing or unreadable. */
 export type Exposition = {
-  /** One for each metric that was asked for: its one sample without labels. */
+  /** For each metric asked for: its one sample without labels. */
   readonly metrics: ReadonlyMap<string, Reading>;
-  /** One for each selector, in their order. */
+  /** For each selector, in order. */
   readonly selected: readonly SelectorReading[];
-  /** There is a `<prefix>_requests_*` sample with exactly Locust's labels, `method` and `name`: Locust was once reached. */
+  /**
+   * A `<prefix>_requests_*` sample has exactly Locust's labels, `method` and `name`: Locust was reached at
+   * some time.
+   */
   readonly hasRequests: boolean;
   /** The total row (`method=""`, `name="Aggregated"`) of `<prefix>_requests_num_requests`. */
   readonly requests: number | null;
-  /** The same of `<prefix>_requests_num_failures`. */
+  /** The total row of `<prefix>_requests_num_failures`. */
   readonly failures: number | null;
-  /** `<prefix>_users`; there only while Locust is up. */
+  /** `<prefix>_users`; only while Locust is up. */
   readonly users: number | null;
-  /** promhttp's counter for code 200 and its gauge; null unless both are there. */
+  /** promhttp's counter for code 200 and its gauge; null unless the body has both. */
   readonly scrapes: { readonly finishedCount: number; readonly inFlightCount: number } | null;
-  /** It is that of another lastscrape's front. */
+  /** The body comes from the front of another lastscrape. */
   readonly isFront: boolean;
 };
 
@@ -49,9 +52,10 @@ const AGGREGATED: readonly Label[] = [
 const UP = '_up';
 
 /**
- * Opens a reader for one body.
+ * Opens a reader for one body; `selectors` are the samples to judge.
  *
- * `selectors`: the samples that are judged. `<prefix>` is that of the first of `metricNames` that ends in `_up` (LOCUST_METRIC_NAMESPACE changes it), else `locust`.
+ * `<prefix>` is what precedes `_up` in the first of `metricNames` that ends so (LOCUST_METRIC_NAMESPACE
+ * changes it), else `locust`.
  */
 export function openExposition(metricNames: readonly string[], selectors: readonly Selector[] = []): ExpositionReader {
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
@@ -76,7 +80,8 @@ export function openExposition(metricNames: readonly string[], selectors: readon
         isPrefix: true,
         contains: ['method', 'name'],
         onSample(sample) {
-          // Another program's rows of requests have other labels (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+          // Other programs have other labels in such rows (fixtures/recordings, locust_exporter 0.4.0 to
+          // 0.5.2).
           hasRequests = sample !== null && hasNames(sample.labels, ['method', 'name']);
           return !hasRequests;
         },
@@ -121,7 +126,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
   };
 }
 
-/** Keeps the first sample with exactly these labels, in any order, if it is a number that can be reported. */
+/** Keeps the first sample with exactly these labels, in any order, whose value can be reported. */
 function wantOne(name: string, labels: readonly Label[]) {
   const found: { value: number | null } = { value: null };
   const wanted: WantedSample = {
@@ -156,11 +161,12 @@ function chooseReading(found: readonly (FoundSample | null)[]): Reading {
   return { kind: 'value', value: first.value };
 }
 
-/** Reads one line; null where it is no sample. */
+/** Reads one line; null if it is not a sample. */
 function readSample(line: string): FoundSample | null {
   const sample = readSampleLine(line);
   if (sample === null) return null;
-  // The parser loses or throws on much that Prometheus reads, so it gets what the lexer found, written plainly.
+  // The parser throws on, or loses, much that Prometheus reads: it gets what the lexer found, in the plainest
+  // form.
   const [family] = parsePrometheusTextFormat(`${sample.name} ${sample.value}\n`);
   return { labels: sample.labels, value: readNumber(family?.metrics[0]?.value ?? '') };
 }

@@ -1,8 +1,9 @@
-// Which families of an exposition have samples, and an exposition without some of its families.
-// Goes by names at the start of lines only; whether a line can be read is not asked. Pure; holds one line at most.
+// Lists the families of an exposition that have samples, and removes families from one.
+// Looks only at names at the start of lines, readable or not. Pure; holds one line at most.
 //
-// A family is what `# TYPE name` announces: `name_bucket`, `name_sum` and `name_count` belong to the histogram or summary `name`
-// (Prometheus documentation, "Exposition formats"), `name_created` too; any other sample is of the family of its own name.
+// A family is what `# TYPE name` announces: `name_bucket`, `name_sum` and `name_count` belong to the
+// histogram or summary `name` (Prometheus documentation, "Exposition formats"), `name_created` too; any other
+// sample belongs to the family of the same name.
 
 import { findRuns, type Run } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
@@ -10,14 +11,14 @@ import { openLineCutter } from './line-cutter.ts';
 export type FamilyScan = {
   /** Takes the next piece of the body, of any size. */
   readonly write: (chunk: Uint8Array) => void;
-  /** The names of the families that have a sample; the body has ended. */
+  /** Ends the body; returns the names of the families that have a sample. */
   readonly end: () => ReadonlySet<string>;
 };
 
 export type FamilyFilter = {
-  /** Takes the next piece of the body, of any size, and returns what is kept of the lines that have ended. */
+  /** Takes the next piece of the body, of any size; returns what is kept of the lines that have ended. */
   readonly write: (chunk: Uint8Array) => readonly Uint8Array[];
-  /** The body has ended: what is kept of its last line. */
+  /** Ends the body; returns what is kept of its last line. */
   readonly end: () => readonly Uint8Array[];
 };
 
@@ -50,7 +51,10 @@ export function openFamilyScan(): FamilyScan {
   };
 }
 
-/** Opens the filter of one body: the HELP, TYPE and sample lines of families that are not kept are left out, all else stays as it is. */
+/**
+ * Opens the filter of one body: removes HELP, TYPE and samples of families that are not kept, and changes
+ * nothing else.
+ */
 export function openFamilyFilter(
   isKept: (family: string) => boolean,
   { keepsOther = true }: FilterOptions = {},
@@ -79,9 +83,9 @@ export function openFamilyFilter(
   };
 }
 
-/** Walks the lines of one body; `onPart` is called with where they are. */
+/** Walks the lines of one body; calls `onPart` with where they are. */
 function openWalk(onPart: (part: Part, block: Buffer, from: number, to: number) => void) {
-  // The type of each family that has a TYPE line.
+  // By family, for those with a TYPE line.
   const types = new Map<string, string>();
   /** The rest of a long line belongs to it. */
   let newest: Part = { isSamples: false, family: null };
@@ -114,7 +118,7 @@ function openWalk(onPart: (part: Part, block: Buffer, from: number, to: number) 
   });
 }
 
-/** A copy: a part of a text would keep all of it in memory. UTF-8 is read. */
+/** Decodes UTF-8 into a new string: a slice would keep the whole text in memory. */
 function copyName(name: string): string {
   return Buffer.from(name, 'latin1').toString();
 }

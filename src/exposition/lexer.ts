@@ -1,20 +1,21 @@
-// What a line of the text format 0.0.4 is: the one grammar of names, labels, values and timestamps, and the readers made of it. Pure;
-// keeps nothing. (Prometheus documentation, "Exposition formats"; promparse.go of prometheus/prometheus.)
+// What a line of the text format 0.0.4 is: the only grammar of names, labels, values and timestamps, and the
+// readers built on it. Pure; keeps nothing. (Prometheus documentation, "Exposition formats"; promparse.go of
+// prometheus/prometheus.)
 //
-// No text may match in two ways, or a long line takes forever. One regular expression over many lines, never a loop over letters: the
-// shipped program runs without an optimizing compiler, and regular expressions are native.
+// No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
+// loops over letters: the binary runs without an optimizing compiler, and regular expressions are native.
 
 /** A label; its value is unescaped. */
 export type Label = readonly [name: string, value: string];
 
-/** A sample line, its parts as they are written; only names and label values are unescaped. */
+/** A sample line, its parts as written; only names and label values are unescaped. */
 export type SampleLine = {
   readonly name: string;
-  /** In the line's order, without the name even where it is written in the braces. */
+  /** In the order of the line; without the metric's name, even if that is written in the braces. */
   readonly labels: readonly Label[];
-  /** What `readNumber` takes. */
+  /** For `readNumber`. */
   readonly value: string;
-  /** Whole milliseconds since the epoch, of any length; undefined: it has none. */
+  /** Milliseconds since the epoch, an integer of any length; undefined if the line has none. */
   readonly timestamp: string | undefined;
 };
 
@@ -22,22 +23,23 @@ const BLANKS = '[ \\t]*';
 const NAME = '[a-zA-Z_:][\\w:]*';
 const LABEL_NAME = '[a-zA-Z_]\\w*';
 const TEXT = String.raw`[^"\\\n]*(?:\\[^\n][^"\\\n]*)*`;
-/** A label's value, or a UTF-8 name, which some programs write whatever they were asked for. */
+/** A label's value, or a UTF-8 name, which some programs write without being asked to. */
 const QUOTED = `"${TEXT}"`;
 const LABEL = `(?:${LABEL_NAME}|${QUOTED})${BLANKS}=${BLANKS}${QUOTED}${BLANKS}`;
 const MORE_LABELS = `(?:,${BLANKS}${LABEL})*(?:,${BLANKS})?`;
 const LABELS = `${BLANKS}(?:${LABEL}${MORE_LABELS})?`;
-// Go's strconv.ParseFloat without `p` and `_`, and so without hexadecimal numbers: Prometheus refuses those (parseFloat in
-// model/textparse of prometheus/prometheus and in expfmt of prometheus/common: "unsupported character in float").
+// What Go's strconv.ParseFloat takes, without `p` and `_`, and so without hexadecimal numbers: Prometheus
+// refuses those (parseFloat in model/textparse of prometheus/prometheus and in expfmt of prometheus/common:
+// "unsupported character in float").
 const INFINITE = '[iI][nN][fF](?:[iI][nN][iI][tT][yY])?';
 const VALUE = `(?:[nN][aA][nN]|[+-]?(?:${INFINITE}|(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?))`;
 /** The last line of a body may have no line feed. */
 const END = '(?:\\n|$)';
-/** Its groups: the name and the labels; or the name in the braces and the labels after it; the value; the timestamp. */
+/** Groups: name and labels; or name in the braces and labels after it; value; timestamp. */
 const SAMPLE =
   `${BLANKS}(?:(${NAME})(?:${BLANKS}\\{(${LABELS})\\}${BLANKS}|[ \\t]+)|\\{${BLANKS}(${QUOTED})${BLANKS}(${MORE_LABELS})\\}${BLANKS})` +
   `(${VALUE})(?:[ \\t]+(-?\\d+))?${BLANKS}\\r?${END}`;
-/** Its groups: whether it is a TYPE, the name, the text. */
+/** Groups: `TYPE`, or nothing for a HELP; name; text. */
 const HEADER = `${BLANKS}#${BLANKS}(?:(TYPE)|HELP)[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
 const ANY_LINE = `[^\\n]*${END}`;
 
@@ -46,7 +48,7 @@ const ONE_SAMPLE = new RegExp(SAMPLE, 'y');
 const ONE_LINE = new RegExp(`${SAMPLE}|${HEADER}|${ANY_LINE}`, 'y');
 const ONE_LABEL = new RegExp(`[ \\t,]*(?:(${LABEL_NAME})|(${QUOTED}))${BLANKS}=${BLANKS}"(${TEXT})"`, 'y');
 const ONE_VALUE = new RegExp(`^${VALUE}$`);
-/** A header, as many samples of one name as follow each other, or any other line with the blank ones after it. */
+/** A header, consecutive samples of one name, or any other line and the blank ones after it. */
 const RUN = new RegExp(
   [
     HEADER,
@@ -57,17 +59,19 @@ const RUN = new RegExp(
   'y',
 );
 
-/** Where the first line begins that is neither a sample, a comment nor blank; the text's length where there is none. */
+/**
+ * The index of the first line that is neither a sample, a comment nor blank; the text's length if all are.
+ */
 export function findUnreadableLine(text: string): number {
   READABLE_LINES.lastIndex = 0;
   READABLE_LINES.test(text);
   return READABLE_LINES.lastIndex;
 }
 
-/** Who is called with the lines of a text; what is neither a sample nor a header is left out. */
+/** Gets the samples and headers of a text; other lines are skipped. */
 export type LineSink = {
   readonly onSample: (sample: SampleLine) => void;
-  /** `text`: the type, or the help as it is written, with blanks and CR at its end. */
+  /** `text`: the type, or the help as written; with any blanks and CR at the end. */
   readonly onHeader: (kind: 'type' | 'help', name: string, text: string) => void;
 };
 
@@ -75,7 +79,7 @@ export type LineSink = {
 export function readLines(text: string, { onSample, onHeader }: LineSink): void {
   for (let at = 0; at < text.length; ) {
     ONE_LINE.lastIndex = at;
-    // Its last alternative takes any line.
+    // The last alternative takes any line.
     const match = ONE_LINE.exec(text) as RegExpExecArray;
     at = ONE_LINE.lastIndex;
     if (match[5] !== undefined) onSample(makeSample(match));
@@ -84,29 +88,29 @@ export function readLines(text: string, { onSample, onHeader }: LineSink): void 
   }
 }
 
-/** Reads one line, with or without its line feed; null: it is no sample. */
+/** Reads one line, with or without its line feed; null if it is not a sample. */
 export function readSampleLine(line: string): SampleLine | null {
   ONE_SAMPLE.lastIndex = 0;
   const match = ONE_SAMPLE.exec(line);
   return match === null || ONE_SAMPLE.lastIndex !== line.length ? null : makeSample(match);
 }
 
-/** Lines that follow each other and belong to one name: its samples, its HELP or TYPE; `other`: comments, blank and odd lines. */
+/** Consecutive samples of one name, its HELP or TYPE, or `other`: comments, blank and odd lines. */
 export type Run =
   | { readonly kind: 'samples' | 'help'; readonly name: string }
   | { readonly kind: 'type'; readonly name: string; readonly type: string }
   | { readonly kind: 'other' };
 
 /**
- * Finds the runs of whole lines by the names at their starts; whether a line can be read is not asked. Names are as they are written
- * between quotes, parts of `text`. `onRun` is called with where they begin and end.
+ * Finds the runs of whole lines by the names at their start, readable or not; calls `onRun` with where each
+ * begins and ends. Names keep their escapes, and are slices of `text`.
  */
 export function findRuns(text: string, onRun: (run: Run, from: number, to: number) => void): void {
   for (let at = 0; at < text.length; ) {
     const from = at;
     RUN.lastIndex = from;
     const match = RUN.exec(text) as RegExpExecArray;
-    // Kept here: what `onRun` calls may use the same expression.
+    // Read before `onRun`, which may use the same expression.
     at = RUN.lastIndex;
     onRun(makeRun(match), from, at);
   }
@@ -123,18 +127,18 @@ function makeRun([, isType, announced, text = '', sampled, quoted]: RegExpExecAr
 
 const OTHER: Run = { kind: 'other' };
 
-/** The number of a value, of `le` or of `quantile`; NaN also for what is no number. */
+/** Reads a value, `le` or `quantile`; NaN if it is not a number. */
 export function readNumber(text: string): number {
   if (!ONE_VALUE.test(text)) return Number.NaN;
   return Number(text.replace(/inf(?:inity)?/i, 'Infinity'));
 }
 
-/** A label's value without its escapes; any other backslash stands for itself (lvalReplacer in model/textparse of Prometheus). */
+/** Unescapes a label's value; other backslashes stay (lvalReplacer in model/textparse of Prometheus). */
 export function unescapeValue(text: string): string {
   return text.includes('\\') ? text.replace(/\\([\\"n])/g, unescapeLetter) : text;
 }
 
-/** The text of a HELP without its escapes, of which a quote is none (helpReplacer, there as well). */
+/** Unescapes the text of a HELP, where quotes are not escaped (helpReplacer in the same file). */
 export function unescapeHelp(text: string): string {
   return text.includes('\\') ? text.replace(/\\([\\n])/g, unescapeLetter) : text;
 }
@@ -154,7 +158,7 @@ function makeSample([, name, labels, quoted, moreLabels, value = '', timestamp]:
 
 const NO_LABELS: readonly Label[] = [];
 
-/** Reads what stands in the braces, which is labels only. */
+/** Reads the text between the braces; SAMPLE has checked it. */
 function readLabels(text: string): readonly Label[] {
   if (text === '') return NO_LABELS;
   const labels: Label[] = [];

@@ -1,5 +1,5 @@
-// Cuts a body that comes in pieces of any size into blocks of whole lines, so that one regular expression can judge many lines.
-// Holds the line that has not ended yet, nothing more. Pure. Lines end at line feed only.
+// Cuts a body that comes in pieces of any size into blocks of whole lines, for regular expressions that match
+// many lines. Holds only the line that has not ended yet. Pure. Lines end at line feed only.
 
 import { openByteBuffer } from '../base/byte-buffer.ts';
 
@@ -10,17 +10,19 @@ export type LineCutter = {
   readonly end: () => void;
 };
 
-/** Who gets the lines, some of which share the memory of the piece they came in. */
+/** Gets the lines, most of them in the memory of the piece they came in. */
 export type BlockSink = {
   /** One or more whole lines; only the last one of a body may have no line feed. */
   readonly onLines: (lines: Buffer) => void;
-  /** The length of a line, without its line feed, beyond which it comes in pieces. Default: no line does. */
+  /** Longer lines, not counting the line feed, come in pieces. Default: no line does. */
   readonly lineMaxBytes?: number;
-  /** The next piece of a long line; the first one has more than `lineMaxBytes`, the last one ends with the line feed. */
+  /**
+   * The next piece of a long line; the first has more than `lineMaxBytes`, the last ends with the line feed.
+   */
   readonly onLongLine?: (piece: Buffer, isFirst: boolean) => void;
 };
 
-/** The most of a block, unless its line is longer. Keeps the work for a block short. */
+/** The most bytes of a block, unless a line is longer: keeps the work for one block short. */
 const BLOCK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
@@ -30,11 +32,11 @@ export function openLineCutter({
   lineMaxBytes = Number.POSITIVE_INFINITY,
   onLongLine = onLines,
 }: BlockSink): LineCutter {
-  // A buffer that one long line made is not kept for the short ones.
+  // The buffer of a long line is not kept for short ones.
   const held = openByteBuffer(BLOCK_BYTES);
   let isInLongLine = false;
 
-  /** Adds what may be the rest of the line that has begun. */
+  /** Continues the line that has begun. */
   function extendLine(piece: Buffer, isEnded: boolean): void {
     if (isInLongLine) {
       onLongLine(piece, false);
@@ -51,7 +53,7 @@ export function openLineCutter({
     write(chunk) {
       for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
         const piece = Buffer.from(chunk.buffer, chunk.byteOffset + at, Math.min(BLOCK_BYTES, chunk.length - at));
-        // The line that has begun is a block of its own: nothing else is copied.
+        // The line that has begun becomes a block of its own, so that nothing else is copied.
         const first = held.sizeBytes > 0 || isInLongLine ? piece.indexOf(LINE_FEED) + 1 : 0;
         const end = piece.lastIndexOf(LINE_FEED) + 1;
         if (first > 0) extendLine(piece.subarray(0, first), true);

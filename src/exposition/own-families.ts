@@ -1,17 +1,17 @@
-// The families of lastscrape itself, in the text format, which the front appends to what the source shows. Pure.
+// lastscrape's own families in the text format, which the front appends to those of the source. Pure.
 
 import { VERSION } from '../base/version.ts';
 
-/** What they show; times are seconds since 1970. */
+/** The values of the families; times are seconds since 1970. */
 export type OwnValues = {
   /** The source answered the read for this scrape. */
   readonly isSourceUp: boolean;
   readonly isMainEnded: boolean;
-  /** null while it is not known. */
+  /** null while unknown. */
   readonly mainEndSeconds: number | null;
-  /** When what is served was read from the source; null where nothing was. */
+  /** When the served page was read from the source; null if none was. */
   readonly snapshotSeconds: number | null;
-  /** Scrapes that were handed over whole, to somebody who counts. */
+  /** Scrapes handed over whole, to scrapers that count. */
   readonly scrapesCount: number;
 };
 
@@ -19,7 +19,7 @@ type Family = {
   readonly name: string;
   readonly type: 'gauge' | 'counter';
   readonly help: string;
-  /** The value, with labels where it has some; null leaves the family out. */
+  /** The value, after its labels if any; null leaves the family out. */
   readonly read: (values: OwnValues) => string | null;
 };
 
@@ -63,10 +63,10 @@ const FAMILIES: readonly Family[] = [
   },
 ];
 
-/** How the names begin: a body without this text has none of them. */
+/** How all the names begin: a body without this text has none of them. */
 export const OWN_PREFIX = 'lastscrape_';
 
-/** The families as text, but for those that the source has itself. */
+/** The families as text, without those that the source has itself. */
 export function formatOwnFamilies(values: OwnValues, sourceFamilies: ReadonlySet<string>): string {
   return FAMILIES.map(({ name, type, help, read }) => {
     const value = sourceFamilies.has(name) ? null : read(values);

@@ -1,4 +1,5 @@
-// parse-prometheus-text-format 1.1.1 ships no types. As far as it is used here: one line at a time, values as they stand in it.
+// parse-prometheus-text-format 1.1.1 ships no types. As far as it is used here: one line at a time, values as
+// they stand in it.
 declare module 'parse-prometheus-text-format' {
   type Metric = {
     /** As written; "" where there is none. */

@@ -1,5 +1,5 @@
-// Whether a body is an exposition in the text format, whole and without a line that Prometheus would refuse it for.
-// Judges, and changes nothing. Pure; holds one line at most.
+// Checks that a body is an exposition in the text format, without a line for which Prometheus would refuse
+// all of it. Changes nothing. Pure; holds one line at most.
 
 import { findUnreadableLine } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
@@ -18,7 +18,7 @@ export type ReadableCheck = {
   readonly end: () => Readability;
 };
 
-/** In lines of which each is blank, a comment or a sample: a sample. */
+/** Finds a sample among lines that are blank, comments or samples. */
 const ANY_SAMPLE = /(?:^|\n)[ \t]*[^#\s]/;
 
 /** Opens the check of one body. */

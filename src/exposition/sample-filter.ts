@@ -1,13 +1,14 @@
-// Finds the few wanted samples of an exposition, fed in chunks of any size; scans the bytes of all other lines once.
-// Knows where lines begin and end and what name they bear, nothing more. Pure; holds one line at most.
+// Finds the few wanted samples of an exposition, fed in chunks of any size, and only scans the bytes of all
+// other lines. Knows only where lines begin and end and which name they start with. Pure; holds one line at
+// most.
 //
-// Lines end at line feed only, and a name is matched at a line's start only: request names may contain CR, NUL, U+2028 and text
-// that looks like a sample (fixtures/recordings, 13-odd-names).
+// Lines end at line feed only, and a name is matched at a line's start only: request names may contain CR,
+// NUL, U+2028 and text that looks like a sample (fixtures/recordings, 13-odd-names).
 
 import type { Label } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
 
-/** A longer line is skipped: an odd error text must not cost memory. */
+/** Longer lines are skipped: an odd error text must not cost memory. */
 export const LINE_MAX_BYTES = 64 * 1024;
 
 /** A sample line that was read. */
@@ -15,12 +16,12 @@ export type FoundSample = { readonly labels: readonly Label[]; readonly value: n
 
 /** Samples to find. */
 export type WantedSample = {
-  /** The metric's name, or with `isPrefix` how the name begins. */
+  /** The metric's name, or with `isPrefix` how it begins. */
   readonly name: string;
   readonly isPrefix?: boolean;
-  /** Texts that the line must have somewhere, byte by byte: lines without them are not read. Default: none. */
+  /** Lines without all of these texts, compared byte by byte, are not read. Default: none. */
   readonly contains?: readonly string[];
-  /** Called with each such line, null for one that cannot be read; answering false: no more of these. */
+  /** Called with each such sample, null if unreadable; returns false when it needs no more. */
   readonly onSample: (sample: FoundSample | null) => boolean;
   /** Called for each line of the name that is longer than LINE_MAX_BYTES. */
   readonly onTooLong?: () => void;
@@ -37,23 +38,23 @@ const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
 const QUOTE = 0x22;
 
-/** All that is wanted of one name. */
+/** Everything wanted of one name. */
 type Pattern = {
   readonly name: Buffer;
-  /** The name after a line feed: what is searched for. */
+  /** A line feed and the name: the text to search for. */
   readonly start: Buffer;
   readonly isPrefix: boolean;
   wanted: readonly { readonly sample: WantedSample; readonly contains: readonly Buffer[] }[];
 };
 
-/** Opens a filter for one body; `read` reads a line without its end, null where it is no sample. */
+/** Opens a filter for one body; `read` reads a line without its line feed, null if it is not a sample. */
 export function openSampleFilter(
   wanted: readonly WantedSample[],
   read: (line: string) => FoundSample | null,
 ): SampleFilter {
   const patterns = groupByName(wanted);
 
-  /** A line of the name: read at most once. Drops who has enough. */
+  /** Reads a line of the name, at most once; drops those that need no more. */
   function takeLine(line: Buffer, pattern: Pattern): void {
     const asked = pattern.wanted.filter(({ contains }) => includesAll(line, contains));
     if (asked.length === 0) return;
@@ -61,7 +62,7 @@ export function openSampleFilter(
     const enough = asked.filter(({ sample }) => !sample.onSample(found));
     if (enough.length > 0) pattern.wanted = pattern.wanted.filter((each) => !enough.includes(each));
   }
-  /** The whole lines of a block after its first one; the search is the buffer's own, so that other lines cost no step here. */
+  /** Searches a block after its first line natively, so that other lines cost no step here. */
   function findWithin(block: Buffer, pattern: Pattern): void {
     const { start, isPrefix } = pattern;
     for (let at = 0; pattern.wanted.length > 0; at += start.length) {
@@ -75,7 +76,7 @@ export function openSampleFilter(
   function findFirst(line: Buffer): void {
     for (const pattern of patterns) if (hasName(line, pattern)) takeLine(line, pattern);
   }
-  /** Each line in turn, where one begins with blanks or with a name in braces, which hardly any program writes. */
+  /** Goes line by line if one begins with blanks or a brace, which few programs write. */
   function findEach(block: Buffer): void {
     for (let at = 0; at < block.length; ) {
       const end = findLineEnd(block, at);
@@ -120,7 +121,7 @@ function includesAll(line: Buffer, texts: readonly Buffer[]): boolean {
   return true;
 }
 
-/** Whether the line begins with the name, or with a brace and the name in quotes. */
+/** Whether the line begins with the name, or with a brace and the quoted name. */
 function hasName(line: Buffer, { name, isPrefix }: Pattern): boolean {
   let at = skipBlanks(line, 0);
   const isQuoted = line[at] === OPENING_BRACE;
@@ -145,7 +146,7 @@ function skipBlanks(line: Buffer, from: number): number {
   return at;
 }
 
-/** `[a-zA-Z0-9_:]`, as metric names go on. */
+/** `[a-zA-Z0-9_:]`: the name goes on. */
 function isNameByte(byte: number | undefined): boolean {
   if (byte === undefined || byte >= OPENING_BRACE) return false;
   return byte >= 0x61 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x30 && byte <= 0x3a) || byte === 0x5f;

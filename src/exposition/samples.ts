@@ -1,5 +1,5 @@
-// The samples of an exposition with their labels, values and types, family by family, for those who send them on.
-// A line that is neither a sample nor HELP or TYPE is skipped; never throws. Pure; holds one part of one family at most.
+// Reads an exposition family by family, with labels, values and types, to send it on. Skips lines that are
+// neither samples nor HELP nor TYPE; never throws. Pure; holds at most one part of one family.
 
 import { copyText } from '../base/text.ts';
 import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
@@ -8,28 +8,28 @@ import { openLineCutter } from './line-cutter.ts';
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
 
 export type Sample = {
-  /** As the line has it: with `_bucket`, `_sum` or `_count` where it is one of a histogram or summary. */
+  /** As in the line: with `_bucket`, `_sum` or `_count` in a histogram or summary. */
   readonly name: string;
-  /** In the line's order; of the name that stands in braces as well, none. */
+  /** In the order of the line. */
   readonly labels: readonly Label[];
   readonly value: number;
-  /** The line's own, in milliseconds since the epoch; null: it has none. */
+  /** Milliseconds since the epoch; null if the line has none. */
   readonly timestampMs: number | null;
 };
 
 /**
- * Lines of one family that follow each other, at most FAMILY_PART_COUNT of them.
+ * Consecutive lines of one family, at most FAMILY_PART_COUNT.
  *
- * A family may come in several parts, each with the same name, type and help: where it is long, where other lines stand in between,
- * and within the lines of one histogram as well.
+ * A family comes in several parts, with the same name, type and help, if it is long or if other lines stand
+ * in between; also in the middle of a histogram.
  */
 export type Family = {
   readonly name: string;
-  /** `untyped` where no TYPE line came before the part's end, or one with a type that the text format does not have. */
+  /** `untyped` if no TYPE line came before the end of the part, or one with an unknown type. */
   readonly type: FamilyType;
-  /** Without escapes; empty: it has none. */
+  /** Unescaped; empty if there is none. */
   readonly help: string;
-  /** False where a part of the same family came before. */
+  /** False if a part of the same family came before. */
   readonly isFirst: boolean;
   /** At least one. */
   readonly samples: readonly Sample[];
@@ -38,19 +38,19 @@ export type Family = {
 export type FamilyReader = {
   /** Takes the next piece of the body, of any size, and returns the parts that have ended. */
   readonly write: (chunk: Uint8Array) => readonly Family[];
-  /** The body has ended: what is left. */
+  /** Ends the body; returns the last parts. */
   readonly end: () => readonly Family[];
 };
 
-/** The most samples of a part: few enough that V8 still counts them as young when they are no longer needed. */
+/** The most samples of a part: few enough to be still young to V8 when they are no longer needed. */
 export const FAMILY_PART_COUNT = 100;
-/** The most names that are remembered: an exposition of 30 MB may have 200,000, which would cost 40 MB. */
+/** The most names to remember: an exposition of 30 MB may have 200,000, which would take 40 MB. */
 const HEAD_MAX_COUNT = 10_000;
 
 type Head = { readonly name: string; type: FamilyType; help: string; isDeclared: boolean; isFirst: boolean };
 
 const TYPES: ReadonlySet<string> = new Set<FamilyType>(['counter', 'gauge', 'histogram', 'summary']);
-/** The names of a family's samples beside its own (Prometheus documentation, "Exposition formats"). */
+/** Suffixes of sample names that belong to the family (Prometheus documentation, "Exposition formats"). */
 const SUFFIXES: Readonly<Record<FamilyType, readonly string[]>> = {
   counter: [],
   gauge: [],
@@ -75,13 +75,13 @@ export function openFamilyReader(): FamilyReader {
     }
     samples = [];
   }
-  /** The head of the family that bears this very name. */
+  /** The head of the family of exactly this name. */
   function findOwnHead(text: string): Head {
     const found = heads.get(text);
     if (found?.name === text) return found;
     const name = copyText(text);
     const made: Head = { name, type: 'untyped', help: '', isDeclared: false, isFirst: true };
-    // What is forgotten is missed where a family comes back that had ended, which the format rules out.
+    // A forgotten name matters only if its family comes back later, which the format forbids.
     if (heads.size >= HEAD_MAX_COUNT) heads.clear();
     heads.set(name, made);
     return made;
@@ -129,7 +129,7 @@ export function openFamilyReader(): FamilyReader {
   };
 }
 
-/** A longer one is the last that a number can tell, which no receiver takes: hundreds of digits would be infinity. */
+/** Cut to the safe integers, which no receiver takes either: hundreds of digits would be infinity. */
 function readTimestamp(text: string): number {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER));
 }

@@ -1,16 +1,22 @@
-// Which samples of an exposition an entry of LASTSCRAPE_FAIL_IF means, and what their number is. Pure; keeps no line.
-// One unreadable line of the name, and the exposition shows nothing of it: it may be the very sample.
+// Finds the sample that an entry of LASTSCRAPE_FAIL_IF selects. Pure; keeps no line.
+// An unreadable line that may be this sample makes the exposition say nothing about it.
 
 import type { WantedSample } from './sample-filter.ts';
 
-/** The samples of a metric that have these labels among others; an empty value means that the label may be absent. */
+/**
+ * Selects samples of a metric that have these labels, among others; an empty value also matches a missing
+ * label.
+ */
 export type Selector = {
   readonly name: string;
   /** Unescaped. */
   readonly labels: readonly (readonly [name: string, value: string])[];
 };
 
-/** What one exposition shows of it: no sample of that name, none with these labels, more than one, or one number (NaN and infinite too). */
+/**
+ * What one exposition shows: no sample of the name, none with the labels, several, or one number (NaN and
+ * infinities too).
+ */
 export type SelectorReading =
   | { readonly kind: 'none' }
   | { readonly kind: 'unmatched' }
@@ -20,7 +26,7 @@ export type SelectorReading =
 export type Selection = {
   /** The samples that it must see. */
   readonly wanted: readonly WantedSample[];
-  /** What was found; the body has ended. */
+  /** Ends the body; returns what was found. */
   readonly end: () => SelectorReading;
 };
 
@@ -59,7 +65,7 @@ export function openSelection({ name, labels }: Selector): Selection {
   };
 }
 
-/** It is written in one way only; an empty value may be absent, and one with escapes may be written in two ways. */
+/** Whether a value can be written in only one way: not if it is empty (may be missing), or has escapes. */
 function isPlain(text: string): boolean {
   return text !== '' && !/[\\"\n]/.test(text);
 }

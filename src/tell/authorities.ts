@@ -1,20 +1,20 @@
-// Whom to trust: the authorities that Node knows, those of the system, and those of a file. Imported late: it loads node:tls.
+// Certificate authorities: Node's, the system's, and those of a file. Imported late: it loads node:tls.
 
 import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
 
-/** A bundle of a whole system has some 250 KB. */
+/** The bundle of a Linux system has about 250 KB. */
 export const CA_FILE_MAX_BYTES = 1024 * 1024;
 
 let usual: readonly string[] | null = null;
 
-/** The authorities without a file, as PEM: Mozilla's, which are built into Node, and what the system has. */
+/** The authorities trusted without a file, as PEM: Mozilla's, built into Node, and the system's. */
 export function listUsualAuthorities(): readonly string[] {
   usual ??= [...getCACertificates('bundled'), ...getCACertificates('system')];
   return usual;
 }
 
-/** The certificates of a PEM file, or why there are none. */
+/** The certificates of a PEM file, or why it cannot be used. */
 export function parseAuthorities(
   text: string,
 ): { readonly certificates: readonly string[] } | { readonly why: string } {
@@ -34,7 +34,7 @@ function isReadable(certificate: string): boolean {
   }
 }
 
-/** What a person can do about a server that was not trusted, by Node's code. */
+/** Why a server was not trusted, by Node's error code, and what to do about it. */
 export function describeDistrust(code: string): string {
   switch (code) {
     case 'CERT_HAS_EXPIRED':

@@ -1,22 +1,23 @@
-// What `--check` finds out of those who are told: where it would go, and whether that can be reached. Sends no request.
+// What `--check` finds out about push and webhook: their URLs, and whether they can be reached. Sends no
+// request.
 
 import { redactHref, redactPath } from '../base/text.ts';
 import { findIdentity, type IdentitySources } from '../pod/identity.ts';
 import type { Delivery } from './deliver.ts';
 import { findKind, listLabels, openPushDelivery, openWebhookDelivery, type TellingSettings } from './telling.ts';
 
-/** Somebody who is told. */
+/** A receiver of the push or the report. */
 export type Listener = {
-  /** Where it would go, without secrets. */
+  /** Its kind and URL, without secrets. */
   readonly name: string;
-  /** What keeps it from arriving now: files, the network, trust. */
+  /** What a request would fail on now: files, the network, trust. */
   readonly problems: readonly string[];
 };
 
-/** A connection takes milliseconds, and a name some more. */
+/** Connecting takes milliseconds, resolving a name some more. */
 const CONNECT_TIMEOUT_MS = 3_000;
 
-/** Finds everybody who is told; `isTried`: whether they can be reached from here, else there are no problems. */
+/** Finds the configured receivers; only with `isTried` are they connected to, and problems found. */
 export async function findListeners(
   settings: TellingSettings,
   identity: IdentitySources,

@@ -1,5 +1,5 @@
-// Sends requests to a server of the user's: headers from their file, TLS by the known authorities, no redirect followed. Says
-// what became of each in words for a person; a secret is never among them.
+// Sends requests to a server that the user configured: headers from a file, TLS, no redirect followed.
+// Describes each result in words for a person; never shows a secret.
 
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/headers-file.ts';
 import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
@@ -16,7 +16,7 @@ export type Destination = {
   readonly headersFile: string | null;
   /** null: the usual authorities only. */
   readonly caFile: string | null;
-  /** Its path is a secret as well, as those of chat tools are. */
+  /** The path is a secret too, as with the webhooks of chat tools. */
   readonly isPathSecret: boolean;
 };
 
@@ -27,21 +27,21 @@ export type DeliveryRequest = {
   readonly headers: Headers;
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   readonly timeoutMs: number;
-  /** Gives it up; its reason is a string. */
+  /** Aborts the request; its reason is a string. */
   readonly signal: AbortSignal;
-  /** Called with the answer as it came, for who judges it: it may repeat secrets. */
+  /** Called with the raw answer, which may repeat secrets: to be judged, never shown. */
   readonly onBody?: (text: string) => void;
 };
 
-/** What became of a request; `text` is the beginning of the answer, for a person, without secrets. */
+/** The result of a request; `text` is the start of the answer, for a person, without secrets. */
 export type DeliveryResult =
   | {
       readonly kind: 'answered';
       readonly status: number;
       readonly text: string;
-      /** Of what `onBody` was called with. */
+      /** How much of the answer `onBody` got. */
       readonly end: AnswerEnd;
-      /** What the answer asks for; 0: nothing. */
+      /** How long the receiver asks to wait; 0: it does not ask. */
       readonly retryAfterMs: number;
     }
   | { readonly kind: 'failed'; readonly why: string };
@@ -49,16 +49,19 @@ export type DeliveryResult =
 export type Delivery = {
   /** Sends one request, once; never rejects. One at a time. */
   readonly send: (request: DeliveryRequest) => Promise<DeliveryResult>;
-  /** Connects, and sends nothing; why that does not work, or null. */
+  /** Connects without sending anything; what is wrong, or an empty list. */
   readonly tryConnect: (timeoutMs: number, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Why a file that it names cannot be used now, or null. */
+  /** Why the headers or CA file cannot be used now, or null. */
   readonly checkFiles: (signal: AbortSignal) => Promise<string | null>;
   readonly close: () => Promise<void>;
 };
 
-/** So much of an answer is shown. */
+/** How much of an answer is shown. */
 const ANSWER_SHOWN_LENGTH = 200;
-/** So much of it is judged, and searched for what is hidden; the longest that we know are of some KB, a line for each refused series. */
+/**
+ * How much of it is judged and searched for secrets. The longest known ones have a few KB, a line for each
+ * refused series.
+ */
 const ANSWER_READ_BYTES = 64 * 1024;
 
 /** Opens a delivery; connects when the first request is sent. */
@@ -127,7 +130,7 @@ export function openDelivery(destination: Destination): Delivery {
         retryAfterMs,
       });
       if (result.kind !== 'answered') {
-        // The status has come, and only the rest of the answer did not: it says what became of the request.
+        // The status came and only the rest of the answer did not: the status counts.
         if (result.kind === 'failed' && result.status !== null) return answered(result.status);
         return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
       }
@@ -147,24 +150,24 @@ export function openDelivery(destination: Destination): Delivery {
     async checkFiles(signal) {
       const file = await readOwnHeaders(signal);
       if ('why' in file) return file.why;
-      // Without a file of its own there is nothing to check, and TLS is not loaded before it is needed.
+      // Without a CA file there is nothing to check, and TLS is loaded only when needed.
       return caFile === null ? null : (trust?.renew(signal) ?? null);
     },
     close: async () => exchange?.close(),
   };
 }
 
-/** The later ones win, by their names in any case. */
+/** Later headers win; names are compared without case. */
 function mergeHeaders(...all: readonly Headers[]): Headers {
   return Object.fromEntries(
     all.flatMap((headers) => Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
   );
 }
 
-/** Nobody wants more of an answer. */
+/** A longer answer is broken off. */
 const ANSWER_MAX_BYTES = 1024 * 1024;
 
-/** The beginning of an answer, on one line. */
+/** The start of an answer, on one line. */
 function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): string {
   const text = (hideSecrets(Buffer.concat(pieces).toString('utf8'), hidden) ?? '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
@@ -173,7 +176,7 @@ function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): stri
   return cut(text, ANSWER_SHOWN_LENGTH);
 }
 
-/** A failure in words, by the code of the system where it is one. */
+/** Describes a failure; `why` may be an error code of the system. */
 function describeFailure(why: string, host: string, distrust: string | null): string {
   if (distrust !== null) return `${host} is not trusted: ${distrust}`;
   switch (why) {

@@ -1,4 +1,5 @@
-// Pushes the last exposition: asks an encoder for requests, and sends them one after the other, each again while there is time.
+// Pushes the last exposition: sends the requests of an encoder one after the other, each in as many tries as
+// time allows.
 
 import type { PushResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
@@ -7,7 +8,10 @@ import { readFamilies } from './encode/families.ts';
 import type { PushKind } from './encode/push-kind.ts';
 import { sendInTries } from './tries.ts';
 
-/** What hangs is tried again; then the whole of a large exposition, which a Pushgateway gets in one request, has all the time. */
+/**
+ * A first try that hangs is cut short; a later one may take long, as a Pushgateway gets a large exposition in
+ * one request.
+ */
 const TIMEOUTS_MS: readonly number[] = [10_000, 30_000];
 const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000];
 
@@ -16,22 +20,22 @@ export type PushParts = {
   readonly delivery: Delivery;
   readonly url: URL;
   readonly labels: readonly Label[];
-  /** The exposition, from its start by each call. */
+  /** Reads the exposition from its start, with every call. */
   readonly read: () => AsyncIterable<Uint8Array>;
-  /** The time of the push, in milliseconds since the epoch: what was stored meanwhile must not be later. */
+  /** Now, in milliseconds since the epoch: not earlier than what a scrape has stored meanwhile. */
   readonly nowMs: number;
-  /** Gives it up; its reason is a string. */
+  /** Aborts the push; its reason is a string. */
   readonly signal: AbortSignal;
-  /** The last try is made at once. */
+  /** Ends the pause: the last try starts at once. */
   readonly lastCall: AbortSignal;
   readonly onRetry: (why: string) => void;
-  /** Between the tries of a request; others for tests. */
+  /** Pauses between the tries of a request; tests set others. */
   readonly pausesMs?: readonly number[];
-  /** Of the tries of a request; the same. */
+  /** Time limits of the tries of a request; tests set others. */
   readonly timeoutsMs?: readonly number[];
 };
 
-/** Pushes it; never rejects. What is refused keeps no other request from being sent. */
+/** Pushes the exposition; never rejects. A refused request does not stop the next ones. */
 export async function sendPush(parts: PushParts): Promise<PushResult> {
   const {
     kind,

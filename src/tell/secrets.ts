@@ -1,18 +1,22 @@
 // Hides secrets in what a receiver answers, in every notation in which it may repeat them. Pure.
 
-/** A shorter secret is hidden as it is written only: in other notations it would hide half of a text. */
+/**
+ * Shorter secrets are hidden only as they are written: in other notations they would match half of a text.
+ */
 const SPELLED_MIN_LENGTH = 8;
-/** A longer secret would make an expression of more than 200 KB. */
+/** A longer secret would make a regular expression of more than 200 KB. */
 const SPELLED_MAX_LENGTH = 4096;
-/** How often one notation may be written in another, such as a URL in JSON. */
+/** How deep notations may be nested, such as a URL in JSON. */
 const NESTED_MAX_COUNT = 3;
 
 const NAMED_LETTERS: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
-/** A letter as JSON, a URL or HTML writes it: backslashed, two hexadecimal digits, a decimal number, a name. */
+/**
+ * A letter as JSON, a URL or HTML writes it: backslashed, two hexadecimal digits, a decimal number, a name.
+ */
 const ESCAPED_LETTER =
   /\\(["\\/])|(?:\\u00|%)([0-9a-f]{2})|&#x0*([0-9a-f]{1,2});|&#0*(\d{1,3});|&(amp|lt|gt|quot|apos);/gi;
 
-/** The text with `***` for each secret; null where one is left in a notation that cannot be taken apart. */
+/** Replaces each secret by `***`; null if one is left, in nested notations. */
 export function hideSecrets(text: string, secrets: readonly string[]): string | null {
   // The longest first: one may be a part of another.
   const sorted = secrets.toSorted((one, other) => other.length - one.length);
@@ -29,7 +33,7 @@ export function hideSecrets(text: string, secrets: readonly string[]): string | 
   return shown;
 }
 
-/** Matches a secret whose letters are written in any of the notations, each in its own. */
+/** Matches a secret, each of its letters in any notation. */
 function matchSpellings(secret: string): RegExp {
   const letters = Array.from(secret, (letter) => {
     const code = letter.charCodeAt(0);
@@ -52,8 +56,8 @@ function decodeLetters(text: string): string {
 }
 
 /**
- * What of a URL must not be shown: the query and, with `isPathSecret`, the path, and the parts of both, as written and decoded. A
- * receiver may repeat a part alone.
+ * The secrets of a URL: the query and, with `isPathSecret`, the path. Also their parts, as written and
+ * decoded: a receiver may repeat a part alone.
  */
 export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string[] {
   const written = url.search
@@ -66,7 +70,7 @@ export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string
   return [...query, ...path].filter((text) => text.length >= 4);
 }
 
-/** As it is written where it cannot be decoded. */
+/** Decodes a part; one that cannot be decoded stays as it is. */
 function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);

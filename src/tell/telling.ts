@@ -1,4 +1,5 @@
-// Those who are told how a run ended: the receiver of its last numbers, and the webhook. Imported only where one of them is set.
+// Push and webhook of a run: who gets the last numbers, and the report. Imported only if one of them is
+// configured.
 
 import type { LogEntry } from '../decide/messages.ts';
 import type { Report } from '../decide/report-fields.ts';
@@ -35,16 +36,19 @@ export type TellingParts = {
 };
 
 export type Telling = {
-  /** Pushes the last exposition; `signal` gives it up, its reason is a string, and `lastCall` ends every wait. Never rejects. */
+  /**
+   * Pushes the last exposition. `signal` aborts it, its reason a string; `lastCall` ends every pause. Never
+   * rejects.
+   */
   readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
-  /** Sends the report to the webhook; the same. */
+  /** Sends the report to the webhook, in the same way. */
   readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
-  /** A warning for each file that cannot be used now, while somebody can still mend it. Never rejects. */
+  /** Warns of each file that cannot be used, while there is time to fix it. Never rejects. */
   readonly warnOfFiles: (signal: AbortSignal) => Promise<readonly LogEntry[]>;
   readonly close: () => Promise<void>;
 };
 
-/** Opens what is configured; nothing is connected or read before it is asked for. */
+/** Opens what is configured; connects and reads files only when used. */
 export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts): Telling {
   const { push, webhook, pushLabels } = settings;
   const pushDelivery = openPushDelivery(settings);
@@ -94,13 +98,13 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 }
 
-/** How the push is delivered; null: there is none. */
+/** Opens the delivery of the push; null if none is configured. */
 export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingSettings): Delivery | null {
   if (push === null) return null;
   return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, isPathSecret: false });
 }
 
-/** How the webhook is delivered; null: there is none. */
+/** Opens the delivery of the webhook; null if none is configured. */
 export function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingSettings): Delivery | null {
   if (webhook === null) return null;
   return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, isPathSecret: true });
@@ -113,7 +117,7 @@ export function findKind(to: string): PushKind {
   return kind;
 }
 
-/** The labels of what is pushed: what is known, unless the user says otherwise. */
+/** The labels of the pushed series: the pod's identity, overridden by the user's labels. */
 export function listLabels(identity: Identity, own: readonly Label[]): readonly Label[] {
   const known = Object.entries(identity).filter(([name]) => !own.some(([ownName]) => ownName === name));
   return [...known, ...own];

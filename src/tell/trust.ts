@@ -1,4 +1,5 @@
-// Which servers to trust, and how a TLS connection to one is made. TLS and the authorities are loaded with the first connection.
+// Which servers to trust, and how a TLS connection to one is made. TLS and the authorities are loaded with
+// the first connection.
 
 import type { Dial } from '../base/net/exchange.ts';
 import { prepareSmallFile, type ReadSmallFile } from '../base/small-file.ts';
@@ -8,13 +9,13 @@ export const FILE_TIMEOUT_MS = 2_000;
 
 export type Trust = {
   readonly dial: Dial;
-  /** Reads the authorities again; why they cannot be used, or null. */
+  /** Reads the authorities again; why the CA file cannot be used, or null. */
   readonly renew: (signal: AbortSignal) => Promise<string | null>;
-  /** Why the newest server was not trusted, once; null: it was. */
+  /** Why the newest server was not trusted, and forgets it; null if it was. */
   readonly takeDistrust: () => string | null;
 };
 
-/** Trusts the usual authorities, and those of `caFile` where there is one. */
+/** Trusts the usual authorities, and those of `caFile` if it is set. */
 export function openTrust(caFile: string | null): Trust {
   let authorities: string[] = [];
   let distrust: string | null = null;

@@ -1,4 +1,5 @@
-// Tells a webhook how the run went: the report as JSON, with a sentence for a person. Three tries; nothing depends on it.
+// Posts the report to a webhook as JSON, with a sentence for a person. Three tries; nothing depends on the
+// result.
 
 import type { Report } from '../decide/report-fields.ts';
 import type { WebhookResult } from '../decide/state.ts';
@@ -16,10 +17,10 @@ export type WebhookParts = {
   readonly url: URL;
   readonly message: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
-  /** The last try is made at once. */
+  /** Ends the pause: the last try starts at once. */
   readonly lastCall: AbortSignal;
   readonly onRetry: (why: string) => void;
-  /** Between the tries; others for tests. */
+  /** Pauses between the tries; tests set others. */
   readonly pausesMs?: readonly number[];
 };
 
@@ -54,12 +55,12 @@ export async function sendWebhook({
   return { kind, why, tries };
 }
 
-/** The report, before it the sentence that chat tools show (`text`), and whose it is. */
+/** The report, with the pod's identity and the sentence that chat tools show (`text`). */
 export function buildMessage(report: Report, identity: Identity): Readonly<Record<string, unknown>> {
   return { text: formatText(report, identity), ...identity, ...report };
 }
 
-/** What was, whose it was, and where something is wrong what to look at. */
+/** The pod, the summary, and if something went wrong the hints and the command to look further. */
 function formatText(report: Report, { namespace, pod, job }: Identity): string {
   const { summary, outcome, hint, exitCode, targets = [] } = report;
   const where = [

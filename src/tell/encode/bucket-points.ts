@@ -1,33 +1,33 @@
-// The lines of one histogram or summary, put together again by their labels: what is one point elsewhere is a dozen lines in the
+// Joins the lines of a histogram or summary by their labels: a point of other formats is a dozen lines in the
 // text format. Pure; holds a few numbers for each line.
 
 import { type Label, readNumber } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
 import { compareNames } from './labels.ts';
 
-/** One histogram or summary: what its lines say. */
+/** One histogram or summary. */
 export type BucketPoint = {
   /** Without `le` or `quantile`. */
   readonly labels: readonly Label[];
-  /** Of `le` or `quantile`, ascending; with the infinite one where a line has it. */
+  /** By `le` or `quantile`, ascending; with the infinite one if a line has it. */
   readonly steps: readonly BucketStep[];
-  /** Null: there is no such line. */
+  /** Null if no line has it. */
   readonly sum: number | null;
   readonly count: number | null;
-  /** Of the line that came last; null: it has none. */
+  /** The timestamp of the last line; null if it has none. */
   readonly timestampMs: number | null;
 };
 
 export type BucketStep = { readonly bound: number; readonly value: number };
 
 export type BucketPoints = {
-  /** Takes a line; false: it is no part of a point, such as a bucket without a bound. */
+  /** Takes a line; false if it belongs to no point, such as a bucket without a bound. */
   readonly add: (family: Family, sample: Sample) => boolean;
-  /** The points in the order of their first lines; each is forgotten. */
+  /** Removes the points, in the order of their first lines. */
   readonly take: () => Generator<BucketPoint>;
 };
 
-/** Numbers in arrays of their own take a fifth of what objects do. */
+/** Two arrays of numbers take a fifth of the memory of objects. */
 type OpenPoint = {
   readonly bounds: number[];
   readonly values: number[];
@@ -36,7 +36,7 @@ type OpenPoint = {
   timestampMs: number | null;
 };
 
-/** Opens a collection of the points of one family. */
+/** Collects the points of one family. */
 export function openBucketPoints(): BucketPoints {
   /** By their labels. */
   const points = new Map<string, OpenPoint>();

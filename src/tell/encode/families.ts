@@ -1,8 +1,8 @@
-// An exposition as families, for as long as somebody asks for the next one: never more of it in memory than one piece.
+// Reads an exposition as families, lazily: never more than one piece of it is in memory.
 
 import { type Family, openFamilyReader } from '../../exposition/samples.ts';
 
-/** Of a longer piece so much is read at a time. */
+/** Longer pieces are read in steps of this size. */
 const PIECE_BYTES = 8 * 1024;
 
 /** The families of a body, in its order; a family may come in several parts. @throws as `pieces` does */

@@ -1,4 +1,4 @@
-// The kinds of receivers that LASTSCRAPE_PUSH knows, each a row.
+// The kinds of receivers of LASTSCRAPE_PUSH, a row each.
 
 import { otlp } from './otlp.ts';
 import type { PushKind } from './push-kind.ts';

@@ -1,5 +1,5 @@
-// The labels of a sample and of its target together, as Prometheus has them without `honor_labels`: a label of the sample whose name the
-// target has as well becomes `exported_NAME`. Pure.
+// Joins the labels of a sample and of its target as Prometheus does without `honor_labels`: a label of the
+// sample with a name of the target's becomes `exported_NAME`. Pure.
 
 import type { Label } from '../../exposition/lexer.ts';
 
@@ -8,7 +8,8 @@ const PREFIX = 'exported_';
 /**
  * Makes the function that renames a sample's labels; it returns the same array where no name is the target's.
  *
- * The prefix is repeated until the name is free (scrape/scrape.go of prometheus/prometheus 2.42, `resolveConflictingExposedLabels`).
+ * The prefix is repeated until the name is free (scrape/scrape.go of prometheus/prometheus 2.42,
+ * `resolveConflictingExposedLabels`).
  */
 export function openLabelExporter(targetLabels: readonly Label[]): (labels: readonly Label[]) => readonly Label[] {
   const targetNames = new Set(targetLabels.map(([name]) => name));

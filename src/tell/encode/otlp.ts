@@ -1,7 +1,8 @@
-// OTLP over HTTP, in JSON: families become metrics of OpenTelemetry, as its "Prometheus and OpenMetrics Compatibility" maps them.
-// (opentelemetry.io, "OTLP Specification 1.x"; the receiver's side is Prometheus 3.10 with --web.enable-otlp-receiver.)
+// OTLP over HTTP, in JSON: families become metrics of OpenTelemetry, as its "Prometheus and OpenMetrics
+// Compatibility" maps them. (opentelemetry.io, "OTLP Specification 1.x"; the receiver's side is Prometheus
+// 3.10 with --web.enable-otlp-receiver.)
 //
-// No startTimeUnixNano: an exposition does not say since when a counter counts, and the fields may be missing.
+// No startTimeUnixNano: an exposition does not say when a counter started, and the field is optional.
 
 import { VERSION } from '../../base/version.ts';
 import type { Label } from '../../exposition/lexer.ts';
@@ -11,7 +12,10 @@ import { type BucketStep, openBucketPoints } from './bucket-points.ts';
 import { openLabelExporter } from './labels.ts';
 import { judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
 
-/** Those that receivers make `job` and `instance` of; the others become attributes of each point, as only those become labels. */
+/**
+ * Receivers turn these into `job` and `instance`. Other labels go with each point: attributes of the resource
+ * become no labels.
+ */
 const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
   job: 'service.name',
   instance: 'service.instance.id',
@@ -19,7 +23,7 @@ const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
 
 const SIGNAL_PATH = '/v1/metrics';
 
-/** What stands round the points of a metric. */
+/** What encloses the points of a metric. */
 const METRICS = {
   gauge: { start: '"gauge":{', end: '}' },
   sum: { start: '"sum":{"aggregationTemporality":2,"isMonotonic":true,', end: '}' },
@@ -27,12 +31,12 @@ const METRICS = {
   summary: { start: '"summary":{', end: '}' },
 } as const;
 
-/** Of a request. */
+/** Closes a request. */
 const END = ']}]}]}';
 
 type Metric = { readonly name: string; readonly help: string; readonly kind: keyof typeof METRICS };
 
-/** `otlp+http://…`; `/v1/metrics` is appended to the URL unless it ends so, as with OTEL_EXPORTER_OTLP_ENDPOINT. */
+/** `otlp+http://…`; appends `/v1/metrics` unless the URL ends in it, as with OTEL_EXPORTER_OTLP_ENDPOINT. */
 export const otlp: PushKind = {
   name: 'otlp',
   findPath: ({ pathname, search }) => {
@@ -43,9 +47,10 @@ export const otlp: PushKind = {
   judge: (status, text, end) => {
     const judgement = judgeStatus(status);
     if (judgement !== 'accepted') return judgement;
-    // A partial success is final, and what was rejected stays so.
+    // A partial success is final: rejected points stay rejected.
     if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
-    // It may be in what did not come. The same points at the same time may be sent again, but not to be answered in the same way.
+    // The missing part may reject points. Sending the same points again is harmless, unless the answer would
+    // be as unreadable again.
     if (end === 'whole') return 'accepted';
     return end === 'brokenOff' ? 'retry' : 'refused';
   },
@@ -65,8 +70,8 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
   const start =
     `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
     `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(VERSION)}},"metrics":[`;
-  // One time that the receiver does not take costs the whole request ("out of bounds", Prometheus 3.10): points that bring their own
-  // go by themselves.
+  // One timestamp out of bounds fails the whole request (Prometheus 3.10): points with timestamps get
+  // requests of their own.
   const requests = openRequests(start);
   const timedRequests = openRequests(start);
   const toRequest = (body: Buffer): PushRequest => ({ method: 'POST', path, headers, body: () => body });
@@ -88,7 +93,7 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
       } else if (type === 'summary' && sum !== null && count !== null) {
         yield* addPoint({ name, help, kind: 'summary' }, own, timestampMs, formatSummary(steps, sum, count));
       } else {
-        // In OTLP a summary has both, and a histogram a count: without them they would get a 0 that nobody counted.
+        // OTLP wants both in a summary, and a count in a histogram: here they would become a false 0.
         for (const { bound, value } of steps) {
           yield* addGauge(name, [...own, ['quantile', String(bound)]], timestampMs, value);
         }
@@ -119,7 +124,7 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
   for (const each of [requests, timedRequests]) for (const body of each.end()) yield toRequest(body);
 }
 
-/** Puts points together to metrics, and these to bodies of requests; both functions return those that are full. */
+/** Groups points into metrics and requests; both functions yield the bodies that are complete. */
 function openRequests(start: string) {
   const batch = openBatch('utf8');
   let open: Metric | null = null;
@@ -155,7 +160,7 @@ function formatHead({ name, help, kind }: Metric): string {
   return `{"name":${JSON.stringify(name)},${description}${METRICS[kind].start}"dataPoints":[`;
 }
 
-/** One without a value is none. */
+/** Labels with an empty value are left out. */
 function formatAttributes(labels: readonly Label[]): string {
   let text = '';
   for (const [name, value] of labels) {
@@ -165,7 +170,7 @@ function formatAttributes(labels: readonly Label[]): string {
   return `[${text}]`;
 }
 
-/** Buckets count what is below their bound in the text format, and what is between two bounds in OTLP. */
+/** Buckets are cumulative in the text format; in OTLP each counts what lies between two bounds. */
 function formatHistogram(steps: readonly BucketStep[], sum: number | null, total: number): string {
   const bounds = steps.filter(({ bound }) => Number.isFinite(bound));
   const counts = [
@@ -188,14 +193,14 @@ function formatSummary(steps: readonly BucketStep[], sum: number, count: number)
   return `"count":${formatCount(count)},"sum":${formatDouble(sum)},"quantileValues":[${quantiles.join()}]`;
 }
 
-/** The last whole millisecond whose nanoseconds are 64 bits: a longer number spoils the whole request. */
+/** The last millisecond whose nanoseconds fit in 64 bits; a larger number would fail the whole request. */
 const TIME_MAX_MS = 18_446_744_073_709;
 
 function formatNanoseconds(timeMs: number): string {
   return `${Math.min(Math.max(0, timeMs), TIME_MAX_MS)}000000`;
 }
 
-/** A whole number of 64 bits is text in JSON (protobuf.dev, "ProtoJSON Format"). */
+/** 64-bit integers are strings in JSON (protobuf.dev, "ProtoJSON Format"). */
 function formatCount(value: number): string {
   return `"${value > 0 ? Math.round(Math.min(value, Number.MAX_SAFE_INTEGER)) : 0}"`;
 }

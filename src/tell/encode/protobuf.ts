@@ -1,5 +1,5 @@
-// The few encodings of protocol buffers that remote write wants (protobuf.dev, "Encoding"), as texts of one letter per byte:
-// V8 joins and copies those natively, where a loop over bytes would cost 100 ns a step. Pure.
+// The few encodings of protocol buffers that remote write needs (protobuf.dev, "Encoding"), as strings of one
+// letter per byte: V8 joins and copies those natively, where a loop over bytes costs 100 ns a step. Pure.
 
 /** One letter per byte: U+0000 to U+00FF. */
 export type ByteText = string;
@@ -7,12 +7,12 @@ export type ByteText = string;
 const LETTERS: readonly string[] = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
 const DOUBLE = Buffer.alloc(8);
 /**
- * What Prometheus writes for a number that is none (model/value, `NormalNaN`). Another, 0x7ff0000000000002, says that a series has
- * ended: no number of an exposition may become that.
+ * The NaN that Prometheus writes (model/value, `NormalNaN`). Another one, 0x7ff0000000000002, marks a series
+ * as stale: no number of an exposition may become that.
  */
 const NAN: ByteText = '\x01\0\0\0\0\0\xf8\x7f';
 
-/** A whole number from 0 to 2^53. */
+/** An integer from 0 to 2^53. */
 export function encodeVarint(value: number): ByteText {
   let text = '';
   let rest = value;
@@ -20,7 +20,7 @@ export function encodeVarint(value: number): ByteText {
   return text + LETTERS[rest];
 }
 
-/** A whole number of either sign, as int64: ten bytes where it is negative. */
+/** An integer of either sign, as int64: ten bytes if negative. */
 export function encodeInt64(value: number): ByteText {
   if (value >= 0) return encodeVarint(value);
   let text = '';
@@ -40,7 +40,10 @@ export function encodeUtf8(text: string): ByteText {
   return BEYOND_ASCII.test(text) ? Buffer.from(text).toString('latin1') : text;
 }
 
-/** Length and bytes, as a string, bytes or a message inside of another stand; before it stands its field's tag. */
+/**
+ * A length-delimited value: string, bytes or nested message. The caller writes the tag of the field before
+ * it.
+ */
 export function encodeBytes(bytes: ByteText): ByteText {
   return (bytes.length < 0x80 ? LETTERS[bytes.length] : encodeVarint(bytes.length)) + bytes;
 }

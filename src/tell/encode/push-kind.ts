@@ -1,57 +1,62 @@
-// What a receiver of pushes is asked: requests that carry an exposition, and what an answer means.
-// One file for each kind, and one row in kinds.ts; who sends the requests, and when, is not known here.
+// A kind of receiver: how an exposition becomes requests, and what an answer means. Sends nothing.
+// One file for each kind, and a row in kinds.ts.
 
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family } from '../../exposition/samples.ts';
 
-/** One HTTP request of a push. It may be sent more than once: each carries its own part, whatever became of the others. */
+/** One HTTP request of a push. May be sent more than once, and does not depend on the other requests. */
 export type PushRequest = {
   readonly method: 'POST' | 'PUT';
   /** Path and query. */
   readonly path: string;
-  /** What the encoding needs; who sends it adds its own. */
+  /** Headers of the encoding; the sender adds others. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Made anew by each call; streamed where it may be long. */
+  /** Made again by each call; streamed if it may be long. */
   readonly body: () => AsyncIterable<Uint8Array> | Uint8Array;
 };
 
 /** What is pushed. */
 export type PushParts = {
-  /** The exposition, from its start by each call (`readFamilies`). */
+  /** Reads the exposition from its start, with every call (`readFamilies`). */
   readonly families: () => AsyncGenerator<Family>;
-  /** Of every series, `job` and `instance` among them where they are known; each name once. */
+  /** Labels of every series, `job` and `instance` among them if known; each name once. */
   readonly labels: readonly Label[];
-  /** As it was given, without its kind. */
+  /** As configured, without the kind. */
   readonly url: URL;
   /**
-   * The time of samples that have none of their own, in milliseconds since the epoch. That of the push, not of the reading: a request is
-   * refused as a whole where a scrape has stored something later of one of its series, be it only that it went stale ("out of order").
+   * The time of samples without a timestamp, in milliseconds since the epoch. The time of the push, not of
+   * the read: a whole request is refused ("out of order") if a scrape has stored anything later in one of its
+   * series, even only that it went stale.
    */
   readonly nowMs: number;
   /** Of lastscrape. */
 };
 
-/** `retry`: the same request may be taken later. `refused`: it never will, and the receiver says why. */
+/**
+ * `retry`: the same request may be accepted later. `refused`: it never will be, and the receiver says why.
+ */
 export type PushJudgement = 'accepted' | 'retry' | 'refused';
 
 /**
- * How much of an answer is there: all of it, what came before it broke off or was given up, or not all that came since it is too long
- * or packed.
+ * How much of an answer was read: all of it, what came before it broke off, or only a part because it is too
+ * long or compressed.
  */
 export type AnswerEnd = 'whole' | 'brokenOff' | 'unreadable';
 
 export type PushKind = {
   /** As it stands before the `+` of LASTSCRAPE_PUSH. */
   readonly name: 'pushgateway' | 'remote-write' | 'otlp';
-  /** The path and query that the requests go to, where `labels` are those of the push; what `--check` shows. */
+  /** Path and query of the requests, for the labels of the push; also shown by `--check`. */
   readonly findPath: (url: URL, labels: readonly Label[]) => string;
-  /** The requests in the order in which they are to be sent, each made when it is asked for. @throws as `families` does. */
+  /** Yields the requests in the order to send them, each made when needed. @throws as `families` does. */
   readonly encode: (parts: PushParts) => AsyncGenerator<PushRequest>;
-  /** What an answer means; `text` is its body, as far as it came. */
+  /** Judges an answer; `text` is its body, as far as it was read. */
   readonly judge: (status: number, text: string, end: AnswerEnd) => PushJudgement;
 };
 
-/** What an answer means by its status alone: what is the receiver's trouble passes, what is the request's stays. */
+/**
+ * Judges an answer by its status alone: trouble of the receiver may pass, trouble of the request does not.
+ */
 export function judgeStatus(status: number): PushJudgement {
   if (status >= 200 && status < 300) return 'accepted';
   return status >= 500 || status === 408 || status === 429 ? 'retry' : 'refused';

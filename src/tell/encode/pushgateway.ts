@@ -1,8 +1,8 @@
 // The Pushgateway: the whole exposition in one PUT, in the text format, without timestamps.
 //
-// One request: a POST replaces families of the same name, so that a family in two requests would be half there; and a PUT
-// replaces the whole group at once, so that no family of an earlier push stays, and nobody scrapes a part
-// (github.com/prometheus/pushgateway, "API"; 1.5.1). Its body is streamed, so its length costs no memory.
+// One PUT replaces the whole group at once: no family of an earlier push stays, and no scrape sees a part.
+// POSTs replace families by name, so that a family in two requests would be cut
+// (github.com/prometheus/pushgateway, "API"; 1.5.1). The body is streamed: its length costs no memory.
 
 import { openByteBuffer } from '../../base/byte-buffer.ts';
 import { escapeHelp, escapeLabelValue, formatGoFloat } from '../../exposition/exposition-text.ts';
@@ -15,7 +15,7 @@ const PIECE_BYTES = 64 * 1024;
 /** A group must have a job. */
 const DEFAULT_JOB = 'lastscrape';
 
-/** `pushgateway+http://…`; the labels become the group's. */
+/** `pushgateway+http://…`; the labels become the grouping key. */
 export const pushgateway: PushKind = {
   name: 'pushgateway',
   findPath: (url, labels) => {
@@ -33,14 +33,17 @@ export const pushgateway: PushKind = {
   judge: judgeStatus,
 };
 
-/** The path begins with the job. An empty value is none: Prometheus has no label then. */
+/** The job comes first in the path. Empty values are left out: to Prometheus they are no labels. */
 function withJob(labels: readonly Label[]): readonly Label[] {
   const [, job = ''] = labels.find(([name]) => name === 'job') ?? [];
   const others = labels.filter(([name, value]) => name !== 'job' && value !== '');
   return [['job', job === '' ? DEFAULT_JOB : job], ...others];
 }
 
-/** What a path might not carry as it is, a slash or two dots, goes as base64 ("API", "base64 encoding"). */
+/**
+ * Values that a path may not carry as they are, such as a slash or two dots, go as base64 ("API", "base64
+ * encoding").
+ */
 function formatGroupLabel([name, value]: Label): string {
   if (/^[\w:-][\w.:-]*$/.test(value)) return `/${name}/${value}`;
   return `/${name}@base64/${Buffer.from(value).toString('base64url')}`;
@@ -75,7 +78,10 @@ function formatSample({ name, value }: Sample, labels: readonly Label[]): string
   return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatGoFloat(value)}\n`;
 }
 
-/** Other names stand in quotes, which a Pushgateway takes with --push.enable-utf8-names only (its pull request 689; 1.5.1 has no such flag). */
+/**
+ * Other names are quoted, which a Pushgateway takes only with --push.enable-utf8-names (its pull request 689;
+ * not in 1.5.1).
+ */
 const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 
 function formatName(name: string): string {

@@ -1,5 +1,6 @@
-// Prometheus remote write 1.0: every line of the exposition as a series with one sample, and what type its family is.
-// (prometheus.io, "Prometheus Remote-Write 1.0 specification"; prompb/remote.proto and types.proto of prometheus/prometheus 2.42.)
+// Prometheus remote write 1.0: each line of the exposition as a series with one sample, and the type of its
+// family as metadata. (prometheus.io, "Prometheus Remote-Write 1.0 specification"; prompb/remote.proto and
+// types.proto of prometheus/prometheus 2.42.)
 
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, FamilyType, Sample } from '../../exposition/samples.ts';
@@ -9,7 +10,7 @@ import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8 } fro
 import { judgeStatus, type PushKind, type PushRequest } from './push-kind.ts';
 import { packSnappy } from './snappy.ts';
 
-// Fields and their wire types, as the tags that stand before them.
+// The tags of fields: number and wire type.
 const REQUEST_SERIES = '\x0a';
 const REQUEST_METADATA = '\x1a';
 const SERIES_LABEL = '\x0a';
@@ -31,7 +32,7 @@ const METADATA_TYPES: Readonly<Record<FamilyType, ByteText>> = {
   summary: '\x05',
 };
 
-/** `remote-write+http://…`; the URL is the endpoint's own, `/api/v1/write` where it has no path. */
+/** `remote-write+http://…`; the URL of the endpoint, `/api/v1/write` if it has no path. */
 export const remoteWrite: PushKind = {
   name: 'remote-write',
   findPath: ({ pathname, search }) => `${pathname === '/' ? '/api/v1/write' : pathname}${search}`,
@@ -48,8 +49,8 @@ export const remoteWrite: PushKind = {
     };
     const exportLabels = openLabelExporter(labels);
     const batch = openBatch('latin1');
-    // One sample whose time the receiver does not take costs the whole request (2.42, storage/remote/write_handler.go): those that
-    // bring their own go by themselves.
+    // One timestamp out of bounds fails the whole request (2.42, storage/remote/write_handler.go): samples
+    // with timestamps get requests of their own.
     const timedBatch = openBatch('latin1');
     for await (const family of families()) {
       let metadata = family.isFirst ? encodeMetadata(family) : '';
@@ -66,7 +67,7 @@ export const remoteWrite: PushKind = {
   judge: judgeStatus,
 };
 
-/** Labels in the order of their names, as the receiver wants them; one without a value is none. */
+/** Sorts labels by name, as receivers demand, and leaves out those with an empty value. */
 function encodeSeries({ name, value, timestampMs }: Sample, labels: readonly Label[], nowMs: number): ByteText {
   const sorted = [['__name__', name] as const, ...labels].sort(compareNames);
   let series = '';
@@ -81,7 +82,7 @@ function encodeLabel(name: string, value: string): ByteText {
   return `${LABEL_NAME}${encodeBytes(encodeUtf8(name))}${LABEL_VALUE}${encodeBytes(encodeUtf8(value))}`;
 }
 
-/** Empty where the exposition says nothing about the family. */
+/** Empty if the exposition has no TYPE and HELP of the family. */
 function encodeMetadata({ name, type, help }: Family): ByteText {
   if (type === 'untyped' && help === '') return '';
   const family = `${METADATA_FAMILY}${encodeBytes(encodeUtf8(name))}`;

@@ -1,13 +1,14 @@
-// Snappy's block format without compressing anything: literals only, which every decoder takes (google/snappy,
-// format_description.txt). Remote write wants Snappy; compressing in plain JavaScript would cost more than it gains. Pure.
+// Snappy's block format without compression: literals only, which every decoder takes (google/snappy,
+// format_description.txt). Remote write demands Snappy; compressing in plain JavaScript would cost more than
+// it gains. Pure.
 
-/** Bytes of one literal: compressors write no longer ones, so that no decoder ever met one. */
+/** Bytes of one literal: compressors write no longer ones, so decoders may never have met one. */
 const LITERAL_BYTES = 64 * 1024;
-/** Of a literal whose length stands in the two bytes behind it. */
+/** The tag of a literal whose length follows in two bytes. */
 const TAG = 61 << 2;
 const HEAD_BYTES = 3;
 
-/** A block that is these bytes. */
+/** Packs bytes into a block. */
 export function packSnappy(bytes: Uint8Array): Uint8Array {
   const length = encodeLength(bytes.length);
   const literalCount = Math.ceil(bytes.length / LITERAL_BYTES);
@@ -23,7 +24,7 @@ export function packSnappy(bytes: Uint8Array): Uint8Array {
   return block;
 }
 
-/** Seven bits a byte, the lowest first. */
+/** Encodes a length as a varint: seven bits a byte, the lowest first. */
 function encodeLength(length: number): Buffer {
   const bytes: number[] = [];
   let rest = length;
