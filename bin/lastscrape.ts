@@ -1,10 +1,10 @@
-// The program. The only file that names `process`: everything of it goes to main() as a parameter.
-// It is bundled as CommonJS, which has no await at the top.
+// The program. The only file that names `process`: main() gets all of it as a parameter.
+// It is bundled as CommonJS, which has no top-level await.
 
 import { main } from '../src/main.ts';
 import { endProcess, hasThreadCall, readExitCode } from '../src/run/end-process.ts';
 
-// A reader of stdout that went away must not end the job (EPIPE).
+// A closed stdout must not end the job (EPIPE).
 process.stdout.on('error', () => {});
 process.stderr.on('error', () => {});
 
@@ -31,7 +31,7 @@ main({
     process.kill(pid, signal);
   },
   nodeVersion: process.versions.node,
-  // performance.now() would load node:perf_hooks: 0.8 % of the memory, 3 % of the CPU time of a start (Node 24.21.0).
+  // performance.now() loads node:perf_hooks: 0.8 % of the memory, 3 % of the CPU time of a start (Node 24.21.0).
   nowMs: () => Number(process.hrtime.bigint()) / 1e6,
   wallMs: () => Date.now(),
 }).then(({ code, isUrgent }) => {

@@ -1,4 +1,4 @@
-// docs/verdict.md says of thresholds what the program does: each of the page can be read, and judges what Locust shows.
+// docs/verdict.md against the program: each threshold on the page can be read, and judges what Locust shows.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -20,7 +20,7 @@ export function listConflicts(settings: ReadSettings): readonly Conflict[] {
 
 function checkSource({ metricsUrl: url, metricsHeadersFile, front, limits, conditions }: ReadSettings): Check[] {
   const needsFront = 'needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use';
-  const isServed = front && url && url.protocol !== 'file:' && Number(url.port || 80) === front.port;
+  const isServed = front && url && Number(url.port || 80) === front.port;
   const main = conditions?.find(({ port }) => port !== undefined && port === front?.port);
   return [
     [

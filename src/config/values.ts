@@ -14,7 +14,7 @@ const SCRAPES_MAX = 1_000;
  * @returns milliseconds
  */
 export function parseDuration(text: string, minMs = 0): ParseResult<number> {
-  const isOurs = /^(?=.)(?:\d+|(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?)$/.test(text);
+  const isOurs = /^(?:\d+|(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?)$/.test(text);
   const valueMs = isOurs ? suggestDuration(text) : null;
   if (valueMs === null) return describeDuration(text, minMs);
   if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };

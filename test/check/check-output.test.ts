@@ -1,4 +1,4 @@
-// The whole output of --check for ten environments and more: fixtures/check, which `npm run golden` writes anew.
+// The whole output of --check for the environments of fixtures/check, which `npm run golden` rewrites.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

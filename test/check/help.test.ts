@@ -1,4 +1,4 @@
-// What --help prints: that nothing is missing in it, and its shape. The words are the README's (readme.test.ts).
+// What --help prints: that nothing is missing, and its shape. readme.test.ts compares its words with the README.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

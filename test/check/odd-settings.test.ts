@@ -14,7 +14,7 @@ const COUNTING: ExporterObservation = {
 };
 const NOT_COUNTING: ExporterObservation = { kind: 'answered', scrapes: null, totals: TOTALS };
 
-/** What is set, `; `-separated and without the prefix; which rules say that it is odd; how the exporter answered. */
+/** Settings without their prefix, separated by `; `; the rules that find them odd; what the exporter showed. */
 const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservation?])[] = [
   ['', []],
   ['', [], COUNTING],

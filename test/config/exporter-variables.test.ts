@@ -1,4 +1,4 @@
-// What the variables of Locust's exporter switch on, what of ours counts instead, and every message about them in full.
+// The variables of Locust's exporter: what they switch on, which of ours take precedence, and every message in full.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
