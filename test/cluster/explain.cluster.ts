@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../src/base/version.ts';
+import type { Finding } from '../../src/explain/finding.ts';
 import { readExplainFixture } from '../explain/fixture.ts';
 import { putInto, putIntoPod } from '../explain/put-in.ts';
 import { type ExplainState, listExplainStates, type ReachedObject } from '../explain/states.ts';
@@ -14,14 +15,6 @@ import { until } from '../support/until.ts';
 import { type Manifest, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { END_MS, getFixture, runScenarioIn, START_MS } from './scenario.ts';
-
-type Finding = {
-  readonly reason: string;
-  readonly container: string | null;
-  readonly change: { readonly in: string; readonly lines: string | null } | null;
-  readonly first: { readonly line: string } | null;
-  readonly now: { readonly line: string } | null;
-};
 
 /**
  * The states to create, and how to try the finding: its lines in a new object, or its command on this one.

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
+import type { Explanation, Finding } from '../../src/explain/finding.ts';
 import { EXPLAIN_STATES, playExplain, readExplainFixture, readMoment, runExplain } from './fixture.ts';
 import { putInto, putIntoPod } from './put-in.ts';
 
@@ -13,19 +14,9 @@ const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
 const LINES_MAX = 24;
 
 type Printed = {
-  readonly at: string;
-  readonly objects: readonly {
-    readonly kind: string;
-    readonly state: string;
-    readonly summary: string;
-    readonly findings: readonly {
-      readonly reason: string;
-      readonly container: string | null;
-      readonly stuck: boolean | null;
-      readonly since: string | null;
-      readonly change: { readonly what: string; readonly in: string; readonly lines: string | null } | null;
-    }[];
-  }[];
+  readonly objects: readonly (Pick<Explanation, 'kind' | 'state' | 'summary'> & {
+    readonly findings: readonly Pick<Finding, 'reason' | 'container' | 'change'>[];
+  })[];
 };
 
 async function explain(name: string): Promise<Printed> {

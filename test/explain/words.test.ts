@@ -12,21 +12,28 @@ import {
 } from '../../src/explain/words.ts';
 
 test('formatAge() tells the two largest units', () => {
-  for (const [ms, text] of [
-    [-5, 'less than a second'],
-    [0, 'less than a second'],
-    [1_000, '1 second'],
-    [59_999, '59 seconds'],
-    [60_000, '1 minute'],
-    [119_000, '1 minute'],
-    [720_000, '12 minutes'],
-    [3_600_000, '1 hour'],
-    [3_659_000, '1 hour'],
-    [11_100_000, '3 hours 5 minutes'],
-    [86_400_000, '1 day'],
-    [86_460_000, '1 day'],
-    [180_000_000, '2 days 2 hours'],
-  ] as const) {
+  const ages = new Map([
+    ...[
+      [-5, 'less than a second'],
+      [0, 'less than a second'],
+      [1_000, '1 second'],
+      [59_999, '59 seconds'],
+    ],
+    ...[
+      [60_000, '1 minute'],
+      [119_000, '1 minute'],
+      [720_000, '12 minutes'],
+      [3_600_000, '1 hour'],
+    ],
+    ...[
+      [3_659_000, '1 hour'],
+      [11_100_000, '3 hours 5 minutes'],
+      [86_400_000, '1 day'],
+      [86_460_000, '1 day'],
+      [180_000_000, '2 days 2 hours'],
+    ],
+  ] as const);
+  for (const [ms, text] of ages) {
     assert.equal(formatAge(ms), text, `${ms}`);
   }
 });
@@ -51,23 +58,8 @@ test('quoteText() leaves one line that no terminal obeys, cut', () => {
 
 test('quoteYaml() gives a scalar that is read as the same string, by YAML 1.1 as well', () => {
   for (const text of [
-    'main',
-    'a-b.c',
-    '/bin/sh',
-    '1k',
-    '1e3',
-    'on',
-    'No',
-    'null',
-    'y',
-    '',
-    'a: b',
-    '#x',
-    '--flag',
-    '~',
-    '"',
-    "it's",
-    '-c',
+    ...['main', 'a-b.c', '/bin/sh', '1k', '1e3', 'on', 'No', 'null', 'y', '', 'a: b', '#x'],
+    ...['--flag', '~', '"', "it's", '-c'],
   ]) {
     for (const version of ['1.1', '1.2'] as const) {
       assert.equal(parse(`key: ${quoteYaml(text)}`, { version }).key, text);
@@ -77,11 +69,6 @@ test('quoteYaml() gives a scalar that is read as the same string, by YAML 1.1 as
 });
 
 test('quoteShell() gives one word', () => {
-  assert.deepEqual(['pod-1', 'a b', "it's", '$(x)', ''].map(quoteShell), [
-    'pod-1',
-    "'a b'",
-    "'it'\\''s'",
-    "'$(x)'",
-    "''",
-  ]);
+  const words = ['pod-1', 'a b', "it's", '$(x)', ''].map(quoteShell);
+  assert.deepEqual(words, ['pod-1', "'a b'", "'it'\\''s'", "'$(x)'", "''"]);
 });
