@@ -48,7 +48,7 @@ export function describeDistrust(code: string): string {
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-      return `its certificate is of an authority that is not trusted (${code}): set LASTSCRAPE_CA_FILE`;
+      return `its certificate is signed by an untrusted authority (${code}): set LASTSCRAPE_CA_FILE`;
     default:
       return `its certificate is not trusted (${code})`;
   }

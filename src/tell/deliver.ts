@@ -181,9 +181,9 @@ function describeFailure(why: string, host: string, distrust: string | null): st
   if (distrust !== null) return `${host} is not trusted: ${distrust}`;
   switch (why) {
     case 'ENOTFOUND':
-      return `the name of ${host} is not known (ENOTFOUND)`;
+      return `${host} cannot be resolved (ENOTFOUND)`;
     case 'EAI_AGAIN':
-      return `no name server answers for ${host} (EAI_AGAIN)`;
+      return `no name server answered for ${host} (EAI_AGAIN)`;
     case 'timed out':
       return `${host} did not answer in time`;
     case 'no time is left':

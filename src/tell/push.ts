@@ -78,7 +78,7 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
   } catch (error) {
     why ??= `it cannot be encoded: ${error instanceof Error ? error.message : String(error)}`;
   }
-  if (why === null && sentCount === 0) return { kind: 'failed', why: 'there was no sample in it' };
+  if (why === null && sentCount === 0) return { kind: 'failed', why: 'the exposition has no samples' };
   if (why === null) return { kind: 'accepted', requestsCount: acceptedCount };
-  return { kind: 'failed', why: acceptedCount === 0 ? why : `${why} (but ${acceptedCount} of its parts arrived)` };
+  return { kind: 'failed', why: acceptedCount === 0 ? why : `${why} (accepted requests: ${acceptedCount})` };
 }

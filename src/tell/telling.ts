@@ -62,7 +62,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   return {
     async push(snapshot, signal, lastCall) {
       if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
-      if (snapshot === null) return { kind: 'failed', why: 'no exposition was ever read whole' };
+      if (snapshot === null) return { kind: 'failed', why: 'no exposition was read completely' };
       const { body } = snapshot;
       return sendPush({
         kind: findKind(push.to),

@@ -61,7 +61,7 @@ function pick(eachMs: readonly number[], count: number): number {
   return eachMs[Math.min(count, eachMs.length) - 1] ?? 0;
 }
 
-const DOUBTS = { brokenOff: 'the answer broke off', unreadable: 'the answer is too long, or packed' } as const;
+const DOUBTS = { brokenOff: 'the answer broke off', unreadable: 'the answer is too long or compressed' } as const;
 
 /** Describes a result that is not accepted. */
 function describe(result: DeliveryResult): string {
@@ -70,7 +70,7 @@ function describe(result: DeliveryResult): string {
   if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;
   const asked = retryAfterMs === 0 ? '' : ` (not before ${Math.ceil(retryAfterMs / 1_000)} s)`;
   // A success whose answer is not known whole may still reject some of the points.
-  const doubt = status >= 300 || end === 'whole' ? '' : `, and it is not known what was accepted: ${DOUBTS[end]}`;
+  const doubt = status >= 300 || end === 'whole' ? '' : `, but what was accepted is unknown: ${DOUBTS[end]}`;
   const head = `HTTP ${status}${asked}${doubt}`;
   return text === '' ? head : `${head}: ${text}`;
 }

@@ -79,7 +79,7 @@ test("sendPush() goes on after a refusal, and tells it in the receiver's own wor
     response.writeHead(url === '/a' ? 200 : 400).end(`out of order: ${url}`);
   });
   const { result } = await push(server.port);
-  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: out of order: /b (but 1 of its parts arrived)' });
+  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: out of order: /b (accepted requests: 1)' });
   assert.deepEqual(
     server.seen.map(({ url }) => url),
     ['/a', '/b', '/c'],
@@ -107,7 +107,7 @@ for (const [name, half] of Object.entries(HALVES)) {
     assert.deepEqual(result, { kind: 'accepted', requestsCount: 1 });
     assert.equal(server.requests.length, 2, 'the same points again');
     const [why = ''] = retries;
-    assert.match(why, /^HTTP 200, and it is not known what was accepted: the answer broke off: \{"partialSuccess"/);
+    assert.match(why, /^HTTP 200, but what was accepted is unknown: the answer broke off: \{"partialSuccess"/);
   });
 }
 
@@ -126,10 +126,7 @@ test('sendPush() does not know what OTLP accepted where the answer is too long, 
     await using server = await openHttp((response) => response.end(`{"x":"${'x'.repeat(bytes)}"}`));
     const { result } = await push(server.port, { kind: otlp });
     const why = result.kind === 'failed' ? result.why : '';
-    assert.match(
-      why,
-      /^HTTP 200, and it is not known what was accepted: the answer is too long, or packed: \{"x":"xxx/,
-    );
+    assert.match(why, /^HTTP 200, but what was accepted is unknown: the answer is too long or compressed: \{"x":"xxx/);
     assert.equal(server.seen.length, 1);
   }
 });
@@ -140,7 +137,7 @@ test('sendPush() asks for an answer that is not packed, and does not know what o
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(count === 0 ? rejected : '');
   });
   const { result } = await push(server.port, { kind: otlp });
-  const why = 'HTTP 200, and it is not known what was accepted: the answer is too long, or packed';
+  const why = 'HTTP 200, but what was accepted is unknown: the answer is too long or compressed';
   assert.deepEqual(result, { kind: 'failed', why });
   assert.equal(server.seen[0]?.headers['accept-encoding'], 'identity');
   assert.equal((await push(server.port, { kind: otlp })).result.kind, 'accepted', 'there is nothing in it');
@@ -212,7 +209,7 @@ test('sendPush() tells of nothing to send, and of what cannot be read or encoded
   await using server = await openHttp();
   assert.deepEqual((await push(server.port, {}, '# nothing\n')).result, {
     kind: 'failed',
-    why: 'there was no sample in it',
+    why: 'the exposition has no samples',
   });
   async function* breakOff() {
     yield Buffer.from('a 1\nb 2\n');
