@@ -182,7 +182,7 @@ test('--check says that the tombstone is written, and why it cannot be', async (
         .ended
     ).stdout;
   const good = await check(join(folder, 'lastscrape'));
-  assert.match(good, new RegExp(`^ +Then write ${folder}/lastscrape, and again and again until exit\\.$`, 'm'));
+  assert.match(good, new RegExp(`^ +Then write ${folder}/lastscrape, and rewrite it until exit\\.$`, 'm'));
   assert.match(good, new RegExp(`^ +${folder}/lastscrape: can be written$`, 'm'));
   assert.match(await check('/no/lastscrape'), /^ {2}warning: Cannot write \/no\/lastscrape: ENOENT$/m);
   assert.deepEqual(readdirSync(folder), []);
