@@ -154,7 +154,6 @@ function deliver(
 
 /** Everything that can happen between two observations. */
 function listEvents(situation: Situation, policy: Policy): Situation[] {
-  const isBySignal = policy.conditions.every(({ isSignal }) => isSignal === true);
   const world = pass(situation.world, TICK_MS);
   const { state } = situation;
   const events: Situation[] = [
@@ -162,7 +161,7 @@ function listEvents(situation: Situation, policy: Policy): Situation[] {
     { world: { ...world, ...FORGOTTEN }, state: initialState(world.nowMs) },
   ];
   // A main that ran between two observations, and was not seen, is none of this: while its end is proven they come every 500 ms.
-  const canToggle = isBySignal ? world.signalMs === null : !(world.isAlive && world.doneMs !== null);
+  const canToggle = isBySignal(policy) ? world.signalMs === null : !(world.isAlive && world.doneMs !== null);
   if (canToggle) events.push({ world: { ...world, isAlive: !world.isAlive }, state });
   for (const source of SOURCES) {
     const { now, answer } = answerScrape({ world, state }, source);
@@ -176,16 +175,20 @@ function listEvents(situation: Situation, policy: Policy): Situation[] {
     const ended: World = { ...world, inFlight: null };
     events.push({ world: ended, state }, deliver(ended, state, 'A', world.inFlight, policy));
   }
-  if (world.signalMs === null) {
-    const told = watch(state, { kind: 'signalled', atMs: world.nowMs }, policy);
-    assert.ok(told.kind === 'watching');
-    const { nowMs } = world;
-    // As main's only condition the signal is the proof that main has ended.
-    const proof = isBySignal ? { isAlive: false, doneMs: nowMs, doneCount: 1 } : {};
-    events.push({ world: { ...world, ...proof, signalMs: nowMs }, state: told.state });
-  }
+  if (world.signalMs === null) events.push(signal({ world, state }, policy));
   return events;
 }
+
+function signal({ world, state }: Situation, policy: Policy): Situation {
+  const { nowMs } = world;
+  const signalled = watch(state, { kind: 'signalled', atMs: nowMs }, policy);
+  assert.ok(signalled.kind === 'watching');
+  // As main's only condition the signal is the proof that main has ended.
+  const proof = isBySignal(policy) ? { isAlive: false, doneMs: nowMs, doneCount: 1 } : {};
+  return { world: { ...world, ...proof, signalMs: nowMs }, state: signalled.state };
+}
+
+const isBySignal = (policy: Policy) => policy.conditions.every((condition) => condition.isSignal === true);
 
 const FORGOTTEN = {
   snapshot: null,
@@ -293,6 +296,8 @@ function checkQuit(before: WatchState, world: World, phase: Quitting, source: So
   const taken = [...scrapes.A, ...scrapes.B].filter((each) => isLast(each, world, endedAtMs));
   switch (outcome) {
     case 'scraped': {
+      // Main is back, and no observation has seen it: numbers change unseen.
+      if (world.isAlive) return;
       const { scrapesWantedCount } = policy.limits;
       if (scrapesWantedCount !== 'auto') {
         assert.ok(taken.length >= scrapesWantedCount, text());
@@ -362,9 +367,9 @@ type Plan = {
 };
 
 const PLANS: Readonly<Record<string, Plan>> = {
-  'a port, auto': { conditions: ['port'], scrapesWantedCount: 'auto', depth: 5 },
-  'a metric and a port, two scrapes': { conditions: ['metric', 'port'], scrapesWantedCount: 2, depth: 5 },
-  'the signal, auto': { conditions: ['sigterm'], scrapesWantedCount: 'auto', depth: 5 },
+  'a port, auto': { conditions: ['port'], scrapesWantedCount: 'auto', depth: 4 },
+  'a metric and a port, two scrapes': { conditions: ['metric', 'port'], scrapesWantedCount: 2, depth: 4 },
+  'the signal, auto': { conditions: ['sigterm'], scrapesWantedCount: 'auto', depth: 4 },
 };
 
 for (const [name, { conditions, scrapesWantedCount, depth }] of Object.entries(PLANS)) {
@@ -438,7 +443,7 @@ for (const [name, { conditions, scrapesWantedCount, depth }] of Object.entries(P
   });
 }
 
-/** Nothing yet; and a main that two scrape every 10 s. */
+/** Nothing yet; a main that two scrape every 10 s; and that main once it has ended, and is held for. */
 function* begin(conditions: readonly ConditionName[], policy: Policy): Generator<Situation> {
   const fresh: World = { nowMs: 0, isAlive: true, number: 1, ...FORGOTTEN };
   yield { world: fresh, state: initialState(0) };
@@ -450,6 +455,17 @@ function* begin(conditions: readonly ConditionName[], policy: Policy): Generator
     const { now, answer } = answerScrape({ world, state: situation.state }, 'answered');
     assert.ok(answer !== null);
     situation = deliver(now, situation.state, name, answer, policy);
+  }
+  yield situation;
+  const world = pass(situation.world, TICK_MS);
+  situation = isBySignal(policy)
+    ? signal({ ...situation, world }, policy)
+    : { ...situation, world: { ...world, isAlive: false } };
+  for (let count = 0; situation.state.phase.kind !== 'holding'; count++) {
+    assert.ok(count < 3, 'the hold does not begin');
+    const ended = observe(situation, ANSWERED, conditions, policy);
+    assert.ok(ended.decision.kind === 'watching');
+    situation = { world: pass(ended.world, TICK_MS), state: ended.decision.state };
   }
   yield situation;
 }
