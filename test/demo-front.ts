@@ -2,14 +2,12 @@
 // it, and with it and one line of code in the job. lastscrape and the jobs are processes of their own;
 // Prometheus and the kubelet's part are played here.
 
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 import { type Child, startChild } from './support/child.ts';
@@ -63,7 +61,7 @@ export async function runFrontDemo(): Promise<number> {
   await using started = new AsyncDisposableStack();
   started.defer(() => rmSync(folder, { recursive: true, force: true }));
   const deadline = AbortSignal.timeout(LIMIT_MS);
-  const ports = await findFreePorts(5);
+  const ports = await Promise.all(Array.from({ length: 5 }, () => findFreePort()));
   const fronts: Readonly<Record<PodMark, number | null>> = { A: null, B: ports[3] ?? 0, C: ports[4] ?? 0 };
 
   const sidecars = PODS.map((pod, index) => {
@@ -232,13 +230,4 @@ function reportOutcome(timeline: Timeline, lanes: readonly Lane[]): boolean {
     timeline.text(`  ${name.padEnd(24)}${cells.map((cell) => cell.padEnd(15)).join('')}`.trimEnd());
   }
   return checks.every(([isRight]) => isRight);
-}
-
-/** Ports of 127.0.0.1 that nothing listens on, all different. */
-async function findFreePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
 }

@@ -2,11 +2,11 @@
 // library does. `node client-page-main.ts BYTES` prints its two ports, as exposition-main.ts does; the second
 // one stands for main.
 
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import process from 'node:process';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { listen } from '../support/listen.ts';
 
 const [bytesText = '50000'] = process.argv.slice(2);
 const bodyByteCount = Number(bytesText);
@@ -33,7 +33,6 @@ const program = createServer((_, response) => {
   });
 });
 for (const server of [main, program]) {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
 }
 process.stdout.write(`ready ${(program.address() as AddressInfo).port} ${(main.address() as AddressInfo).port}\n`);

@@ -4,12 +4,12 @@
 // main container does. To whom takes gzip it is packed for each answer, at zlib's default level, as promhttp
 // does it. HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
 
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { listen } from '../support/listen.ts';
 
 const [bytesText = '50000', holdText = '0'] = process.argv.slice(2);
 const bodyByteCount = Number(bytesText);
@@ -64,8 +64,7 @@ const exporter = createServer((request, response) => {
 // A reader that polls every 5 s keeps its connection, as with Go's server.
 exporter.keepAliveTimeout = 0;
 for (const server of [main, exporter]) {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
 }
 process.stdout.write(`ready ${(exporter.address() as AddressInfo).port} ${(main.address() as AddressInfo).port}\n`);
 

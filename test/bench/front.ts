@@ -2,10 +2,9 @@
 // own polls of lastscrape with a front beside those without one, at the same time and scraped alike; and
 // whether 30 MB go through it in 64 MiB.
 
-import { once } from 'node:events';
 import { Agent, get } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { closedPort } from '../support/peer.ts';
 import { findMedian } from './median.ts';
 import { openMemoryGroup } from './memory-limit.ts';
 import { type Cost, readCost, readThreadSeconds } from './process-cost.ts';
@@ -144,7 +143,7 @@ async function startWatcher(
   exposition: Exposition,
   { hasFront, env }: { readonly hasFront: boolean; readonly env: Readonly<Record<string, string>> },
 ): Promise<Watcher> {
-  const port = await findFreePort();
+  const port = await closedPort();
   const front: Record<string, string> = hasFront ? { LASTSCRAPE_FRONT: `127.0.0.1:${port}` } : {};
   const running = discard(runner.start(command, { ...watchEnv(exposition), ...front, ...env }));
   return { running, exposition, url: hasFront ? `http://127.0.0.1:${port}/metrics` : `${exposition.url}/metrics` };
@@ -322,16 +321,6 @@ async function waitForFront(client: Client, url: string): Promise<void> {
       await delay(100);
     }
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function say(part: string): void {

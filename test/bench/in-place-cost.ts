@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
+import { listen } from '../support/listen.ts';
 import { closedPort } from '../support/peer.ts';
 import { openPod, type Pod, START_MS } from '../support/pod.ts';
 import { type ExporterProgram, findPrograms } from '../support/programs.ts';
@@ -252,7 +253,7 @@ async function openPages(rowCount: number): Promise<Disposable & { readonly url:
     if (url.endsWith('/csv')) response.end(csv);
     else response.setHeader('Content-Type', 'application/json').end(pages[count++ % pages.length]);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     [Symbol.dispose]() {

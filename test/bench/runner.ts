@@ -5,9 +5,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listen } from '../support/listen.ts';
 import { readTestVariable } from '../support/programs.ts';
 
 /** The exposition of every measurement that does not say another one. */
@@ -91,9 +91,7 @@ export async function openStarter(): Promise<Starter> {
     onRequest();
     response.end('locust_up 1\n');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   return {
     exposition: { url: `http://127.0.0.1:${port}`, mainPort: port, pid: process.pid, stop: async () => {} },
     requested: () =>

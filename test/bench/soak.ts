@@ -4,10 +4,11 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openExporter } from '../stand-in/exporter.ts';
 import { openLocust } from '../stand-in/locust.ts';
+import { listen } from '../support/listen.ts';
 import { findMedian } from './median.ts';
 import { countDescriptors, readCost } from './process-cost.ts';
 import { findSubject } from './subject.ts';
@@ -117,19 +118,18 @@ function judge(samples: readonly Sample[], connectionCount: number): readonly st
 }
 
 /** Passes bytes on, and counts the connections. */
-async function openRelay(port: number) {
+async function openRelay(exporterPort: number) {
   let connectionCount = 0;
   const server = createServer((visitor) => {
     connectionCount += 1;
-    const inner = connect(port, '127.0.0.1');
+    const inner = connect(exporterPort, '127.0.0.1');
     visitor.on('error', () => inner.destroy());
     inner.on('error', () => visitor.destroy());
     visitor.pipe(inner).pipe(visitor);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     connectionCount: () => connectionCount,
     close: () => {
       server.close();

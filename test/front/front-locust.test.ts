@@ -1,11 +1,11 @@
 // A front whose source is Locust's page: its paths, what a program of the pod that calls /quitquitquit gets, and Locust's end.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { openFront } from '../../src/front/front.ts';
+import { listen } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { REAL_CLOCK } from './front-server.ts';
 
@@ -20,7 +20,7 @@ async function openPair(metricNames = ['load_test_up']) {
     if (locustState.isCut) response.writeHead(200, { 'content-length': 1_000 }).end(RUNNING, () => response.destroy());
     else response.end(url.endsWith('/csv') ? CSV : RUNNING);
   });
-  await once(locust.listen(0, '127.0.0.1'), 'listening');
+  await listen(locust);
   const opened = await openFront({
     at: { host: '127.0.0.1', port: 0 },
     url: new URL(`locust+http://127.0.0.1:${(locust.address() as AddressInfo).port}/base`),

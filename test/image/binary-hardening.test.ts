@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
+import { listen } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { openPod, openPort, type Pod } from '../support/watcher.ts';
 import { DIST, gateDist } from './dist.ts';
@@ -166,7 +167,7 @@ describe('the binary among variables that are meant for others', { skip }, () =>
       askedCount += 1;
       socket.destroy();
     });
-    await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
+    await listen(proxy);
     const url = `http://127.0.0.1:${(proxy.address() as { port: number }).port}`;
     const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
     const env = { ...Object.fromEntries(names.map((name) => [name, url])), NODE_USE_ENV_PROXY: '1' };

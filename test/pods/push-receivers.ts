@@ -4,13 +4,13 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Label } from '../../src/exposition/lexer.ts';
 import { readFamilies } from '../../src/tell/encode/families.ts';
 import type { PushKind } from '../../src/tell/encode/push-kind.ts';
 import { readReferenceLine } from '../exposition/reference.ts';
 import { type Child, startChild } from '../support/child.ts';
+import { listen } from '../support/listen.ts';
 import { baseEnv } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
 import { until } from '../support/until.ts';
@@ -47,9 +47,9 @@ export async function serveExpositions(expositions: readonly Exposition[]): Prom
     response.writeHead(found === undefined ? 404 : 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
     response.end(found?.body);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const port = await listen(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     written,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
@@ -7,6 +6,7 @@ import type { Answer } from '../../src/decide/target.ts';
 import { type HttpTargetOptions, httpTarget } from '../../src/quit/http-target.ts';
 import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import { freezePort } from '../base/net/frozen-port.ts';
+import { listen } from '../support/listen.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;
@@ -130,7 +130,7 @@ test('ask() says that nothing was sent where the request cannot be made', async 
 
 test('probe() keeps its time over all addresses and ports together', async (context) => {
   const server = createServer((socket) => socket.destroy());
-  await once(server.listen(0, '::1'), 'listening');
+  await listen(server, '::1');
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const target = make(`http://localhost:${port}/`);

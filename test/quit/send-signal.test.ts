@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { describeExitCode, findSignalProblem } from '../../src/quit/send-signal.ts';
+import { listen } from '../support/listen.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 
@@ -15,8 +16,7 @@ type Line = Readonly<Record<string, unknown>>;
 
 async function freePort(): Promise<number> {
   const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   await once(server.close(), 'close');
   return port;
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import {
   chmodSync,
   mkdtempSync,
@@ -19,6 +18,7 @@ import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import { openTombstone } from '../../src/run/own-tombstone.ts';
 import { mountHanging } from '../base/hanging-mount.ts';
+import { listen } from '../support/listen.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { startWatcher } from '../support/watcher.ts';
 
@@ -110,8 +110,7 @@ test('a container that waits as kubexit does sees the end before any target is a
     if (isQuit) server.close();
     response.writeHead(200, { connection: 'close' }).end();
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const watcher = startWatcher({
     ...SHORT,
     LASTSCRAPE_QUIT: `http://127.0.0.1:${port}/quit`,
@@ -139,7 +138,7 @@ test('the last tombstone has the exit code of the process', async (context) => {
   const folder = graveyardFor(context);
   const path = join(folder, 'lastscrape');
   const server = createServer((_, response) => response.end());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await listen(server);
   context.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const { code } = await startWatcher({

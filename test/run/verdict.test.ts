@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { hang, openSource, reply, scrape } from '../front/source.ts';
+import { listen } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { type Ended, openPod, openPort, startWatcher, untilReached, type Watcher } from '../support/watcher.ts';
 
@@ -200,8 +201,7 @@ test('an exporter that comes back after the end with nothing in it is not believ
 
 test('with a front the answer that ends the hold is the one that is judged', async (t) => {
   const server: Server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as { port: number };
+  const port = await listen(server);
   server.close();
   const run = await open(t, 'a 0\n', {
     LASTSCRAPE_FAIL_IF: 'a > 1',

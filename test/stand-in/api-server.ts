@@ -2,13 +2,13 @@
 // every fault that a test wants. Its answers to errors are the recorded ones of a real server
 // (fixtures/recordings/kubernetes-1.36.3).
 
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listen } from '../support/listen.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import type { Authority, Certificate } from './authority.ts';
 
@@ -71,8 +71,7 @@ export async function openApiServer({ authority, certificate, answer }: ApiServe
   });
   // A client that does not trust this server ends the handshake.
   server.on('tlsClientError', () => {});
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const drop = () => {
     for (const socket of sockets) socket.destroy();
   };

@@ -5,13 +5,14 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Agent, Server as HttpServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, Server as NetServer } from 'node:net';
+import { connect, Server as NetServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { formatGoFloat } from '../../src/exposition/exposition-text.ts';
+import { listen } from '../support/listen.ts';
 import { type ExporterVersion, openExporter } from './exporter.ts';
 import { findFreePort } from './locust.ts';
 import { type ExposedSample, readSamples } from './prometheus.ts';
@@ -449,8 +450,7 @@ async function openFeed(): Promise<Feed> {
     if (isHeld) held.push(response);
     else answer(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const feed: Feed = {
     url: `http://127.0.0.1:${port}`,
     get requestCount() {

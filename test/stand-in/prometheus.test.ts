@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { listen } from '../support/listen.ts';
 import { openPrometheus, readSamples, type ScrapeResult } from './prometheus.ts';
 
 const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings');
@@ -123,7 +124,7 @@ describe('readSamples()', () => {
 
 async function openTarget(listener: RequestListener): Promise<AsyncDisposable & { url: string; server: Server }> {
   const server = new Server({ keepAliveTimeout: 0 }, listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`,
     server,

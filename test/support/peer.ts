@@ -1,7 +1,8 @@
 // A peer that answers with the bytes a test wants: a TCP server on a free port of loopback, which reads
 // requests without a body.
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import { listen } from './listen.ts';
 
 /** Answers one request; `request` is its head, `count` how many came before it, over all connections. */
 export type Answerer = (socket: Socket, request: string, count: number) => void;
@@ -43,8 +44,7 @@ export async function openPeer(answer: Answerer, path = '/metrics'): Promise<Pee
       }
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   return {
     port,
     url: new URL(path, `http://127.0.0.1:${port}`),
@@ -68,8 +68,7 @@ export function answerWith(body: string, status = '200 OK', headers = ''): strin
 /** A port of loopback where nothing listens. */
 export async function closedPort(): Promise<number> {
   const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   await once(server.close(), 'close');
   return port;
 }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Exporter, type ExporterFaults, openExporter } from '../stand-in/exporter.ts';
 import { type Locust, openLocust } from '../stand-in/locust.ts';
+import { listen } from './listen.ts';
 
 /** The command to run, without arguments. */
 export const COMMAND: readonly string[] =
@@ -149,7 +150,6 @@ export async function untilReached({ exporter }: Pod): Promise<void> {
 /** A port that listens until it is closed. */
 export async function openPort(): Promise<Server & { readonly port: number }> {
   const server = createServer((socket) => socket.destroy());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
   return Object.assign(server, { port: (server.address() as { port: number }).port });
 }

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
 import { dialTls } from '../../../src/base/net/dial-tls.ts';
 import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../../stand-in/authority.ts';
+import { listen } from '../../support/listen.ts';
 import { closedPort, openPeer } from '../../support/peer.ts';
 
 const skip = gateOpenssl('test/base/net/dial-tls.test.ts');
@@ -30,7 +31,7 @@ async function dialTo(certificate: Certificate, hostname: string, ca: () => stri
     // One that is not read never learns that the peer is gone.
     socket.on('error', () => {}).resume();
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await listen(server);
   const distrust: string[] = [];
   const dial = dialTls({ readCa: ca, onDistrust: (code) => distrust.push(code) });
   const result = await dial(hostname, (server.address() as AddressInfo).port, { timeoutMs: LIMIT_MS });

@@ -1,15 +1,15 @@
 // Locust's page as the source: what is asked of Locust and how often, and what is shown when it answers, hangs, ends or is no Locust.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import { Server as NetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LogEntry } from '../../../src/decide/messages.ts';
 import { type LocustSourceParts, openLocustSource } from '../../../src/front/locust/source.ts';
+import { listen } from '../../support/listen.ts';
 import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -52,8 +52,7 @@ async function openLocust(
     else if (url.endsWith(CSV)) response.end(locust.csv);
     else response.writeHead(locust.status, locust.status === 302 ? { Location: '/login' } : {}).end(locust.page);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const source = openLocustSource({
     url: new URL(`http://127.0.0.1:${port}`),
     namespace: 'locust',

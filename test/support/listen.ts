@@ -1,0 +1,10 @@
+// A server of a test on a free port of loopback.
+
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+
+/** Starts listening. Returns the port. */
+export async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
+  await once(server.listen(0, host), 'listening');
+  return (server.address() as AddressInfo).port;
+}
