@@ -71,62 +71,10 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
       socket.destroy();
       return null;
     }
-    const gone = new AbortController();
-    let idleSinceMs: number | null = clock.nowMs();
-    let requestsCount = 0;
-    let hasFailed = false;
-    let cancelIdle = () => {};
-    // A client that ends its side counts as gone: whether it still reads cannot be known (Go's server does
-    // the same). Without a pending answer Node ends our side.
-    socket.once('end', () => gone.abort('the client hung up'));
-    socket.once('error', () => {
-      hasFailed = true;
-    });
-    socket.once('close', () => {
-      cancelIdle();
-      open.delete(socket);
-      gone.abort('the client hung up');
-    });
-    const { remoteAddress = '' } = socket;
-    const address = remoteAddress.replace(/^::ffff:/i, '');
-    const connection: Connection = {
-      number: ++acceptedCount,
-      socket,
-      address,
-      isLoopback: address === '127.0.0.1' || address === '::1',
-      gone: gone.signal,
-      get hasFailed() {
-        return hasFailed;
-      },
-      scraperAgent: null,
-      get requestsCount() {
-        return requestsCount;
-      },
-      beginRequest() {
-        requestsCount++;
-        idleSinceMs = null;
-        cancelIdle();
-      },
-      endRequest() {
-        requestsCount--;
-        if (requestsCount > 0 || socket.destroyed) return;
-        idleSinceMs = clock.nowMs();
-        cancelIdle = callAfter(clock, limits.idleMs, () => socket.destroy());
-      },
-      reset(why) {
-        gone.abort(why);
-        // While our side is ending (the client ended its own), libuv refuses to reset, and Node 24 then never
-        // closes the connection. Either way the answer lacks its last bytes.
-        if (socket.writableEnded) socket.destroy();
-        else socket.resetAndDestroy();
-      },
-    };
-    const close = (why: string) => {
-      gone.abort(why);
-      socket.destroy();
-    };
-    open.set(socket, { connection, idleSinceMs: () => idleSinceMs, close });
-    return connection;
+    const entry = openEntry(socket, ++acceptedCount, clock, limits.idleMs);
+    socket.once('close', () => open.delete(socket));
+    open.set(socket, entry);
+    return entry.connection;
   }
 
   return {
@@ -137,4 +85,62 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
       for (const { close } of open.values()) close(why);
     },
   };
+}
+
+/** Follows one connection until it closes. */
+function openEntry(socket: Socket, number: number, clock: Clock, idleMs: number): Entry {
+  const gone = new AbortController();
+  let idleSinceMs: number | null = clock.nowMs();
+  let requestsCount = 0;
+  let hasFailed = false;
+  let cancelIdle = () => {};
+  // A client that ends its side counts as gone: whether it still reads cannot be known (Go's server does
+  // the same). Without a pending answer Node ends our side.
+  socket.once('end', () => gone.abort('the client hung up'));
+  socket.once('error', () => {
+    hasFailed = true;
+  });
+  socket.once('close', () => {
+    cancelIdle();
+    gone.abort('the client hung up');
+  });
+  const { remoteAddress = '' } = socket;
+  const address = remoteAddress.replace(/^::ffff:/i, '');
+  const connection: Connection = {
+    number,
+    socket,
+    address,
+    isLoopback: address === '127.0.0.1' || address === '::1',
+    gone: gone.signal,
+    get hasFailed() {
+      return hasFailed;
+    },
+    scraperAgent: null,
+    get requestsCount() {
+      return requestsCount;
+    },
+    beginRequest() {
+      requestsCount++;
+      idleSinceMs = null;
+      cancelIdle();
+    },
+    endRequest() {
+      requestsCount--;
+      if (requestsCount > 0 || socket.destroyed) return;
+      idleSinceMs = clock.nowMs();
+      cancelIdle = callAfter(clock, idleMs, () => socket.destroy());
+    },
+    reset(why) {
+      gone.abort(why);
+      // While our side is ending (the client ended its own), libuv refuses to reset, and Node 24 then never
+      // closes the connection. Either way the answer lacks its last bytes.
+      if (socket.writableEnded) socket.destroy();
+      else socket.resetAndDestroy();
+    },
+  };
+  const close = (why: string) => {
+    gone.abort(why);
+    socket.destroy();
+  };
+  return { connection, idleSinceMs: () => idleSinceMs, close };
 }

@@ -50,35 +50,16 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   let cancelGivingWay = () => {};
 
   function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead<SomeAnswer> {
-    const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
-    const ended = Promise.withResolvers<ExporterReading>();
-    const limit = new AbortController();
-    let cancelLimit = () => {};
-    const sharer: Sharer<SomeAnswer> = {
-      isPoll,
-      limit,
-      hasBegun: false,
-      begin(beginning) {
-        sharer.hasBegun = true;
-        begun.resolve(beginning);
-      },
-      end(reading) {
-        cancelLimit();
-        ended.resolve(reading);
-      },
-    };
+    const { sharer, read } = openSharer<SomeAnswer>(isPoll);
     waiting.add(sharer);
-    cancelLimit = onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why));
+    read.ended.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
     beginNext();
-    return { begun: begun.promise, ended: ended.promise };
+    return read;
   }
 
   function beginNext(): void {
-    if (current !== null) {
-      makeWay(current);
-      return;
-    }
-    if (waiting.size === 0) return;
+    if (current !== null) makeWay(current);
+    if (current !== null || waiting.size === 0) return;
     const sharers = new Set(waiting);
     waiting.clear();
     const begunAtMs = clock.nowMs();
@@ -106,12 +87,9 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     sharer.limit.abort(why);
     sharer.begin({ kind: 'failed', why });
     sharer.end(makeFailedReading(why, isAsked));
-    if (current?.sharers.delete(sharer)) endIfUnwanted(current, why);
+    if (current?.sharers.delete(sharer) && current.sharers.size === 0) current.abort(why);
     // No scrape may be left for which the poll should give way.
     if (current !== null) makeWay(current);
-  }
-  function endIfUnwanted({ sharers, abort }: Current<SomeAnswer>, why: string): void {
-    if (sharers.size === 0) abort(why);
   }
 
   /** A poll whose time is over shares the read of a waiting scrape, or ends if its answer has begun. */
@@ -128,7 +106,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
           waiting.add(poll);
         }
       }
-      endIfUnwanted(read, why);
+      if (read.sharers.size === 0) read.abort(why);
     });
   }
 
@@ -143,4 +121,21 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
       await source.close();
     },
   };
+}
+
+/** A request that waits for a read, and what it gets. */
+function openSharer<SomeAnswer extends BegunAnswer>(isPoll: boolean) {
+  const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
+  const ended = Promise.withResolvers<ExporterReading>();
+  const sharer: Sharer<SomeAnswer> = {
+    isPoll,
+    limit: new AbortController(),
+    hasBegun: false,
+    begin(beginning) {
+      sharer.hasBegun = true;
+      begun.resolve(beginning);
+    },
+    end: ended.resolve,
+  };
+  return { sharer, read: { begun: begun.promise, ended: ended.promise } };
 }

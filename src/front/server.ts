@@ -177,7 +177,7 @@ function openRoutes<Answer extends ScrapeAnswer>(
     lastAnswers.set(
       connection,
       before
-        .then(() => (isScrape ? answerScrape(exchange, startedAtMs) : answerOther(exchange)))
+        .then(() => (isScrape ? answerScrape(exchange, startedAtMs) : answerOther(exchange, parts, found)))
         .finally(() => {
           if (isScrape) inFlightCount--;
           connection.endRequest();
@@ -195,20 +195,17 @@ function openRoutes<Answer extends ScrapeAnswer>(
     const scrape = { startedAtMs, timeoutMs: readScrapeTimeout(header), signal: connection.gone };
     const answer = await unlessGone(connection.gone, () => parts.answer(scrape));
     if (answer === null) return;
-    if (answer.kind === 'unavailable') {
-      await sendText(exchange, 503, answer.why);
-      return;
-    }
+    if (answer.kind === 'unavailable') return sendText(exchange, 503, answer.why);
     const isWhole = await sendBody(exchange, answer.body);
     // A stopped scraper has the answer in its kernel, and drops it later (measured with Prometheus 2.42).
     const isLate = clock.nowMs() - startedAtMs >= readScrapeDeadline(header);
     const agent = request.headers['user-agent'] ?? '';
     if (!isWhole || isLate || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent }))
       return;
-    tellServed(connection, agent.slice(0, AGENT_LENGTH_MAX), startedAtMs, answer);
+    reportServed(connection, agent.slice(0, AGENT_LENGTH_MAX), startedAtMs, answer);
   }
 
-  function tellServed(connection: Connection, agent: string, startedAtMs: number, answer: Answer): void {
+  function reportServed(connection: Connection, agent: string, startedAtMs: number, answer: Answer): void {
     const { address } = connection;
     connection.scraperAgent = agent;
     const others = connections
@@ -226,24 +223,29 @@ function openRoutes<Answer extends ScrapeAnswer>(
     });
   }
 
-  async function answerOther(exchange: Exchange): Promise<void> {
-    const { request, connection } = exchange;
-    const path = readRequestPath(request.url ?? '');
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'ok');
-    const isSnapshot = (request.method === 'POST' && path === '/-/snapshot') || path === parts.quitPath;
-    if (!isSnapshot) {
-      return sendText(exchange, 404, `not found; here are ${found}, and POST /-/snapshot from within the pod`);
-    }
-    if (!connection.isLoopback) {
-      return sendText(exchange, 403, 'forbidden: only from within the pod, at 127.0.0.1 or [::1]');
-    }
-    const result = await unlessGone(connection.gone, () => parts.snapshot(connection.gone));
-    if (result?.kind === 'kept') return sendText(exchange, 200, 'kept');
-    if (result?.kind === 'failed') return sendText(exchange, 503, result.why);
-  }
-
   return { onRequest, inFlightCount: () => inFlightCount };
+}
+
+/** Answers everything but scrapes. `found`: what is served here, for a 404. */
+async function answerOther(
+  exchange: Exchange,
+  { quitPath, snapshot }: Pick<ServerParts, 'quitPath' | 'snapshot'>,
+  found: string,
+): Promise<void> {
+  const { request, connection } = exchange;
+  const path = readRequestPath(request.url ?? '');
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'ok');
+  const isSnapshot = (request.method === 'POST' && path === '/-/snapshot') || path === quitPath;
+  if (!isSnapshot) {
+    return sendText(exchange, 404, `not found; here are ${found}, and POST /-/snapshot from within the pod`);
+  }
+  if (!connection.isLoopback) {
+    return sendText(exchange, 403, 'forbidden: only from within the pod, at 127.0.0.1 or [::1]');
+  }
+  const result = await unlessGone(connection.gone, () => snapshot(connection.gone));
+  if (result?.kind === 'kept') return sendText(exchange, 200, 'kept');
+  if (result?.kind === 'failed') return sendText(exchange, 503, result.why);
 }
 
 /** What is asked for; null: the client hung up before it came, or before it was asked for. */
