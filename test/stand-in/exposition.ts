@@ -2,6 +2,7 @@
 // numbers and escapes are those of src/exposition. No I/O here. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, Go's encoding/json;
 // conformance.test.ts holds it against the recordings.
 
+import { type Json, parseObject, toObject, toText } from '../../src/base/json.ts';
 import {
   type Family,
   formatLabels,
@@ -54,7 +55,7 @@ export class LocustMemory {
     return makeGauge(`${this.#namespace}_${suffix}`, findHelp(suffix), value);
   }
 
-  #collectPlain(stats: LocustStats): Family[] {
+  #collectPlain(stats: ReturnType<typeof readLocustStats>): Family[] {
     for (const row of stats.rows) {
       // The exporter's own filter, from the time of Locust 0.x; the row of today's totals is called "Aggregated".
       if (row.name === 'Total' || row.name === '//stats/requests') continue;
@@ -62,7 +63,9 @@ export class LocustMemory {
         ['method', row.method],
         ['name', row.name],
       ] as const;
-      for (const field of ROW_FIELDS) this.#set(`requests_${field}`, labels, row.values[field]);
+      for (const [index, field] of ROW_FIELDS.entries()) {
+        this.#set(`requests_${field}`, labels, row.values[index] ?? 0);
+      }
     }
     for (const { method, name: request, error, occurrences } of stats.errors) {
       const labels = [
@@ -108,104 +111,43 @@ type Row = Sample & { readonly keys: readonly string[] };
 
 const VECTORS: readonly string[] = [...ROW_FIELDS.map((field) => `requests_${field}`), 'errors', 'worker_detail'];
 
-type LocustStats = {
-  readonly rows: readonly {
-    readonly method: string;
-    readonly name: string;
-    readonly values: Readonly<Record<(typeof ROW_FIELDS)[number], number>>;
-  }[];
-  readonly errors: readonly {
-    readonly method: string;
-    readonly name: string;
-    readonly error: string;
-    readonly occurrences: number;
-  }[];
-  readonly workers: readonly { readonly id: string; readonly state: string; readonly userCount: number }[];
-  readonly state: string;
-  readonly userCount: number;
-  readonly failRatio: number;
-  readonly percentile95: number;
-  readonly percentile50: number;
-};
-
 /** Reads as Go's json.Unmarshal into a struct does when its error is ignored: what is missing or of another type is zero. */
-function readLocustStats(body: string): LocustStats {
-  const top = readFields(parseJson(body));
+function readLocustStats(body: string) {
+  const top = parseObject(body) ?? {};
   return {
-    rows: readList(top.stats).map((row) => ({
-      method: readText(row.method),
-      name: readText(row.name),
-      values: {
-        num_requests: readInteger(row.num_requests),
-        num_failures: readInteger(row.num_failures),
-        avg_response_time: readNumber(row.avg_response_time),
-        current_fail_per_sec: readNumber(row.current_fail_per_sec),
-        min_response_time: readNumber(row.min_response_time),
-        max_response_time: readNumber(row.max_response_time),
-        current_rps: readNumber(row.current_rps),
-        median_response_time: readNumber(row.median_response_time),
-        avg_content_length: readNumber(row.avg_content_length),
-      },
+    rows: readList(top['stats']).map((row) => ({
+      ...readNames(row),
+      values: ROW_FIELDS.map((field) => (field.startsWith('num_') ? readInteger : readNumber)(row[field])),
     })),
-    errors: readList(top.errors).map((row) => ({
-      method: readText(row.method),
-      name: readText(row.name),
-      error: readText(row.error),
-      occurrences: readInteger(row.occurrences),
+    errors: readList(top['errors']).map((row) => ({
+      ...readNames(row),
+      error: readText(row['error']),
+      occurrences: readInteger(row['occurrences']),
     })),
-    workers: readList(top.workers).map((row) => ({
-      id: readText(row.id),
-      state: readText(row.state),
-      userCount: readInteger(row.user_count),
+    workers: readList(top['workers']).map((row) => ({
+      id: readText(row['id']),
+      state: readText(row['state']),
+      userCount: readInteger(row['user_count']),
     })),
-    state: readText(top.state),
-    userCount: readInteger(top.user_count),
-    failRatio: readNumber(top.fail_ratio),
-    percentile95: readNumber(top.current_response_time_percentile_95),
-    percentile50: readNumber(top.current_response_time_percentile_50),
+    state: readText(top['state']),
+    userCount: readInteger(top['user_count']),
+    failRatio: readNumber(top['fail_ratio']),
+    percentile95: readNumber(top['current_response_time_percentile_95']),
+    percentile50: readNumber(top['current_response_time_percentile_50']),
   };
 }
 
-/** The keys that the exporter looks for, at any depth. */
-type Fields = Partial<
-  Record<
-    | (typeof ROW_FIELDS)[number]
-    | 'stats'
-    | 'errors'
-    | 'workers'
-    | 'state'
-    | 'user_count'
-    | 'fail_ratio'
-    | 'current_response_time_percentile_95'
-    | 'current_response_time_percentile_50'
-    | 'method'
-    | 'name'
-    | 'error'
-    | 'occurrences'
-    | 'id',
-    unknown
-  >
->;
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function readNames(row: Json): { readonly method: string; readonly name: string } {
+  return { method: readText(row['method']), name: readText(row['name']) };
 }
 
-function readFields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-}
-
-function readList(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(readFields) : [];
+function readList(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(toObject) : [];
 }
 
 /** Go's decoder turns a lone surrogate into U+FFFD. */
 function readText(value: unknown): string {
-  return typeof value === 'string' ? value.toWellFormed() : '';
+  return toText(value).toWellFormed();
 }
 
 function readNumber(value: unknown): number {

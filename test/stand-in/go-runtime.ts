@@ -4,7 +4,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpuUsage, memoryUsage, uptime } from 'node:process';
-import { type Family, formatLabels, makeGauge as one } from '../../src/exposition/exposition-text.ts';
+import { type Family, formatLabels, makeGauge } from '../../src/exposition/exposition-text.ts';
 
 /** The families as of now, as client_golang 1.11 names and describes them (HELP and TYPE as in exporter-0.5.0). */
 export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
@@ -36,12 +36,9 @@ export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
       samples: [{ labels: formatLabels([['version', GO_VERSION]]), value: 1 }],
     },
     one('go_memstats_alloc_bytes', 'Number of bytes allocated and still in use.', memory.heapUsed),
-    {
-      ...one('go_memstats_alloc_bytes_total', 'Total number of bytes allocated, even if freed.', memory.heapTotal),
-      type: 'counter',
-    },
+    one('go_memstats_alloc_bytes_total', 'Total number of bytes allocated, even if freed.', memory.heapTotal),
     one('go_memstats_buck_hash_sys_bytes', 'Number of bytes used by the profiling bucket hash table.', 1_444_086),
-    { ...one('go_memstats_frees_total', 'Total number of frees.', 21_493), type: 'counter' },
+    one('go_memstats_frees_total', 'Total number of frees.', 21_493),
     one(
       'go_memstats_gc_cpu_fraction',
       "The fraction of this program's available CPU time used by the GC since the program started.",
@@ -59,8 +56,8 @@ export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
       'Number of seconds since 1970 of last garbage collection.',
       startedAtSeconds,
     ),
-    { ...one('go_memstats_lookups_total', 'Total number of pointer lookups.', 0), type: 'counter' },
-    { ...one('go_memstats_mallocs_total', 'Total number of mallocs.', 44_145), type: 'counter' },
+    one('go_memstats_lookups_total', 'Total number of pointer lookups.', 0),
+    one('go_memstats_mallocs_total', 'Total number of mallocs.', 44_145),
     one('go_memstats_mcache_inuse_bytes', 'Number of bytes in use by mcache structures.', 4_592),
     one('go_memstats_mcache_sys_bytes', 'Number of bytes used for mcache structures obtained from system.', 16_072),
     one('go_memstats_mspan_inuse_bytes', 'Number of bytes in use by mspan structures.', 74_240),
@@ -71,14 +68,11 @@ export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
     one('go_memstats_stack_sys_bytes', 'Number of bytes obtained from system for stack allocator.', 458_752),
     one('go_memstats_sys_bytes', 'Number of bytes obtained from system.', memory.rss),
     one('go_threads', 'Number of OS threads created.', 5),
-    {
-      ...one(
-        'process_cpu_seconds_total',
-        'Total user and system CPU time spent in seconds.',
-        Math.round((cpu.user + cpu.system) / 10_000) / 100,
-      ),
-      type: 'counter',
-    },
+    one(
+      'process_cpu_seconds_total',
+      'Total user and system CPU time spent in seconds.',
+      Math.round((cpu.user + cpu.system) / 10_000) / 100,
+    ),
     one('process_max_fds', 'Maximum number of open file descriptors.', 20_000),
     one('process_open_fds', 'Number of open file descriptors.', openFds),
     one('process_resident_memory_bytes', 'Resident memory size in bytes.', memory.rss),
@@ -115,4 +109,9 @@ function readVirtualBytes(): number {
   } catch {
     return 1_301_794_816;
   }
+}
+
+/** One sample without labels; client_golang names its counters `_total`. */
+function one(name: string, help: string, value: number): Family {
+  return { ...makeGauge(name, help, value), type: name.endsWith('_total') ? 'counter' : 'gauge' };
 }
