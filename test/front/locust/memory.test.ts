@@ -16,9 +16,7 @@ const BY_YEAR = 'locust-2.8-to-2.47';
 const V050 = 'exporter-0.5.0-locust-2.47.0';
 
 function readStats(text: string): LocustStats {
-  const stats = readLocustStats(text);
-  assert.ok(stats !== null);
-  return stats;
+  return readLocustStats(text) ?? assert.fail('no page');
 }
 
 function writeLines(memory: LocustMemory, view: 'stats' | 'down'): string[] {
@@ -207,9 +205,11 @@ function csv(totals: Readonly<Record<string, readonly [requests: number, failure
     ([name, [requests, failures]]) => `GET,${name},${requests},${failures},7\r\n`,
   );
   const text = `Type,Name,Request Count,Failure Count,50%\r\n${rows.join('')}`;
-  const read = readLocustCsv(Buffer.from(text), () => true);
-  assert.ok(read !== null);
-  return read;
+  return readCsv(text);
+}
+
+function readCsv(text: string) {
+  return readLocustCsv(Buffer.from(text), () => true) ?? assert.fail('no CSV');
 }
 
 function totals(memory: LocustMemory): Record<string, string> {
@@ -247,11 +247,11 @@ test('the failure ratio is of the same moment as the totals: the CSV has none', 
   const readRatio = () => readValue(writeLines(memory, 'stats'), 'locust_requests_fail_ratio');
   const takeCsv = (requests: number, failures: number) => {
     const text = `Type,Name,Request Count,Failure Count\r\n,Aggregated,${requests},${failures}\r\n`;
-    memory.takeCsv(readLocustCsv(Buffer.from(text), () => true) ?? []);
+    memory.takeCsv(readCsv(text));
   };
   memory.takeStats(stats);
   assert.equal(readRatio(), '0.11');
-  memory.takeCsv(readLocustCsv(Buffer.from('Type,Name,99%\r\n,Aggregated,5\r\n'), () => true) ?? []);
+  memory.takeCsv(readCsv('Type,Name,99%\r\n,Aggregated,5\r\n'));
   assert.equal(readRatio(), '0.11', 'nothing is known of the totals that the page has not said');
   takeCsv(20, 5);
   assert.equal(readRatio(), '0.25');
@@ -272,7 +272,7 @@ test('the failure ratio goes without a total that nobody has said', () => {
   const readRatio = (csvText: string) => {
     const memory = openLocustMemory('locust');
     memory.takeStats(readStats('{"fail_ratio":0.4}'));
-    memory.takeCsv(readLocustCsv(Buffer.from(csvText), () => true) ?? []);
+    memory.takeCsv(readCsv(csvText));
     return readValue(writeLines(memory, 'stats'), 'locust_requests_fail_ratio');
   };
   assert.equal(readRatio('Type,Name,Request Count\r\nGET,a,1\r\n'), '0.4', 'as the page has it');
@@ -377,9 +377,7 @@ test('a CSV with more percentiles than there is room for costs those only', () =
   const memory = openLocustMemory('locust');
   const titles = Array.from({ length: 40 }, (_, index) => `${index + 1}%`);
   const text = `Type,Name,Request Count,${titles}\r\nGET,a,7,${titles.map((_, index) => index)}\r\n`;
-  const rows = readLocustCsv(Buffer.from(text), () => true);
-  assert.ok(rows !== null);
-  memory.takeCsv(rows);
+  memory.takeCsv(readCsv(text));
   assert.deepEqual(totals(memory), { 'a num_requests': '7' });
   const lines = writeLines(memory, 'down').filter((line) => line.includes('quantile='));
   assert.equal(lines.length, 20);
@@ -392,7 +390,7 @@ test('a total that nothing has said is not there', () => {
     const samples = () => memory.listTotals().map((family) => [...family.samples].map(({ value }) => value));
     assert.deepEqual(samples(), [[], []], 'before the first page');
     const text = `Type,Name,Request Count\r\n${others},Aggregated,3\r\n`;
-    memory.takeCsv(readLocustCsv(Buffer.from(text), () => true) ?? []);
+    memory.takeCsv(readCsv(text));
     assert.deepEqual(samples(), [[3], []]);
   }
 });

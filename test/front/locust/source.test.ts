@@ -26,6 +26,10 @@ function csv(count: number, failures = 0): string {
   return `Type,Name,Request Count,Failure Count,50%\r\n,Aggregated,${count},${failures},9\r\n`;
 }
 
+function untilCount(list: readonly unknown[], count: number): Promise<true> {
+  return until(`${count} of them`, 5_000, async () => (list.length === count ? true : undefined));
+}
+
 /** A Locust that says what a test wants it to, and the source that reads it. */
 async function openLocust(
   selectors: NonNullable<LocustSourceParts['selectors']> = [],
@@ -103,7 +107,7 @@ test('while nothing runs the CSV is read, every 250 ms without anybody asking, a
   assert.equal((await read()).total, 12);
   assert.deepEqual(requests, [PAGE, CSV], 'not sooner');
   clock.advance(1);
-  await until('the CSV', 5_000, async () => (requests.length === 3 ? true : undefined));
+  await untilCount(requests, 3);
   assert.equal(await until('15', 5_000, async () => ((await read()).total === 15 ? 15 : undefined)), 15);
   // The page is older than the CSV, as Locust keeps it for 2 s.
   clock.advance(500);
@@ -128,7 +132,7 @@ test('the failure ratio is of the same moment as the totals, also when Locust go
   assert.deepEqual(await readRatio(), { up: 1, ...ratio(0) });
   locust.csv = csv(20, 4);
   clock.advance(250);
-  await until('the CSV', 5_000, async () => (requests.length === 3 ? true : undefined));
+  await untilCount(requests, 3);
   server.closeAllConnections();
   server.close();
   clock.advance(500);
@@ -238,7 +242,7 @@ test('who gives up is answered at once, and Locust is asked no more often for it
   locust.holds = PAGE;
   const limit = new AbortController();
   const first = read(limit.signal);
-  await until('the request', 5_000, async () => (held.length === 1 ? true : undefined));
+  await untilCount(held, 1);
   limit.abort('timed out');
   const { beginning, reading } = await first;
   assert.deepEqual(beginning, { kind: 'failed', why: 'timed out' });
@@ -256,7 +260,7 @@ test('a Locust that is busy for longer than 5 s is down, once more asked for not
   locust.holds = PAGE;
   clock.advance(500);
   const late = read();
-  await until('the page is asked for', 5_000, async () => (held.length === 1 ? true : undefined));
+  await untilCount(held, 1);
   clock.advance(4_999);
   assert.equal(await Promise.race([late, new Promise((resolve) => setImmediate(resolve, 'waits'))]), 'waits');
   clock.advance(1);
@@ -293,7 +297,7 @@ test('after a page that was cut or late it is asked for again without anybody wh
   locust.cuts = '';
   locust.page = page('stopping', 11);
   clock.advance(2_020);
-  await until('the page and the CSV', 5_000, async () => (requests.length === 4 ? true : undefined));
+  await untilCount(requests, 4);
   assert.deepEqual(requests.slice(2), [PAGE, CSV]);
   assert.equal((await read()).total, 12);
   server.closeAllConnections();
@@ -315,7 +319,7 @@ test('expectEnd() has everything read anew, also while the page says that it run
   assert.equal((await read()).total, 13);
   locust.csv = csv(14);
   source.expectEnd?.();
-  await until('the CSV without anybody who reads', 5_000, async () => (requests.length === 7 ? true : undefined));
+  await untilCount(requests, 7);
   clock.advance(30_000);
   // A page that was asked for meanwhile came late by this clock.
   await until('the page', 5_000, async () => ((await read()).up === 1 ? true : undefined));
