@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { VERSION } from '../../src/base/version.ts';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
 import type { ExporterReading } from '../../src/observe/condition.ts';
-import { NOT_READ, openExporter } from '../../src/observe/exporter.ts';
+import { openExporter } from '../../src/observe/exporter.ts';
 import { usedBytes } from '../support/memory.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 import { readRecordedBody } from '../support/recording.ts';
@@ -33,77 +32,19 @@ test('read() reads a recorded exposition', async () => {
   assert.equal(hasRequests, true);
 });
 
-test('read() uses one connection for many polls and starts each afresh', async () => {
-  await using peer = await openPeer((socket, _, count) => {
-    socket.write(answerWith(count % 2 === 0 ? STOPPED : `locust_up ${count}\n`));
-  });
-  const exporter = openExporter(peer.url, ['locust_up']);
-  for (let count = 0; count < 40; count++) {
-    const { observation, metric, hasRequests } = await exporter.read(NEVER);
-    assert.deepEqual(metric('locust_up'), { kind: 'value', value: count % 2 === 0 ? 1 : count });
-    assert.equal(hasRequests, count % 2 === 0);
-    assert.equal(observation.kind === 'answered' && observation.scrapes !== null, count % 2 === 0);
-  }
-  assert.equal(peer.connectionsCount(), 1);
-  await exporter.close();
-});
-
-test('read() asks for the text format and names itself', async () => {
-  await using peer = await openPeer((socket) => socket.write(answerWith('')), '/m?a=b');
-  const exporter = openExporter(peer.url, []);
-  await exporter.read(NEVER);
-  await exporter.close();
-  const lines = peer.requests[0]?.split('\r\n') ?? [];
-  assert.equal(lines[0], 'GET /m?a=b HTTP/1.1');
-  assert.ok(lines.includes('accept: text/plain;version=0.0.4'), lines.join());
-  assert.ok(lines.includes(`user-agent: lastscrape/${VERSION}`), lines.join());
-  assert.ok(!lines.some((line) => /encoding|content-length/i.test(line)), lines.join());
-});
-
-type Failure = { readonly name: string; readonly answer: Answerer; readonly why: RegExp; readonly mayCount: boolean };
-
-// Only a 200 counts (promhttp's code="200"); one that was cut off, or may yet come, may have been counted.
-const FAILURES: readonly Failure[] = [
-  { name: 'a 500', answer: (s) => s.write(answerWith(STOPPED, '500 No')), why: /^HTTP 500$/, mayCount: false },
-  { name: 'a 204', answer: (s) => s.write('HTTP/1.1 204 None\r\n\r\n'), why: /^HTTP 204$/, mayCount: false },
-  {
-    name: 'a redirect',
-    answer: (s) => s.write(answerWith(STOPPED, '302 Found', 'Location: /metrics\r\n')),
-    why: /^HTTP 302$/,
-    mayCount: false,
-  },
-  { name: 'no answer', answer: (s) => s.end(), why: /^the connection was closed$/, mayCount: true },
-  { name: 'a reset', answer: (s) => s.resetAndDestroy(), why: /^the connection was closed$/, mayCount: true },
-  {
-    name: 'a cut body',
-    answer: (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlocust_up 0\nlocust_users 6'),
-    why: /other side closed/,
-    mayCount: true,
-  },
-  {
-    name: 'a cut body of a 500',
-    answer: (s) => s.end('HTTP/1.1 500 No\r\nContent-Length: 99\r\n\r\nlocust_up 0\n'),
-    why: /^HTTP 500$/,
-    mayCount: false,
-  },
-  {
-    name: 'a reset in the body',
-    answer: (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlocust_up 0\n', () => s.resetAndDestroy()),
-    why: /ECONNRESET/,
-    mayCount: true,
-  },
-  {
-    name: 'a 103 and then the end',
-    answer: (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'),
-    why: /^the connection was closed$/,
-    mayCount: true,
-  },
-  {
-    name: '100 KB of headers',
-    answer: (s) => s.write(answerWith('', '200 OK', `X: ${'x'.repeat(100_000)}\r\n`)),
-    why: /Headers Overflow/i,
-    mayCount: true,
-  },
+// What both fetch is tested in test/front/sources/http.test.ts; here only what differs, and what a poll counts as a scrape.
+const FAILURES: readonly (readonly [name: string, answer: Answerer, why: RegExp, mayCount: boolean])[] = [
+  ['a 500', (s) => s.write(answerWith(STOPPED, '500 No')), /^HTTP 500$/, false],
+  ['a redirect', (s) => s.write(answerWith('', '302 Found', 'Location: /metrics\r\n')), /^HTTP 302$/, false],
+  ['no answer', (s) => s.end(), /^the connection was closed$/, true],
+  ['a cut body of a 500', (s) => s.end('HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\na'), /^HTTP 500$/, false],
+  ['a cut body', (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlocust_up 0\n'), /side closed/, true],
+  [
+    'an encoding',
+    (s) => s.write(answerWith(STOPPED, '200 OK', 'Content-Encoding: br\r\n')),
+    /^Content-Encoding br$/,
+    true,
+  ],
 ];
 
 function assertUnread({ observation, metric, hasRequests }: ExporterReading, why: RegExp, mayCount: boolean) {
@@ -114,9 +55,15 @@ function assertUnread({ observation, metric, hasRequests }: ExporterReading, why
   assert.equal(hasRequests, false);
 }
 
-for (const { name, answer, why, mayCount } of FAILURES) {
-  test(`read() keeps nothing of ${name}, which ${mayCount ? 'may count' : 'does not count'}`, async () => {
-    assertUnread(await readOnce(answer), why, mayCount);
+for (const [name, answer, why, mayCount] of FAILURES) {
+  test(`read() keeps nothing of ${name}, which ${mayCount ? 'may count' : 'does not count'}, and asks once`, async () => {
+    let count = 0;
+    const counted: Answerer = (...parts) => {
+      count++;
+      return answer(...parts);
+    };
+    assertUnread(await readOnce(counted), why, mayCount);
+    assert.equal(count, 1);
   });
 }
 
@@ -139,46 +86,7 @@ test('read() knows nothing from a page of HTML', async () => {
   assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'not in the exposition' });
 });
 
-test('read() reads an answer without an encoding only, and what counts may count', async () => {
-  for (const encoding of ['gzip', 'br', 'x'.repeat(40), 'gzip, identity']) {
-    // The body is a plain one all the same: what it declares decides.
-    const answer = answerWith(STOPPED, '200 OK', `Content-Encoding: ${encoding}\r\n`);
-    const reading = await readOnce((socket) => socket.write(answer));
-    assertUnread(reading, new RegExp(`^Content-Encoding ${encoding}$`), true);
-  }
-  for (const encoding of ['identity', 'Identity', '']) {
-    const answer = answerWith(STOPPED, '200 OK', `Content-Encoding: ${encoding}\r\n`);
-    const { metric } = await readOnce((socket) => socket.write(answer));
-    assert.deepEqual(metric('locust_up'), { kind: 'value', value: 1 }, encoding);
-  }
-});
-
-test('read() is ended at once by its signal: a silent exporter, and one that drips', async () => {
-  for (const head of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nlocust_up 0\n']) {
-    const controller = new AbortController();
-    const reading = await readOnce((socket) => {
-      // A byte a turn, for ever; the signal comes after some.
-      let left = 20;
-      const drip = () => {
-        if (socket.destroyed) return;
-        if (head !== '') socket.write('x');
-        if (left-- === 0) controller.abort('SIGTERM');
-        setImmediate(drip);
-      };
-      socket.write(head);
-      drip();
-    }, controller.signal);
-    assertUnread(reading, /^SIGTERM$/, true);
-  }
-});
-
-test('read() sends nothing where its signal came before', async () => {
-  const reading = await readOnce(() => assert.fail('asked'), AbortSignal.abort('SIGTERM'));
-  assertUnread(reading, /^SIGTERM$/, false);
-});
-
 for (const [name, piece] of Object.entries({
-  'other lines': Buffer.from('go_goroutines 9\n'.repeat(4_096)),
   'one line without end': Buffer.alloc(65_536, 'x'),
   'one wanted line without end': Buffer.from(`locust_users{a="${'x'.repeat(65_000)}`),
 })) {
@@ -206,12 +114,6 @@ for (const [name, piece] of Object.entries({
     assert.ok(grownBytes < BODY_MAX_BYTES / 4, `${grownBytes} bytes more in use`);
   });
 }
-
-test('NOT_READ says that it was not read', () => {
-  assert.deepEqual(NOT_READ.observation, { kind: 'none' });
-  assert.deepEqual(NOT_READ.metric('locust_up'), { kind: 'unknown', why: 'the exporter was not read' });
-  assert.equal(NOT_READ.hasRequests, false);
-});
 
 /** What is judged of one answer, `a` and `b`. */
 async function readJudged(answer: Answerer): Promise<readonly unknown[] | undefined> {
