@@ -6,7 +6,7 @@ import type { Facts, Series } from './state.ts';
 
 /** An observation that took longer cannot be the baseline: its counters are too much older than the end that it proved. */
 export const BASELINE_MAX_MS = 1_000;
-/** One that took so much longer than it could was not slow: this process stood still (SIGSTOP, a frozen node, a suspended VM). */
+/** An observation this much over its limit was not slow: the process stood still (SIGSTOP, frozen node, suspended VM). */
 const STALL_MS = 2_000;
 
 /** What is said of a signal that is main's end. */
@@ -35,7 +35,7 @@ export type Evidence = {
 /** Judges an observation; `facts` are those from before it. */
 export function judgeObservation(observation: Observation, facts: Facts, { conditions: rows }: Policy): Evidence {
   const { startedAtMs, atMs, allowedMs, exporter } = observation;
-  // Only once in a row: a process that is always so slow must keep its limits all the same.
+  // Never twice in a row: a process that is always this slow must still keep its limits.
   const isStalled = atMs - startedAtMs > allowedMs + STALL_MS && !facts.isStalled;
   const conditions = observation.conditions.map((observed, index): ConditionObservation => {
     const condition = rows[index]?.isSignal === true ? judgeSignal(facts) : observed;

@@ -1,4 +1,4 @@
-// What every observation adds to what is remembered, whatever the phase. Pure.
+// What every observation adds to the facts, in every phase. Pure.
 
 import type { Evidence } from './evidence.ts';
 import type { Observation, Totals } from './model.ts';
@@ -21,7 +21,7 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     answerNumbers: conditions.map((condition, index) =>
       condition.kind === 'done' ? (condition.answerNumber ?? null) : (facts.answerNumbers[index] ?? null),
     ),
-    // A restart makes a code that was seen before a thing of the past.
+    // A restart invalidates exit codes seen earlier.
     exitCodes: Object.assign(
       {},
       evidence.isAlive ? {} : facts.exitCodes,

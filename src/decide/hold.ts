@@ -85,7 +85,7 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
   const isNothingLeft = !front.seen.hasSnapshot && evidence.isRefused;
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const canEnd = isReached || isNothingLeft || isTtlOver || isGraceOver(turn);
-  // An observation in which this process stood still tells nothing of a limit that was over before.
+  // After the process stood still, an observation says nothing about a limit that was over before.
   if (!canEnd) return watch(turn, { ...phase, scrapedAtMs: evidence.isStalled ? phase.scrapedAtMs : null });
   const scrapedAtMs = phase.scrapedAtMs ?? observation.atMs;
   const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
@@ -95,7 +95,7 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
   return end(isTtlOver ? 'expired' : 'terminated');
 }
 
-/** Tells once of each scraper that is not waited for any longer. */
+/** Logs each scraper once that is given up. */
 function giveUp(turn: Turn, givenUp: readonly Scraper[]): void {
   for (const scraper of givenUp) {
     const { front } = turn.facts;
@@ -138,9 +138,9 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
   return beginQuitting(facts, watchEnd, turn.log, policy);
 }
 
-/** So many entries are told of in the log, which has a bound; the report counts all. */
+/** At most this many entries are logged: the log has a bound; the report counts all. */
 const FAILED_LOGGED_COUNT = 10;
-/** So much of an entry stands in a line of the log. */
+/** How much of an entry is logged, in characters. */
 const ENTRY_LOGGED_LENGTH = 300;
 
 function logVerdict(turn: Turn): void {

@@ -18,7 +18,7 @@ export type Limits = {
   readonly terminationGraceMs: number;
   /** From the start of one observation to the start of the next while main runs. */
   readonly pollMs: number;
-  /** How long before the end of the grace the watch and the hold end, for what must be told elsewhere. Default: 0. */
+  /** How much of the grace is kept for a push and a webhook. Default: 0. */
   readonly reserveMs?: number;
 };
 
@@ -47,7 +47,7 @@ export type TargetPolicy = {
   readonly needsMs: number;
   /** There may be a way to end it without its consent. */
   readonly canForce: boolean;
-  /** It is a mesh's proxy, which carries what is told elsewhere. Default: false. */
+  /** It is a mesh's proxy, which carries the webhook. Default: false. */
   readonly isMesh?: boolean;
 };
 
@@ -94,7 +94,7 @@ export type Policy = {
   readonly targets: readonly TargetPolicy[];
   /** For each target: from the first request until it must be gone. */
   readonly quitTimeoutMs: number;
-  /** Nobody is asked to quit. */
+  /** No target is asked to quit, and no tombstone is written. */
   readonly isDryRun: boolean;
 };
 
@@ -120,9 +120,9 @@ export type ConditionObservation =
       readonly answerNumber?: number;
       readonly exitCodes?: ExitCodes;
     }
-  /** Main has not begun: it is not alive, and nothing tells whether it ever was. */
+  /** Main has not begun: it is not alive, and may never have been. */
   | { readonly kind: 'notStarted'; readonly why: string; readonly exitCodes?: ExitCodes }
-  /** It was asked, and the answer tells nothing: it breaks no series and proves nothing. */
+  /** The answer says nothing: it breaks no series and proves nothing. */
   | { readonly kind: 'unknown'; readonly why: string; readonly exitCodes?: ExitCodes }
   /** It could not be asked at all: main may be alive, so START_TIMEOUT decides nothing meanwhile. */
   | { readonly kind: 'blind'; readonly why: string; readonly problem?: string }
@@ -150,7 +150,7 @@ export type ExporterObservation =
       readonly totals: Totals;
       /** In the order of the policy's; absent where nothing is judged. */
       readonly thresholds?: readonly ThresholdReading[];
-      /** Another lastscrape answered, with its front: it counts and holds by itself. Default: false. */
+      /** Another lastscrape answered, whose front counts and holds. Default: false. */
       readonly isFront?: boolean;
     }
   | { readonly kind: 'refused' }

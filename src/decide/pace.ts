@@ -5,7 +5,7 @@ import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } fr
 
 /** From the start of one observation to the start of the next once "done" was seen; POLL where that is shorter. */
 export const DONE_PACE_MS = 500;
-/** While main runs, the pause after an observation is at least so many times what it took. */
+/** While main runs, the pause after an observation is at least this many times what it took. */
 export const PAUSE_FACTOR = 4;
 /** The longest such pause. */
 export const PAUSE_MAX_MS = 30_000;
@@ -43,7 +43,7 @@ export function nextObserve(
 function buildObserve(state: WatchState, atMs: number, seenAtMs: number, limits: Limits): ObserveEffect {
   const startEndMs = findStartEnd(state, limits);
   if (startEndMs === null) return { kind: 'observe', atMs, readByMs: findNearestLimit(state, seenAtMs, limits) };
-  // While START_TIMEOUT may decide there is no hard limit beside it.
+  // While START_TIMEOUT may decide, no other limit can.
   return { kind: 'observe', atMs, readByMs: atMs < startEndMs ? startEndMs : atMs + START_READ_MS };
 }
 

@@ -1,5 +1,5 @@
 // Counts the scrapes that others finished, from the exporter's own counter and gauge. Pure.
-// Always a lower bound: whatever may have been our own request, or began before the count, is subtracted.
+// Always a lower bound: what may be our own request, or began before the count, is subtracted.
 //
 // promhttp (client_golang; measured on locust_exporter 0.5.0 and 0.5.2): the counter in an answer does not include that
 // answer, the gauge does; both are of the moment when the request began; a scrape whose client gave up counts when it ends.
@@ -30,7 +30,7 @@ export type Count = {
   readonly ownCount: number;
   /** Those of `ownCount` that may not be in it. */
   readonly ownDoubtfulCount: number;
-  /** Scrapes that others finished since the baseline: at least so many. */
+  /** Scrapes that others finished since the baseline, a lower bound. */
   readonly seenCount: number;
   /** No scrape by others can have happened since the baseline. False while there is no baseline. */
   readonly isNobody: boolean;
@@ -52,7 +52,7 @@ export function hasRestarted(trail: PollHistory, look: Observation): boolean {
   return counters !== null && trail.finishedCount !== null && counters.finishedCount < trail.finishedCount;
 }
 
-/** Whether the look shows that nobody else's request is in flight; own ones that were given up count as others' here. */
+/** Whether no other request is in flight; own ones that were given up count as others'. */
 export function isQuiet(look: Observation): boolean {
   return (readCounters(look)?.inFlightCount ?? Number.POSITIVE_INFINITY) <= 1;
 }

@@ -117,7 +117,7 @@ export type TargetReport = {
   readonly hint?: string;
 };
 
-/** How a push went, as the one who did it tells. */
+/** How a push went. */
 export type PushResult =
   | { readonly kind: 'accepted'; readonly requestsCount: number }
   | { readonly kind: 'failed'; readonly why: string };
@@ -149,7 +149,7 @@ export type Quitting = {
   readonly tasks: readonly QuitTask[];
   /** When the last task that is not a target ended: targets have their whole time from then on. */
   readonly quitSinceMs: number;
-  /** Absent: there is none, or it is not over yet. */
+  /** Absent without a push, and until it is over. */
   readonly push?: PushReport;
   readonly outcome: HoldOutcome;
   readonly because: Reason;

@@ -1,5 +1,5 @@
 // What comes next for one target: ask it to end, verify that it is gone, ask again. Pure.
-// A target is stopped when it refuses connections after our request; no answer of its own proves it.
+// A target is stopped when it refuses connections after our request; its answer proves nothing.
 
 /** Longest wait for the answer to one request. */
 export const ASK_TIMEOUT_MS = 5_000;
@@ -86,15 +86,15 @@ export type TargetState = {
   readonly answer: Answer | null;
   /** What that answer usually means where the target still runs. */
   readonly hint: string;
-  /** Why it could not be forced; blank where it could, or nobody tried. */
+  /** Why it could not be forced; blank if it could, or was not tried. */
   readonly whyNotForced: string;
 };
 
-/** How a target is asked: from when on, for how long, and what it may take. */
+/** The time a target has. */
 export type TargetTime = {
   readonly nowMs: number;
   readonly quitTimeoutMs: number;
-  /** The end of all quitting; null: there is none. */
+  /** When all quitting must end; null: no limit. */
   readonly quitByMs: number | null;
   /** Targets that share the time until then, this one included. */
   readonly leftCount: number;
@@ -187,7 +187,7 @@ function afterAnswer(
 }
 
 function afterProbe(state: TargetState, result: Probe, nowMs: number): Next {
-  // Gone is latched here: whatever listens there later was started anew, and is not ours to stop.
+  // Gone is final: what listens there later was restarted, and is not ours to stop.
   if (result === 'refused') return endGone(state);
   const isHopeless = isDisabledForLong(state, nowMs);
   if (nowMs >= state.endsByMs || (!state.canForce && isHopeless)) {
@@ -211,7 +211,7 @@ function endGone(state: TargetState): Next {
 }
 
 function isDisabledForLong({ disabledSinceMs, needsMs }: TargetState, nowMs: number): boolean {
-  // The time that it needs counts, too: somebody else may have asked it before us.
+  // The time that it needs counts, too: another may have asked it before us.
   return disabledSinceMs !== null && nowMs - disabledSinceMs >= Math.max(DISABLED_MS, needsMs);
 }
 

@@ -1,19 +1,19 @@
-// What is told elsewhere between the hold and the end: the last exposition that is pushed, the report that is sent. Whether, in
-// which order, and for how long. Pure.
+// The push of the last exposition and the webhook: whether the push is due, where the webhook comes, and how long each may
+// take. Pure.
 
 import { cut } from '../base/text.ts';
 import { findLeastWanted, type Policy } from './model.ts';
 import type { PushReport, PushResult, Quitting, SendEffect } from './state.ts';
 
-/** The watch and the hold end so long before the grace where anything is told: a push, quitting and a webhook share it. */
+/** How much of the grace a push or a webhook reserves: the watch and the hold end earlier by this. */
 export const RESERVE_MS = 5_000;
 /** A push takes no longer, retries included; nothing is quit before. */
 export const PUSH_MAX_MS = 30_000;
 /** A webhook takes no longer: three tries of 5 s, and the pauses between them. */
 export const WEBHOOK_MAX_MS = 20_000;
-/** So long before it is given up nothing waits any longer: the last try is made. */
+/** How long before its limit the last try is made, without waiting any longer. */
 export const LAST_CALL_MS = 1_000;
-/** Of the grace, what comes after the push or the webhook keeps so much: quitting, or the webhook. */
+/** How much of the grace the push and the webhook leave for each thing that comes after them. */
 export const KEPT_MS = 1_000;
 
 /** The longest reason in the report; the log has it whole. */

@@ -1,5 +1,5 @@
 // The verdict: whether the last numbers of the metrics that LASTSCRAPE_FAIL_IF names fail the job. Pure.
-// What cannot be judged fails: a threshold that nobody can check must not pass.
+// What cannot be judged fails: a threshold that cannot be checked must not pass.
 
 import { type Continuity, UNSEEN } from './lost-numbers.ts';
 import type { Comparison, ThresholdPolicy, ThresholdReading } from './model.ts';
@@ -16,7 +16,7 @@ export type JudgedNumbers = {
 
 export const NO_NUMBERS: JudgedNumbers = { readings: [], wereNonZero: [], continuity: UNSEEN };
 
-/** Why an entry fails: the number that was seen, or in words why there is none. */
+/** Why an entry fails: the number, or in words why there is none. */
 export type FailedThreshold = { readonly entry: string; readonly seen: number | string };
 
 export type Verdict =
@@ -41,7 +41,7 @@ export function takeReadings(numbers: JudgedNumbers, newer: readonly ThresholdRe
   return { ...numbers, readings, wereNonZero };
 }
 
-/** Judges every entry on the numbers that are remembered; null where there is none to judge. */
+/** Judges every entry by the remembered numbers; null without entries. */
 export function judgeNumbers(thresholds: readonly ThresholdPolicy[], numbers: JudgedNumbers): Verdict | null {
   if (thresholds.length === 0) return null;
   const failed = thresholds.flatMap((threshold, index): readonly FailedThreshold[] => {
@@ -82,7 +82,7 @@ const COMPARE: Readonly<Record<Comparison, (value: number, limit: number) => boo
 /** What counts failures is 0 in every good run. */
 const MAY_STAY_ZERO = /fail|error|exception|drop|lost|miss|reject|timeout|unhandled/i;
 
-/** Entries whose metric was 0 whenever it was seen, although it is not one of failures: it may be one that nobody sets. */
+/** Entries whose metric was always 0 and does not count failures: perhaps nothing ever sets it. */
 export function findAlwaysZero(
   thresholds: readonly ThresholdPolicy[],
   { readings, wereNonZero }: JudgedNumbers,

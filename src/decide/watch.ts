@@ -1,5 +1,5 @@
 // The rules while main is watched and held for: from the state and one observation to the next state. Pure.
-// Decided anew from every observation (level-triggered): what happened between two of them changes nothing.
+// Level-triggered: decided from each observation; what happened between two of them changes nothing.
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
 import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } from './evidence.ts';
@@ -14,9 +14,9 @@ import { addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COU
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
 import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
 
-/** An unreadable metric is done without after this long, while every other condition is proven. */
+/** After this long the other conditions are believed without an unreadable metric. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
-/** A run in which nobody scraped for so long gets a warning: three of Prometheus's default intervals (1 m). */
+/** A run without a scrape for this long gets a warning: three of Prometheus's default intervals (1 m). */
 export const NOBODY_AFTER_MS = 180_000;
 
 /** Decides what an event means while main is watched. */
@@ -245,7 +245,7 @@ function advanceGone(sinceMs: number | null, turn: Turn): number | null {
   return sinceMs ?? (evidence.areOthersDone ? observation.atMs : null);
 }
 
-/** Whether main is told by more than metrics. */
+/** Whether there are conditions besides metrics. */
 function hasOthers({ conditions }: Policy): boolean {
   return conditions.some(({ isMetric }) => !isMetric);
 }
@@ -263,7 +263,7 @@ function logObservation(turn: Turn): void {
   });
 }
 
-/** Tells once of each thing that keeps a condition from being seen, and that a person must mend. */
+/** Warns once of each problem that keeps a condition from being seen, and that a person must fix. */
 function warnOfProblems(turn: Turn): void {
   for (const condition of turn.observation.conditions) {
     if (condition.kind !== 'blind' || condition.problem === undefined) continue;
@@ -294,7 +294,7 @@ function warnWhileRunning(turn: Turn): void {
   warnOfSlowScrapers(turn);
 }
 
-/** Tells once of each scraper that comes too seldom to come within the hold. */
+/** Warns once of each scraper whose interval is longer than the hold. */
 function warnOfSlowScrapers(turn: Turn): void {
   const { limits, conditions } = turn.policy;
   if (!hasHold(limits)) return;

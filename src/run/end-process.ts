@@ -1,6 +1,6 @@
 // Ends the process although a thread of libuv still waits for a file system or a name service: exit(3) would wait for it, and
 // PID 1 of a container cannot kill itself. execve(2) ends all threads at once, so the program replaces itself by one that does
-// nothing but exit. Only a thread that the kernel lets nobody kill (state D) keeps the process.
+// nothing but exit. Only a thread in state D keeps the process: the kernel kills none.
 
 /** Makes the program exit at once with the code that follows; for `endProcess` alone. */
 const EXIT_ARGUMENT = '--exit-with';
@@ -14,12 +14,12 @@ export type EndingProcess = Pick<
   'argv' | 'env' | 'execPath' | 'execve' | 'exit' | 'getActiveResourcesInfo'
 >;
 
-/** Whether a call still runs on a thread: then the process does not end by itself. */
+/** Whether a call still runs on a thread, which would keep the process. */
 export function hasThreadCall(host: Pick<EndingProcess, 'getActiveResourcesInfo'>): boolean {
   return host.getActiveResourcesInfo().some((name) => THREAD_CALLS.includes(name));
 }
 
-/** Ends the process with this code, whatever is still under way. */
+/** Ends the process with this code at once. */
 export function endProcess(host: EndingProcess, code: number): void {
   if (hasThreadCall(host) && host.execve !== undefined) {
     const { argv, execPath } = host;

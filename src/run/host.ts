@@ -9,13 +9,13 @@ export type Host = {
   readonly env: Environment;
   /** Without the program's own name. */
   readonly argv: readonly string[];
-  /** Read by `explain` alone: nothing opens it before it is asked for. */
+  /** Only `explain` opens and reads it. */
   readonly stdin: () => AsyncIterable<string | Uint8Array> & { readonly isTTY?: boolean };
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   /** Calls back at each signal. */
   readonly onSignal: (listener: (name: SignalName) => void) => void;
-  /** Calls back at an error that nobody caught; the process ends at once with the code that the newest listener returns. */
+  /** Calls back at an uncaught error; the process ends at once with the code that the newest listener returns. */
   readonly onUncaught: (listener: (error: unknown) => number) => void;
   readonly pid: number;
   /** Sends a signal, or with 0 only tries whether it may. @throws with the code ESRCH or EPERM. */
@@ -28,7 +28,7 @@ export type Host = {
   readonly wallMs: () => number;
 };
 
-/** How the process is to end. `isUrgent`: at once, whatever is still open. */
+/** How the process ends. `isUrgent`: at once, even with open handles. */
 export type Exit = { readonly code: number; readonly isUrgent: boolean };
 
 /** Milliseconds since 1970 as RFC 3339, UTC. */

@@ -1,4 +1,4 @@
-// The log: one JSON object a line. Stays so short that a pipe nobody reads (64 KiB on Linux) never blocks the run.
+// The log: one JSON object a line. Bounded, so that a pipe without a reader (64 KiB on Linux) never blocks the run.
 
 import { cut } from '../base/text.ts';
 import { type LogEntry, type LogLevel, MESSAGES } from '../decide/messages.ts';

@@ -30,7 +30,7 @@ import type { Signals } from './signals.ts';
 
 /** The front, as the loop sees it. */
 export type LoopFront = {
-  /** Takes the oldest scrape that was handed over and is not told yet; null: there is none. */
+  /** Takes the oldest finished scrape that was not taken yet; null without one. */
   readonly takeScrape: () => { readonly scrape: ServedScrape; readonly front: FrontObservation } | null;
   /** Calls back once there is one, at once where there is; returns how to cancel that. */
   readonly onScrape: (callback: () => void) => () => void;

@@ -1,5 +1,5 @@
 // Writes lastscrape's own tombstone into kubexit's graveyard, so that containers under kubexit can wait for the last scrape:
-// their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and again and again until exit, since kubexit reacts to
+// their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and rewritten until exit, since kubexit reacts to
 // events of the folder alone and ignores the files that are there when it starts (kubexit's README; its issue 8).
 
 import { constants } from 'node:fs';
@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { access, rename, writeFile } from '../base/files.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
 
-/** How often it is written anew: how long a kubexit that starts late may take to see it. */
+/** How often it is rewritten: how late a kubexit that starts late may see it. */
 export const REWRITE_MS = 2_000;
 /** A file system that works answers in milliseconds; one that hangs must hold up neither the quitting nor the end. */
 const WRITE_TIMEOUT_MS = 1_000;
@@ -24,7 +24,7 @@ export type TombstoneOptions = {
   readonly warn: (problem: string) => void;
 };
 
-/** The tombstone of a lastscrape that still runs. What it promises ends in a second or two, whatever the file system does. */
+/** The tombstone of a running lastscrape. Every call ends within two seconds, even if the file system hangs. */
 export type OwnTombstone = {
   /** Warns at the start where its folder shows that it cannot be written. */
   readonly checkFolder: () => Promise<void>;
@@ -99,11 +99,11 @@ function describePending(path: string): string {
   return `Cannot write ${path}: its file system does not answer`;
 }
 
-/** A rename, so that nobody reads half of it: it arrives in the folder as one "create" under the name that is waited for. */
+/** Renames a complete file, so that kubexit sees one "create" and never reads half of it. */
 async function writeTombstone(path: string, text: string, pid: number): Promise<string | null> {
   const temporary = join(dirname(path), `.${basename(path)}.tmp-${pid}`);
   try {
-    // A link that somebody put there is not followed.
+    // Does not follow a link that stands there.
     const flag = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
     // Node takes the flags as a number as well (its documentation, "File system flags"); its types do not.
     await writeFile(temporary, text, { flag: flag as unknown as string, mode: 0o644 });

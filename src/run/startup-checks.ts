@@ -5,7 +5,7 @@ import type { Config, Misconfigured } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { listTargetWarnings } from './target-warnings.ts';
 
-/** Asks every entry whether it can work in this pod; null: each can, as far as it can be told. */
+/** Checks whether every entry can work in this pod; null: nothing speaks against it. */
 export async function findEntryProblems(config: Config): Promise<Misconfigured | null> {
   const { isExitZero, terminationLog } = config;
   const found = await listEntryProblems(config);

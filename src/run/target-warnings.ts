@@ -3,7 +3,7 @@
 
 import type { LogEntry } from '../decide/messages.ts';
 
-/** What a warning goes by of a target. */
+/** The properties of a target that lead to a warning. */
 export type TargetTraits = {
   readonly name: string;
   /** How long it may take to go. Default: 0. */
@@ -12,7 +12,7 @@ export type TargetTraits = {
   readonly isMesh?: boolean;
 };
 
-/** What the targets are to be seen beside. */
+/** The rest of the configuration that leads to a warning. */
 export type TargetsContext = {
   readonly quitTimeoutMs: number;
   /** A condition waits for every other container, those of the targets included. */

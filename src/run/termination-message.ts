@@ -4,7 +4,7 @@
 import { accessSync, closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** An old text of ours is shorter than this; a longer file is somebody else's. */
+/** Every old text of ours is shorter; a longer file is not ours. */
 const OLD_TEXT_MAX_BYTES = 4_096;
 
 /** Writes `text` into the file; null, or why it could not. A missing file is no problem unless the user chose the path. */
