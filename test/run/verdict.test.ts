@@ -175,7 +175,7 @@ test('a mistake in FAIL_IF is told at once, and with EXIT_ZERO fails nobody', as
   run.endMain();
   const { code, stderr } = await run.watcher.ended;
   assert.equal(code, 0);
-  assert.match(stderr, /Cannot read LASTSCRAPE_FAIL_IF: "a => 1" must be compared by ">="/);
+  assert.match(stderr, /Cannot read LASTSCRAPE_FAIL_IF: "a => 1" must be compared with ">="/);
   const { outcome, verdict, exitCode } = run.message();
   assert.deepEqual([outcome, verdict, exitCode], ['misconfigured', undefined, 78]);
 });
