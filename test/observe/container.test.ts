@@ -35,22 +35,23 @@ function selectNames(pod: Pod, argument: string, sidecars: readonly string[] = [
   return 'problem' in selected ? selected.problem : selected.containers.map(({ name }) => name).join(' ');
 }
 
+/** lastscrape's container has another name. */
+const UNNAMED = makePod({ load: ALIVE, watcher: ALIVE });
+const NO_OWN =
+  'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS';
+
 const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, string])[] = [
   ['one', [POD, 'load'], 'load'],
   ['every one but itself', [POD, '*'], 'load proxy'],
   ['every one but the sidecars and itself', [POD, '*', ['proxy']], 'load'],
   ['a native sidecar among the sidecars', [POD, '*', ['native', 'proxy']], 'load'],
-  ['itself, where the mounts tell it', [makePod({ load: ALIVE, watcher: ALIVE }), '*', [], 'watcher'], 'load'],
+  ['itself, where the mounts tell it', [UNNAMED, '*', [], 'watcher'], 'load'],
   [
     'a main container that is named lastscrape',
     [makePod({ lastscrape: ALIVE, watcher: ALIVE }), '*', [], 'watcher'],
     'lastscrape',
   ],
-  [
-    'itself among the sidecars, where nothing else tells',
-    [makePod({ load: ALIVE, watcher: ALIVE }), '*', ['watcher']],
-    'load',
-  ],
+  ['itself among the sidecars, where nothing else tells', [UNNAMED, '*', ['watcher']], 'load'],
   ['a sidecar named alone', [POD, 'proxy', ['proxy']], 'proxy'],
   ['an unknown name', [POD, 'lode'], 'this pod has no such container; must be one of "load", "proxy"'],
   ['an init container', [POD, 'native'], 'it is an init container; must be one of "load", "proxy"'],
@@ -60,11 +61,7 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, st
     'it is lastscrape\'s own container; must be another of "load", "proxy", "lastscrape"',
   ],
   ['what an injector may have added, and has not', [POD, '*', ['istio-proxy', 'proxy']], 'load'],
-  [
-    'no container of its own beside what an injector has not added',
-    [makePod({ load: ALIVE, watcher: ALIVE }), '*', ['istio-proxy']],
-    'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS',
-  ],
+  ['no container of its own, and an injected sidecar that is not there', [UNNAMED, '*', ['istio-proxy']], NO_OWN],
   [
     'an unknown sidecar',
     [POD, '*', ['cloud-proxy', 'proxy']],
@@ -75,11 +72,7 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, st
     [POD, '*', ['proxy', 'load']],
     'no container is left to watch of "load", "proxy", "lastscrape"; name fewer sidecars',
   ],
-  [
-    'no container of its own',
-    [makePod({ load: ALIVE, watcher: ALIVE }), '*'],
-    'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS',
-  ],
+  ['no container of its own', [UNNAMED, '*'], NO_OWN],
   [
     'one that is always restarted',
     [makePod({ load: ALIVE, lastscrape: ALIVE }, ['load', 'lastscrape']), 'load'],
@@ -122,6 +115,9 @@ for (const [name, states, expected] of COMBINATIONS) {
 function recorded(file: string): string {
   return readRecordedText(`kubernetes-1.36.3/${file}.json`);
 }
+
+const giveNever: ApiAnswerer = (_, response) => give(response, recorded('never'));
+const forbid: ApiAnswerer = (_, response) => refuse(response, 403);
 
 type Watch = {
   readonly server: ApiServer;
@@ -200,42 +196,34 @@ test('observe() follows a container from its start through restarts, and asks ev
 test('observe() proves "done" once for each answer, with an answer for each observation at first', {
   skip,
 }, async () => {
-  await watch(
-    ['load'],
-    (_, response) => give(response, recorded('never')),
-    async ({ server, observe, advance }) => {
-      const numbers: unknown[] = [];
-      for (let count = 0; count < 21; count++) {
-        const observation = await observe();
-        assert.ok(observation.kind === 'done');
-        numbers.push(observation.answerNumber);
-        advance(500);
-      }
-      assert.deepEqual(numbers, [...Array(20).keys()].map((index) => index + 1).concat(20));
-      assert.equal(server.requests.length, 20);
-      advance(RUNNING_AGE_MS);
-      assert.deepEqual(await observe(), {
-        kind: 'done',
-        seen: 'container load ended with 3',
-        provesWasAlive: true,
-        answerNumber: 21,
-        exitCodes: { load: 3 },
-      });
-    },
-  );
+  await watch(['load'], giveNever, async ({ server, observe, advance }) => {
+    const numbers: unknown[] = [];
+    for (let count = 0; count < 21; count++) {
+      const observation = await observe();
+      assert.ok(observation.kind === 'done');
+      numbers.push(observation.answerNumber);
+      advance(500);
+    }
+    assert.deepEqual(numbers, [...Array(20).keys()].map((index) => index + 1).concat(20));
+    assert.equal(server.requests.length, 20);
+    advance(RUNNING_AGE_MS);
+    assert.deepEqual(await observe(), {
+      kind: 'done',
+      seen: 'container load ended with 3',
+      provesWasAlive: true,
+      answerNumber: 21,
+      exitCodes: { load: 3 },
+    });
+  });
 });
 
 test('observe() says what keeps it from seeing, and what to do', { skip }, async () => {
-  await watch(
-    ['load'],
-    (_, response) => refuse(response, 403),
-    async ({ observe }) => {
-      const observed = await observe();
-      assert.ok(observed.kind === 'blind');
-      assert.equal(observed.why, 'container load unknown: HTTP 403');
-      assert.match(String(observed.problem), /kubectl create role lastscrape/);
-    },
-  );
+  await watch(['load'], forbid, async ({ observe }) => {
+    const observed = await observe();
+    assert.ok(observed.kind === 'blind');
+    assert.equal(observed.why, 'container load unknown: HTTP 403');
+    assert.match(String(observed.problem), /kubectl create role lastscrape/);
+  });
   await watch(
     ['load'],
     (_, response) => response.writeHead(503).end(),
@@ -244,35 +232,23 @@ test('observe() says what keeps it from seeing, and what to do', { skip }, async
       assert.ok(observed.kind === 'blind' && observed.problem === undefined);
     },
   );
-  await watch(
-    ['lode'],
-    (_, response) => give(response, recorded('never')),
-    async ({ observe }) => {
-      const problem = 'this pod has no such container; must be one of "load"';
-      assert.deepEqual(await observe(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
-    },
-  );
+  await watch(['lode'], giveNever, async ({ observe }) => {
+    const problem = 'this pod has no such container; must be one of "load"';
+    assert.deepEqual(await observe(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
+  });
 });
 
 test('check() finds what can never work, and asks three times before it believes a refusal', { skip }, async () => {
-  await watch(
-    ['load', '*', 'lode'],
-    (_, response) => give(response, recorded('never')),
-    async ({ conditions, server }) => {
-      const problems = [];
-      for (const { check } of conditions) problems.push(await check?.());
-      assert.deepEqual(problems, [null, null, 'this pod has no such container; must be one of "load"']);
-      assert.equal(server.requests.length, 1);
-    },
-  );
-  await watch(
-    ['load', '*'],
-    (_, response) => refuse(response, 403),
-    async ({ conditions, server }) => {
-      for (const { check } of conditions) assert.match(String(await check?.()), /create the Role/);
-      assert.equal(server.requests.length, 3, 'for all conditions together');
-    },
-  );
+  await watch(['load', '*', 'lode'], giveNever, async ({ conditions, server }) => {
+    const problems = [];
+    for (const { check } of conditions) problems.push(await check?.());
+    assert.deepEqual(problems, [null, null, 'this pod has no such container; must be one of "load"']);
+    assert.equal(server.requests.length, 1);
+  });
+  await watch(['load', '*'], forbid, async ({ conditions, server }) => {
+    for (const { check } of conditions) assert.match(String(await check?.()), /create the Role/);
+    assert.equal(server.requests.length, 3, 'for all conditions together');
+  });
   const answer: ApiAnswerer = (_, response, count) =>
     count < 2 ? refuse(response, 403) : give(response, recorded('never'));
   await watch(['load'], answer, async ({ conditions }) => assert.equal(await conditions[0]?.check?.(), null));

@@ -28,120 +28,101 @@ function answered(status: number, contentType = 'text/plain'): ExchangeResult {
   return { kind: 'answered', status, contentType };
 }
 
-type Case = {
-  readonly name: string;
-  readonly answer: Answerer;
-  readonly expected: ExchangeResult;
-  readonly body?: string;
-};
-
 const failed = (why: string, status: number | null): ExchangeResult => ({ kind: 'failed', why, wasSent: true, status });
-const CASES: readonly Case[] = [
-  { name: 'an answer', answer: (s) => s.write(answerWith('a 1\n')), expected: answered(200), body: 'a 1\n' },
-  {
-    name: 'a chunked answer',
-    answer: (s) => s.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na \r\n2\r\n1\n\r\n0\r\n\r\n'),
-    expected: answered(200, ''),
-    body: 'a 1\n',
-  },
-  {
-    name: 'an HTTP/1.0 answer that ends with the connection',
-    answer: (s) => s.end('HTTP/1.0 200 OK\r\n\r\na 1\n'),
-    expected: answered(200, ''),
-    body: 'a 1\n',
-  },
-  {
-    name: "a 500, whose body is nobody's",
-    answer: (s) => s.write(answerWith('a 1\n', '500 No')),
-    expected: answered(500),
-  },
-  { name: 'a 204', answer: (s) => s.write('HTTP/1.1 204 No Content\r\n\r\n'), expected: answered(204, '') },
-  {
-    name: 'a 302, which it does not follow',
-    answer: (s) => s.write(answerWith('', '302 Found', 'Location: /elsewhere\r\n')),
-    expected: answered(302),
-  },
-  {
-    name: 'gzip although not asked for, as it came',
-    answer: (s) => s.write(answerWith('\x1f\x0b', '200 OK', 'Content-Encoding: gzip\r\n')),
-    expected: answered(200),
-    body: '\x1f\x0b',
-  },
-  {
-    name: 'a 103 before the answer',
-    answer: (s) => s.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${answerWith('a 1\n')}`),
-    expected: answered(200),
-    body: 'a 1\n',
-  },
-  {
-    name: 'a 100 before the answer',
-    answer: (s) => s.write(`HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 1\n')}`),
-    expected: answered(200),
-    body: 'a 1\n',
-  },
-  {
-    name: 'many 1xx before the answer, one with a header',
-    answer: (s) =>
+const CASES: readonly (readonly [name: string, answer: Answerer, expected: ExchangeResult, body?: string])[] = [
+  ['an answer', (s) => s.write(answerWith('a 1\n')), answered(200), 'a 1\n'],
+  [
+    'a chunked answer',
+    (s) => s.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na \r\n2\r\n1\n\r\n0\r\n\r\n'),
+    answered(200, ''),
+    'a 1\n',
+  ],
+  [
+    'an HTTP/1.0 answer that ends with the connection',
+    (s) => s.end('HTTP/1.0 200 OK\r\n\r\na 1\n'),
+    answered(200, ''),
+    'a 1\n',
+  ],
+  ["a 500, whose body is nobody's", (s) => s.write(answerWith('a 1\n', '500 No')), answered(500)],
+  ['a 204', (s) => s.write('HTTP/1.1 204 No Content\r\n\r\n'), answered(204, '')],
+  [
+    'a 302, which it does not follow',
+    (s) => s.write(answerWith('', '302 Found', 'Location: /elsewhere\r\n')),
+    answered(302),
+  ],
+  [
+    'gzip although not asked for, as it came',
+    (s) => s.write(answerWith('\x1f\x0b', '200 OK', 'Content-Encoding: gzip\r\n')),
+    answered(200),
+    '\x1f\x0b',
+  ],
+  [
+    'a 103 before the answer',
+    (s) => s.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${answerWith('a 1\n')}`),
+    answered(200),
+    'a 1\n',
+  ],
+  [
+    'a 100 before the answer',
+    (s) => s.write(`HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 1\n')}`),
+    answered(200),
+    'a 1\n',
+  ],
+  [
+    'many 1xx before the answer, one with a header',
+    (s) =>
       s.write(
         `HTTP/1.1 100 Continue\r\nX: ${'100 '.repeat(25)}\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 C\r\n\r\n${answerWith('a 1\n')}`,
       ),
-    expected: answered(200),
-    body: 'a 1\n',
-  },
-  {
-    name: 'a body that looks like a 100',
-    answer: (s) => s.write(answerWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n')),
-    expected: answered(200),
-    body: 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
-  },
-  {
-    name: 'a 100 and then the end',
-    answer: (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n'),
-    expected: { kind: 'dropped' },
-  },
-  {
-    name: 'a 103 and then the end',
-    answer: (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'),
-    expected: { kind: 'dropped' },
-  },
-  { name: 'a connection that ends without an answer', answer: (s) => s.end(), expected: { kind: 'dropped' } },
-  { name: 'a reset without an answer', answer: (s) => s.resetAndDestroy(), expected: { kind: 'dropped' } },
-  {
-    name: 'a body shorter than declared',
-    answer: (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nlocust_users 6'),
-    expected: failed('other side closed (UND_ERR_SOCKET)', 200),
-    body: 'locust_users 6',
-  },
-  {
-    name: 'a chunked body without its end',
-    answer: (s) => s.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\nlocust_users 60\r\n'),
-    expected: failed('other side closed (UND_ERR_SOCKET)', 200),
-    body: 'locust_users 60',
-  },
-  {
-    name: 'a body longer than declared',
-    answer: (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\nb 2\n'),
-    expected: answered(200, ''),
-    body: 'a 1\n',
-  },
-  {
-    name: 'a reset in the middle of the body',
-    answer: (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 1\n', () => s.resetAndDestroy()),
-    expected: failed('ECONNRESET', 200),
-  },
-  {
-    name: '100 KB of headers',
-    answer: (s) => s.write(answerWith('', '200 OK', `X: ${'x'.repeat(100_000)}\r\n`)),
-    expected: failed('UND_ERR_HEADERS_OVERFLOW', null),
-  },
-  {
-    name: 'an answer that is not HTTP',
-    answer: (s) => s.end('SSH-2.0-OpenSSH_9.2\r\n'),
-    expected: failed('Response does not match the HTTP/1.1 protocol (Expected HTTP/, RTSP/ or ICE/)', null),
-  },
+    answered(200),
+    'a 1\n',
+  ],
+  [
+    'a body that looks like a 100',
+    (s) => s.write(answerWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n')),
+    answered(200),
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
+  ],
+  ['a 100 and then the end', (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n'), { kind: 'dropped' }],
+  ['a 103 and then the end', (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), { kind: 'dropped' }],
+  ['a connection that ends without an answer', (s) => s.end(), { kind: 'dropped' }],
+  ['a reset without an answer', (s) => s.resetAndDestroy(), { kind: 'dropped' }],
+  [
+    'a body shorter than declared',
+    (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nlocust_users 6'),
+    failed('other side closed (UND_ERR_SOCKET)', 200),
+    'locust_users 6',
+  ],
+  [
+    'a chunked body without its end',
+    (s) => s.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\nlocust_users 60\r\n'),
+    failed('other side closed (UND_ERR_SOCKET)', 200),
+    'locust_users 60',
+  ],
+  [
+    'a body longer than declared',
+    (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\nb 2\n'),
+    answered(200, ''),
+    'a 1\n',
+  ],
+  [
+    'a reset in the middle of the body',
+    (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 1\n', () => s.resetAndDestroy()),
+    failed('ECONNRESET', 200),
+  ],
+  [
+    '100 KB of headers',
+    (s) => s.write(answerWith('', '200 OK', `X: ${'x'.repeat(100_000)}\r\n`)),
+    failed('UND_ERR_HEADERS_OVERFLOW', null),
+  ],
+  [
+    'an answer that is not HTTP',
+    (s) => s.end('SSH-2.0-OpenSSH_9.2\r\n'),
+    failed('Response does not match the HTTP/1.1 protocol (Expected HTTP/, RTSP/ or ICE/)', null),
+  ],
 ];
 
-for (const { name, answer, expected, body } of CASES) {
+for (const [name, answer, expected, body] of CASES) {
   test(`send() tells how a request ended: ${name}`, async () => {
     const sent = await sendTo(answer);
     if (expected.kind === 'failed') {
