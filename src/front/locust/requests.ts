@@ -95,12 +95,7 @@ export function openLocustRequests(): LocustRequests {
   return {
     takePage(taken) {
       const shown = taken.filter(({ name }) => !isHidden(name));
-      const places = shown.map(({ method, name }) => rows.find([method, name]));
-      const knownCount = places.filter((place) => rows.get(place, PAGE_TOTALS[0]) !== undefined).length;
-      // A page with room for more has every row, the total's included; and a total never falls within a run.
-      const isReset =
-        (taken.length > 0 && taken.length < PAGE_ROWS_COUNT && knownCount < rows.count(PAGE_TOTALS[0])) ||
-        shown.some((row, index) => isFall(rows, places[index] ?? -1, PAGE_TOTALS, row));
+      const isReset = showsReset(rows, shown, taken.length);
       if (isReset) rows.clear();
       rows.begin();
       for (const row of shown) putPageRow(row);
@@ -120,11 +115,27 @@ export function openLocustRequests(): LocustRequests {
     findCsvFailRatio() {
       if (!rows.get(rows.find(TOTAL_KEY), CSV_COLUMNS)) return null;
       const [requests = 0, failures = 0] = TOTAL_FIELDS.map((field) => findTotal(field)?.value);
-      // As stats.py has it.
-      if (requests === 0) return failures === 0 ? 0 : 1;
-      return failures / requests;
+      return findRatio(failures, requests);
     },
   };
+}
+
+/** As stats.py has it. */
+function findRatio(failures: number, requests: number): number {
+  if (requests === 0) return failures === 0 ? 0 : 1;
+  return failures / requests;
+}
+
+/** Whether Locust was reset between the pages before and this one. */
+function showsReset(rows: RowStore, shown: readonly LocustRow[], pageCount: number): boolean {
+  const places = shown.map(({ method, name }) => rows.find([method, name]));
+  const knownCount = places.filter((place) => rows.get(place, PAGE_TOTALS[0]) !== undefined).length;
+  // A page with room for more has every row, the total's included; and a total never falls within a run.
+  const isWhole = pageCount > 0 && pageCount < PAGE_ROWS_COUNT;
+  return (
+    (isWhole && knownCount < rows.count(PAGE_TOTALS[0])) ||
+    shown.some((row, index) => isFall(rows, places[index] ?? -1, PAGE_TOTALS, row))
+  );
 }
 
 /** Whether a total is lower than it was; an unknown one is not. */

@@ -13,8 +13,17 @@ import type { Beginning, Source } from '../sources/source.ts';
 import { type LocustAnswer, makeLocustAnswer } from './answer.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
-import { openLocustMemory } from './memory.ts';
-import { type CsvEnd, findDoubt, isUp, PACE_START, type PaceEvent, type PageView, stepPace } from './pace.ts';
+import { type LocustMemory, openLocustMemory } from './memory.ts';
+import {
+  type CsvEnd,
+  findDoubt,
+  isUp,
+  PACE_START,
+  type PaceEvent,
+  type PaceState,
+  type PageView,
+  stepPace,
+} from './pace.ts';
 import { cutErrors, readLocustStats } from './page.ts';
 
 export type LocustSourceParts = {
@@ -38,12 +47,11 @@ const PAGE_PATH = '/stats/requests';
 
 /** Opens the source; connects at the first read. It never refuses. */
 export function openLocustSource(parts: LocustSourceParts): Source {
-  const { clock, metricNames, headersFile: file, selectors = [] } = parts;
+  const { clock, headersFile: file } = parts;
   const warnOnce = openWarnings(parts.log);
   const onHeadersUnreadable = (why: string) => warnOnce({ id: 'headersUnreadable', fields: { file, why } });
   const client = openLocustClient({ ...parts, onHeadersUnreadable });
   const memory = openLocustMemory(parts.namespace);
-  const upName = `${parts.namespace}_up`;
   const waiting: (() => void)[] = [];
   let pace = PACE_START;
   /** One body while nothing is new: a poll of a Locust that is gone need not write, pack and join 20 MB. */
@@ -65,7 +73,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   }
 
   function takePage(result: ExchangeResult, body: Buffer): void {
-    const view = readView(result, body);
+    const view = readView(pace.view, memory, result, body);
     if (result.kind === 'answered' && view.kind !== 'stats') {
       const { origin, pathname } = parts.url;
       const fields = { url: origin + pathname.replace(/\/+$/, '') + PAGE_PATH, status: result.status };
@@ -74,39 +82,11 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     take({ kind: 'page', view });
   }
 
-  function readView(result: ExchangeResult, body: Buffer): PageView {
-    const why = findCut(result);
-    if (why !== null) return { kind: 'unknown', why };
-    if (result.kind !== 'answered' || result.status >= 400) return { kind: 'down' };
-    const mark = makeMark(body);
-    // Locust's cached page once more: the CSV is newer, and may have seen a reset.
-    if (pace.view.kind === 'stats' && pace.view.mark === mark) return pace.view;
-    const read = readLocustStats(cutErrors(body).toString());
-    if (read === null) return { kind: 'other' };
-    memory.takeStats(read);
-    return { kind: 'stats', state: read.state, mark };
-  }
-
   function takeCsv(result: ExchangeResult, body: Buffer): void {
     const mark = body.length === 0 ? '' : makeMark(body);
     const rows = mark === '' || mark === pace.csvMark ? null : readLocustCsv(body, memory.isShown);
     if (rows !== null) memory.takeCsv(rows);
     take({ kind: 'csv', end: findCsvEnd(result), mark });
-  }
-
-  function answer(): LocustAnswer {
-    const { body, reading } = makeLocustAnswer({
-      listFamilies: () => memory.listFamilies(pace.view.kind),
-      totals: memory.listTotals(),
-      metricNames: [upName, ...metricNames],
-      selectors,
-    });
-    const why = findDoubt(pace);
-    if (why === null) return { body, reading };
-    // Served as the exporter does; but a late Locust has not ended, and another program is not Locust.
-    const metric: ExporterReading['metric'] = (name) =>
-      name === upName ? { kind: 'unknown', why } : reading.metric(name);
-    return { body, reading: { ...reading, metric } };
   }
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
@@ -119,7 +99,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       begin({ kind: 'failed', why });
       return makeFailedReading(why, false);
     }
-    answered ??= answer();
+    answered ??= makeAnswer(pace, memory, parts);
     begin({ kind: 'answered', body: answered.body, isSourceUp: isUp(pace.view) });
     return answered.reading;
   }
@@ -138,6 +118,37 @@ export function openLocustSource(parts: LocustSourceParts): Source {
       await client.close();
     },
   };
+}
+
+/** What the page shows; its rows go to the memory unless it is the page of `before`. */
+function readView(before: PageView, memory: LocustMemory, result: ExchangeResult, body: Buffer): PageView {
+  const why = findCut(result);
+  if (why !== null) return { kind: 'unknown', why };
+  if (result.kind !== 'answered' || result.status >= 400) return { kind: 'down' };
+  const mark = makeMark(body);
+  // Locust's cached page once more: the CSV is newer, and may have seen a reset.
+  if (before.kind === 'stats' && before.mark === mark) return before;
+  const read = readLocustStats(cutErrors(body).toString());
+  if (read === null) return { kind: 'other' };
+  memory.takeStats(read);
+  return { kind: 'stats', state: read.state, mark };
+}
+
+/** The answer of what is known now. */
+function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourceParts): LocustAnswer {
+  const upName = `${parts.namespace}_up`;
+  const { body, reading } = makeLocustAnswer({
+    listFamilies: () => memory.listFamilies(pace.view.kind),
+    totals: memory.listTotals(),
+    metricNames: [upName, ...parts.metricNames],
+    selectors: parts.selectors ?? [],
+  });
+  const why = findDoubt(pace);
+  if (why === null) return { body, reading };
+  // Served as the exporter does; but a late Locust has not ended, and another program is not Locust.
+  const metric: ExporterReading['metric'] = (name) =>
+    name === upName ? { kind: 'unknown', why } : reading.metric(name);
+  return { body, reading: { ...reading, metric } };
 }
 
 /** Logs each warning once. */
