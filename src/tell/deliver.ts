@@ -95,16 +95,7 @@ export function openDelivery(destination: Destination): Delivery {
       const prepared = await prepare(signal);
       if ('why' in prepared) return { kind: 'failed', why: prepared.why };
       exchange ??= openExchange(new URL(url.origin), trust?.dial);
-      const pieces: Uint8Array[] = [];
-      let sizeBytes = 0;
-      let retryAfterMs = 0;
-      let isPacked = false;
-      const keep = (piece: Uint8Array) => {
-        if (sizeBytes < ANSWER_READ_BYTES)
-          pieces.push(Uint8Array.from(piece.subarray(0, ANSWER_READ_BYTES - sizeBytes)));
-        sizeBytes += piece.length;
-        return true;
-      };
+      const answer = openAnswer();
       const result = await exchange.send({
         method,
         path,
@@ -112,29 +103,16 @@ export function openDelivery(destination: Destination): Delivery {
         body,
         timeoutMs: Math.max(1, untilMs - performance.now()),
         signal,
-        onAnswer: (_, answered) => {
-          retryAfterMs = readRetryAfter(answered, Date.now());
-          isPacked = !['', 'identity'].includes(String(answered['content-encoding'] ?? '').toLowerCase());
-        },
-        onBody: (piece) => keep(piece) && sizeBytes <= ANSWER_MAX_BYTES,
-        onOtherBody: keep,
+        onAnswer: (_, answered) => answer.begin(answered),
+        onBody: answer.take,
+        onOtherBody: answer.take,
       });
-      onBody?.(Buffer.concat(pieces).toString('utf8'));
+      onBody?.(answer.text());
       const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(url, isPathSecret)];
-      const isUnreadable = sizeBytes > 0 && (isPacked || sizeBytes > ANSWER_READ_BYTES);
-      const answered = (status: number): DeliveryResult => ({
-        kind: 'answered',
-        status,
-        text: isPacked ? '' : shorten(pieces, hidden),
-        end: isUnreadable ? 'unreadable' : result.kind === 'answered' ? 'whole' : 'brokenOff',
-        retryAfterMs,
-      });
-      if (result.kind !== 'answered') {
-        // The status came and only the rest of the answer did not: the status counts.
-        if (result.kind === 'failed' && result.status !== null) return answered(result.status);
-        return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
-      }
-      return answered(result.status);
+      if (result.kind === 'answered') return answer.describe(result.status, true, hidden);
+      // The status came and only the rest of the answer did not: the status counts.
+      if (result.kind === 'failed' && result.status !== null) return answer.describe(result.status, false, hidden);
+      return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
     },
     async tryConnect(timeoutMs, signal) {
       const problems: string[] = [];
@@ -157,6 +135,39 @@ export function openDelivery(destination: Destination): Delivery {
   };
 }
 
+/** An answer as it comes: its start is kept. */
+function openAnswer() {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  let retryAfterMs = 0;
+  let isPacked = false;
+  const text = () => Buffer.concat(pieces).toString('utf8');
+  return {
+    begin(headers: Parameters<typeof readRetryAfter>[0]): void {
+      retryAfterMs = readRetryAfter(headers, Date.now());
+      isPacked = !['', 'identity'].includes(String(headers['content-encoding'] ?? '').toLowerCase());
+    },
+    /** @returns whether to read on */
+    take(piece: Uint8Array): boolean {
+      if (sizeBytes < ANSWER_READ_BYTES) pieces.push(Uint8Array.from(piece.subarray(0, ANSWER_READ_BYTES - sizeBytes)));
+      sizeBytes += piece.length;
+      return sizeBytes <= ANSWER_MAX_BYTES;
+    },
+    text,
+    /** What came, without the `hidden` texts. */
+    describe(status: number, isWhole: boolean, hidden: readonly string[]): DeliveryResult {
+      const isUnreadable = sizeBytes > 0 && (isPacked || sizeBytes > ANSWER_READ_BYTES);
+      return {
+        kind: 'answered',
+        status,
+        text: isPacked ? '' : shorten(text(), hidden),
+        end: isUnreadable ? 'unreadable' : isWhole ? 'whole' : 'brokenOff',
+        retryAfterMs,
+      };
+    },
+  };
+}
+
 /** Later headers win; names are compared without case. */
 function mergeHeaders(...all: readonly Headers[]): Headers {
   return Object.fromEntries(
@@ -168,8 +179,8 @@ function mergeHeaders(...all: readonly Headers[]): Headers {
 const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** The start of an answer, on one line. */
-function shorten(pieces: readonly Uint8Array[], hidden: readonly string[]): string {
-  const text = (hideSecrets(Buffer.concat(pieces).toString('utf8'), hidden) ?? '')
+function shorten(whole: string, hidden: readonly string[]): string {
+  const text = (hideSecrets(whole, hidden) ?? '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
     .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
     .trim();

@@ -57,9 +57,15 @@ export function weigh(): readonly Weight[] {
     { name: 'src/: lines of the longest file', is: largest?.count ?? 0, most: 350, where: largest?.path ?? '' },
     { name: 'src/: lines of the longest function', is: longest?.lineCount ?? 0, most: 80, where: longest?.place ?? '' },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
+    { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 130, plan: 0 },
     { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 48_800, plan: 40_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
   ];
+}
+
+function countLongComments(): number {
+  const lines = FILES.filter((file) => file.startsWith('src/')).flatMap((file) => readSource(file).split('\n'));
+  return lines.filter((line) => /^\s*(\/\/|\/?\*)/.test(line) && line.length > 110).length;
 }
 
 /** The lines of the files that git knows, also those that are not committed yet. */
