@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { listImports } from '../tools/house.ts';
 
 /** Where the locustfiles of test/pods are in Locust's image. */
 export const LOCUSTFILES = '/mnt/locust';
@@ -51,34 +52,32 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
 
 /** Makes the exporter's, with the Node that runs the test. @returns lines of a Containerfile */
 export function makeExporterRoot(root: string): readonly string[] {
-  copyStandIn(root, ['exporter-main', 'exporter', 'exposition', 'go-runtime']);
-  copySources(root, ['exposition/exposition-text', 'front/locust/memory', 'front/locust/rows', 'front/locust/page']);
+  copyStandIn(root, 'exporter-main');
   // As the real image: from scratch, user 1000.
   return ['USER 1000:1000', 'ENTRYPOINT ["/node", "/stand-in/exporter-main.ts"]'];
 }
 
 /** Makes the root of a mesh's proxy, with the same Node. @returns its entrypoint; append the preset */
 export function makeMeshRoot(root: string): readonly string[] {
-  copyStandIn(root, ['quit-target-main', 'quit-targets']);
+  copyStandIn(root, 'quit-target-main');
   return ['/node', '/stand-in/quit-target-main.ts'];
 }
 
 /** Makes the root of a main that serves its own metrics, with the same Node. @returns its entrypoint */
 export function makeJobRoot(root: string): readonly string[] {
-  copyStandIn(root, ['counting-job']);
+  copyStandIn(root, 'counting-job');
   return ['/node', '/stand-in/counting-job.ts'];
 }
 
-/** Node, and files of test/stand-in. */
-function copyStandIn(root: string, names: readonly string[]): void {
+/** Node, and a program of test/stand-in with all that it imports: test/ and src/ both lie at the image's root. */
+function copyStandIn(root: string, name: string): void {
   copy(realpathSync(process.execPath), join(root, 'node'));
   copyLibraries([process.execPath], root, []);
-  for (const name of names) copy(join(TEST, `stand-in/${name}.ts`), join(root, `stand-in/${name}.ts`));
-}
-
-/** Files of src/, which those of test/stand-in find two folders above them: in the image that is its root. */
-function copySources(root: string, names: readonly string[]): void {
-  for (const name of names) copy(join(TEST, `../src/${name}.ts`), join(root, `src/${name}.ts`));
+  const files = new Set([`test/stand-in/${name}.ts`]);
+  for (const file of files) {
+    copy(join(TEST, '..', file), join(root, file.replace(/^test\//, '')));
+    for (const { to, isType } of listImports(file)) if (/^(src|test)\//.test(to) && !isType) files.add(to);
+  }
 }
 
 // Times are kept: Python believes a compiled file by the time of its source.
