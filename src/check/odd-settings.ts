@@ -2,9 +2,8 @@
 
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
-import { isFrontAt } from '../config/front-address.ts';
-import { hasReceivers } from '../config/policy.ts';
-import { formatDuration, isLocustPage } from '../config/values.ts';
+import { hasReceivers } from '../config/config.ts';
+import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
 

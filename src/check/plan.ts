@@ -2,9 +2,8 @@
 
 import { redactHref, redactPath } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
-import { isFrontAt } from '../config/front-address.ts';
-import { buildLimits, hasReceivers } from '../config/policy.ts';
-import { formatDuration, isLocustPage } from '../config/values.ts';
+import { buildLimits, hasReceivers } from '../config/config.ts';
+import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/tell.ts';
 

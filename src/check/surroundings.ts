@@ -7,14 +7,14 @@ import { createServer } from 'node:net';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import type { Config, Environment, TerminationLog } from '../config/config.ts';
-import type { FrontAddress } from '../config/front-address.ts';
-import { hasReceivers } from '../config/policy.ts';
+import { hasReceivers } from '../config/config.ts';
+import type { FrontAddress } from '../config/values.ts';
 import type { ExporterReading } from '../observe/condition.ts';
 import { makeFailedReading, openExporter, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import { findTombstoneProblem } from '../run/own-tombstone.ts';
 import { findOthers } from '../run/startup-checks.ts';
 import { findMessageProblem } from '../run/termination-message.ts';
-import type { Listener } from '../tell/check.ts';
+import type { Listener } from '../tell/telling.ts';
 
 /** Why the front cannot listen. */
 export type ListenProblem = {
@@ -64,7 +64,7 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     async findListeners(config, options) {
       if (!hasReceivers(config)) return [];
       const [{ findListeners }, { findIdentitySources }] = await Promise.all([
-        import('../tell/check.ts'),
+        import('../tell/telling.ts'),
         import('../pod/identity.ts'),
       ]);
       return findListeners(config, findIdentitySources(env), options);

@@ -1,8 +1,7 @@
 // Values that cannot stand together. Pure. A value that could not be read is undefined, and breaks no rule.
 
 import { quote } from './entries.ts';
-import { isFrontAt } from './front-address.ts';
-import { isLocustPage } from './values.ts';
+import { isFrontAt, isLocustPage } from './values.ts';
 import type { ReadSettings, Variable } from './variables.ts';
 
 /** What is wrong (`what is; what to do`), and the variable that a run can do without. */

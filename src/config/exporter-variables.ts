@@ -2,8 +2,7 @@
 // exporter's place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
 
 import { quote } from './entries.ts';
-import { parseFrontAddress } from './front-address.ts';
-import { LOCUST_TLS, parseMetricsUrl } from './values.ts';
+import { LOCUST_TLS, parseFrontAddress, parseMetricsUrl } from './values.ts';
 
 /** The environment, as `process.env` gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -6,14 +6,15 @@ import type { Condition } from '../observe/condition.ts';
 import type { Target } from '../quit/target.ts';
 import { type ReadResult, readList, readListOrNone, readValue, readValueOrNone } from './entries.ts';
 import type { ExporterVariables } from './exporter-variables.ts';
-import { type FrontAddress, parseFrontAddress } from './front-address.ts';
 import { readThresholds } from './thresholds.ts';
 import {
+  type FrontAddress,
   isLocustPage,
   parseBoolean,
   parseChoice,
   parseDuration,
   parseFilePath,
+  parseFrontAddress,
   parseMetricsUrl,
   parsePush,
   parsePushLabel,

@@ -1,15 +1,17 @@
-// A target with a quit endpoint: asks by one HTTP request, and proves by the port of the same URL, and by
-// those of its service where they are others.
+// A target with a quit endpoint, given as a preset or as a URL: asks by one HTTP request, and proves by the port of
+// the same URL, and by those of its service where they are others. Also finds a mesh's proxy that was not listed.
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
+import { describeHighPort, isPortNumber } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
+import type { LogEntry } from '../decide/messages.ts';
 import type { Answer, Probe } from '../decide/target.ts';
 import type { Preset } from './programs.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
-import type { Target } from './target.ts';
+import type { Target, TargetKind } from './target.ts';
 
 /** Longest wait for one address of one port. */
 const PROBE_TIMEOUT_MS = 1_000;
@@ -162,4 +164,108 @@ function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): strin
   const isPage = status < 300 && isHtml;
   const hint = isPage ? hints.html : status < 300 ? hints.taken : hints[status];
   return hint === undefined ? null : `it answered ${status}${isPage ? ' with a page of HTML' : ''}: ${hint}`;
+}
+
+/** What a header's value may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+const PORTS = /^(?::(\d+))?(?::(\d+))?$/;
+
+/** The kind of target that a preset is: `NAME`, `NAME:PORT`, `NAME:PORT:SERVICE_PORT`. */
+export function presetKind(preset: Preset): TargetKind {
+  const { name, path, token } = preset;
+  return {
+    usage: name,
+    otherNames: [preset.programs[0], ...preset.names, ...preset.otherNames],
+    meaning: `\`POST ${path}\` on ${preset.port === null ? 'the host and port of `LASTSCRAPE_METRICS_URL`' : `port ${preset.port}`}`,
+    read(entry, { metricsUrl, env, pid, kill }) {
+      if (entry !== name && !entry.startsWith(`${name}:`)) return null;
+      const [match, port, servicePort] = PORTS.exec(entry.slice(name.length)) ?? [];
+      if (match === undefined || ![port, servicePort].every((each) => each === undefined || isPortNumber(each))) {
+        return {
+          problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535${describeHighPort(entry)}`,
+        };
+      }
+      const value = token === undefined ? '' : (env[token.variable]?.trim() ?? '');
+      if (!HEADER_VALUE.test(value)) {
+        return {
+          problem: `${name} with a ${token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,
+        };
+      }
+      const isHttp = metricsUrl.protocol === 'http:';
+      if (preset.port === null && !isHttp && port === undefined) {
+        const what = metricsUrl.protocol === 'file:' ? 'a file, which has no port' : "Locust's page, and no exporter";
+        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is ${what}` };
+      }
+      const url = new URL(path, preset.port === null && isHttp ? metricsUrl.origin : 'http://localhost');
+      url.port = port ?? (preset.port === null ? url.port : String(preset.port));
+      return {
+        value: httpTarget({
+          name: entry,
+          method: 'POST',
+          url,
+          preset,
+          sender: { pid, kill },
+          headers: { ...preset.headers, ...(token === undefined || value === '' ? {} : { [token.header]: value }) },
+          servicePorts: servicePort === undefined ? preset.servicePorts : [Number(servicePort)],
+        }),
+      };
+    },
+  };
+}
+
+const URL_ENTRY = /^(?:([A-Za-z]+) +)?([a-z][a-z0-9+.-]*:\/\/.*)$/i;
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD'];
+
+/** `[METHOD ]URL`: any helper that ends by an HTTP request. */
+export const urlKind: TargetKind = {
+  usage: '[METHOD ]URL',
+  meaning: 'one request to an `http:` URL, POST by default',
+  read(entry, { pid, kill }) {
+    const [, method = 'POST', text = ''] = URL_ENTRY.exec(entry) ?? [];
+    if (text === '') return null;
+    const url = URL.parse(text);
+    if (url === null || url.protocol !== 'http:') {
+      return { problem: `an http: URL such as "http://localhost:9646/quitquitquit"${describeHighPort(text)}` };
+    }
+    if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
+    const headers = readAuthorization(url);
+    if (headers === null) return { problem: 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"' };
+    return { value: httpTarget({ method: method.toUpperCase(), url, headers, sender: { pid, kill } }) };
+  },
+};
+
+/** The Basic authorization, none without user and password; null: they are not percent-encoded UTF-8. */
+function readAuthorization({ username, password }: URL): Readonly<Record<string, string>> | null {
+  if (username === '' && password === '') return {};
+  try {
+    const pair = new TextEncoder().encode(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    return { authorization: `Basic ${btoa(String.fromCodePoint(...pair))}` };
+  } catch (error) {
+    if (error instanceof URIError) return null;
+    throw error;
+  }
+}
+
+/** Loopback accepts or refuses within a millisecond; what does neither is not worth a wait at the end. */
+const FIND_TIMEOUT_MS = 200;
+
+/**
+ * A warning for each mesh proxy that answers on loopback after the last quit. Searches only where
+ * targets were listed, and no mesh proxy among them. Connects, sends no byte; never rejects.
+ */
+export async function findForgottenMesh(
+  targets: readonly Target[],
+  presets: readonly Preset[],
+): Promise<readonly LogEntry[]> {
+  if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
+  const entries = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
+    if (foundBy === undefined) return [];
+    const result = await dial('localhost', foundBy, { timeoutMs: FIND_TIMEOUT_MS });
+    if (result.kind !== 'open') return [];
+    result.socket.destroy();
+    const add = `${name}, as the last entry of LASTSCRAPE_QUIT`;
+    return [{ id: 'meshForgotten', fields: { port: foundBy, add } }];
+  });
+  return (await Promise.all(entries)).flat();
 }

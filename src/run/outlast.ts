@@ -2,8 +2,7 @@
 // would lose it. It holds, stops and sends nothing.
 
 import { openWallTime } from '../base/clock.ts';
-import type { Config } from '../config/config.ts';
-import { buildPolicy } from '../config/policy.ts';
+import { buildPolicy, type Config } from '../config/config.ts';
 import { formatDuration } from '../config/values.ts';
 import { EXIT } from '../decide/exit-codes.ts';
 import type { Exit, Host } from './host.ts';

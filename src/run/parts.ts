@@ -3,8 +3,7 @@
 
 import { openClock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
-import type { Config } from '../config/config.ts';
-import { buildPolicy, hasReceivers } from '../config/policy.ts';
+import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';

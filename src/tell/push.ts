@@ -4,8 +4,7 @@
 import type { PushResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
 import type { Delivery } from './deliver.ts';
-import { readFamilies } from './encode/families.ts';
-import type { PushKind } from './encode/push-kind.ts';
+import { type PushKind, readFamilies } from './encode/push-kind.ts';
 import { sendInTries } from './tries.ts';
 
 /**

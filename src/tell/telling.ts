@@ -1,6 +1,7 @@
 // Push and webhook of a run: who gets the last numbers, and the report. Imported only if one of them is
 // configured.
 
+import { redactHref, redactPath } from '../base/text.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Report } from '../decide/report-fields.ts';
 import type { PushResult, WebhookResult } from '../decide/state.ts';
@@ -9,10 +10,15 @@ import { findIdentity, type Identity, type IdentitySources } from '../pod/identi
 import { readInTurns } from '../snapshot/in-turns.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type Delivery, openDelivery } from './deliver.ts';
-import { PUSH_KINDS } from './encode/kinds.ts';
+import { otlp } from './encode/otlp.ts';
 import type { PushKind } from './encode/push-kind.ts';
+import { pushgateway } from './encode/pushgateway.ts';
+import { remoteWrite } from './encode/remote-write.ts';
 import { sendPush } from './push.ts';
 import { buildMessage, sendWebhook } from './webhook.ts';
+
+/** Every kind of receiver, in the order in which messages list them. */
+export const PUSH_KINDS: readonly PushKind[] = [pushgateway, remoteWrite, otlp];
 
 /** Where the last numbers and the report go; a URL or a path that is not configured is null. */
 export type TellingSettings = {
@@ -98,20 +104,17 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 }
 
-/** Opens the delivery of the push; null if none is configured. */
-export function openPushDelivery({ push, pushHeadersFile, caFile }: TellingSettings): Delivery | null {
+function openPushDelivery({ push, pushHeadersFile, caFile }: TellingSettings): Delivery | null {
   if (push === null) return null;
   return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, isPathSecret: false });
 }
 
-/** Opens the delivery of the webhook; null if none is configured. */
-export function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingSettings): Delivery | null {
+function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingSettings): Delivery | null {
   if (webhook === null) return null;
   return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, isPathSecret: true });
 }
 
-/** The encoder of a kind of receiver. */
-export function findKind(to: string): PushKind {
+function findKind(to: string): PushKind {
   const kind = PUSH_KINDS.find(({ name }) => name === to);
   if (kind === undefined) throw new Error(`Bug: no such receiver: ${to}`);
   return kind;
@@ -121,4 +124,38 @@ export function findKind(to: string): PushKind {
 export function listLabels(identity: Identity, own: readonly Label[]): readonly Label[] {
   const known = Object.entries(identity).filter(([name]) => !own.some(([ownName]) => ownName === name));
   return [...known, ...own];
+}
+
+/** A receiver of the push or the report. */
+export type Listener = {
+  /** Its kind and URL, without secrets. */
+  readonly name: string;
+  /** What a request would fail on now: files, the network, trust. */
+  readonly problems: readonly string[];
+};
+
+/** Connecting takes milliseconds, resolving a name some more. */
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** Finds the configured receivers; only with `isTried` are they connected to, and problems found. */
+export async function findListeners(
+  settings: TellingSettings,
+  identity: IdentitySources,
+  { isTried, signal }: { readonly isTried: boolean; readonly signal: AbortSignal },
+): Promise<readonly Listener[]> {
+  const { push, webhook, pushLabels } = settings;
+  const findProblems = async (delivery: Delivery | null) =>
+    isTried && delivery !== null ? delivery.tryConnect(CONNECT_TIMEOUT_MS, signal) : [];
+  const listeners: Listener[] = [];
+  if (push !== null) {
+    const labels = listLabels(await findIdentity(identity), pushLabels);
+    const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
+    const problems = await findProblems(openPushDelivery(settings));
+    listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems });
+  }
+  if (webhook !== null) {
+    const problems = await findProblems(openWebhookDelivery(settings));
+    listeners.push({ name: `webhook ${redactPath(webhook)}`, problems });
+  }
+  return listeners;
 }

@@ -1,8 +1,7 @@
 // Plays a golden transcript: lines that begin with `>` are what was seen, the lines below each are what was decided.
 // The grammar is in fixtures/transcripts/README.md.
 
-import { readConfig } from '../../src/config/config.ts';
-import { buildPolicy } from '../../src/config/policy.ts';
+import { buildPolicy, readConfig } from '../../src/config/config.ts';
 import {
   type AnswerKind,
   beginSource,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findForgottenMesh } from '../../src/quit/mesh.ts';
+import { findForgottenMesh } from '../../src/quit/http-target.ts';
 import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import type { Target } from '../../src/quit/target.ts';
 import { closedPort, openPeer } from '../support/peer.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from '../../src/decide/target.ts';
-import { presetKind } from '../../src/quit/preset-target.ts';
+import { presetKind } from '../../src/quit/http-target.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
 import type { Target, TargetContext } from '../../src/quit/target.ts';
 import { answerWith, openPeer } from '../support/peer.ts';

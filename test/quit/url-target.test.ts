@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { urlKind } from '../../src/quit/url-target.ts';
+import { urlKind } from '../../src/quit/http-target.ts';
 import { answerWith, openPeer } from '../support/peer.ts';
 
 const CONTEXT = {

@@ -7,10 +7,15 @@
 import { VERSION } from '../../base/version.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family } from '../../exposition/samples.ts';
-import { openBatch } from './batch.ts';
 import { type BucketStep, openBucketPoints } from './bucket-points.ts';
-import { openLabelExporter } from './labels.ts';
-import { judgeStatus, type PushKind, type PushParts, type PushRequest } from './push-kind.ts';
+import {
+  judgeStatus,
+  openBatch,
+  openLabelExporter,
+  type PushKind,
+  type PushParts,
+  type PushRequest,
+} from './push-kind.ts';
 
 /**
  * Receivers turn these into `job` and `instance`. Other labels go with each point: attributes of the resource

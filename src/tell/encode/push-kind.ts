@@ -1,8 +1,9 @@
-// A kind of receiver: how an exposition becomes requests, and what an answer means. Sends nothing.
-// One file for each kind, and a row in kinds.ts.
+// A kind of receiver: how an exposition becomes requests, and what an answer means; and what the kinds share.
+// Sends nothing. One file for each kind, and a row of PUSH_KINDS in telling.ts.
 
+import { openByteBuffer } from '../../base/byte-buffer.ts';
 import type { Label } from '../../exposition/lexer.ts';
-import type { Family } from '../../exposition/samples.ts';
+import { type Family, openFamilyReader } from '../../exposition/samples.ts';
 
 /** One HTTP request of a push. May be sent more than once, and does not depend on the other requests. */
 export type PushRequest = {
@@ -24,27 +25,20 @@ export type PushParts = {
   /** As configured, without the kind. */
   readonly url: URL;
   /**
-   * The time of samples without a timestamp, in milliseconds since the epoch. The time of the push, not of
-   * the read: a whole request is refused ("out of order") if a scrape has stored anything later in one of its
-   * series, even only that it went stale.
+   * The time of the push, in milliseconds since the epoch, for samples without a timestamp. The time of the read
+   * would be "out of order" where a scrape has stored anything later in the series, even that it went stale.
    */
   readonly nowMs: number;
-  /** Of lastscrape. */
 };
 
-/**
- * `retry`: the same request may be accepted later. `refused`: it never will be, and the receiver says why.
- */
+/** `retry`: the same request may be accepted later. `refused`: it never will be. */
 export type PushJudgement = 'accepted' | 'retry' | 'refused';
 
-/**
- * How much of an answer was read: all of it, what came before it broke off, or only a part because it is too
- * long or compressed.
- */
+/** How much of an answer was read; `unreadable`: too long, or compressed. */
 export type AnswerEnd = 'whole' | 'brokenOff' | 'unreadable';
 
 export type PushKind = {
-  /** As it stands before the `+` of LASTSCRAPE_PUSH. */
+  /** Stands before the `+` of LASTSCRAPE_PUSH. */
   readonly name: 'pushgateway' | 'remote-write' | 'otlp';
   /** Path and query of the requests, for the labels of the push; also shown by `--check`. */
   readonly findPath: (url: URL, labels: readonly Label[]) => string;
@@ -54,10 +48,88 @@ export type PushKind = {
   readonly judge: (status: number, text: string, end: AnswerEnd) => PushJudgement;
 };
 
-/**
- * Judges an answer by its status alone: trouble of the receiver may pass, trouble of the request does not.
- */
+/** Judges by the status alone: trouble of the receiver may pass, trouble of the request does not. */
 export function judgeStatus(status: number): PushJudgement {
   if (status >= 200 && status < 300) return 'accepted';
   return status >= 500 || status === 408 || status === 429 ? 'retry' : 'refused';
+}
+
+/** Longer pieces are read in steps of this size. */
+const PIECE_BYTES = 8 * 1024;
+
+/** Reads a body piece by piece; a family may come in several parts. @throws as `pieces` does */
+export async function* readFamilies(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Family> {
+  const reader = openFamilyReader();
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += PIECE_BYTES) yield* reader.write(piece.subarray(at, at + PIECE_BYTES));
+  }
+  yield* reader.end();
+}
+
+/**
+ * Makes the function that renames labels of a sample with a name of the target's, as Prometheus does without
+ * `honor_labels` (scrape/scrape.go of 2.42, `resolveConflictingExposedLabels`): `exported_` until the name is free.
+ */
+export function openLabelExporter(targetLabels: readonly Label[]): (labels: readonly Label[]) => readonly Label[] {
+  const targetNames = new Set(targetLabels.map(([name]) => name));
+  const isTargets = ([name]: Label) => targetNames.has(name);
+
+  return (labels) => {
+    if (!labels.some(isTargets)) return labels;
+    const taken = new Set([...targetNames, ...labels.map(([name]) => name)]);
+    return labels.map((label) => {
+      if (!isTargets(label)) return label;
+      let name = label[0];
+      while (taken.has(name)) name = `exported_${name}`;
+      taken.add(name);
+      return [name, label[1]];
+    });
+  };
+}
+
+/** Sorts labels by code units, which is the order of the bytes for every name but those beyond U+FFFF. */
+export function compareNames([left]: Label, [right]: Label): number {
+  return left < right ? -1 : 1;
+}
+
+/** The most points of a request: as many as Prometheus sends at once by default (`max_samples_per_send`). */
+const POINT_MAX_COUNT = 2000;
+/** The most bytes of a request, unless one point is longer. */
+const REQUEST_MAX_BYTES = 1024 * 1024;
+
+/** A request that is filled with points until it is full. */
+export type Batch = {
+  /** Whether this point belongs to the next request. */
+  readonly isFullFor: (point: string) => boolean;
+  readonly add: (point: string) => void;
+  /** Writes what stands between points. */
+  readonly write: (text: string) => void;
+  /** Points since the last `take`. */
+  readonly pointCount: number;
+  /** The bytes of the request; then the batch is empty. */
+  readonly take: () => Buffer;
+};
+
+/** Opens an empty batch; with `latin1` each letter of a text is a byte. */
+export function openBatch(encoding: 'utf8' | 'latin1'): Batch {
+  const buffer = openByteBuffer();
+  let pointCount = 0;
+  return {
+    get pointCount() {
+      return pointCount;
+    },
+    isFullFor(point) {
+      const isTooLong = buffer.sizeBytes + point.length > REQUEST_MAX_BYTES;
+      return pointCount === POINT_MAX_COUNT || (pointCount > 0 && isTooLong);
+    },
+    add(point) {
+      buffer.write(point, encoding);
+      pointCount++;
+    },
+    write: (text) => buffer.write(text, encoding),
+    take() {
+      pointCount = 0;
+      return buffer.take();
+    },
+  };
 }

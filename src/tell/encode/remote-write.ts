@@ -4,11 +4,16 @@
 
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, FamilyType, Sample } from '../../exposition/samples.ts';
-import { type Batch, openBatch } from './batch.ts';
-import { compareNames, openLabelExporter } from './labels.ts';
-import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8 } from './protobuf.ts';
-import { judgeStatus, type PushKind, type PushRequest } from './push-kind.ts';
-import { packSnappy } from './snappy.ts';
+import {
+  type Batch,
+  compareNames,
+  judgeStatus,
+  openBatch,
+  openLabelExporter,
+  type PushKind,
+  type PushRequest,
+} from './push-kind.ts';
+import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8, packSnappy } from './wire.ts';
 
 // The tags of fields: number and wire type.
 const REQUEST_SERIES = '\x0a';

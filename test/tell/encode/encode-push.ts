@@ -1,8 +1,7 @@
 // Encodes a body as a push would, and reads what comes out of it.
 
 import type { Label } from '../../../src/exposition/lexer.ts';
-import { readFamilies } from '../../../src/tell/encode/families.ts';
-import type { PushKind, PushParts } from '../../../src/tell/encode/push-kind.ts';
+import { type PushKind, type PushParts, readFamilies } from '../../../src/tell/encode/push-kind.ts';
 
 export type Encoded = {
   readonly method: string;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PUSH_KINDS } from '../../../src/tell/encode/kinds.ts';
-import { judgeStatus } from '../../../src/tell/encode/push-kind.ts';
+import { judgeStatus, openBatch, openLabelExporter, readFamilies } from '../../../src/tell/encode/push-kind.ts';
+import { PUSH_KINDS } from '../../../src/tell/telling.ts';
+import { readRecordedBody } from '../../support/recording.ts';
 
 test('judgeStatus() has those requests sent again that the receiver may take later', () => {
   for (const status of [200, 202, 204, 299]) assert.equal(judgeStatus(status), 'accepted', String(status));
@@ -15,4 +16,87 @@ test('PUSH_KINDS has each kind once', () => {
     PUSH_KINDS.map(({ name }) => name),
     ['pushgateway', 'remote-write', 'otlp'],
   );
+});
+
+async function list(pieces: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
+  const samples: string[] = [];
+  for await (const family of readFamilies(pieces)) samples.push(...family.samples.map((each) => JSON.stringify(each)));
+  return samples;
+}
+
+test('readFamilies() reads the same from one piece and from many', async () => {
+  const body = readRecordedBody('expositions/envoy-1.40.0-admin-stats.txt');
+  const pieces = Array.from({ length: Math.ceil(body.length / 777) }, (_, index) =>
+    body.subarray(index * 777, (index + 1) * 777),
+  );
+  const whole = await list(ReadableStream.from([body]));
+  assert.equal(whole.length, 484);
+  assert.deepEqual(await list(ReadableStream.from(pieces)), whole);
+});
+
+test('readFamilies() passes on that the body broke off', async () => {
+  async function* breakOff(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('a 1\n');
+    throw new Error('it broke off');
+  }
+  await assert.rejects(list(breakOff()), /^Error: it broke off$/);
+});
+
+const exportLabels = openLabelExporter([
+  ['job', 'load'],
+  ['exported_pod', 'taken'],
+  ['pod', 'a'],
+]);
+
+test('openLabelExporter() returns labels that no target has as they are', () => {
+  const labels = [['code', '200']] as const;
+  assert.equal(exportLabels(labels), labels);
+});
+
+test('openLabelExporter() renames until nobody has the name', () => {
+  assert.deepEqual(
+    exportLabels([
+      ['job', 'own'],
+      ['exported_job', 'theirs'],
+      ['pod', 'own'],
+      ['code', '200'],
+    ]),
+    [
+      ['exported_exported_job', 'own'],
+      ['exported_job', 'theirs'],
+      ['exported_exported_pod', 'own'],
+      ['code', '200'],
+    ],
+  );
+});
+
+/** The points of each request. */
+function fill(points: readonly string[]): number[] {
+  const batch = openBatch('utf8');
+  const counts: number[] = [];
+  for (const point of points) {
+    if (batch.isFullFor(point)) {
+      counts.push(batch.pointCount);
+      batch.take();
+    }
+    batch.add(point);
+  }
+  return [...counts, batch.pointCount];
+}
+
+test('openBatch() is full at 2000 points and at 1 MiB, unless one point is longer', () => {
+  const [third, long] = ['x'.repeat(340_000), 'x'.repeat(700_000)];
+  assert.deepEqual(fill([third, third, third, long, long, long + long, 'x']), [3, 1, 1, 1, 1]);
+  assert.deepEqual(fill([long + long]), [1]);
+  assert.deepEqual(fill(Array.from({ length: 4001 }, () => 'x')), [2000, 2000, 1]);
+});
+
+test('openBatch() takes points and what stands between them, in the order in which they came', () => {
+  const batch = openBatch('latin1');
+  batch.write('[');
+  batch.add('é');
+  batch.write(']');
+  assert.equal(batch.pointCount, 1);
+  assert.deepEqual(batch.take(), Buffer.from('[é]', 'latin1'));
+  assert.deepEqual([batch.pointCount, batch.take().length], [0, 0]);
 });

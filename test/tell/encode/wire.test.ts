@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeBytes, encodeDouble, encodeInt64, encodeUtf8, encodeVarint } from '../../../src/tell/encode/protobuf.ts';
+import {
+  encodeBytes,
+  encodeDouble,
+  encodeInt64,
+  encodeUtf8,
+  encodeVarint,
+  packSnappy,
+} from '../../../src/tell/encode/wire.ts';
+import { unpackSnappy } from './write-request.ts';
 
 function hex(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('hex');
@@ -45,4 +53,20 @@ test('encodeBytes() and encodeUtf8() count bytes, not letters', () => {
   assert.equal(hex(encodeBytes('x'.repeat(127))).slice(0, 4), '7f78');
   assert.equal(hex(encodeBytes('x'.repeat(128))).slice(0, 6), '800178');
   assert.equal(hex(encodeBytes('x'.repeat(200))).slice(0, 4), 'c801');
+});
+
+test('packSnappy() writes what unpacks to the same bytes, whatever their number', () => {
+  for (const length of [0, 1, 60, 127, 128, 65_535, 65_536, 65_537, 200_000, 2 ** 21]) {
+    const bytes = Buffer.from(Array.from({ length }, (_, index) => (index * 7) % 251));
+    assert.deepEqual([...packSnappy(Buffer.alloc(127)).subarray(0, 4)], [127, 0xf4, 126, 0]);
+    const block = Buffer.from(packSnappy(bytes));
+    assert.ok(unpackSnappy(block).equals(bytes), `${length} bytes`);
+  }
+});
+
+test('packSnappy() writes literals of at most 64 KiB', () => {
+  assert.deepEqual(Buffer.from(packSnappy(Buffer.from('abc'))).toString('hex'), '03f40200616263');
+  const block = Buffer.from(packSnappy(Buffer.alloc(65_537)));
+  assert.equal(block.subarray(0, 6).toString('hex'), '818004f4ffff');
+  assert.equal(block.subarray(-4).toString('hex'), 'f4000000');
 });
