@@ -1,12 +1,16 @@
-// An object → what keeps it. Pure: the clock is a parameter.
+// An object → what keeps it, by the tables of reasons: a new one is a row of a file in reasons/, or a file
+// there and a line here. Pure: the clock is a parameter.
 
 import type { Json } from '../base/json.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reason } from './finding.ts';
-import { readJobFacts } from './job.ts';
 import { describePod, type PodFacts, readPodFacts } from './pod.ts';
-import { describeJobEnd } from './reasons/jobs.ts';
-import { JOB_REASONS, POD_REASONS, UNKNOWN } from './reasons.ts';
+import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
+import { explainUnknown, HELPER_REASONS } from './reasons/helpers.ts';
+import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
+import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
+import { MAIN_REASONS } from './reasons/main.ts';
+import { BESIDE_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/starting.ts';
 import { formatAge, joinNames, quoteText } from './words.ts';
 
 /** Explains a pod or a Job; null: it is neither. @param nowMs epoch */
@@ -84,3 +88,24 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
     more: more.filter(Boolean).join(' '),
   };
 }
+
+/** What can keep a pod that is deleted, without a node, or on one. All that find something count. */
+export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', readonly Reason<PodFacts>[]>> = {
+  deleted: DELETED_REASONS,
+  unscheduled: UNSCHEDULED_REASONS,
+  placed: [
+    ...STARTING_REASONS,
+    ...LASTSCRAPE_REASONS,
+    ...HELPER_REASONS,
+    ...MAIN_REASONS,
+    ...NATIVE_REASONS,
+    ...BESIDE_REASONS,
+  ],
+};
+
+/** The row of a pod that no other row explains. */
+export const UNKNOWN: Reason<PodFacts> = {
+  id: 'unknown',
+  meaning: 'none of these: the JSON does not show it',
+  find: explainUnknown,
+};

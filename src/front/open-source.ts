@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SourceKind } from '../decide/answer.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import type { Selector } from '../exposition/selector.ts';
+import type { Selector } from '../exposition/exposition.ts';
 import { openLocustSource } from './locust/source.ts';
 import { openFileSource } from './sources/file.ts';
 import { openHttpSource } from './sources/http.ts';

@@ -1,8 +1,7 @@
 // Reads the exporter, and says what its answer shows the conditions; decides nothing.
 
 import type { ExporterObservation } from '../decide/model.ts';
-import type { Exposition } from '../exposition/exposition.ts';
-import type { Selector } from '../exposition/selector.ts';
+import type { Exposition, Selector } from '../exposition/exposition.ts';
 import type { ExporterReading } from './condition.ts';
 import { openExpositionGetter } from './get-exposition.ts';
 

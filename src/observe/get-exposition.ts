@@ -4,8 +4,7 @@
 import { type ExchangeResult, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { Limits } from '../base/waits.ts';
-import { BODY_MAX_BYTES, type Exposition, openExposition } from '../exposition/exposition.ts';
-import type { Selector } from '../exposition/selector.ts';
+import { BODY_MAX_BYTES, type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
 
 /** What is fetched, and how. */
 export type GetterParts = {

@@ -1,7 +1,7 @@
 // Whose numbers these are: namespace, pod and Job, as far as the container knows them.
 
 import { hostname } from 'node:os';
-import { prepareSmallFile } from '../base/small-file.ts';
+import { prepareSmallFile } from '../base/mounted-file.ts';
 
 /** What is known. */
 export type Identity = { readonly namespace?: string; readonly pod?: string; readonly job?: string };

@@ -1,8 +1,7 @@
 // The one reader of this pod, shared by all conditions. Its code, and TLS with it, is imported at the first
 // use.
 
-import type { Variables } from './pod-address.ts';
-import type { PodEnvironment, PodReader } from './pod-reader.ts';
+import type { PodEnvironment, PodReader, Variables } from './pod-reader.ts';
 
 export type PodSource = {
   /** Opens the reader at the first call; later calls return the same one. */

@@ -1,8 +1,8 @@
 // Which servers to trust, and how a TLS connection to one is made. TLS and the authorities are loaded with
 // the first connection.
 
+import { prepareSmallFile, type ReadSmallFile } from '../base/mounted-file.ts';
 import type { Dial } from '../base/net/exchange.ts';
-import { prepareSmallFile, type ReadSmallFile } from '../base/small-file.ts';
 
 /** A file opens at once, or its mount hangs. */
 export const FILE_TIMEOUT_MS = 2_000;

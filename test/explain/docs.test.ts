@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { JOB_REASONS, POD_REASONS, UNKNOWN } from '../../src/explain/reasons.ts';
+import { POD_REASONS, UNKNOWN } from '../../src/explain/explain.ts';
+import { JOB_REASONS } from '../../src/explain/reasons/jobs.ts';
 import { playExplain, readExplainFixture, runExplain } from './fixture.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/explain.md'), 'utf8');

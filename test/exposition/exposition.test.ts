@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Exposition, openExposition } from '../../src/exposition/exposition.ts';
+import { type Exposition, openExposition, type Selector } from '../../src/exposition/exposition.ts';
 import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
-import type { Selector } from '../../src/exposition/selector.ts';
 import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 import { readReference } from './reference.ts';
 

@@ -1,7 +1,7 @@
 // The slow, obvious reader that the fuzz test holds src/exposition against: splits the whole body, reads letter by letter, keeps all.
 // Written from the text format's description (prometheus.io, "Exposition formats") and from src/exposition's promises; shares no code.
-import type { Exposition, Reading } from '../../src/exposition/exposition.ts';
-import type { Selector, SelectorReading } from '../../src/exposition/selector.ts';
+
+import type { Exposition, Reading, Selector, SelectorReading } from '../../src/exposition/exposition.ts';
 
 /** A line by its name; without a sample it is a comment, or none of the text format. */
 export type ReferenceLine = { readonly name: string; readonly sample: Sample | null; readonly text: string };

@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openExposition } from '../../src/exposition/exposition.ts';
+import { openExposition, openSelection, type Selector, type SelectorReading } from '../../src/exposition/exposition.ts';
 import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
-import { openSelection, type Selector, type SelectorReading } from '../../src/exposition/selector.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 /** Reads the body whole and byte by byte, which must be the same. */

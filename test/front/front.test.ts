@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import type { MainView } from '../../src/decide/answer.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
-import type { Selector } from '../../src/exposition/selector.ts';
+import type { Selector } from '../../src/exposition/exposition.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from './source.ts';

@@ -5,7 +5,6 @@ import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import { type Limits, onAbort, runWithin } from '../waits.ts';
 import { type DialResult, dial } from './dial.ts';
-import { type InterimAnswers, rewriteInterimAnswers } from './interim-answers.ts';
 
 /** One request; its limits count from the start to the last byte. */
 export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
@@ -16,7 +15,7 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   /** Streamed as the server takes it. Default: none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
   /** Called when the answer begins; header names are in lower case. */
-  readonly onAnswer?: (status: number, headers: Readonly<Record<string, string | string[] | undefined>>) => void;
+  readonly onAnswer?: (status: number, headers: Headers) => void;
   /** Called for each piece of a 200's body; returning false ends the exchange as `failed`. */
   readonly onBody?: (piece: Uint8Array) => boolean;
   /** Called for each piece of any other body. */
@@ -168,4 +167,94 @@ function isDrop(error: Error): boolean {
 function describeError(error: Error): string {
   const code = readCode(error);
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
+}
+
+const DIGIT_0 = 0x30;
+const DIGIT_1 = 0x31;
+const DIGIT_3 = 0x33;
+/** Before the status: `HTTP/1.1 `. */
+const VERSION_BYTES = 9;
+const CR = 0x0d;
+const LF = 0x0a;
+const END_OF_HEAD = '\r\n\r\n';
+
+/**
+ * Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2):
+ * undici's client (8.12.4, client-h1.js) destroys the connection at it, but skips other interim answers. So
+ * each 100 becomes 103.
+ */
+export type InterimAnswers = {
+  /** The next byte is the first of an answer. */
+  readonly begin: () => void;
+  /** Changes a piece of an answer in place. */
+  readonly rewrite: (piece: Uint8Array) => void;
+};
+
+/** Opens the rewriting for one connection. */
+export function rewriteInterimAnswers(): InterimAnswers {
+  // Bytes read of this head; null: the final answer has begun, and is left alone.
+  let readBytes: number | null = 0;
+  let isInterim = false;
+  let isHundred = false;
+  // How many bytes of END_OF_HEAD came last.
+  let endBytes = 0;
+
+  function readByte(byte: number): number {
+    const at = readBytes ?? 0;
+    // undici skips empty lines before a status line (RFC 9112, section 2.2).
+    if (at === 0 && (byte === CR || byte === LF)) return byte;
+    readBytes = at + 1;
+    if (at === VERSION_BYTES) {
+      isInterim = byte === DIGIT_1;
+      if (!isInterim) readBytes = null;
+    }
+    if (at === VERSION_BYTES + 1) isHundred = byte === DIGIT_0;
+    if (byte === END_OF_HEAD.charCodeAt(endBytes)) endBytes++;
+    else endBytes = byte === END_OF_HEAD.charCodeAt(0) ? 1 : 0;
+    if (endBytes === END_OF_HEAD.length) {
+      readBytes = 0;
+      endBytes = 0;
+    }
+    return at === VERSION_BYTES + 2 && isHundred && byte === DIGIT_0 ? DIGIT_3 : byte;
+  }
+
+  return {
+    begin() {
+      readBytes = 0;
+      endBytes = 0;
+    },
+    rewrite(piece) {
+      for (let index = 0; index < piece.length && readBytes !== null; index++) {
+        piece[index] = readByte(piece[index] as number);
+      }
+    },
+  };
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** A day, well within the 24.8 days of a timer. */
+const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * How long Retry-After (RFC 9110, 10.2.3) asks to wait, in ms, at most a day; 0 if absent, unreadable or past. A date is compared with the
+ * server's own (`Date`), since its clock may differ; without one, with `nowMs`, since the epoch.
+ */
+export function readRetryAfter(headers: Headers, nowMs: number): number {
+  const text = readFirst(headers['retry-after']);
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1_000, RETRY_AFTER_MAX_MS);
+  const atMs = readDate(text);
+  if (atMs === null) return 0;
+  return Math.min(Math.max(0, atMs - (readDate(readFirst(headers['date'])) ?? nowMs)), RETRY_AFTER_MAX_MS);
+}
+
+function readFirst(header: string | string[] | undefined): string {
+  return ((Array.isArray(header) ? header[0] : header) ?? '').trim();
+}
+
+/** A date in one of the three forms of RFC 9110, 5.6.7, all UTC; other forms of Date.parse are rejected. */
+function readDate(text: string): number | null {
+  if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
+  const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  return Number.isNaN(atMs) ? null : atMs;
 }

@@ -1,11 +1,11 @@
-// Why a Job is not over, by its own status. What its pods do is explained of the pods. Pure.
+// A Job as kubectl prints it → its facts, and why it is not over by its own status. What keeps its pods is
+// explained of the pods. Pure.
 
-import { at, toObjects, toText } from '../../base/json.ts';
-import type { Change, Command, Found, Reason } from '../finding.ts';
-import type { JobFacts } from '../job.ts';
+import { at, type Json, toNumber, toObjects, toText } from '../../base/json.ts';
+import type { Change, Command, Found, Reason, Since } from '../finding.ts';
 import { eventsCommand, kubectl, specLines } from '../lines.ts';
-import { findCondition } from '../pod.ts';
-import { formatAge, quoteShell, quoteText, readTime } from '../words.ts';
+import { findCondition, type PodFacts, readMetadata } from '../pod.ts';
+import { formatAge, quoteShell, quoteText, readName, readTime } from '../words.ts';
 import { removeFinalizers } from './ending.ts';
 
 /** A Job's pauses (pkg/controller/job/backoff_utils.go): 10 s, doubled each time, up to 10 minutes. */
@@ -204,4 +204,53 @@ function setField(job: JobFacts, what: string, field: string, value: number | bo
 
 function countPods(count: number, one = 'has', more = 'have'): string {
   return `${count} ${count === 1 ? `pod ${one}` : `pods ${more}`}`;
+}
+
+/** The facts of a Job. */
+export type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' | 'finalizers' | 'conditions'> & {
+  /** The CronJob that makes it again and again; null: none. */
+  readonly cronJob: string | null;
+  readonly started: Since;
+  /** null: it is not being deleted. */
+  readonly deletedAtMs: number | null;
+  readonly activeCount: number;
+  readonly terminatingCount: number;
+  readonly failedCount: number;
+  readonly succeededCount: number;
+  readonly backoffLimit: number;
+  readonly parallelism: number;
+  /** null: as many as succeed. */
+  readonly completions: number | null;
+  /** Another program runs it (spec.managedBy); null: Kubernetes does. */
+  readonly managedBy: string | null;
+};
+
+/** The controller of Kubernetes itself. */
+const OWN_CONTROLLER = 'kubernetes.io/job-controller';
+
+/** The facts of an object of kind Job. */
+export function readJobFacts(root: Json): JobFacts {
+  const metadata = at(root, 'metadata');
+  const spec = at(root, 'spec');
+  const status = at(root, 'status');
+  const owner = toObjects(metadata['ownerReferences']).find(({ kind }) => kind === 'CronJob');
+  const managedBy = readName(spec['managedBy']);
+  const startedAtMs = readTime(status['startTime']);
+  const common = readMetadata(metadata);
+  return {
+    ...common,
+    cronJob: owner === undefined ? null : readName(owner['name']),
+    spec,
+    started: startedAtMs === null ? common.created : { atMs: startedAtMs, what: 'it was started' },
+    deletedAtMs: readTime(metadata['deletionTimestamp']),
+    conditions: toObjects(status['conditions']),
+    activeCount: toNumber(status['active'], 0),
+    terminatingCount: toNumber(status['terminating'], 0),
+    failedCount: toNumber(status['failed'], 0),
+    succeededCount: toNumber(status['succeeded'], 0),
+    backoffLimit: toNumber(spec['backoffLimit'], 6),
+    parallelism: toNumber(spec['parallelism'], 1),
+    completions: typeof spec['completions'] === 'number' ? spec['completions'] : null,
+    managedBy: ['', OWN_CONTROLLER].includes(managedBy) ? null : managedBy,
+  };
 }

@@ -1,8 +1,7 @@
 // One answer of the Locust source: the exposition, written when read, and what the conditions see in it.
 
-import { openExposition } from '../../exposition/exposition.ts';
+import { openExposition, type Selector } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';
-import type { Selector } from '../../exposition/selector.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
 import { makeReading } from '../../observe/exporter.ts';
 import type { Body } from '../../snapshot/body.ts';

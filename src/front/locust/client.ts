@@ -1,6 +1,6 @@
 // GETs from Locust, one at a time over one kept connection: shortly before its end it accepts no new one.
 
-import { type Headers, prepareHeadersFile } from '../../base/headers-file.ts';
+import { type Headers, prepareHeadersFile } from '../../base/mounted-file.ts';
 import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
 import { USER_AGENT } from '../../base/version.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';

@@ -6,7 +6,7 @@ import { type Clock, callAfter } from '../../base/clock.ts';
 import type { ExchangeResult } from '../../base/net/exchange.ts';
 import { waitFor } from '../../base/waits.ts';
 import type { LogEntry } from '../../decide/messages.ts';
-import type { Selector } from '../../exposition/selector.ts';
+import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
 import { makeFailedReading } from '../../observe/exporter.ts';
 import type { Beginning, Source } from '../sources/source.ts';

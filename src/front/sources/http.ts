@@ -1,6 +1,6 @@
 // A program's own /metrics as the source: its body is handed on as it comes.
 
-import type { Selector } from '../../exposition/selector.ts';
+import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { openExpositionGetter } from '../../observe/get-exposition.ts';

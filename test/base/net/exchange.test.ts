@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ExchangeResult, openExchange, type Request } from '../../../src/base/net/exchange.ts';
+import {
+  type ExchangeResult,
+  openExchange,
+  type Request,
+  readRetryAfter,
+  rewriteInterimAnswers,
+} from '../../../src/base/net/exchange.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../../support/peer.ts';
 
 const LIMIT_MS = 30_000;
@@ -299,4 +305,80 @@ test('send() gives up on an endless body that came with another status than 200'
     socket.write('x'.repeat(2 * 1024 * 1024));
   });
   assert.deepEqual(result, { kind: 'failed', why: 'the body is too long', wasSent: true, status: 500 });
+});
+
+const FINAL = 'HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n';
+
+const REWRITTEN: readonly (readonly [text: string, expected: string])[] = [
+  [FINAL, FINAL],
+  ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 Continue\r\n\r\n'],
+  [`HTTP/1.1 100 Continue\r\n\r\n${FINAL}`, `HTTP/1.1 103 Continue\r\n\r\n${FINAL}`],
+  [`HTTP/1.0 100 a\r\nX: 100\r\nY: \r\r\n\r\n${FINAL}`, `HTTP/1.0 103 a\r\nX: 100\r\nY: \r\r\n\r\n${FINAL}`],
+  ['HTTP/1.1 103 a\r\n\r\nHTTP/1.1 100 b\r\n\r\n', 'HTTP/1.1 103 a\r\n\r\nHTTP/1.1 103 b\r\n\r\n'],
+  ['HTTP/1.1 101 a\r\n\r\nHTTP/1.1 110 b\r\n\r\n', 'HTTP/1.1 101 a\r\n\r\nHTTP/1.1 110 b\r\n\r\n'],
+  [
+    '\r\nHTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nqueue_up 100\n',
+    '\r\nHTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nqueue_up 100\n',
+  ],
+  [`\r\nHTTP/1.1 100 a\r\n\r\n\r\n${FINAL}`, `\r\nHTTP/1.1 103 a\r\n\r\n\r\n${FINAL}`],
+  ['SSH-2.0-OpenSSH_9.2\r\n', 'SSH-2.0-OpenSSH_9.2\r\n'],
+];
+
+for (const [text, expected] of REWRITTEN) {
+  test(`rewrite() of ${JSON.stringify(text.slice(0, 40))}, whole, and cut in two anywhere`, () => {
+    for (let at = 0; at <= text.length; at++) {
+      const pieces = [Buffer.from(text.slice(0, at)), Buffer.from(text.slice(at))];
+      const { rewrite } = rewriteInterimAnswers();
+      pieces.forEach(rewrite);
+      assert.equal(Buffer.concat(pieces).toString(), expected, `cut at ${at}`);
+    }
+  });
+}
+
+test('begin() expects a head, wherever the last answer was left', () => {
+  for (let length = 0; length <= FINAL.length; length++) {
+    const { begin, rewrite } = rewriteInterimAnswers();
+    rewrite(Buffer.from(FINAL.slice(0, length)));
+    begin();
+    const piece = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
+    rewrite(piece);
+    assert.equal(piece.toString(), 'HTTP/1.1 103 Continue\r\n\r\n', `left at ${length}`);
+  }
+});
+
+const NOW_MS = Date.UTC(1994, 10, 6, 8, 49, 37);
+const DAY_MS = 86_400_000;
+
+const RETRY_AFTERS: readonly (readonly [header: string | string[], ms: number])[] = [
+  ['0', 0],
+  ['7', 7_000],
+  [' 7 ', 7_000],
+  ['9'.repeat(400), DAY_MS],
+  [['3', '9'], 3_000],
+  ['Sun, 06 Nov 1994 08:50:00 GMT', 23_000],
+  ['Sunday, 06-Nov-94 08:50:00 GMT', 23_000],
+  ['Sun Nov  6 08:50:00 1994', 23_000],
+  ['Sun, 06 Nov 1994 08:00:00 GMT', 0],
+  ['Thu, 06 Nov 2094 08:50:00 GMT', DAY_MS],
+  ['1.5', 0],
+  ['-5', 0],
+  ['1e3', 0],
+  ['soon', 0],
+  ['Sunday', 0],
+  ['', 0],
+  [[], 0],
+];
+for (const [header, ms] of RETRY_AFTERS) {
+  test(`readRetryAfter() reads ${JSON.stringify(header).slice(0, 40)} as ${ms} ms`, () => {
+    assert.equal(readRetryAfter({ 'retry-after': header }, NOW_MS), ms);
+  });
+}
+
+test('readRetryAfter() reads no header as 0', () => assert.equal(readRetryAfter({}, NOW_MS), 0));
+
+test("readRetryAfter() goes by the server's own clock where it tells it", () => {
+  const headers = { 'retry-after': 'Sun, 06 Nov 1994 08:50:00 GMT' };
+  const later = NOW_MS + DAY_MS;
+  assert.equal(readRetryAfter({ ...headers, date: 'Sun, 06 Nov 1994 08:49:50 GMT' }, later), 10_000);
+  assert.equal(readRetryAfter({ ...headers, date: 'today' }, NOW_MS), 23_000);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listSecrets, parseHeaders } from '../../src/base/headers-file.ts';
+import { listSecrets, parseHeaders } from '../../src/base/mounted-file.ts';
 
 const READ: readonly (readonly [text: string, headers: Readonly<Record<string, string>>])[] = [
   ['', {}],
