@@ -73,7 +73,7 @@ test('unscraped: the last numbers are pushed, then the exporter quits, then the 
     log.map(({ msg }) => msg),
     [
       ...['watching', 'main is running', 'main ended', 'quitting', 'pushing the last numbers'],
-      ...['the last numbers were pushed', 'target stopped', 'the webhook took the report', 'report'],
+      ...['the last numbers were pushed', 'target stopped', 'the webhook accepted the report', 'report'],
     ],
   );
 });
@@ -138,7 +138,7 @@ test('secrets appear only in the requests, even where a receiver echoes them', a
   assert.equal(gateway.seen[0]?.headers.authorization, 'Bearer s3cretToken');
   assert.equal(hook.seen[0]?.headers.authorization, 'Bearer s3cretToken');
   assert.match(JSON.stringify(report?.['push']), /"result":"failed".*HTTP 403: no: /);
-  assert.match(stdout, /the webhook did not take the report/);
+  assert.match(stdout, /the webhook did not accept the report/);
   for (const text of [stdout, stderr, JSON.stringify(pod.message())]) assert.doesNotMatch(text, /s3cret/);
 });
 
@@ -155,7 +155,7 @@ test('a file that is not there yet: a warning at the start, and the push has it 
       LASTSCRAPE_PUSH_HEADERS_FILE: headersFile,
     },
     async ({ said }) => {
-      await said('a file for the push or the webhook cannot be used: it is read again when it is needed');
+      await said('a file for the push or the webhook cannot be used: it is read again before sending');
       writeFileSync(headersFile, 'Authorization: Bearer late\n');
     },
   );
@@ -176,7 +176,7 @@ test('TLS: a webhook whose authority is given, in the program itself', { skip },
     LASTSCRAPE_WEBHOOK: `https://localhost:${hook.port}/`,
   };
   const { log } = await runToTheEnd(pod, { ...env, LASTSCRAPE_CA_FILE: caFile });
-  assert.ok(log.some(({ msg }) => msg === 'the webhook took the report'));
+  assert.ok(log.some(({ msg }) => msg === 'the webhook accepted the report'));
   assert.equal(JSON.parse(hook.seen[0]?.body ?? '').outcome, 'released');
 });
 
@@ -274,6 +274,6 @@ test('a name service that never answers: the webhook is given up within the grac
   await watcher.said('watching');
   watcher.child.kill('SIGTERM');
   const { code, log } = await watcher.ended;
-  const failed = log.find(({ msg }) => msg === 'the webhook did not take the report');
+  const failed = log.find(({ msg }) => msg === 'the webhook did not accept the report');
   assert.deepEqual([code, failed?.['why']], [0, 'slow.example:80 did not answer in the time that was left']);
 });

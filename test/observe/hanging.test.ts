@@ -34,7 +34,7 @@ for (const isAlone of [false, true]) {
     const missing = join(namespace.folder, 'missing');
     const doneWhen = [...entries, `file:${missing}`].join(',');
     const watcher = namespace.watch({ ...WATCH, LASTSCRAPE_DONE_WHEN: doneWhen }, { isAlone });
-    await watcher.said('a condition cannot be seen');
+    await watcher.said('a condition cannot be checked');
     signalInnermost(watcher.child, 'SIGTERM');
     const { code, report, log } = await watcher.ended;
     assert.equal(code, 0);
@@ -57,7 +57,7 @@ test('a watcher goes on with the late answer when the file system is gone, or wo
   watcher.child.stdout?.on('data', (text: string) => {
     stdout += text;
   });
-  await watcher.said('a condition cannot be seen');
+  await watcher.said('a condition cannot be checked');
   process.kill(server.pid, 'SIGKILL');
   await until('the late answer', 10_000, async () => stdout.includes('ENOTCONN') || undefined);
   signalInnermost(watcher.child, 'SIGTERM');

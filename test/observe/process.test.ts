@@ -65,7 +65,7 @@ test('a watcher that a /proc with hidepid shows nothing is blind, and says what 
   await using namespace = await openPidNamespace({ isHiding: true });
   const main = await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
   const watcher = namespace.watch({ ...WATCH, LASTSCRAPE_START_TIMEOUT: '1ms', LASTSCRAPE_LOG_LEVEL: 'debug' });
-  await watcher.said('a condition cannot be seen');
+  await watcher.said('a condition cannot be checked');
   signalInnermost(watcher.child, 'SIGKILL');
   process.kill(main.pid, 'SIGKILL');
   const { log } = await watcher.ended;

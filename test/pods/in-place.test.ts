@@ -47,7 +47,7 @@ describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
       assert.deepEqual(report.targets, []);
       assert.ok(
         watcher.lines.some(({ text }) =>
-          /"in the place of Locust's exporter: .*"LOCUST_EXPORTER_URI is set"/.test(text),
+          /"serving in place of Locust's exporter: .*"LOCUST_EXPORTER_URI is set"/.test(text),
         ),
         'it says that it is in the place of the exporter, and why',
       );

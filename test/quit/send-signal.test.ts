@@ -50,7 +50,7 @@ async function quit(namespace: PidNamespace, entry: string, isAlone = false) {
   );
   const { code, log, report, stderr } = await watcher.ended;
   const [target] = (report?.['targets'] ?? []) as readonly Line[];
-  const forced = log.filter((line) => line['msg'] === 'target did not go: its process is signalled');
+  const forced = log.filter((line) => line['msg'] === 'target did not exit: signalling its process');
   assert.ok(target !== undefined, stderr);
   return { code, target, forced };
 }

@@ -96,7 +96,7 @@ test('a process that takes no TERM gets KILL after half of the time, and TERM on
   assert.deepEqual([code, result], [0, 'stopped']);
   assert.equal(await deaf.ended, 137);
   assert.equal(said('target signalled').length, 1);
-  const [forced] = said('target did not go: its process is signalled');
+  const [forced] = said('target did not exit: signalling its process');
   assert.deepEqual([forced?.['level'], forced?.['signal']], ['warn', 'KILL']);
   assert.match(String(forced?.['leaves']), /^exit code 137 /);
   assert.ok(Number(target?.['seconds']) >= 2.5, 'TERM has its half');

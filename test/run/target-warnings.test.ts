@@ -16,7 +16,7 @@ test('listTargetWarnings() warns of targets that main is waited for together wit
   const seen = (targets: readonly TargetTraits[]) =>
     listTargetWarnings(targets, { quitTimeoutMs: 30_000, waitsForAll: true }).map(formatLogEntry);
   const waiting =
-    'container:* waits for every other container: name those that are to be quit in LASTSCRAPE_SIDECARS (targets app,istio)';
+    'container:* waits for every other container: list the targets in LASTSCRAPE_SIDECARS (targets app,istio)';
   assert.deepEqual(seen([APP, ISTIO]), [waiting]);
   assert.deepEqual(seen([APP]), [waiting.replace('app,istio', 'app')]);
   assert.deepEqual(seen([]), []);
@@ -35,7 +35,7 @@ test('listTargetWarnings() warns of a mesh proxy before another target, and of n
 });
 
 test('listTargetWarnings() warns of a time-out that ends before the target had its time', () => {
-  const short = 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to go';
+  const short = 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to exit';
   assert.deepEqual(listFormatted([ISTIO], 5_000), [`${short} (target istio, needsSeconds 5, quitTimeoutSeconds 5)`]);
   assert.deepEqual(listFormatted([ISTIO], 5_001), []);
   assert.deepEqual(listFormatted([APP], 1), [], 'nothing is known of it');
