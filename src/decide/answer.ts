@@ -90,8 +90,8 @@ export function takeAnswer(
   state: SourceState,
   { readAtMs, exporter, metrics }: SourceAnswer,
 ): { readonly state: SourceState; readonly becomes: Becomes } {
-  const { kind, view } = state;
-  const isEnd = view.main !== 'living' || (view.wasAlive && showsEnd(kind, metrics));
+  const { view } = state;
+  const isEnd = isEndSeen(state, metrics);
   const continuity = advanceContinuity(state.continuity, exporter, !isEnd);
   if (continuity.isLost) return { state: { ...state, continuity }, becomes: 'ignored' };
   const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
@@ -100,10 +100,14 @@ export function takeAnswer(
   return { state: { ...state, continuity, answeredAtMs: readAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
 }
 
-/** What the newest answer becomes, once the rest of its poll has shown more of main. */
-export function reviseBecomes({ view, continuity }: SourceState, becomes: Becomes): Becomes {
-  if (continuity.isLost) return 'ignored';
-  return view.main === 'living' ? becomes : 'joined';
+/** What the newest answer becomes, once the rest of its poll has shown more of main: it may be alive again. */
+export function reviseBecomes(state: SourceState, metrics: SourceAnswer['metrics']): Becomes {
+  if (state.continuity.isLost) return 'ignored';
+  return isEndSeen(state, metrics) ? 'joined' : 'renewed';
+}
+
+function isEndSeen({ kind, view }: SourceState, metrics: SourceAnswer['metrics']): boolean {
+  return view.main !== 'living' || (view.wasAlive && showsEnd(kind, metrics));
 }
 
 /** A Locust that answers late or in part may be gone: what it no longer shows is kept. */

@@ -2,10 +2,10 @@
 // rule: what an answer becomes is decided in decide/answer.ts.
 
 import {
-  type Becomes,
   beginSource,
   type MainView,
   reviseBecomes,
+  type SourceAnswer,
   takeAnswer,
   takeRefusal,
   takeView,
@@ -38,7 +38,7 @@ export type Keeper = {
   readonly newest: () => Promise<Snapshot | null>;
 };
 
-type Answer = { readonly body: Body; readonly readAt: Moment; readonly becomes: Becomes };
+type Answer = Pick<SourceAnswer, 'metrics'> & { readonly body: Body; readonly readAt: Moment };
 
 /** Opens a keeper; `findMoment`: now, by both clocks. `metricNames`: the conditions' metrics. */
 export function openKeeper(metricNames: readonly string[], findMoment: () => Moment): Keeper {
@@ -52,8 +52,8 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
 
   function settle(): void {
     if (newest !== null) {
-      const { body, readAt } = newest;
-      const becomes = reviseBecomes(state, newest.becomes);
+      const { body, readAt, metrics } = newest;
+      const becomes = reviseBecomes(state, metrics);
       if (becomes !== 'ignored') next = () => snapshots.keep(body, readAt, becomes);
       newest = null;
     }
@@ -79,9 +79,8 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
           // A body without a sample is not readable.
           if (!end()) return;
           const metrics = readMetrics(metricNames, metric);
-          const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
-          ({ state } = taken);
-          newest = { body, readAt, becomes: taken.becomes };
+          ({ state } = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics }));
+          newest = { body, readAt, metrics };
         },
         breakOff(isRefused) {
           breakOff('cut');

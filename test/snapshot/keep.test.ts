@@ -101,6 +101,27 @@ test('openKeeper() does not believe an exporter that was started anew after the 
   assert.equal(await refused.read(), 'a 7\n');
 });
 
+for (const [how, finishedCount] of [
+  ['goes on', 102],
+  ['was restarted as well', 1],
+] as const) {
+  test(`openKeeper() forgets the life before with the first answer of a main that is alive again, where its exporter ${how}`, async () => {
+    const { keeper, take, read } = openScene();
+    keeper.tell(LIVING);
+    take('a 7\ngone 7\n', 1, 100);
+    keeper.tell(ENDED);
+    take('a 8\n', 0, 101);
+    keeper.tell(ENDED);
+    await read();
+    take('a 1\n', 1, finishedCount);
+    keeper.tell(LIVING);
+    assert.equal(await read(), 'a 1\n');
+    take('a 2\n', 0, finishedCount + 1);
+    keeper.tell(ENDED);
+    assert.equal(await read(), 'a 2\n');
+  });
+}
+
 test('openKeeper() leaves out what came while a long one was joined, but for the newest: nobody waits for many', async () => {
   const { keeper, take, read } = openScene();
   keeper.tell(ENDED);
