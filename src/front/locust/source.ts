@@ -67,8 +67,9 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     pace = state;
     cancelWake();
     if (Number.isFinite(wakeAtMs)) cancelWake = callAfter(clock, wakeAtMs - atMs, () => take({ kind: 'due' }));
-    if (readsPage) client.get(PAGE_PATH, takePage);
+    // The CSV first: it has the last numbers, and Locust may end before it has answered both.
     if (readsCsv) client.get(`${PAGE_PATH}/csv`, takeCsv);
+    if (readsPage) client.get(PAGE_PATH, takePage);
     if (isAnswered) for (const answer of waiting.splice(0)) answer();
   }
 

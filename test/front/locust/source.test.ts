@@ -329,6 +329,21 @@ test('expectEnd() has everything read anew, also while the page says that it run
   assert.deepEqual(requests.slice(before), [PAGE], 'not for ever');
 });
 
+test('an end announced while the page is on its way has the CSV read before the page: Locust may not answer both', async () => {
+  await using opened = await openLocust();
+  const { read, requests, source, locust, held } = opened;
+  locust.holds = PAGE;
+  const first = read();
+  await untilCount(held, 1);
+  source.expectEnd?.();
+  held[0]?.end(page('stopping', 11));
+  await untilCount(held, 2);
+  assert.deepEqual(requests, [PAGE, CSV, PAGE]);
+  locust.holds = '';
+  held[1]?.end(page('stopped', 11));
+  assert.equal((await first).total, 12);
+});
+
 test('the totals are read wherever the total row stands', async () => {
   await using opened = await openLocust();
   const { read, locust } = opened;
