@@ -9,7 +9,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
 import { keepSource } from './kept-source.ts';
 import { findEndMetrics, findSourceKind, openSource, type SourceParts } from './open-source.ts';
-import { openPolls } from './polls.ts';
+import { openPolls } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
 export type FrontParts = SourceParts & {

@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
 import { waitWithin } from '../base/waits.ts';
-import { takesGzip } from './accept-encoding.ts';
 import type { Connection } from './connections.ts';
+import { takesGzip } from './request.ts';
 
 /** The type of every answer. */
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

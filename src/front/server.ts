@@ -8,8 +8,7 @@ import { waitUnless } from '../base/waits.ts';
 import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scrapers.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
-import { readRequestPath } from './request-path.ts';
-import { readScrapeDeadline, readScrapeTimeout } from './scrape-timeout.ts';
+import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
 
 /** A scrape that waits for its answer. */

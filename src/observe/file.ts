@@ -1,9 +1,11 @@
 // `file:PATH`: main is done when PATH exists. A missing file proves that main is alive, and one that exists
 // that it was: main makes it at its end, and an emptyDir is empty when a pod starts.
 
+import { dirname } from 'node:path';
 import { stat } from '../base/files.ts';
-import type { ConditionKind } from './condition.ts';
-import { makeFileCondition } from './file-condition.ts';
+import { prepareThreadCall } from '../base/thread-call.ts';
+import type { ConditionObservation } from '../decide/model.ts';
+import type { Condition, ConditionKind } from './condition.ts';
 
 export const fileKind: ConditionKind = {
   name: 'file',
@@ -23,3 +25,61 @@ export const fileKind: ConditionKind = {
     };
   },
 };
+
+/** A file system that works answers in milliseconds; one that hangs must not hold up the other conditions. */
+export const FILE_TIMEOUT_MS = 1_000;
+
+/** Mistakes in the path (errno(3)), which waiting does not mend. */
+const BAD_PATHS = ['ELOOP', 'ENOTDIR', 'ENAMETOOLONG'];
+
+/** What a kind of file condition adds. */
+export type FileParts<Found> = {
+  readonly kind: 'file' | 'tombstone';
+  readonly path: string;
+  /** Why it cannot be checked outside a pod. */
+  readonly outsideWhy: string;
+  /** Rejects with the system's code, such as ENOENT. */
+  readonly read: (path: string) => Promise<Found>;
+  /** `what` is the condition with its path. */
+  readonly show: (what: string, found: Found) => ConditionObservation | Promise<ConditionObservation>;
+  readonly showMissing: (what: string) => ConditionObservation;
+};
+
+/** Makes a condition on a file. */
+export function makeFileCondition<Found>({ kind, path, outsideWhy, ...parts }: FileParts<Found>): Condition {
+  const what = `${kind} ${path}`;
+  const read = prepareThreadCall(() =>
+    parts.read(path).then(
+      (found) => ({ found }),
+      (error: NodeJS.ErrnoException) => ({ code: String(error.code) }),
+    ),
+  );
+  return {
+    text: `${kind}:${path}`,
+    metricName: null,
+    outsidePod: { why: outsideWhy, need: `main and lastscrape must mount the same volume at ${dirname(path)}` },
+    async observe({ signal }) {
+      const result = await read({ timeoutMs: FILE_TIMEOUT_MS, signal });
+      if (result.kind === 'pending') return describePending(what, result.why, signal.aborted);
+      if ('found' in result.value) return parts.show(what, result.value.found);
+      const { code } = result.value;
+      return code === 'ENOENT' ? parts.showMissing(what) : describeFailure(what, code);
+    },
+  };
+}
+
+function describeFailure(what: string, code: string): ConditionObservation {
+  const why = `${what} unknown: ${code}`;
+  if (BAD_PATHS.includes(code)) return { kind: 'unknown', why };
+  const advice =
+    code === 'EACCES' || code === 'EPERM'
+      ? "its folders must be open to lastscrape's UID: the runAsUser of main, or fsGroup for the volume"
+      : 'is its volume still mounted, and the server of it there?';
+  return { kind: 'blind', why, problem: `${what} cannot be seen (${code}); ${advice}` };
+}
+
+/** `isAborted`: the wait was ended, which says nothing of the file system. */
+function describePending(what: string, why: string, isAborted: boolean): ConditionObservation {
+  const problem = `${what} cannot be seen: its file system does not answer; is the server of its volume there?`;
+  return { kind: 'blind', why: `${what} unknown: ${why}`, ...(isAborted ? {} : { problem }) };
+}

@@ -7,7 +7,7 @@ import { basename } from 'node:path';
 import { readFile, stat } from '../base/files.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import type { ConditionKind } from './condition.ts';
-import { makeFileCondition } from './file-condition.ts';
+import { makeFileCondition } from './file.ts';
 
 /** Larger files are rejected: 60 KB of YAML took the parser 1.6 s (measured, yaml 2.9.1). */
 export const TOMBSTONE_MAX_BYTES = 4 * 1024;

@@ -1,24 +1,18 @@
-// One answer of the source, as it comes and afterwards, for many readers, each at its own pace. Knows nothing
-// of where it comes from.
+// One answer of the source, as it comes and afterwards, for many readers, each at its own pace. Never knows
+// where it comes from.
 
 import { onAbort } from '../base/waits.ts';
-import { openFamilyScan } from '../exposition/families.ts';
+import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../exposition/families.ts';
 import { openReadableCheck, type ReadableCheck } from '../exposition/readable.ts';
 import { openChunks } from './chunks.ts';
-import { readInTurns } from './in-turns.ts';
 
 export type Body = {
   /** Of the source's bytes, so far. */
   readonly sizeBytes: number;
-  /**
-   * The pieces in order, from the first on; waits for more while the body grows.
-   *
-   * @throws BrokenBody where the source broke off, or `signal` came, whose reason is a string.
-   */
+  /** All pieces; waits for more. @throws BrokenBody at a cut, or at `signal`, whose reason is a string */
   readonly read: (signal?: AbortSignal) => AsyncIterable<Uint8Array>;
   /** Never rejects. */
   readonly ended: Promise<BodyEnd>;
-  /** Its last byte is a line feed. */
   readonly endsWithLineFeed: boolean;
   /** The families that have a sample, once it is whole; found at the first call. @throws BrokenBody */
   readonly families: () => Promise<ReadonlySet<string>>;
@@ -27,10 +21,10 @@ export type Body = {
 /** How a body ended: whole and readable, whole, or cut off. */
 export type BodyEnd = { readonly kind: 'whole' } | { readonly kind: 'unreadable' | 'broken'; readonly why: string };
 
-/** A body, and what only its source may do. */
+/** A body and its source's side. After the end, `push` and `breakOff` do nothing. */
 export type OpenBody = {
   readonly body: Body;
-  /** Copies the next piece. After the end it does nothing. */
+  /** Copies the next piece. */
   readonly push: (piece: Uint8Array) => void;
   /** It is whole; returns whether it is readable. */
   readonly end: () => boolean;
@@ -51,7 +45,7 @@ export function openBody({ isReadable = false } = {}): OpenBody {
   let lastByte = 0;
   let end: BodyEnd | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
-  let waiting: (() => void)[] = [];
+  const waiting: (() => void)[] = [];
 
   function settle(how: BodyEnd): void {
     end = how;
@@ -59,9 +53,7 @@ export function openBody({ isReadable = false } = {}): OpenBody {
     wake();
   }
   function wake(): void {
-    const woken = waiting;
-    waiting = [];
-    for (const each of woken) each();
+    for (const each of waiting.splice(0)) each();
   }
   async function* read(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const next = chunks.openReader();
@@ -145,4 +137,54 @@ export function limitBody(body: Body, signal: AbortSignal): Body {
     ended: Promise.race([body.ended, givenUp.promise]),
     families: body.families,
   };
+}
+
+/** What writes a body: its families that have a sample, and the body whole, readable, with a last line feed. */
+export type BodyWriter = {
+  readonly families: ReadonlySet<string>;
+  readonly write: (push: (piece: Uint8Array) => void) => void;
+};
+
+/** A whole body, written at its first read: most polls read none. */
+export function makeWrittenBody({ families, write }: BodyWriter): Body {
+  let written: Body | null = null;
+  const writeOnce = (): Body => {
+    if (written === null) {
+      const { body, push, end } = openBody({ isReadable: true });
+      write(push);
+      end();
+      written = body;
+    }
+    return written;
+  };
+  return {
+    get sizeBytes() {
+      return writeOnce().sizeBytes;
+    },
+    endsWithLineFeed: true,
+    read: (signal) => writeOnce().read(signal),
+    ended: WHOLE,
+    families: async () => families,
+  };
+}
+
+const WHOLE = Promise.resolve({ kind: 'whole' } as const);
+
+/** The pieces, with a turn of the event loop after each: a long body must not block. @throws as `pieces` does */
+export async function* readInTurns(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    yield piece;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The pieces without the HELP, TYPE and sample lines of other families. @throws as `pieces` does */
+export async function* filterFamilies(
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  isKept: (family: string) => boolean,
+  options?: FilterOptions,
+): AsyncGenerator<Uint8Array> {
+  const filter = openFamilyFilter(isKept, options);
+  for await (const piece of pieces) yield* filter.write(piece);
+  yield* filter.end();
 }

@@ -7,7 +7,7 @@ import type { Report } from '../decide/report-fields.ts';
 import type { PushResult, WebhookResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
 import { findIdentity, type Identity, type IdentitySources } from '../pod/identity.ts';
-import { readInTurns } from '../snapshot/in-turns.ts';
+import { readInTurns } from '../snapshot/body.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type Delivery, openDelivery } from './deliver.ts';
 import { otlp } from './encode/otlp.ts';

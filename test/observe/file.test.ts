@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import { fileKind } from '../../src/observe/file.ts';
-import { makeFileCondition } from '../../src/observe/file-condition.ts';
+import { fileKind, makeFileCondition } from '../../src/observe/file.ts';
 import { WATCHER_UID } from '../support/pid-namespace.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Body, BrokenBody, limitBody, openBody } from '../../src/snapshot/body.ts';
+import {
+  type Body,
+  BrokenBody,
+  filterFamilies,
+  limitBody,
+  makeWrittenBody,
+  openBody,
+} from '../../src/snapshot/body.ts';
 import { collectGarbage } from '../support/memory.ts';
 
 const MIB = 1024 * 1024;
@@ -229,4 +236,57 @@ test('openBody() forgets what came of a body that breaks off', async () => {
   const grownBytes = process.memoryUsage().arrayBuffers - before;
   assert.ok(grownBytes < MIB, `${grownBytes} bytes`);
   assert.equal(body.sizeBytes, 20 * MIB);
+});
+
+async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  let text = '';
+  for await (const piece of pieces) text += Buffer.from(piece).toString();
+  return text;
+}
+
+test('filterFamilies() filters what comes, its last line without a line feed included', async () => {
+  const { body, push, end } = openBody();
+  const filtered = readText(filterFamilies(body.read(), (family) => family === 'b'));
+  for (const text of ['# A comment.\n# TYPE a gau', 'ge\na 1\nb', ' 1\na 2\nb 2']) push(Buffer.from(text));
+  end();
+  assert.equal(await filtered, '# A comment.\nb 1\nb 2');
+  const others = filterFamilies([Buffer.from('# A comment.\na 1\n')], () => true, { keepsOther: false });
+  assert.equal(await readText(others), 'a 1\n');
+});
+
+test('filterFamilies() breaks off as its source does', async () => {
+  const { body, push, breakOff } = openBody();
+  const filtered = readText(filterFamilies(body.read(), () => true));
+  push(Buffer.from('a 1\n'));
+  breakOff('reset');
+  await assert.rejects(filtered, BrokenBody);
+});
+
+test('makeWrittenBody() writes nothing until it is read, and then once: every reader gets the same', async () => {
+  let writtenCount = 0;
+  let number = 1;
+  const piece = Buffer.alloc(16);
+  const body = makeWrittenBody({
+    families: new Set(['a', 'b']),
+    write(push) {
+      writtenCount++;
+      // A source uses its buffer again.
+      for (const name of ['a', 'b']) push(piece.subarray(0, piece.write(`${name} ${number}\n`)));
+    },
+  });
+  assert.deepEqual(await body.ended, { kind: 'whole' });
+  assert.deepEqual([...(await body.families())], ['a', 'b']);
+  assert.equal(body.endsWithLineFeed, true);
+  assert.equal(writtenCount, 0);
+  number = 2;
+  assert.equal(await readText(body.read()), 'a 2\nb 2\n');
+  number = 3;
+  assert.equal(await readText(body.read()), 'a 2\nb 2\n');
+  assert.equal(body.sizeBytes, 8);
+  assert.equal(writtenCount, 1);
+});
+
+test('makeWrittenBody() knows its size before anybody reads it', () => {
+  const body = makeWrittenBody({ families: new Set(['a']), write: (push) => push(Buffer.from('a 1\n')) });
+  assert.equal(body.sizeBytes, 4);
 });

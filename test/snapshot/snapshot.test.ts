@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Body } from '../../src/snapshot/body.ts';
+import { type Body, makeWrittenBody } from '../../src/snapshot/body.ts';
 import { openSnapshotStore, type Snapshot } from '../../src/snapshot/snapshot.ts';
-import { makeWrittenBody } from '../../src/snapshot/written-body.ts';
 
 const at = (atMs: number) => ({ atMs, seconds: atMs / 1_000 });
 

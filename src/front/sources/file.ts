@@ -11,8 +11,7 @@ import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
-import { type Body, openBody } from '../../snapshot/body.ts';
-import { filterFamilies } from '../../snapshot/filter-families.ts';
+import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
 
 type WholeAnswer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OwnValues } from '../../src/exposition/own-families.ts';
-import { serveGrowing, serveWhole } from '../../src/front/served-body.ts';
+import { serveGrowing, serveWhole } from '../../src/front/answers.ts';
 import { openBody } from '../../src/snapshot/body.ts';
 
 const VALUES: OwnValues = {
