@@ -1,7 +1,7 @@
 // What a scrape and a call of /-/snapshot get: carries out what decide/answer.ts chooses.
 
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/answer.ts';
-import type { ServedKind } from '../decide/scrapers.ts';
+import type { ServedScrape } from '../decide/scrapers.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../exposition/own-families.ts';
 import { READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
@@ -13,12 +13,7 @@ import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './se
 import type { Beginning } from './sources/source.ts';
 
 /** A 200, and what the rules need to know of it. */
-export type FrontAnswer = ScrapeAnswer & {
-  readonly served: ServedKind;
-  readonly isByRefusal: boolean;
-  /** When what is served was read. */
-  readonly readAtMs: number;
-};
+export type FrontAnswer = ScrapeAnswer & Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs'>;
 
 /** The values of our own families that do not depend on the answer. */
 export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
@@ -48,29 +43,25 @@ export function openAnswers(
     const kept = end.kind === 'broken' ? ({ kind: 'notKept', result: 'failed', why: end.why } as const) : await keeping;
     if (kept.kind === 'notKept') return serveLast(kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     const { snapshot } = kept;
-    return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', 'answered', isSourceUp);
+    return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', false, isSourceUp);
   }
 
   /** Without an answer of the source. */
   async function serveLast(result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
     const last = await source.newest();
     if (last === null || chooseAnswer(source.state(), result) === 'unavailable') return { kind: 'unavailable', why };
-    return serveSnapshot(last, 'snapshot', result, false);
+    return serveSnapshot(last, 'snapshot', result === 'refused', false);
   }
 
   async function serveSnapshot(
-    { body, readAt }: Snapshot,
+    snapshot: Snapshot,
     served: Exclude<AnswerKind, 'unavailable'>,
-    result: SourceResult,
+    isByRefusal: boolean,
     isSourceUp: boolean,
   ): Promise<FrontAnswer> {
-    return {
-      kind: 'body',
-      body: await serveWhole(body, values(isSourceUp, readAt)),
-      served,
-      isByRefusal: result === 'refused',
-      readAtMs: readAt.atMs,
-    };
+    const { readAt } = snapshot;
+    const body = await serveWhole(snapshot.body, values(isSourceUp, readAt));
+    return { kind: 'body', body, served, isByRefusal, readAtMs: readAt.atMs };
   }
 
   return {
@@ -106,12 +97,10 @@ export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
       yield piece;
     }
     if (!body.endsWithLineFeed) yield LINE_FEED;
-    yield Buffer.from(formatOwnFamilies(values, hasOwnPrefix ? await body.families() : NONE));
+    yield Buffer.from(formatOwnFamilies(values, hasOwnPrefix ? await body.families() : new Set()));
   }
   return { read, sizeBytes: null };
 }
-
-const NONE: ReadonlySet<string> = new Set();
 
 /** A body that is whole: the length of the answer is known. */
 export async function serveWhole(body: Body, values: OwnValues): Promise<AnswerBody> {

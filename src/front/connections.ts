@@ -9,13 +9,13 @@ export type ConnectionLimits = {
   readonly idleMs: number;
 };
 
+/** One connection of a client. */
 export type Connection = {
   /** From 1 in the order of accepting. */
   readonly number: number;
   readonly socket: Socket;
   /** The peer's; an IPv4 one without `::ffff:`. */
   readonly address: string;
-  /** The peer's address is 127.0.0.1 or ::1. */
   readonly isLoopback: boolean;
   /** Aborted when the connection ends on either side; the reason is a string. */
   readonly gone: AbortSignal;
@@ -25,40 +25,35 @@ export type Connection = {
   scraperAgent: string | null;
   /** Requests without a complete answer. */
   readonly requestsCount: number;
+  /** Null while a request is being answered. */
+  readonly idleSinceMs: number | null;
   readonly beginRequest: () => void;
   readonly endRequest: () => void;
   /** Closes it with an error for the client. `why`: the reason of `gone`. */
   readonly reset: (why: string) => void;
+  /** Closes it; the kernel still delivers what it has. */
+  readonly close: (why: string) => void;
 };
 
+/** The open connections of a server. */
 export type Connections = {
   /** Registers an accepted connection; null: it was closed, since there are too many. */
   readonly accept: (socket: Socket) => Connection | null;
   readonly find: (socket: Socket) => Connection | undefined;
   readonly list: () => readonly Connection[];
-  /** Closes all at once; the kernel still delivers what it has. */
   readonly closeAll: (why: string) => void;
 };
 
-type Entry = {
-  readonly connection: Connection;
-  /** Null while a request is being answered. */
-  readonly idleSinceMs: () => number | null;
-  readonly close: (why: string) => void;
-};
-
+/** Opens it empty. */
 export function openConnections(clock: Clock, limits: ConnectionLimits): Connections {
-  const open = new Map<Socket, Entry>();
+  const open = new Map<Socket, Connection>();
   let acceptedCount = 0;
 
   function makeRoom(): boolean {
     if (open.size < limits.connectionsCount) return true;
-    let longest: { socket: Socket; sinceMs: number } | null = null;
-    for (const [socket, { idleSinceMs }] of open) {
-      const sinceMs = idleSinceMs();
-      if (sinceMs !== null && (longest === null || sinceMs < longest.sinceMs)) longest = { socket, sinceMs };
-    }
-    if (longest === null) return false;
+    const idle = [...open.values()].filter(({ idleSinceMs }) => idleSinceMs !== null);
+    const [longest] = idle.toSorted((one, other) => Number(one.idleSinceMs) - Number(other.idleSinceMs));
+    if (longest === undefined) return false;
     open.delete(longest.socket);
     longest.socket.destroy();
     return true;
@@ -71,16 +66,16 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
       socket.destroy();
       return null;
     }
-    const entry = openEntry(socket, ++acceptedCount, clock, limits.idleMs);
+    const connection = openConnection(socket, ++acceptedCount, clock, limits.idleMs);
     socket.once('close', () => open.delete(socket));
-    open.set(socket, entry);
-    return entry.connection;
+    open.set(socket, connection);
+    return connection;
   }
 
   return {
     accept,
-    find: (socket) => open.get(socket)?.connection,
-    list: () => [...open.values()].map(({ connection }) => connection),
+    find: (socket) => open.get(socket),
+    list: () => [...open.values()],
     closeAll(why) {
       for (const { close } of open.values()) close(why);
     },
@@ -88,14 +83,13 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
 }
 
 /** Follows one connection until it closes. */
-function openEntry(socket: Socket, number: number, clock: Clock, idleMs: number): Entry {
+function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
   let idleSinceMs: number | null = clock.nowMs();
   let requestsCount = 0;
   let hasFailed = false;
   let cancelIdle = () => {};
-  // A client that ends its side counts as gone: whether it still reads cannot be known (Go's server does
-  // the same). Without a pending answer Node ends our side.
+  // Whether a client that ended its side still reads cannot be known: it is gone, as for Go's server.
   socket.once('end', () => gone.abort('the client hung up'));
   socket.once('error', () => {
     hasFailed = true;
@@ -106,7 +100,7 @@ function openEntry(socket: Socket, number: number, clock: Clock, idleMs: number)
   });
   const { remoteAddress = '' } = socket;
   const address = remoteAddress.replace(/^::ffff:/i, '');
-  const connection: Connection = {
+  return {
     number,
     socket,
     address,
@@ -116,6 +110,9 @@ function openEntry(socket: Socket, number: number, clock: Clock, idleMs: number)
       return hasFailed;
     },
     scraperAgent: null,
+    get idleSinceMs() {
+      return idleSinceMs;
+    },
     get requestsCount() {
       return requestsCount;
     },
@@ -132,15 +129,13 @@ function openEntry(socket: Socket, number: number, clock: Clock, idleMs: number)
     },
     reset(why) {
       gone.abort(why);
-      // While our side is ending (the client ended its own), libuv refuses to reset, and Node 24 then never
-      // closes the connection. Either way the answer lacks its last bytes.
+      // While our side is ending, libuv refuses to reset, and Node 24 then never closes the connection.
       if (socket.writableEnded) socket.destroy();
       else socket.resetAndDestroy();
     },
+    close(why) {
+      gone.abort(why);
+      socket.destroy();
+    },
   };
-  const close = (why: string) => {
-    gone.abort(why);
-    socket.destroy();
-  };
-  return { connection, idleSinceMs: () => idleSinceMs, close };
 }

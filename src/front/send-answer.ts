@@ -8,29 +8,23 @@ import { waitWithin } from '../base/waits.ts';
 import type { Connection } from './connections.ts';
 import { takesGzip } from './request.ts';
 
-/** The type of every answer. */
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-export type AnswerBody = {
-  /** The pieces; each call gives the same bytes. May wait for more. @throws where the source broke off */
-  readonly read: () => AsyncIterable<Uint8Array>;
-  /** Of all pieces; null: not known in advance. */
-  readonly sizeBytes: number | null;
-};
+/** What is sent; each `read` gives the same bytes. `sizeBytes` null: not known in advance. */
+export type AnswerBody = { readonly read: () => AsyncIterable<Uint8Array>; readonly sizeBytes: number | null };
 
-/** One request, its answer, and the limit of sending it. */
+/** One request and its answer. `takeMs`: how long to wait for the client in all, the source's time left out. */
 export type Exchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly connection: Connection;
   readonly clock: Clock;
-  /** How long to wait for the client, in all; waiting for the source does not count. */
   readonly takeMs: number;
 };
 
 /**
- * Sends a 200 with that body. True if it was handed over whole: the kernel has all of it, and the client had
- * neither hung up nor reset the connection by then. Otherwise the connection is reset. Never rejects.
+ * Sends a 200 with that body. True if the kernel has all of it, and the client had neither hung up nor reset the
+ * connection by then; else the connection is reset. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -46,7 +40,6 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
     const pieces = request.method === 'HEAD' ? null : readUnless(body.read(), connection.gone);
     return await send(exchange, pieces === null || !isGzip ? pieces : compress(pieces), pieces && sizeBytes);
   } catch (error) {
-    // The source broke off, or the client hung up or was too slow: nothing may look like a whole answer.
     connection.reset(String(error));
     return false;
   }
@@ -72,10 +65,7 @@ function hasChunks(request: IncomingMessage): boolean {
   return request.httpVersion === '1.1';
 }
 
-/**
- * The size where it must be declared: HTTP/1.0 has no chunks, and without a length the end of the connection
- * would make half an answer look whole. The body is read again when it is sent; null: chunks will do.
- */
+/** The size for HTTP/1.0, which has no chunks: without it half an answer would look whole. null: chunks will do. */
 async function measureFor({ request, connection }: Exchange, body: AnswerBody): Promise<number | null> {
   if (hasChunks(request) || request.method === 'HEAD') return null;
   let sizeBytes = 0;
@@ -100,7 +90,7 @@ async function send(
   let last: Uint8Array | null = null;
   for await (const piece of pieces ?? []) {
     sentBytes += piece.length;
-    // Do not wait after the last declared byte: the client may have it all and be gone.
+    // After the last declared byte the client may be gone.
     if (sizeBytes !== null && sentBytes >= sizeBytes) {
       last = piece;
       break;
@@ -110,8 +100,7 @@ async function send(
   if (pieces !== null && sizeBytes !== null && sentBytes !== sizeBytes) {
     throw new Error(`Cannot send an answer: ${sizeBytes} bytes were declared and ${sentBytes} came`);
   }
-  // A client that hung up before the last bytes did not take the answer; one that does so after them may
-  // have. So learn first what the kernel knows by now.
+  // A client that hung up before the last bytes did not take the answer: learn what the kernel knows by now.
   await turn();
   connection.gone.throwIfAborted();
   const finished = waitForClient('finish');
@@ -141,10 +130,7 @@ function openClientWait(response: ServerResponse, gone: AbortSignal, clock: Cloc
   };
 }
 
-/**
- * The same pieces; throws as soon as the signal is aborted, even if the source hangs. Promise.race with one
- * long-lived promise would keep every piece until the end.
- */
+/** Throws as soon as `gone` is aborted. Promise.race with one long-lived promise would keep every piece. */
 async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal): AsyncGenerator<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]();
   let reject = (_: unknown): void => {};

@@ -1,11 +1,11 @@
 // The front's HTTP server: routes, limits, and which scrapes were handed over. Never trusts a client: no
 // request may keep the next one from its answer, and nothing here throws.
 
-import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
-import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scrapers.ts';
+import { isScraper, SCRAPE_TIMEOUT_HEADER, type ServedScrape } from '../decide/scrapers.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';
@@ -17,29 +17,18 @@ export type ScrapeRequest = {
   readonly startedAtMs: number;
   /** How long a read for it may take. */
   readonly timeoutMs: number;
-  /** The client hung up or was too slow, or the server closes; the reason is a string. */
+  /** The connection has ended; the reason is a string. */
   readonly signal: AbortSignal;
 };
 
+/** A 200. */
 export type ScrapeAnswer = { readonly kind: 'body'; readonly body: AnswerBody };
 
 /** A 503 with that reason. */
 export type Unavailable = { readonly kind: 'unavailable'; readonly why: string };
 
 /** A GET of a scraper that counts, whose 200 was handed over whole within the scraper's time-out. */
-export type Served<Answer = ScrapeAnswer> = {
-  /** When the request came. */
-  readonly startedAtMs: number;
-  /** When its answer was handed over. */
-  readonly atMs: number;
-  /** The client's; an IPv4 one without `::ffff:`. */
-  readonly address: string;
-  /** The first 100 characters of its User-Agent, '' without one. */
-  readonly agent: string;
-  /** The number of its connection. */
-  readonly connection: number;
-  /** Other open connections of the same address over which the same agent has scraped. */
-  readonly openConnections: readonly number[];
+export type Served<Answer = ScrapeAnswer> = Omit<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs'> & {
   readonly answer: Answer;
 };
 
@@ -47,7 +36,7 @@ export type Served<Answer = ScrapeAnswer> = {
 export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   /** The paths of scrapes. */
   readonly paths: readonly string[];
-  /** A path that takes a snapshot by any method, as /-/snapshot does by POST. Default: none. */
+  /** Takes a snapshot by any method. Default: none. */
   readonly quitPath?: string;
   readonly clock: Clock;
   /** Never rejects. */
@@ -65,7 +54,7 @@ export type ServerLimits = {
   readonly requestMs: number;
   /** How often Node looks for slower requests; its default is 30 s. */
   readonly requestCheckMs: number;
-  /** Longer than usual scrape intervals: idle connections tell replicas behind one address apart. */
+  /** Above usual scrape intervals: idle connections tell replicas behind one address apart. */
   readonly idleMs: number;
   readonly takeMs: number;
   /** Pipelined requests that may wait on one connection. Scrapers send none. */
@@ -74,6 +63,7 @@ export type ServerLimits = {
   readonly allHosts: readonly string[];
 };
 
+/** The limits of a run. */
 export const SERVER_LIMITS: ServerLimits = {
   connectionsCount: 64,
   headersBytes: 16 * 1024,
@@ -85,9 +75,10 @@ export const SERVER_LIMITS: ServerLimits = {
   allHosts: ALL_HOSTS,
 };
 
-/** How much of a User-Agent tells scrapers apart. */
+/** Of a User-Agent. */
 const AGENT_LENGTH_MAX = 100;
 
+/** A server that listens. */
 export type Server = {
   readonly port: number;
   /** Answers to scrapes that have begun and not ended. */
@@ -96,9 +87,9 @@ export type Server = {
   readonly close: () => Promise<void>;
 };
 
+/** `problem`: what is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */
 export type OpenedServer =
   | { readonly kind: 'listening'; readonly server: Server }
-  /** What is wrong and what to do, to be written after `Cannot use LASTSCRAPE_FRONT: `. */
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Listens. `host` null: all addresses, IPv6 where it exists; `port` 0: any that is free. Never rejects. */
@@ -131,18 +122,14 @@ export async function openServer<Answer extends ScrapeAnswer>(
         return routes.inFlightCount();
       },
       close() {
-        closed ??= close(http, connections);
+        closed ??= new Promise((resolve) => {
+          http.close(() => resolve());
+          connections.closeAll('the front closes');
+        });
         return closed;
       },
     },
   };
-}
-
-function close(http: HttpServer, connections: Connections): Promise<void> {
-  return new Promise((resolve) => {
-    http.close(() => resolve());
-    connections.closeAll('the front closes');
-  });
 }
 
 function openRoutes<Answer extends ScrapeAnswer>(
@@ -225,7 +212,7 @@ function openRoutes<Answer extends ScrapeAnswer>(
   return { onRequest, inFlightCount: () => inFlightCount };
 }
 
-/** Answers everything but scrapes. `found`: what is served here, for a 404. */
+/** Answers all but scrapes. `found`: what is served here, for a 404. */
 async function answerOther(
   exchange: Exchange,
   { quitPath, snapshot }: Pick<ServerParts, 'quitPath' | 'snapshot'>,
@@ -247,7 +234,7 @@ async function answerOther(
   if (result?.kind === 'failed') return sendText(exchange, 503, result.why);
 }
 
-/** What is asked for; null: the client hung up before it came, or before it was asked for. */
+/** null: the client hung up before. */
 async function unlessGone<Value>(gone: AbortSignal, ask: () => Promise<Value>): Promise<Value | null> {
   return gone.aborted ? null : waitUnless(ask(), { signal: gone });
 }
