@@ -1,5 +1,5 @@
-// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Joins the server,
-// the reads of the source and the snapshot; what a scrape gets is decided in decide/answer.ts.
+// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides what a
+// scrape gets: decide/answer.ts does.
 
 import { type MainView, observeSource } from '../decide/answer.ts';
 import type { FrontObservation } from '../decide/model.ts';
@@ -12,21 +12,23 @@ import { findEndMetrics, findSourceKind, openSource, type SourceParts } from './
 import { openPolls } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
+/** What a front needs. */
 export type FrontParts = SourceParts & {
-  /** null: all addresses. */
+  /** `host` null: all addresses. */
   readonly at: { readonly host: string | null; readonly port: number };
   readonly pollMs: number;
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
 };
 
+/** A front that listens. */
 export type Front = {
   /** The newest reading of the source since the last call; begins a poll where one is due. */
   readonly readExporter: (signal: AbortSignal) => Promise<ExporterReading>;
   readonly observe: () => FrontObservation;
-  /** Takes the oldest scrape that was handed over and not taken yet; null: there is none. */
+  /** The oldest scrape that was handed over and not taken yet; null: none. */
   readonly takeScrape: () => { readonly scrape: ServedScrape; readonly front: FrontObservation } | null;
-  /** Calls back once there is one, at once where there is; returns how to cancel that. */
+  /** Calls back once there is one. @returns how to cancel */
   readonly onScrape: (callback: () => void) => () => void;
   /** What is known of main from now on. */
   readonly tell: (view: MainView) => void;
@@ -39,9 +41,9 @@ export type Front = {
   readonly port: number;
 };
 
+/** `problem`: `what is; what to do`. */
 export type OpenedFront =
   | { readonly kind: 'open'; readonly front: Front }
-  /** `what is; what to do`. */
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Listens; nothing is read before the first scrape or observation. */

@@ -16,7 +16,7 @@ import type { Body } from '../snapshot/body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';
 import type { BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
-/** What became of an answer. Not kept is one that is cut, unreadable, too large or not of this run. */
+/** What became of an answer. */
 export type Kept =
   | { readonly kind: 'kept'; readonly snapshot: Snapshot }
   | { readonly kind: 'notKept'; readonly result: Exclude<SourceResult, 'answered' | 'refused'>; readonly why: string };
@@ -24,6 +24,7 @@ export type Kept =
 /** An answer, when its read began, and what becomes of it. */
 export type KeptAnswer = BegunAnswer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
 
+/** A source whose answers are kept. */
 export type KeptSource = Source<KeptAnswer> & {
   readonly state: () => SourceState;
   readonly takeView: (view: MainView) => void;
@@ -61,9 +62,16 @@ export function keepSource(
     const metrics = readMetrics(metricNames, metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
     ({ state } = taken);
-    if (taken.becomes === 'ignored') return { kind: 'notKept', result: 'ignored', why: RESTARTED };
+    if (taken.becomes === 'ignored') {
+      return {
+        kind: 'notKept',
+        result: 'ignored',
+        why: 'the source was restarted after main ended, and counts from 0',
+      };
+    }
     const snapshot = await snapshots.keep(body, readAt, taken.becomes);
-    return snapshot === null ? { kind: 'notKept', result: 'failed', why: TOO_LARGE } : { kind: 'kept', snapshot };
+    if (snapshot !== null) return { kind: 'kept', snapshot };
+    return { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' };
   }
 
   return {
@@ -76,8 +84,5 @@ export function keepSource(
     newest: snapshots.newest,
   };
 }
-
-const TOO_LARGE = 'with what has vanished from it, it is too large';
-const RESTARTED = 'the source was restarted after main ended, and counts from 0';
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };

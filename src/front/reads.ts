@@ -9,6 +9,7 @@ import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporte
 import { limitBody } from '../snapshot/body.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
+/** Asks for a read. */
 export type ReadRequest = {
   /** From now to the source's last byte, including the wait for the read before. */
   readonly timeoutMs: number;
@@ -18,6 +19,7 @@ export type ReadRequest = {
   readonly isPoll: boolean;
 };
 
+/** The reads of a source. */
 export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Waits for a read that begins after this call. Never rejects. */
   readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
@@ -100,12 +102,8 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     cancelGivingWay = callAfter(clock, read.begunAtMs + POLL_MAX_MS - clock.nowMs(), () => {
       const why = 'it gave way to a scrape';
       for (const poll of [...read.sharers]) {
-        if (poll.hasBegun) {
-          giveUp(poll, why);
-        } else {
-          read.sharers.delete(poll);
-          waiting.add(poll);
-        }
+        if (poll.hasBegun) giveUp(poll, why);
+        else if (read.sharers.delete(poll)) waiting.add(poll);
       }
       if (read.sharers.size === 0) read.abort(why);
     });
@@ -141,6 +139,7 @@ function openSharer<SomeAnswer extends BegunAnswer>(isPoll: boolean) {
   return { sharer, read: { begun: begun.promise, ended: ended.promise } };
 }
 
+/** What polls go by. */
 export type PollParts = {
   readonly clock: Clock;
   readonly pollMs: number;
@@ -150,6 +149,7 @@ export type PollParts = {
   readonly isPaced: () => boolean;
 };
 
+/** The reads, and the front's own polls. */
 export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'close'> & {
   /** Begins a poll if one is due; the newest reading since the last call. */
   readonly observe: (signal: AbortSignal) => Promise<ExporterReading>;
@@ -186,20 +186,14 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const lateMs = scrapedAtMs + pollMs - nowMs;
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
     if (lateMs > 0) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
-    if (poll !== null || reads.isReading || !isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs }))
-      return;
-    poll = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: NEVER, isPoll: true });
+    if (poll !== null || reads.isReading) return;
+    if (!isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs })) return;
+    // No signal ends it: an own poll has its time.
+    poll = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true });
     poll.ended.then(() => {
       newest = { beganAtMs: nowMs, endedAtMs: clock.nowMs() };
       poll = null;
     });
-  }
-
-  /** For a POLL at most. */
-  async function waitForPoll(signal: AbortSignal): Promise<void> {
-    const { ended } = poll ?? {};
-    if (!isAwaited || ended === undefined || unseen !== null) return;
-    await waitFor(ended, { timeoutMs: pollMs, signal, clock });
   }
 
   return {
@@ -215,7 +209,9 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     },
     async observe(signal) {
       beginIfDue();
-      await waitForPoll(signal);
+      if (isAwaited && poll !== null && unseen === null) {
+        await waitFor(poll.ended, { timeoutMs: pollMs, signal, clock });
+      }
       const reading = unseen ?? NOT_READ;
       unseen = null;
       return reading;
@@ -226,6 +222,3 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     },
   };
 }
-
-/** Ends no read: an own poll has its time. */
-const NEVER = new AbortController().signal;

@@ -5,15 +5,15 @@ import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
 import { USER_AGENT } from '../../base/version.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
 
+/** What the client needs: see `LocustSourceParts`. */
 export type LocustClientParts = {
-  /** Of Locust's page; a path is the one of `--web-base-path`. */
   readonly url: URL;
-  /** A file of headers for the page, `Name: value` each; null: none. */
   readonly headersFile: string | null;
-  /** The file of headers cannot be used, and the request goes without them. */
+  /** The file of headers cannot be used: the request goes without them. */
   readonly onHeadersUnreadable: (why: string) => void;
 };
 
+/** A client of Locust's page. */
 export type LocustClient = {
   /** Sends a GET, in turn. `body`: of a 200, else empty; overwritten after `take` has returned. */
   readonly get: (path: string, take: (result: ExchangeResult, body: Buffer) => void) => void;
@@ -72,20 +72,13 @@ export function openLocustClient({ url, headersFile, onHeadersUnreadable }: Locu
   };
 }
 
-type Scratch = {
-  /** False: the body is too long. */
-  readonly write: (piece: Uint8Array) => boolean;
-  readonly clear: () => void;
-  /** What was written since `clear`; overwritten by the next. */
-  readonly bytes: () => Buffer;
-};
-
 /** One buffer for many bodies, one after the other: V8 frees old buffers late. */
-function openScratch(): Scratch {
+function openScratch() {
   let buffer = Buffer.alloc(0);
   let sizeBytes = 0;
   return {
-    write(piece) {
+    /** False: the body is too long. */
+    write(piece: Uint8Array): boolean {
       const neededBytes = sizeBytes + piece.length;
       if (neededBytes > BODY_MAX_BYTES) return false;
       if (neededBytes > buffer.length) {
@@ -99,9 +92,10 @@ function openScratch(): Scratch {
       sizeBytes = neededBytes;
       return true;
     },
-    clear() {
+    clear(): void {
       sizeBytes = 0;
     },
+    /** What was written since `clear`; overwritten by the next. */
     bytes: () => buffer.subarray(0, sizeBytes),
   };
 }

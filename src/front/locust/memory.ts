@@ -8,6 +8,7 @@ import { type LocustError, type LocustRow, type LocustStats, ROW_FIELDS } from '
 import { openLocustRequests, TOTAL_FIELDS } from './requests.ts';
 import { openRows, type RowStore } from './rows.ts';
 
+/** What is known of Locust. */
 export type LocustMemory = {
   /** Takes an answer of /stats/requests, which Locust may have cached for some seconds. */
   readonly takeStats: (stats: LocustStats) => void;
@@ -21,7 +22,7 @@ export type LocustMemory = {
   readonly listFamilies: (view: PageView['kind']) => readonly Family[];
 };
 
-/** Beyond it, those no longer on the page are dropped: an error text may be new with each request. */
+/** Beyond it, errors that left the page are dropped: a text may be new with each request. */
 const ERRORS_MAX_COUNT = 2_000;
 const WORKERS_MAX_COUNT = 10_000;
 /** The one column of errors and workers. */

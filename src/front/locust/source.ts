@@ -27,6 +27,7 @@ import {
 } from './pace.ts';
 import { cutErrors, readLocustStats } from './page.ts';
 
+/** What the source needs. */
 export type LocustSourceParts = {
   /** Of Locust's page; a path is the one of `--web-base-path`. */
   readonly url: URL;
@@ -34,7 +35,7 @@ export type LocustSourceParts = {
   readonly namespace: string;
   /** Where the front serves them besides /metrics; null: nowhere. */
   readonly path: string | null;
-  /** A file of headers for the page, `Name: value` each; null: none. */
+  /** Headers for the page, `Name: value` each; null: none. */
   readonly headersFile: string | null;
   /** The metrics of the conditions. */
   readonly metricNames: readonly string[];
@@ -43,6 +44,8 @@ export type LocustSourceParts = {
   readonly clock: Clock;
   readonly log: (entry: LogEntry) => void;
 };
+
+type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };
 
 const PAGE_PATH = '/stats/requests';
 
@@ -136,15 +139,25 @@ function readView(before: PageView, memory: LocustMemory, result: ExchangeResult
   return { kind: 'stats', state: read.state, mark };
 }
 
-/** The answer of what is known now. */
+/** The answer of what is known now: the exposition, written when read, and what the conditions see in it. */
 function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourceParts): LocustAnswer {
-  const upName = `${parts.namespace}_up`;
-  const { body, reading } = makeLocustAnswer({
-    listFamilies: () => memory.listFamilies(pace.view.kind),
-    totals: memory.listTotals(),
-    metricNames: [upName, ...parts.metricNames],
-    selectors: parts.selectors ?? [],
-  });
+  const { namespace, metricNames, selectors = [] } = parts;
+  const upName = `${namespace}_up`;
+  const exposition = openExposition([upName, ...metricNames], selectors);
+  const judged = new Set(selectors.map(({ name }) => name));
+  const families = new Set<string>();
+  for (const family of memory.listFamilies(pace.view.kind)) {
+    const text = takeLines(family, judged.has(family.name) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
+    if (text !== '') families.add(family.name);
+    exposition.write(Buffer.from(text));
+  }
+  // A judged total was read above: here it would be a second sample.
+  for (const family of memory.listTotals().filter(({ name }) => !judged.has(name))) {
+    exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
+  }
+  const write = (push: (piece: Uint8Array) => void) => writeFamilies(memory.listFamilies(pace.view.kind), push);
+  const body = makeWrittenBody({ families, write });
+  const reading = makeReading(exposition.end());
   const why = findDoubt(pace);
   if (why === null) return { body, reading };
   // Served as the exporter does; but a late Locust has not ended, and another program is not Locust.
@@ -178,39 +191,9 @@ function makeMark(bytes: Uint8Array): string {
   return `${bytes.length} ${crc32(bytes)}`;
 }
 
-export type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };
-
-export type AnswerParts = {
-  /** Listed again for each pass over the lines. */
-  readonly listFamilies: () => readonly Family[];
-  /** The total row of the families that count. */
-  readonly totals: readonly Family[];
-  readonly metricNames: readonly string[];
-  /** What is judged: all samples of these families are read. */
-  readonly selectors: readonly Selector[];
-};
-
 const PIECE_LENGTH = 64 * 1024;
 /** The header of a family and two samples: a condition needs no more. */
 const READ_LINES_COUNT = 3;
-
-/** Makes the answer of what the families show now. */
-export function makeLocustAnswer({ listFamilies, totals, metricNames, selectors }: AnswerParts): LocustAnswer {
-  const exposition = openExposition(metricNames, selectors);
-  const judged = new Set(selectors.map(({ name }) => name));
-  const families = new Set<string>();
-  for (const family of listFamilies()) {
-    const text = takeLines(family, judged.has(family.name) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
-    if (text !== '') families.add(family.name);
-    exposition.write(Buffer.from(text));
-  }
-  // A judged total was read above: here it would be a second sample.
-  for (const family of totals) {
-    if (!judged.has(family.name)) exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
-  }
-  const write = (push: (piece: Uint8Array) => void) => writeFamilies(listFamilies(), push);
-  return { body: makeWrittenBody({ families, write }), reading: makeReading(exposition.end()) };
-}
 
 function writeFamilies(families: readonly Family[], push: (piece: Uint8Array) => void): void {
   let text = '';
@@ -225,13 +208,12 @@ function writeFamilies(families: readonly Family[], push: (piece: Uint8Array) =>
   push(encode(text));
 }
 
-function takeLines(family: Family, count: number): string {
+function takeLines(family: Family, maxCount: number): string {
   let text = '';
-  let taken = 0;
+  let count = 0;
   for (const line of listLines(family)) {
     text += line;
-    taken++;
-    if (taken === count) break;
+    if (++count === maxCount) break;
   }
   return text;
 }

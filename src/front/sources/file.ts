@@ -1,6 +1,5 @@
-// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer
-// begins when all of it was read and found readable, so that it never breaks off and nothing but metrics is
-// served. The file system may hang: it is asked on a thread, one read at a time.
+// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer begins when
+// all of it was found readable: it never breaks off, and only metrics are served. The file system may hang.
 
 import { constants } from 'node:fs';
 import { join } from 'node:path';
@@ -16,8 +15,6 @@ import type { Beginning, Source } from './source.ts';
 
 type WholeAnswer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
-
-/** Where the bytes of files go. */
 type Sink = (piece: Uint8Array) => void;
 
 const PIECE_BYTES = 64 * 1024;
@@ -39,10 +36,9 @@ export function openFileSource(
   let newest: AbortSignal;
   const readAll = prepareThreadCall(async () => {
     const signal = newest;
-    return { signal, answer: await readAnswer(path, () => openExposition(metricNames, selectors), signal, onTwice) };
+    return { signal, answer: await readAnswer(path, openExposition(metricNames, selectors), signal, onTwice) };
   });
 
-  /** `signal` is this read's own. */
   async function readOnce(signal: AbortSignal): Promise<WholeAnswer | NoAnswer> {
     newest = signal;
     for (;;) {
@@ -62,14 +58,8 @@ export function openFileSource(
       return {
         begun: answer.then((found) => (found.kind === 'answered' ? { kind: 'answered', body: found.body } : found)),
         ended: answer.then((found) => {
-          switch (found.kind) {
-            case 'answered':
-              return found.reading;
-            case 'refused':
-              return REFUSED;
-            case 'failed':
-              return makeFailedReading(found.why, false);
-          }
+          if (found.kind === 'answered') return found.reading;
+          return found.kind === 'refused' ? REFUSED : makeFailedReading(found.why, false);
         }),
       };
     },
@@ -79,19 +69,17 @@ export function openFileSource(
 /** Never rejects. */
 async function readAnswer(
   path: string,
-  open: () => ExpositionReader,
+  exposition: ExpositionReader,
   signal: AbortSignal,
   onTwice: (family: string, file: string) => void,
 ): Promise<WholeAnswer | NoAnswer> {
-  const exposition = open();
   const whole = openBody();
   const sink: Sink = (piece) => {
     exposition.write(piece);
     whole.push(piece);
   };
-  const problem = path.endsWith('/')
-    ? await readFolder(path, signal, sink, onTwice)
-    : await readFile(path, signal, sink);
+  const isFolder = path.endsWith('/');
+  const problem = await (isFolder ? readFolder(path, signal, sink, onTwice) : readFile(path, signal, sink));
   if (problem !== null) return problem;
   if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
@@ -141,9 +129,8 @@ async function readFolder(
 /** null: it is in the sink. Opened once, so that a rename over it changes nothing. Never rejects. */
 async function readFile(path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
   // A FIFO would wait for its writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) =>
-    describeProblem(path, error),
-  );
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((error) => describeProblem(path, error));
   if (typeof file !== 'number') return file;
   try {
     return await copyFile(file, path, signal, sink);
@@ -159,7 +146,6 @@ async function copyFile(file: number, path: string, signal: AbortSignal, sink: S
   const isChanging = `${path} is being written`;
   if (!before.isFile()) return failed(`${path} is no file`);
   if (before.size > BODY_MAX_BYTES) return failed(`${path} is too long`);
-  // A file that is empty has no samples: no line of it is cut.
   let last = LINE_FEED;
   for (let at = 0; at < before.size; ) {
     if (signal.aborted) return failed(String(signal.reason));

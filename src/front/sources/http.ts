@@ -18,25 +18,17 @@ export function openHttpSource(url: URL, metricNames: readonly string[], selecto
       begin({ kind: 'failed', why });
       return makeFailedReading(why, mayCount);
     };
-    const result = await getter.get(
-      { signal },
-      {
-        begin: (problem) => begin(problem === null ? { kind: 'answered', body } : { kind: 'failed', why: problem }),
-        write: push,
-      },
-    );
-    switch (result.kind) {
-      case 'refused':
-        begin({ kind: 'refused' });
-        return REFUSED;
-      case 'failed':
-        return fail(result.why, result.mayCount);
-      case 'answered':
-        // A number that may be cut must not be served.
-        if (result.isCut) return fail('the connection was closed within a line', true);
-        end();
-        return makeReading(result.exposition);
+    const onHead = (why: string | null) => begin(why === null ? { kind: 'answered', body } : { kind: 'failed', why });
+    const result = await getter.get({ signal }, { begin: onHead, write: push });
+    if (result.kind === 'refused') {
+      begin({ kind: 'refused' });
+      return REFUSED;
     }
+    if (result.kind === 'failed') return fail(result.why, result.mayCount);
+    // A number that may be cut must not be served.
+    if (result.isCut) return fail('the connection was closed within a line', true);
+    end();
+    return makeReading(result.exposition);
   }
 
   return {

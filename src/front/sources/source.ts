@@ -3,6 +3,7 @@
 import type { ExporterReading } from '../../observe/condition.ts';
 import type { Body } from '../../snapshot/body.ts';
 
+/** Where the front reads. */
 export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Begins a read after the one before has ended. Never rejects. The reason of `signal` is a string. */
   readonly read: (signal: AbortSignal) => SourceRead<SomeAnswer>;
@@ -13,7 +14,7 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly path: string | null;
 };
 
-/** An answer that has begun. `isSourceUp`: false if the program itself did not answer. Default: true. */
+/** An answer that has begun. `isSourceUp`: whether the program itself answered. Default: true. */
 export type BegunAnswer = { readonly kind: 'answered'; readonly body: Body; readonly isSourceUp?: boolean };
 
 /** How a read began: its body has begun, nothing is there, or no body will come. */
@@ -22,6 +23,7 @@ export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> =
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string };
 
+/** A read that is under way. */
 export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Never rejects. */
   readonly begun: Promise<Beginning<SomeAnswer>>;
