@@ -5,12 +5,8 @@ import type { ConditionObservation, ExporterObservation } from '../decide/model.
 import type { Reading } from '../exposition/exposition.ts';
 import type { PodSource } from '../pod/pod-source.ts';
 
-/** What one observation may use. */
-export type ObserveContext = {
-  readonly exporter: ExporterReading;
-  /** Ends the observation early; its reason is a string. */
-  readonly signal: AbortSignal;
-};
+/** What one observation may use. `signal` ends it early; its reason is a string. */
+export type ObserveContext = { readonly exporter: ExporterReading; readonly signal: AbortSignal };
 
 /** What the exporter showed in this poll. */
 export type ExporterReading = {
@@ -49,7 +45,7 @@ export type Condition = {
   readonly text: string;
   /** The metric it reads; null for any other kind. */
   readonly metricName: string | null;
-  /** The first signal is main's end (`sigterm`); `observe` shows nothing then. Default: false. */
+  /** The first signal is main's end (`sigterm`). Default: false. */
   readonly isSignal?: boolean;
   /** The loopback port of main that must refuse (`port:`). */
   readonly port?: number;

@@ -1,6 +1,5 @@
-// `container:NAME` and `container:*`: main is done when this pod's status says that the container ended and
-// will not be restarted. Running, or to be restarted, proves that main is alive; ended proves that it was.
-// Not yet started proves nothing.
+// `container:NAME` and `container:*`: main is done when this pod's status says that the container ended and will not
+// be restarted, which proves that it was alive. Not yet started proves nothing.
 
 import type { ConditionObservation } from '../decide/model.ts';
 import { chooseCheckPauseMs, chooseMaxAgeMs, RUNNING_AGE_MS } from '../pod/pod-request.ts';
@@ -11,10 +10,7 @@ import type { Condition, ConditionContext, ConditionKind } from './condition.ts'
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** The name of lastscrape's container if the mounts do not show it. */
 const OWN_NAME = 'lastscrape';
-/**
- * Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr and Vault). A manifest may
- * serve with and without them, so a missing one is no mistake.
- */
+/** Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr, Vault): they may be missing. */
 const INJECTED_NAMES = ['istio-proxy', 'linkerd-proxy', 'consul-dataplane', 'daprd', 'vault-agent'];
 
 export const containerKind: ConditionKind = {
@@ -49,15 +45,15 @@ function makeCondition(argument: string, { pod, names: sidecars }: ConditionCont
     async observe({ signal }) {
       const reader = await pod.open();
       const read = await reader.read({ maxAgeMs: chooseMaxAgeMs(doneSinceMs, reader.nowMs()), seenNumber, signal });
-      const what = `container ${argument}`;
-      if (read.kind === 'failed') {
-        const problem = read.problem === null ? {} : { problem: read.problem };
-        return { kind: 'blind', why: `${what} unknown: ${read.why}`, ...problem };
-      }
+      const blind = (why: string, problem: string | null) =>
+        ({
+          kind: 'blind',
+          why: `container ${argument} unknown: ${why}`,
+          ...(problem !== null && { problem }),
+        }) as const;
+      if (read.kind === 'failed') return blind(read.why, read.problem);
       const selected = selectContainers(read.pod, argument, sidecars, reader.own);
-      if ('problem' in selected) {
-        return { kind: 'blind', why: `${what} unknown: ${selected.problem}`, problem: selected.problem };
-      }
+      if ('problem' in selected) return blind(selected.problem, selected.problem);
       const observation = combineContainers(selected.containers);
       doneSinceMs = observation.kind === 'done' ? (doneSinceMs ?? read.atMs) : null;
       seenNumber = read.number;
@@ -72,7 +68,7 @@ function makeCondition(argument: string, { pod, names: sidecars }: ConditionCont
           return 'problem' in selected ? selected.problem : null;
         }
         const pauseMs = chooseCheckPauseMs(read, reader.nowMs());
-        // A failure that may pass is no mistake of the configuration: the observations will show it.
+        // A failure that may pass is no mistake of the configuration.
         if (pauseMs === null) return read.isLasting ? read.problem : null;
         await reader.pause(pauseMs);
       }
@@ -102,14 +98,12 @@ export function selectContainers(
   const ownName = own?.name ?? OWN_NAME;
   const strangers = sidecars.filter((name) => ![...names, ...initNames, ...INJECTED_NAMES].includes(name));
   if (argument === '*' && strangers.length > 0) {
-    return {
-      problem: `LASTSCRAPE_SIDECARS names ${quote(strangers)}, which this pod does not have; it has ${quote([...names, ...initNames])}`,
-    };
+    const has = quote([...names, ...initNames]);
+    return { problem: `LASTSCRAPE_SIDECARS names ${quote(strangers)}, which this pod does not have; it has ${has}` };
   }
   if (argument === '*' && ![ownName, ...sidecars].some((name) => names.includes(name))) {
-    return {
-      problem: `it cannot be told which container is lastscrape's own; name it "${OWN_NAME}", or in LASTSCRAPE_SIDECARS`,
-    };
+    const advice = `name it "${OWN_NAME}", or in LASTSCRAPE_SIDECARS`;
+    return { problem: `it cannot be told which container is lastscrape's own; ${advice}` };
   }
   if (argument === ownName) return { problem: `it is lastscrape's own container; must be another of ${quote(names)}` };
   if (argument !== '*' && !names.includes(argument)) {
@@ -122,12 +116,9 @@ export function selectContainers(
   if (selected.length === 0)
     return { problem: `no container is left to watch of ${quote(names)}; name fewer sidecars` };
   const always = selected.filter(({ isAlwaysRestarted }) => isAlwaysRestarted).map(({ name }) => name);
-  if (always.length > 0) {
-    return {
-      problem: `restartPolicy Always restarts ${quote(always)} whatever the exit code; must be OnFailure or Never, as in a Job`,
-    };
-  }
-  return { containers: selected };
+  if (always.length === 0) return { containers: selected };
+  const rule = 'must be OnFailure or Never, as in a Job';
+  return { problem: `restartPolicy Always restarts ${quote(always)} whatever the exit code; ${rule}` };
 }
 
 /** Combines what the containers show: alive if one is, done if all are. */

@@ -8,6 +8,7 @@ import { openExpositionGetter } from './get-exposition.ts';
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
 export const READ_TIMEOUT_MS = 15_000;
 
+/** The exporter, read once a poll. */
 export type Exporter = {
   /** Reads the exposition once; never rejects. */
   readonly read: (signal: AbortSignal) => Promise<ExporterReading>;
@@ -25,7 +26,6 @@ export type Tap = {
 
 /** The reading of a poll that did not ask the exporter. */
 export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter was not read');
-
 /** The reading of an exporter that refused. */
 export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporter refuses connections');
 

@@ -1,5 +1,5 @@
-// `file:PATH`: main is done when PATH exists. A missing file proves that main is alive, and one that exists
-// that it was: main makes it at its end, and an emptyDir is empty when a pod starts.
+// `file:PATH`: main is done when PATH exists. Either proves that main was alive: it makes the file at its end, and an
+// emptyDir is empty when a pod starts. And what `tombstone:` shares with it.
 
 import { dirname } from 'node:path';
 import { stat } from '../base/files.ts';
@@ -26,7 +26,7 @@ export const fileKind: ConditionKind = {
   },
 };
 
-/** A file system that works answers in milliseconds; one that hangs must not hold up the other conditions. */
+/** A file system that hangs must not hold up the other conditions. */
 export const FILE_TIMEOUT_MS = 1_000;
 
 /** Mistakes in the path (errno(3)), which waiting does not mend. */

@@ -1,17 +1,15 @@
-// Fetches an exposition: one GET at a time over one kept connection, its body handed on as it comes. Says
-// what the answer was; never what it means.
+// Fetches an exposition: one GET at a time over one kept connection, its body handed on as it comes. Never says what
+// it means.
 
 import { type ExchangeResult, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { Limits } from '../base/waits.ts';
 import { BODY_MAX_BYTES, type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
 
-/** What is fetched, and how. */
+/** What is fetched: for `metricNames` of the conditions, and `selectors` of what is judged. */
 export type GetterParts = {
   readonly url: URL;
-  /** The conditions' metrics. */
   readonly metricNames: readonly string[];
-  /** What is judged. */
   readonly selectors?: readonly Selector[];
   /** Reject other types than the text format, and send a request again that was dropped. */
   readonly isForServing: boolean;
@@ -24,14 +22,13 @@ export type ExpositionSink = {
   readonly write?: (piece: Uint8Array) => void;
 };
 
-/** How a fetch ended. */
+/** How a fetch ended. `isCut`: within a line; `mayCount`: the program may have counted it as a scrape. */
 export type ExpositionResult =
-  /** `isCut`: the body may be a part, since only the end of the connection ended it, within a line. */
   | { readonly kind: 'answered'; readonly exposition: Exposition; readonly isCut: boolean }
   | { readonly kind: 'refused' }
-  /** `mayCount`: the program may have counted it as a scrape. */
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
+/** Fetches from one program. */
 export type ExpositionGetter = {
   /** Never rejects. */
   readonly get: (limits: Limits, sink?: ExpositionSink) => Promise<ExpositionResult>;
@@ -76,8 +73,7 @@ export function openExpositionGetter({ url, metricNames, selectors, isForServing
         },
       };
       let result = await exchange.send(request);
-      // A kept connection may end in the instant of its use (RFC 9112, 9.3.1): a GET is sent again, as Go's
-      // client does.
+      // A kept connection may end in the instant of its use (RFC 9112, 9.3.1): Go's client sends a GET again too.
       if (isForServing && result.kind === 'dropped') result = await exchange.send(request);
       if (result.kind !== 'answered' || problem !== null) return describeFailure(result, problem);
       // The end of the connection is also that of a program that was killed.
@@ -100,10 +96,8 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
   }
 }
 
-type Headers = Parameters<NonNullable<Request['onAnswer']>>[1];
-
 /** Why the body of a 200 cannot be used; null: it can. A program that names no type is believed. */
-function findProblem(headers: Headers, isTextOnly: boolean): string | null {
+function findProblem(headers: Parameters<NonNullable<Request['onAnswer']>>[1], isTextOnly: boolean): string | null {
   const type = String(headers['content-type'] ?? '').trim();
   const encoding = String(headers['content-encoding'] ?? '').trim();
   // None was asked for: it is a proxy's mistake, or another program's.

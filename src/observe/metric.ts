@@ -1,6 +1,5 @@
-// `metric:NAME`: main is done when the exporter's one sample NAME, without labels, is 0. Non-zero proves that
-// main is alive. 0 with Locust's request rows proves that it was: the exporter has those only after it once
-// reached Locust, and keeps them (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+// `metric:NAME`: main is done when the exporter's one sample NAME, without labels, is 0. Locust's request rows prove
+// that it was alive: the exporter keeps them from Locust (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
 
 import type { ConditionKind } from './condition.ts';
 

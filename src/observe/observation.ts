@@ -1,5 +1,5 @@
-// One observation of everything: the exporter first, then the conditions until one shows that main is alive.
-// Each part, and the whole, has a time limit. Says what it saw; decides nothing.
+// One observation of everything: the exporter first, then the conditions until one shows that main is alive. Each
+// part, and the whole, has a time limit. Never decides.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { waitFor, waitUnless } from '../base/waits.ts';
@@ -9,11 +9,12 @@ import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
 
-/** How long one condition may take; most have shorter limits of their own. */
+/** How long one condition may take. */
 export const CONDITION_TIMEOUT_MS = 5_000;
 /** How long a condition may take after its limit to report in its own words. */
 const LAST_WORDS_MS = 50;
 
+/** What is observed. */
 export type Sources = {
   readonly conditions: readonly Condition[];
   /** Reads the exporter; null if there is nothing to read. */
@@ -25,6 +26,7 @@ export type Sources = {
 /** When to give up, as `step` decides. */
 export type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 
+/** An observation that is under way. */
 export type OngoingObservation = {
   /** Rejects on a bug only. */
   readonly ended: Promise<Observation>;
@@ -63,7 +65,7 @@ export function beginObservation(sources: Sources, clock: Clock, limits: Observe
         conditions[index] = observation;
         if (observation.kind === 'alive') break;
       }
-      const front = sources.observeFront === undefined ? {} : { front: sources.observeFront() };
+      const front = sources.observeFront && { front: sources.observeFront() };
       const { observation } = exporter;
       return { startedAtMs, readAtMs, atMs: clock.nowMs(), allowedMs, exporter: observation, conditions, ...front };
     } finally {

@@ -1,7 +1,5 @@
-// `tombstone:PATH`: main is done when its kubexit tombstone has `Died`. kubexit's rules (its README and
-// pkg/tombstone): `Born` is written just after main started, `Died` and `ExitCode` when it ended; a restart
-// writes the file again with `Born` alone. The file is truncated and then written, so a reader may see it
-// empty.
+// `tombstone:PATH`: main is done when its kubexit tombstone has `Died` (kubexit's README and pkg/tombstone: `Born` is
+// written after the start, `Died` and `ExitCode` at the end). It is truncated first, so a reader may see it empty.
 
 import { basename } from 'node:path';
 import { readFile, stat } from '../base/files.ts';
@@ -50,8 +48,7 @@ async function readObservation(path: string, text: string): Promise<ConditionObs
     const exitCode = findField(fields, 'ExitCode');
     const isKnown = wasBorn && typeof exitCode === 'number';
     const exit = isKnown ? `, exit code ${exitCode}` : '';
-    // `Died` without `Born`: kubexit gave up before the start, because a dependency of main did not come in
-    // time.
+    // `Died` without `Born`: a dependency of main did not come in time.
     return {
       kind: 'done',
       seen: `tombstone ${path} ${wasBorn ? `died${exit}` : 'died, and was never born'}`,

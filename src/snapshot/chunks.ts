@@ -1,12 +1,9 @@
-// The bytes of one answer, packed as they come, so that never one is raw in memory for long. Knows nothing of
-// what they mean.
-//
-// Buffers that live for as long as a read takes would pile up: V8 frees young ones at once and old ones
-// seldom. So the bytes are copied into a few buffers that are used again and again, and are deflated from
-// there; what is kept is a tenth.
+// The bytes of one answer, packed as they come. Never knows what they mean. V8 frees young buffers at once and old ones
+// seldom: so the bytes are copied into a few buffers that are used again, and deflated from there to a tenth.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
+/** The bytes of one answer. */
 export type Chunks = {
   readonly sizeBytes: () => number;
   /** Copies the next piece; not after `seal`. */
@@ -19,7 +16,7 @@ export type Chunks = {
   readonly openReader: () => () => Uint8Array | null;
 };
 
-/** What is packed at once. Each call of zlib leaves some 10 KB that V8 frees late: few calls. */
+/** What is packed at once: few calls of zlib, since each leaves `CALL_BYTES`. */
 const CHUNK_BYTES = 256 * 1024;
 /** The longest piece that a reader gets. */
 const PIECE_BYTES = 64 * 1024;
@@ -27,21 +24,17 @@ const PIECE_BYTES = 64 * 1024;
 const ZLIB_BYTES = 16 * 1024;
 /** What a call of zlib leaves in addition (measured, Node 24.21). */
 const CALL_BYTES = 10 * 1024;
-/** V8 collects this garbage after some 24 MB; here it is made to after this much. */
+/** V8 by itself would collect this garbage after some 24 MB. */
 const GARBAGE_MAX_BYTES = 2 * 1024 * 1024;
 /** Unpacked chunks kept at the tail, so that a fast reader need not inflate them. */
 const UNPACKED_MAX_COUNT = 2;
 
-type Chunk = {
-  sizeBytes: number;
-  /** As they came, or packed. */
-  bytes: Buffer;
-  isPacked: boolean;
-};
+type Chunk = { sizeBytes: number; bytes: Buffer; isPacked: boolean };
 
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
 
+/** Opens it empty. */
 export function openChunks(): Chunks {
   let chunks: Chunk[] = [];
   let sizeBytes = 0;

@@ -1,5 +1,5 @@
-// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Holds no
-// rule: what an answer becomes is decided in decide/answer.ts.
+// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Never decides what an
+// answer becomes: decide/answer.ts does.
 
 import {
   beginSource,
@@ -30,6 +30,7 @@ export type KeeperTap = {
   readonly breakOff: (isRefused: boolean) => void;
 };
 
+/** Keeps answers. */
 export type Keeper = {
   readonly openTap: () => KeeperTap;
   /** What is known of main from now on. */
