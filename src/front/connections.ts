@@ -36,16 +36,10 @@ export type Connection = {
 };
 
 /** The open connections of a server. */
-export type Connections = {
-  /** Registers an accepted connection; null: it was closed, since there are too many. */
-  readonly accept: (socket: Socket) => Connection | null;
-  readonly find: (socket: Socket) => Connection | undefined;
-  readonly list: () => readonly Connection[];
-  readonly closeAll: (why: string) => void;
-};
+export type Connections = ReturnType<typeof openConnections>;
 
 /** Opens it empty. */
-export function openConnections(clock: Clock, limits: ConnectionLimits): Connections {
+export function openConnections(clock: Clock, limits: ConnectionLimits) {
   const open = new Map<Socket, Connection>();
   let acceptedCount = 0;
 
@@ -59,6 +53,7 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
     return true;
   }
 
+  /** Registers an accepted connection; null: it was closed, since there are too many. */
   function accept(socket: Socket): Connection | null {
     // Without a listener an error would end the process.
     socket.on('error', () => {});
@@ -74,9 +69,9 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
 
   return {
     accept,
-    find: (socket) => open.get(socket),
-    list: () => [...open.values()],
-    closeAll(why) {
+    find: (socket: Socket) => open.get(socket),
+    list: (): readonly Connection[] => [...open.values()],
+    closeAll(why: string): void {
       for (const { close } of open.values()) close(why);
     },
   };

@@ -3,19 +3,6 @@
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** The bytes of one answer. */
-export type Chunks = {
-  readonly sizeBytes: () => number;
-  /** Copies the next piece; not after `seal`. */
-  readonly add: (piece: Uint8Array) => void;
-  /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
-  readonly seal: () => void;
-  /** Forgets all bytes. */
-  readonly clear: () => void;
-  /** Each call gives the next piece, from the first on; null: there are no more for now. */
-  readonly openReader: () => () => Uint8Array | null;
-};
-
 /** What is packed at once: few calls of zlib, since each leaves `CALL_BYTES`. */
 const CHUNK_BYTES = 256 * 1024;
 /** The longest piece that a reader gets. */
@@ -35,12 +22,13 @@ type Chunk = { sizeBytes: number; bytes: Buffer; isPacked: boolean };
 const spare: Buffer[] = [];
 
 /** Opens it empty. */
-export function openChunks(): Chunks {
+export function openChunks() {
   let chunks: Chunk[] = [];
   let sizeBytes = 0;
   let packedCount = 0;
   let isSealed = false;
 
+  /** Copies the next piece; not after `seal`. */
   function add(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; ) {
       let chunk = chunks.at(-1);
@@ -75,6 +63,7 @@ export function openChunks(): Chunks {
       if (packNext()) packInTurns();
     });
   }
+  /** Each call of what it returns gives the next piece, from the first on; null: no more for now. */
   function openReader(): () => Uint8Array | null {
     let index = 0;
     let offset = 0;
@@ -98,11 +87,12 @@ export function openChunks(): Chunks {
   return {
     sizeBytes: () => sizeBytes,
     add,
-    seal() {
+    /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
+    seal(): void {
       isSealed = true;
       packInTurns();
     },
-    clear() {
+    clear(): void {
       chunks = [];
     },
     openReader,

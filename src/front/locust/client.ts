@@ -13,13 +13,6 @@ export type LocustClientParts = {
   readonly onHeadersUnreadable: (why: string) => void;
 };
 
-/** A client of Locust's page. */
-export type LocustClient = {
-  /** Sends a GET, in turn. `body`: of a 200, else empty; overwritten after `take` has returned. */
-  readonly get: (path: string, take: (result: ExchangeResult, body: Buffer) => void) => void;
-  readonly close: () => Promise<void>;
-};
-
 /** Of the file of headers: a mount may hang, and Locust does not wait. */
 const FILE_TIMEOUT_MS = 1_000;
 /** How long to keep waiting for a late answer: it may have the last numbers. */
@@ -30,7 +23,7 @@ const BODY_MAX_BYTES = 16 * 1024 * 1024;
 const SPARE_RATIO = 1.5;
 
 /** Opens the client; connects at the first `get`. */
-export function openLocustClient({ url, headersFile, onHeadersUnreadable }: LocustClientParts): LocustClient {
+export function openLocustClient({ url, headersFile, onHeadersUnreadable }: LocustClientParts) {
   const exchange = openExchange(url);
   const base = url.pathname.replace(/\/+$/, '');
   const closing = new AbortController();
@@ -62,10 +55,11 @@ export function openLocustClient({ url, headersFile, onHeadersUnreadable }: Locu
   }
 
   return {
-    get(path, take) {
+    /** Sends a GET, in turn. `body`: of a 200, else empty; overwritten after `take` has returned. */
+    get(path: string, take: (result: ExchangeResult, body: Buffer) => void): void {
       last = last.then(async () => take(await send(path), scratch.bytes()));
     },
-    async close() {
+    async close(): Promise<void> {
       closing.abort('closed');
       await exchange.close();
     },

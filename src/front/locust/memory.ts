@@ -4,23 +4,12 @@
 
 import { type Family, makeGauge, type Sample } from '../../exposition/exposition-text.ts';
 import type { PageView } from './pace.ts';
-import { type LocustError, type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
+import { type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
 import { openLocustRequests, TOTAL_FIELDS } from './requests.ts';
 import { openRows, type RowStore } from './rows.ts';
 
 /** What is known of Locust. */
-export type LocustMemory = {
-  /** Takes an answer of /stats/requests, which Locust may have cached for some seconds. */
-  readonly takeStats: (stats: LocustStats) => void;
-  /** Takes the rows of /stats/requests/csv, which are current. */
-  readonly takeCsv: (rows: Iterable<LocustRow>) => void;
-  /** Whether a row of the CSV is shown. */
-  readonly isShown: (method: string, name: string) => boolean;
-  /** Only the total row of the families that count requests and failures. */
-  readonly listTotals: () => readonly Family[];
-  /** In the order of their names; `view`: what the newest answer of the page was. */
-  readonly listFamilies: (view: PageView['kind']) => readonly Family[];
-};
+export type LocustMemory = ReturnType<typeof openLocustMemory>;
 
 /** Beyond it, errors that left the page are dropped: a text may be new with each request. */
 const ERRORS_MAX_COUNT = 2_000;
@@ -29,7 +18,7 @@ const WORKERS_MAX_COUNT = 10_000;
 const COUNT = 0;
 
 /** `namespace`: what all names begin with; `locust` unless LOCUST_METRIC_NAMESPACE says otherwise. */
-export function openLocustMemory(namespace: string): LocustMemory {
+export function openLocustMemory(namespace: string) {
   const requests = openLocustRequests();
   const errors = openRows(['error', 'method', 'name'], ERRORS_MAX_COUNT);
   const workers = openRows(['id', 'state'], WORKERS_MAX_COUNT);
@@ -39,7 +28,8 @@ export function openLocustMemory(namespace: string): LocustMemory {
     samples,
   });
   return {
-    takeStats(stats) {
+    /** Takes an answer of /stats/requests, which Locust may have cached for some seconds. */
+    takeStats(stats: LocustStats): void {
       if (!requests.takePage(stats.rows)) errors.clear();
       takeErrors(errors, stats.errors);
       // Only a worker's current state: the exporter keeps a row of each state.
@@ -48,16 +38,19 @@ export function openLocustMemory(namespace: string): LocustMemory {
         workers.set(workers.findOrAdd([id, state]), COUNT, userCount);
       gauges = listGauges(stats);
     },
-    takeCsv(rows) {
+    /** Takes the rows of /stats/requests/csv, which are current. */
+    takeCsv(rows: Iterable<LocustRow>): void {
       if (!requests.takeCsv(rows)) errors.clear();
     },
     isShown: requests.isShown,
-    listTotals: () =>
+    /** Only the total row of the families that count requests and failures. */
+    listTotals: (): readonly Family[] =>
       TOTAL_FIELDS.map((field) => {
         const total = requests.findTotal(field);
         return makeFamily(`requests_${field}`, total === undefined ? [] : [total]);
       }),
-    listFamilies(view) {
+    /** In the order of their names; `view`: what the newest answer of the page was. */
+    listFamilies(view: PageView['kind']): readonly Family[] {
       const plain = new Map(view === 'stats' ? gauges : []);
       // Of the same moment as the totals, which stay when Locust is gone.
       const ratio = requests.findCsvFailRatio();
@@ -75,7 +68,7 @@ export function openLocustMemory(namespace: string): LocustMemory {
   };
 }
 
-function takeErrors(errors: RowStore, taken: readonly LocustError[]): void {
+function takeErrors(errors: RowStore, taken: LocustStats['errors']): void {
   errors.begin();
   for (const { method, name, error, occurrences } of taken) {
     const key = [error, method, name];

@@ -1,4 +1,4 @@
-// When to read Locust's page and CSV, and when to answer its readers: state and event in, next state out. Pure.
+// When to read Locust's page and CSV, and when to answer readers: state and event in, next state out. Pure.
 // The page is cheap, and cached by Locust for 2 s; the CSV is current, and costs Locust all percentiles.
 
 import { isRunningState } from './page.ts';
@@ -16,14 +16,10 @@ export type PageView =
 /** `hurt`: the CSV came late or cut, or the connection was closed. */
 export type CsvEnd = 'whole' | 'other' | 'hurt';
 
+/** `ending`: main is about to end; `due`: at `wakeAtMs`; `mark`: of the body, empty without one. */
 export type PaceEvent =
-  | { readonly kind: 'asked' }
-  /** Main is about to end, whatever the page says. */
-  | { readonly kind: 'ending' }
-  /** The time of `wakeAtMs` has come. */
-  | { readonly kind: 'due' }
+  | { readonly kind: 'asked' | 'ending' | 'due' }
   | { readonly kind: 'page'; readonly view: PageView }
-  /** `mark`: of the body; empty without one. */
   | { readonly kind: 'csv'; readonly end: CsvEnd; readonly mark: string };
 
 /** All times are monotonic; infinite: never, or not yet. */
@@ -49,6 +45,7 @@ export type PaceState = {
   readonly wait: { readonly kind: 'nothing' | 'page' } | { readonly kind: 'csv' | 'renewal'; readonly untilMs: number };
 };
 
+/** What to do now. */
 export type PaceStep = {
   readonly state: PaceState;
   readonly readsPage: boolean;
@@ -65,7 +62,7 @@ const REUSE_MS = 500;
 const PAGE_CACHED_MS = 2_020;
 /** The exporter's own limit (LOCUST_EXPORTER_TIMEOUT): then Locust counts as down. */
 const LATE_MS = 5_000;
-/** Between two CSVs while no users run: Locust ends at least 1.5 s after its last number. */
+/** Between two CSVs without users: Locust ends at least 1.5 s after its last number. */
 const CSV_PAUSE_MS = 250;
 /** Where users may run, the pause is at least this multiple of what the CSV took. */
 const CSV_PAUSE_RATIO = 4;
@@ -179,11 +176,7 @@ function takeLate(state: PaceState, atMs: number): PaceState {
   const { page } = state;
   if (page === null || atMs < page.askedAtMs + LATE_MS) return state;
   const view: PageView = { kind: 'unknown', why: 'timed out' };
-  return {
-    ...state,
-    page: { ...page, isLate: true },
-    view: isSameView(state.view, view) ? state.view : view,
-  };
+  return { ...state, page: { ...page, isLate: true }, view: isSameView(state.view, view) ? state.view : view };
 }
 
 /** Reads everything again once nothing from before the announcement is on its way, but for what is late. */
@@ -204,11 +197,8 @@ function endPageWait(state: PaceState, atMs: number): PaceState {
   const isFresh = atMs - state.viewAtMs < REUSE_MS;
   if (!isFresh && state.page?.isLate !== true) return state;
   if (!isCsvWanted(state, atMs) || atMs < state.csvFreeAtMs) return { ...state, wait: { kind: 'nothing' } };
-  return {
-    ...state,
-    wait: { kind: 'csv', untilMs: atMs + CSV_WAIT_MS },
-    csvDueAtMs: state.csvAskedAtMs === null ? atMs : state.csvDueAtMs,
-  };
+  const csvDueAtMs = state.csvAskedAtMs === null ? atMs : state.csvDueAtMs;
+  return { ...state, wait: { kind: 'csv', untilMs: atMs + CSV_WAIT_MS }, csvDueAtMs };
 }
 
 function findWake({ page, pageDueAtMs, csvDueAtMs, wait }: PaceState): number {
@@ -216,7 +206,6 @@ function findWake({ page, pageDueAtMs, csvDueAtMs, wait }: PaceState): number {
   return Math.min(pageDueAtMs, csvDueAtMs, lateAtMs, 'untilMs' in wait ? wait.untilMs : NEVER);
 }
 
-/** Users may run, by the newest page. */
 function isRunning({ view }: PaceState): boolean {
   return view.kind === 'stats' && isRunningState(view.state);
 }

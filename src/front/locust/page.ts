@@ -1,7 +1,7 @@
 // Reads Locust's /stats/requests: JSON of 2.8 to 2.47, with the `NaN` of Python. Pure; never throws.
 // Source: web.py and stats.py of Locust (fixtures/recordings: 2.12 and 2.47).
 
-import { type Json, parseObject, toObject } from '../../base/json.ts';
+import { type Json, parseObject, toObject, toText } from '../../base/json.ts';
 import { copyText } from '../../base/text.ts';
 
 /** The numbers of a row that have a family, by their names in JSON and in the exporter. */
@@ -17,6 +17,7 @@ export const ROW_FIELDS = [
   'num_requests',
 ] as const;
 
+/** One of them. */
 export type RowField = (typeof ROW_FIELDS)[number];
 
 /** The requests of one method and name; a missing number is unknown. */
@@ -28,22 +29,18 @@ export type LocustRow = {
   readonly percentiles: ReadonlyMap<string, number>;
 };
 
-export type LocustError = {
-  readonly method: string;
-  readonly name: string;
-  readonly error: string;
-  readonly occurrences: number;
-};
-
-export type LocustWorker = { readonly id: string; readonly state: string; readonly userCount: number };
-
 /** One answer; null: not in it. */
 export type LocustStats = {
   /** `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py). */
   readonly state: string | null;
   readonly rows: readonly LocustRow[];
-  readonly errors: readonly LocustError[];
-  readonly workers: readonly LocustWorker[];
+  readonly errors: readonly {
+    readonly method: string;
+    readonly name: string;
+    readonly error: string;
+    readonly occurrences: number;
+  }[];
+  readonly workers: readonly { readonly id: string; readonly state: string; readonly userCount: number }[];
   readonly userCount: number | null;
   readonly failRatio: number | null;
   /** Of the last seconds, in ms. */
@@ -150,8 +147,8 @@ const OLD_PERCENTILES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, an object by
- * quantile from 2.24 on, which has only 0.95 there. Without requests it is `null`, which the exporter shows as 0.
+ * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, an object from 2.24
+ * on, with only 0.95. Without requests it is `null`, which the exporter shows as 0.
  */
 function readCurrent(top: Json, quantile: string, names: readonly string[]): number | null {
   const found = [
@@ -177,7 +174,7 @@ function readList(value: unknown): readonly Json[] {
 const TEXT_MAX_LENGTH = 65_536;
 
 function readText(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, TEXT_MAX_LENGTH).toWellFormed() : '';
+  return toText(value).slice(0, TEXT_MAX_LENGTH).toWellFormed();
 }
 
 function cutText(text: string, maxLength: number): string {

@@ -4,27 +4,13 @@ import type { Sample } from '../../exposition/exposition-text.ts';
 import { type LocustRow, ROW_FIELDS, type RowField } from './page.ts';
 import { COLUMNS_MAX_COUNT, openRows, type RowStore } from './rows.ts';
 
-export type LocustRequests = {
-  /** Takes the rows of a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
-  readonly takePage: (rows: readonly LocustRow[]) => boolean;
-  /** Takes the rows of a CSV, which are current; two passes after a reset. False: as in `takePage`. */
-  readonly takeCsv: (rows: Iterable<LocustRow>) => boolean;
-  /** Whether a row of the CSV is shown: the page has at most 500 rows, and others were never on it. */
-  readonly isShown: (method: string, name: string) => boolean;
-  readonly list: (field: RowField) => Iterable<Sample>;
-  readonly listPercentiles: () => Iterable<Sample>;
-  /** The total of all requests, or of the failed ones, as a sample; undefined: unknown. */
-  readonly findTotal: (field: TotalField) => Sample | undefined;
-  /** The share of failures if the totals are the CSV's. null: the page's own ratio is as new as they are. */
-  readonly findCsvFailRatio: () => number | null;
-};
-
+/** The totals: of all requests, and of the failed ones. */
 export const TOTAL_FIELDS = ['num_requests', 'num_failures'] as const;
-export type TotalField = (typeof TOTAL_FIELDS)[number];
+type TotalField = (typeof TOTAL_FIELDS)[number];
 
 /** Rows of the page (web.py). */
 const PAGE_ROWS_COUNT = 500;
-/** Rows that are no longer on the page are dropped beyond it: a name may be new with each request. */
+/** Beyond it, rows that left the page are dropped: a name may be new with each request. */
 const ROWS_MAX_COUNT = 10_000;
 
 // Columns: the page's last totals, the numbers shown, which of these are the CSV's (as bits), the percentiles.
@@ -39,7 +25,7 @@ const TOTAL_KEY = ['', 'Aggregated'] as const;
 const TOTAL_LABELS = '{method="",name="Aggregated"}';
 
 /** Opens it without rows. */
-export function openLocustRequests(): LocustRequests {
+export function openLocustRequests() {
   const rows = openRows(['method', 'name'], ROWS_MAX_COUNT);
   const quantiles = new Map<string, number>();
 
@@ -83,17 +69,20 @@ export function openLocustRequests(): LocustRequests {
     }
     return true;
   }
+  /** Whether a row of the CSV is shown: the page has at most 500 rows, and others were never on it. */
   function isShown(method: string, name: string): boolean {
     if (method === '' && name === 'Aggregated') return true;
     return !isHidden(name) && (rows.count() < PAGE_ROWS_COUNT || rows.find([method, name]) !== -1);
   }
+  /** undefined: unknown. */
   function findTotal(field: TotalField): Sample | undefined {
     const value = rows.get(rows.find(TOTAL_KEY), findColumn(field));
     return value === undefined ? undefined : { labels: TOTAL_LABELS, value };
   }
 
   return {
-    takePage(taken) {
+    /** Takes the rows of a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
+    takePage(taken: readonly LocustRow[]): boolean {
       const shown = taken.filter(({ name }) => !isHidden(name));
       const isReset = showsReset(rows, shown, taken.length);
       if (isReset) rows.clear();
@@ -102,17 +91,19 @@ export function openLocustRequests(): LocustRequests {
       rows.end();
       return !isReset;
     },
-    takeCsv(taken) {
+    /** Takes the rows of a CSV, which are current; two passes after a reset. False: as in `takePage`. */
+    takeCsv(taken: Iterable<LocustRow>): boolean {
       if (putCsv(taken)) return true;
       rows.clear();
       putCsv(taken);
       return false;
     },
     isShown,
-    list: (field) => rows.list(findColumn(field)),
+    list: (field: RowField) => rows.list(findColumn(field)),
     listPercentiles: () => listPercentiles(rows, quantiles),
     findTotal,
-    findCsvFailRatio() {
+    /** The share of failures if the totals are the CSV's. null: the page's own ratio is as new as they are. */
+    findCsvFailRatio(): number | null {
       if (!rows.get(rows.find(TOTAL_KEY), CSV_COLUMNS)) return null;
       const [requests = 0, failures = 0] = TOTAL_FIELDS.map((field) => findTotal(field)?.value);
       return findRatio(failures, requests);

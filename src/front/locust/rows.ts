@@ -6,36 +6,15 @@ import { formatLabels, makeByteKey, type Sample } from '../../exposition/exposit
 /** The values of a row's labels, in the order of their names. */
 export type Key = readonly string[];
 
-export type RowStore = {
-  /** The row's place, its own until the row is dropped; -1: unknown. */
-  readonly find: (key: Key) => number;
-  /** Keeps the row in the pass. */
-  readonly findOrAdd: (key: Key) => number;
-  /** Begins a pass. */
-  readonly begin: () => void;
-  /** Drops rows beyond the limit that are not in the pass, the oldest first. */
-  readonly end: () => void;
-  readonly isInPass: (place: number) => boolean;
-  readonly clear: () => void;
-  /** How many rows have a number in this column. Default: all rows. */
-  readonly count: (column?: number) => number;
-  /** Which columns of the row have a number, as bits; 0 for an unknown row. */
-  readonly getKnown: (place: number) => number;
-  /** undefined: unknown. */
-  readonly get: (place: number, column: number) => number | undefined;
-  readonly set: (place: number, column: number, value: number) => void;
-  /** All rows, in the order in which Go sorts their labels: byte by byte. */
-  readonly listPlaces: () => Generator<{ readonly labels: string; readonly place: number }>;
-  /** The known numbers of a column, in the same order. */
-  readonly list: (column: number) => Generator<Sample>;
-};
+/** A store of rows; a row's place is its own until the row is dropped. */
+export type RowStore = ReturnType<typeof openRows>;
 
 /** One bit of a number for each. */
 export const COLUMNS_MAX_COUNT = 32;
 const FIRST_CAPACITY = 512;
 
 /** Opens a store without rows; `maxCount`: see `end`. */
-export function openRows(labelNames: readonly string[], maxCount: number): RowStore {
+export function openRows(labelNames: readonly string[], maxCount: number) {
   const places = new Map<string, number>();
   const numbers = openColumns();
   // By place; of the keys one list for each label.
@@ -72,13 +51,16 @@ export function openRows(labelNames: readonly string[], maxCount: number): RowSt
 
   return {
     ...numbers,
-    find: (key) => places.get(joinKey(key)) ?? -1,
-    findOrAdd(key) {
+    /** The row's place; -1: unknown. */
+    find: (key: Key) => places.get(joinKey(key)) ?? -1,
+    /** Keeps the row in the pass. */
+    findOrAdd(key: Key): number {
       const place = places.get(joinKey(key)) ?? add(key);
       numbers.touch(place);
       return place;
     },
-    end() {
+    /** Ends a pass: drops rows beyond the limit that are not in it, the oldest first. */
+    end(): void {
       const dropped = new Set<number>();
       for (const [key, place] of places) {
         if (places.size <= maxCount) break;
@@ -89,19 +71,22 @@ export function openRows(labelNames: readonly string[], maxCount: number): RowSt
       }
       if (dropped.size > 0) order = order.filter((place) => !dropped.has(place));
     },
-    clear() {
+    clear(): void {
       places.clear();
       labels = [];
       keys = labelNames.map(() => []);
       free = [];
       order = [];
     },
-    count: (column) =>
+    /** How many rows have a number in this column. Default: all rows. */
+    count: (column?: number) =>
       column === undefined ? places.size : order.filter((place) => numbers.get(place, column) !== undefined).length,
-    *listPlaces() {
+    /** All rows, in the order in which Go sorts their labels: byte by byte. */
+    *listPlaces(): Generator<{ readonly labels: string; readonly place: number }> {
       for (const place of sort()) yield { labels: labels[place] ?? '', place };
     },
-    *list(column) {
+    /** The known numbers of a column, in the same order. */
+    *list(column: number): Generator<Sample> {
       for (const place of sort()) {
         const value = numbers.get(place, column);
         if (value !== undefined) yield { labels: labels[place] ?? '', value };
@@ -136,6 +121,7 @@ function openColumns() {
       passes[place] = pass;
     },
     isInPass: (place: number) => passes[place] === pass,
+    /** Which columns of the row have a number, as bits; 0 for an unknown row. */
     getKnown: (place: number) => known[place] ?? 0,
     get: (place: number, column: number) =>
       ((known[place] ?? 0) & (1 << column)) === 0 ? undefined : columns[column]?.[place],
