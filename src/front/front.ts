@@ -1,5 +1,5 @@
-// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides what a
-// scrape gets: decide/answer.ts does.
+// The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
+// what a scrape gets: decide/answer.ts does.
 
 import { type MainView, observeSource } from '../decide/answer.ts';
 import type { FrontObservation } from '../decide/model.ts';

@@ -1,5 +1,5 @@
-// Reads of the source, one at a time, each shared by all requests that came before it began, and the front's own
-// polls. Each request has its own time-out; a read without requests is ended.
+// Reads of the source, one at a time, each shared by all requests that came before it began, and the front's
+// own polls. Each request has its own time-out; a read without requests is ended.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onLimit, waitFor } from '../base/waits.ts';

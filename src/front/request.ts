@@ -1,8 +1,8 @@
 // What a request asks for: its path, the encoding that it takes, how long it waits. Pure.
 
 /**
- * The normalised path without its query: `/%6Detrics` is `/metrics`, `/a%2fb` is `/a%2Fb`. Never resolves dots or
- * double slashes. Takes the absolute form too (RFC 9112, 3.2.2). Null: no path, such as `*`.
+ * The normalised path without its query: `/%6Detrics` is `/metrics`, `/a%2fb` is `/a%2Fb`. Never resolves
+ * dots or double slashes. Takes the absolute form too (RFC 9112, 3.2.2). Null: no path, such as `*`.
  */
 export function readRequestPath(target: string): string | null {
   const [, origin, rest = ''] = /^(https?:\/\/[^/?#]*)?(.*)$/is.exec(target) ?? [];

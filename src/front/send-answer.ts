@@ -13,7 +13,7 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 /** What is sent; each `read` gives the same bytes. `sizeBytes` null: not known in advance. */
 export type AnswerBody = { readonly read: () => AsyncIterable<Uint8Array>; readonly sizeBytes: number | null };
 
-/** One request and its answer. `takeMs`: how long to wait for the client in all, the source's time left out. */
+/** One request and its answer. `takeMs`: how long to wait for the client in all. */
 export type Exchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -23,8 +23,8 @@ export type Exchange = {
 };
 
 /**
- * Sends a 200 with that body. True if the kernel has all of it, and the client had neither hung up nor reset the
- * connection by then; else the connection is reset. Never rejects.
+ * Sends a 200 with that body. True if the kernel has all of it, and the client had neither hung up nor reset
+ * the connection by then; else the connection is reset. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -65,7 +65,7 @@ function hasChunks(request: IncomingMessage): boolean {
   return request.httpVersion === '1.1';
 }
 
-/** The size for HTTP/1.0, which has no chunks: without it half an answer would look whole. null: chunks will do. */
+/** The size for HTTP/1.0, which has no chunks: half an answer would look whole. null: chunks will do. */
 async function measureFor({ request, connection }: Exchange, body: AnswerBody): Promise<number | null> {
   if (hasChunks(request) || request.method === 'HEAD') return null;
   let sizeBytes = 0;

@@ -1,5 +1,5 @@
-// `container:NAME` and `container:*`: main is done when this pod's status says that the container ended and will not
-// be restarted, which proves that it was alive. Not yet started proves nothing.
+// `container:NAME` and `container:*`: main is done when this pod's status says that the container ended and
+// will not be restarted, which proves that it was alive. Not yet started proves nothing.
 
 import type { ConditionObservation } from '../decide/model.ts';
 import { chooseCheckPauseMs, chooseMaxAgeMs, RUNNING_AGE_MS } from '../pod/pod-request.ts';
@@ -10,7 +10,7 @@ import type { Condition, ConditionContext, ConditionKind } from './condition.ts'
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** The name of lastscrape's container if the mounts do not show it. */
 const OWN_NAME = 'lastscrape';
-/** Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr, Vault): they may be missing. */
+/** Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr, Vault): may be missing. */
 const INJECTED_NAMES = ['istio-proxy', 'linkerd-proxy', 'consul-dataplane', 'daprd', 'vault-agent'];
 
 export const containerKind: ConditionKind = {

@@ -1,5 +1,5 @@
-// `file:PATH`: main is done when PATH exists. Either proves that main was alive: it makes the file at its end, and an
-// emptyDir is empty when a pod starts. And what `tombstone:` shares with it.
+// `file:PATH`: main is done when PATH exists. Either proves that main was alive: it makes the file at its
+// end, and an emptyDir is empty when a pod starts. And what `tombstone:` shares with it.
 
 import { dirname } from 'node:path';
 import { stat } from '../base/files.ts';

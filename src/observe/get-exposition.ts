@@ -1,5 +1,5 @@
-// Fetches an exposition: one GET at a time over one kept connection, its body handed on as it comes. Never says what
-// it means.
+// Fetches an exposition: one GET at a time over one kept connection, its body handed on as it comes. Never
+// says what it means.
 
 import { type ExchangeResult, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
@@ -73,7 +73,7 @@ export function openExpositionGetter({ url, metricNames, selectors, isForServing
         },
       };
       let result = await exchange.send(request);
-      // A kept connection may end in the instant of its use (RFC 9112, 9.3.1): Go's client sends a GET again too.
+      // A kept connection may end in the instant of its use (RFC 9112, 9.3.1): Go's client retries too.
       if (isForServing && result.kind === 'dropped') result = await exchange.send(request);
       if (result.kind !== 'answered' || problem !== null) return describeFailure(result, problem);
       // The end of the connection is also that of a program that was killed.

@@ -1,5 +1,6 @@
-// `metric:NAME`: main is done when the exporter's one sample NAME, without labels, is 0. Locust's request rows prove
-// that it was alive: the exporter keeps them from Locust (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+// `metric:NAME`: main is done when the exporter's one sample NAME, without labels, is 0. Locust's request
+// rows prove that it was alive: the exporter keeps them from Locust (fixtures/recordings, locust_exporter
+// 0.4.0 to 0.5.2).
 
 import type { ConditionKind } from './condition.ts';
 

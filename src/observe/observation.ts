@@ -1,5 +1,5 @@
-// One observation of everything: the exporter first, then the conditions until one shows that main is alive. Each
-// part, and the whole, has a time limit. Never decides.
+// One observation of everything: the exporter first, then the conditions until one shows that main is alive.
+// Each part, and the whole, has a time limit. Never decides.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { waitFor, waitUnless } from '../base/waits.ts';

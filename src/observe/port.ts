@@ -1,5 +1,5 @@
-// `port:[HOST:]PORT`: main is done when connections to PORT are refused. Connects and closes without sending a byte:
-// harmless to a Locust master (measured on 2.47.0, hundreds in one run).
+// `port:[HOST:]PORT`: main is done when connections to PORT are refused. Connects and closes without sending
+// a byte: harmless to a Locust master (measured on 2.47.0, hundreds in one run).
 
 import { dial } from '../base/net/dial.ts';
 import { describeHighPort, isPortNumber } from '../base/parse.ts';

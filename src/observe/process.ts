@@ -1,5 +1,5 @@
-// `process:NAME`: main is done when no process has that name, which does not prove that it ever ran. Needs the pod's
-// PID namespace (shareProcessNamespace).
+// `process:NAME`: main is done when no process has that name, which does not prove that it ever ran. Needs
+// the pod's PID namespace (shareProcessNamespace).
 
 import { findNamespaceProblem, findProcesses } from '../base/procfs.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';

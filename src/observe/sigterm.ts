@@ -1,5 +1,5 @@
-// `sigterm`: main has ended when this process gets its first signal. The kubelet sends SIGTERM to the last native
-// sidecar about 1 s after all regular containers ended (measured, Kubernetes 1.36.3).
+// `sigterm`: main has ended when this process gets its first signal. The kubelet sends SIGTERM to the last
+// native sidecar about 1 s after all regular containers ended (measured, Kubernetes 1.36.3).
 
 import type { Condition, ConditionKind } from './condition.ts';
 

@@ -1,5 +1,6 @@
-// `tombstone:PATH`: main is done when its kubexit tombstone has `Died` (kubexit's README and pkg/tombstone: `Born` is
-// written after the start, `Died` and `ExitCode` at the end). It is truncated first, so a reader may see it empty.
+// `tombstone:PATH`: main is done when its kubexit tombstone has `Died` (kubexit's README and pkg/tombstone:
+// `Born` is written after the start, `Died` and `ExitCode` at the end). It is truncated first, so a reader
+// may see it empty.
 
 import { basename } from 'node:path';
 import { readFile, stat } from '../base/files.ts';

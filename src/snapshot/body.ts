@@ -139,7 +139,7 @@ export function limitBody(body: Body, signal: AbortSignal): Body {
   };
 }
 
-/** What writes a body: its families that have a sample, and the body whole, readable, with a last line feed. */
+/** The families that have a sample, and what writes the body: whole, readable, with a last line feed. */
 export type BodyWriter = {
   readonly families: ReadonlySet<string>;
   readonly write: (push: (piece: Uint8Array) => void) => void;
@@ -170,7 +170,7 @@ export function makeWrittenBody({ families, write }: BodyWriter): Body {
 
 const WHOLE = Promise.resolve({ kind: 'whole' } as const);
 
-/** The pieces, with a turn of the event loop after each: a long body must not block. @throws as `pieces` does */
+/** The pieces, a turn of the event loop after each, so that none blocks. @throws as `pieces` does */
 export async function* readInTurns(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) {
     yield piece;

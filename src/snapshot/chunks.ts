@@ -1,5 +1,6 @@
-// The bytes of one answer, packed as they come. Never knows what they mean. V8 frees young buffers at once and old ones
-// seldom: so the bytes are copied into a few buffers that are used again, and deflated from there to a tenth.
+// The bytes of one answer, packed as they come. Never knows what they mean. V8 frees young buffers at once
+// and old ones seldom: so the bytes are copied into a few buffers that are used again, and deflated from
+// there to a tenth.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 

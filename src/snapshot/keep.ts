@@ -1,5 +1,5 @@
-// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Never decides what an
-// answer becomes: decide/answer.ts does.
+// Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Never decides
+// what an answer becomes: decide/answer.ts does.
 
 import {
   beginSource,

@@ -13,7 +13,7 @@ const PAGE_ROWS_COUNT = 500;
 /** Beyond it, rows that left the page are dropped: a name may be new with each request. */
 const ROWS_MAX_COUNT = 10_000;
 
-// Columns: the page's last totals, the numbers shown, which of these are the CSV's (as bits), the percentiles.
+// Columns: the page's last totals, the numbers shown, which of these are the CSV's (bits), percentiles.
 const PAGE_TOTALS = [0, 1] as const;
 const FIRST_FIELD = 2;
 const SHOWN_TOTALS = TOTAL_FIELDS.map(findColumn);
@@ -81,7 +81,7 @@ export function openLocustRequests() {
   }
 
   return {
-    /** Takes the rows of a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
+    /** Takes a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
     takePage(taken: readonly LocustRow[]): boolean {
       const shown = taken.filter(({ name }) => !isHidden(name));
       const isReset = showsReset(rows, shown, taken.length);
@@ -102,7 +102,7 @@ export function openLocustRequests() {
     list: (field: RowField) => rows.list(findColumn(field)),
     listPercentiles: () => listPercentiles(rows, quantiles),
     findTotal,
-    /** The share of failures if the totals are the CSV's. null: the page's own ratio is as new as they are. */
+    /** The share of failures if the totals are the CSV's. null: the page's own ratio is as new. */
     findCsvFailRatio(): number | null {
       if (!rows.get(rows.find(TOTAL_KEY), CSV_COLUMNS)) return null;
       const [requests = 0, failures = 0] = TOTAL_FIELDS.map((field) => findTotal(field)?.value);

@@ -1,5 +1,6 @@
-// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer begins when
-// all of it was found readable: it never breaks off, and only metrics are served. The file system may hang.
+// Textfiles as the source: one file, or all `*.prom` of a folder in the order of their names. An answer
+// begins when all of it was found readable: it never breaks off, and only metrics are served. The file system
+// may hang.
 
 import { constants } from 'node:fs';
 import { join } from 'node:path';
