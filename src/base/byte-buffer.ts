@@ -13,9 +13,7 @@ export type ByteBuffer = {
   readonly take: () => Buffer;
 };
 
-/**
- * Opens an empty one. A buffer of more than `keptMaxBytes` is not kept for the next bytes; default: any is.
- */
+/** Opens an empty one; a buffer of more than `keptMaxBytes` is not kept for the next bytes. */
 export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY): ByteBuffer {
   let buffer = Buffer.alloc(0);
   let sizeBytes = 0;

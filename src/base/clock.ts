@@ -41,7 +41,10 @@ const SET_BY_MS = 100;
  * Converts instants of the monotonic clock into wall time, in whole ms since 1970. The same instant has the
  * same time until the wall clock is set; read without this, it would waver by a millisecond.
  */
-export function openWallTime({ nowMs, wallMs }: WallClock): (atMs: number) => number {
+export function openWallTime({
+  nowMs,
+  wallMs,
+}: Pick<Clock, 'nowMs'> & { readonly wallMs: () => number }): (atMs: number) => number {
   let apartMs = wallMs() - nowMs();
   return (atMs) => {
     const foundMs = wallMs() - nowMs();
@@ -49,10 +52,3 @@ export function openWallTime({ nowMs, wallMs }: WallClock): (atMs: number) => nu
     return Math.round(apartMs + atMs);
   };
 }
-
-type WallClock = {
-  /** Monotonic. */
-  readonly nowMs: () => number;
-  /** Since 1970, UTC. */
-  readonly wallMs: () => number;
-};

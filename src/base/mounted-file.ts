@@ -16,18 +16,8 @@ const FILE_MAX_BYTES = 64 * 1024;
 
 /** Set by the request itself. */
 const OWN_HEADERS: readonly string[] = [
-  'accept-encoding',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...['accept-encoding', 'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host'],
+  ...['keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
 ];
 
 /** Prepares to read the file at `path`, again at each call: a Secret may change. Never rejects. */
@@ -45,10 +35,8 @@ export function prepareHeadersFile(path: string): (limits: Limits) => Promise<He
 export function parseHeaders(text: string): HeadersFile {
   const headers: Record<string, string> = {};
   const seen = new Set<string>();
-  for (const [index, raw] of text
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-    .entries()) {
+  const lines = text.replace(/^\uFEFF/, '').split('\n');
+  for (const [index, raw] of lines.entries()) {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
     const at = `line ${index + 1}`;
@@ -67,9 +55,8 @@ export function parseHeaders(text: string): HeadersFile {
 }
 
 /**
- * What of headers must never be shown: the values, the words of them, what Basic credentials are made of, and
- * of parameters (`Token token="…"`, cookies) what stands behind `=`, which a receiver may repeat in its own
- * notation.
+ * What must never be shown of headers: values and their words, the parts of Basic credentials, and the values
+ * of parameters (`Token token="…"`, cookies), which a receiver may repeat in its own notation.
  */
 export function listSecrets(headers: Headers): readonly string[] {
   const values = Object.values(headers);
@@ -78,12 +65,9 @@ export function listSecrets(headers: Headers): readonly string[] {
     .map((word) => Buffer.from(word, 'base64').toString())
     .filter((text) => /^[\x20-\x7e]+$/.test(text));
   const passwords = basic.map((text) => text.slice(text.indexOf(':') + 1));
-  const parameters = values
-    .flatMap((value) => value.split(/["'=;,\s]+/))
-    .filter((part) => part.length >= PART_MIN_LENGTH);
-  return [...values, ...words, ...basic, ...passwords, ...parameters].filter(
-    (secret) => secret.length >= SECRET_MIN_LENGTH,
-  );
+  const parts = values.flatMap((value) => value.split(/["'=;,\s]+/)).filter((part) => part.length >= PART_MIN_LENGTH);
+  const all = [...values, ...words, ...basic, ...passwords, ...parts];
+  return all.filter((secret) => secret.length >= SECRET_MIN_LENGTH);
 }
 
 /** A shorter text is no secret, and may be a part of any word. */

@@ -46,10 +46,9 @@ export async function readNamespace(ownPid: number): Promise<Namespace> {
 }
 
 /**
- * Whether this process descends from PID 1. In a shared namespace it does not: the runtime starts a
- * container's first program from outside, so its parent is 0 (pid_namespaces(7)). An orphan that PID 1
- * adopted is mistaken for a descendant, which is an error at the start; the opposite mistake would stop
- * helpers while main runs.
+ * Whether this process descends from PID 1. Not in a shared namespace: the runtime starts a container's first
+ * program from outside, so its parent is 0 (pid_namespaces(7)). An orphan that PID 1 adopted is mistaken for a
+ * descendant: an error at the start, where the opposite mistake would stop helpers while main runs.
  */
 async function descendsFromFirst(pid: number): Promise<boolean> {
   const stat = await readStat(pid);
@@ -146,7 +145,8 @@ export async function findPortOwners(
     if (!(await ownsSocket(pid, sockets))) continue;
     const stat = await readStat(pid);
     if (typeof stat === 'string') continue;
-    if (programs === null || (await hasOneName(programs, stat))) processes.push(stat.id);
+    const named = await Promise.all((programs ?? []).map((name) => isNamed(name, stat)));
+    if (programs === null || named.includes(true)) processes.push(stat.id);
     else hasStranger = true;
   }
   if (processes.length > 0) return { kind: 'found', processes };
@@ -219,11 +219,6 @@ async function readStat(pid: number): Promise<Stat | 'gone' | 'hidden'> {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' || code === 'ESRCH' ? 'gone' : 'hidden';
   }
-}
-
-async function hasOneName(names: readonly string[], stat: Stat): Promise<boolean> {
-  for (const name of names) if (await isNamed(name, stat)) return true;
-  return false;
 }
 
 async function isNamed(name: string, { id, comm }: Stat): Promise<boolean> {

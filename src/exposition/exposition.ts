@@ -3,6 +3,7 @@
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { type Label, readNumber, readSampleLine } from './lexer.ts';
+import type { BodyReader } from './line-cutter.ts';
 import { type FoundSample, openSampleFilter, type WantedSample } from './sample-filter.ts';
 
 /** Larger bodies are neither read to the end nor kept. Locust exporters were seen at 0.9 MB. */
@@ -19,10 +20,7 @@ export type Exposition = {
   readonly metrics: ReadonlyMap<string, Reading>;
   /** For each selector, in order. */
   readonly selected: readonly SelectorReading[];
-  /**
-   * A `<prefix>_requests_*` sample has exactly Locust's labels, `method` and `name`: Locust was reached at
-   * some time.
-   */
+  /** A `<prefix>_requests_*` sample has exactly Locust's labels, `method` and `name`: it was reached once. */
   readonly hasRequests: boolean;
   /** The total row (`method=""`, `name="Aggregated"`) of `<prefix>_requests_num_requests`. */
   readonly requests: number | null;
@@ -36,13 +34,7 @@ export type Exposition = {
   readonly isFront: boolean;
 };
 
-export type ExpositionReader = {
-  /** Takes the next piece of the body, of any size. */
-  readonly write: (chunk: Uint8Array) => void;
-  /** Returns what was read; the body has ended as HTTP says. */
-  readonly end: () => Exposition;
-  readonly sizeBytes: number;
-};
+export type ExpositionReader = BodyReader<void, Exposition> & { readonly sizeBytes: number };
 
 const AGGREGATED: readonly Label[] = [
   ['method', ''],
@@ -51,10 +43,8 @@ const AGGREGATED: readonly Label[] = [
 const UP = '_up';
 
 /**
- * Opens a reader for one body; `selectors` are the samples to judge.
- *
- * `<prefix>` is what precedes `_up` in the first of `metricNames` that ends so (LOCUST_METRIC_NAMESPACE
- * changes it), else `locust`.
+ * Opens a reader for one body; `selectors` are the samples to judge. `<prefix>` is what precedes
+ * `_up` in the first of `metricNames` that ends so (LOCUST_METRIC_NAMESPACE changes it), else `locust`.
  */
 export function openExposition(metricNames: readonly string[], selectors: readonly Selector[] = []): ExpositionReader {
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
@@ -65,8 +55,9 @@ export function openExposition(metricNames: readonly string[], selectors: readon
   const finished = wantOne('promhttp_metric_handler_requests_total', [['code', '200']]);
   const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', []);
   const selections = selectors.map(openSelection);
-  let hasRequests = false;
-  let isFront = false;
+  // Other programs have other labels in such rows (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+  const hasRequests = wantNames(`${prefix}_requests_`, ['method', 'name'], true);
+  const isFront = wantNames('lastscrape_build_info', ['version'], false);
   let sizeBytes = 0;
   const filter = openSampleFilter(
     [
@@ -74,26 +65,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
         name,
         onSample: (sample: FoundSample | null) => found.push(sample) < 2,
       })),
-      {
-        name: `${prefix}_requests_`,
-        isPrefix: true,
-        contains: ['method', 'name'],
-        onSample(sample) {
-          // Other programs have other labels in such rows (fixtures/recordings, locust_exporter 0.4.0 to
-          // 0.5.2).
-          hasRequests = sample !== null && hasNames(sample.labels, ['method', 'name']);
-          return !hasRequests;
-        },
-      },
-      {
-        name: 'lastscrape_build_info',
-        contains: ['version'],
-        onSample(sample) {
-          isFront = sample !== null && hasNames(sample.labels, ['version']);
-          return !isFront;
-        },
-      },
-      ...[requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
+      ...[hasRequests, isFront, requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
       ...selections.flatMap(({ wanted }) => wanted),
     ],
     readSample,
@@ -114,12 +86,12 @@ export function openExposition(metricNames: readonly string[], selectors: readon
       return {
         metrics: new Map([...metrics].map(([name, found]) => [name, chooseReading(found)])),
         selected: selections.map(({ end }) => end()),
-        hasRequests,
+        hasRequests: hasRequests.found.isThere,
         requests: requests.found.value,
         failures: failures.found.value,
         users: users.found.value,
         scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
-        isFront,
+        isFront: isFront.found.isThere,
       };
     },
   };
@@ -141,13 +113,25 @@ function wantOne(name: string, labels: readonly Label[]) {
   return { found, wanted };
 }
 
+/** Finds a sample with labels of exactly these names, in any order. */
+function wantNames(name: string, names: readonly string[], isPrefix: boolean) {
+  const found = { isThere: false };
+  const wanted: WantedSample = {
+    name,
+    isPrefix,
+    contains: names,
+    onSample(sample) {
+      const labels = sample?.labels ?? [];
+      found.isThere = labels.length === names.length && names.every((each) => labels.some(([label]) => label === each));
+      return !found.isThere;
+    },
+  };
+  return { found, wanted };
+}
+
 function hasExactly(labels: readonly Label[], wanted: readonly Label[]): boolean {
   const isThere = ([name, value]: Label) => labels.some(([each, text]) => each === name && text === value);
   return labels.length === wanted.length && wanted.every(isThere);
-}
-
-function hasNames(labels: readonly Label[], names: readonly string[]): boolean {
-  return labels.length === names.length && names.every((name) => labels.some(([each]) => each === name));
 }
 
 function chooseReading(found: readonly (FoundSample | null)[]): Reading {
@@ -164,41 +148,27 @@ function chooseReading(found: readonly (FoundSample | null)[]): Reading {
 function readSample(line: string): FoundSample | null {
   const sample = readSampleLine(line);
   if (sample === null) return null;
-  // The parser throws on, or loses, much that Prometheus reads: it gets what the lexer found, in the plainest
-  // form.
+  // The parser throws on, or loses, much that Prometheus reads: it gets what the lexer found.
   const [family] = parsePrometheusTextFormat(`${sample.name} ${sample.value}\n`);
   return { labels: sample.labels, value: readNumber(family?.metrics[0]?.value ?? '') };
 }
 
-/**
- * Selects samples of a metric that have these labels, among others; an empty value also matches a missing
- * label.
- */
+/** Selects a metric's samples with these labels, among others; an empty value matches a missing label too. */
 export type Selector = {
   readonly name: string;
   /** Unescaped. */
   readonly labels: readonly (readonly [name: string, value: string])[];
 };
 
-/**
- * What one exposition shows: no sample of the name, none with the labels, several, or one number (NaN and
- * infinities too).
- */
+/** No sample of the name, none with the labels, several, or one number (NaN and infinities too). */
 export type SelectorReading =
   | { readonly kind: 'none' }
   | { readonly kind: 'unmatched' }
   | { readonly kind: 'several' }
   | { readonly kind: 'value'; readonly value: number };
 
-export type Selection = {
-  /** The samples that it must see. */
-  readonly wanted: readonly WantedSample[];
-  /** Ends the body; returns what was found. */
-  readonly end: () => SelectorReading;
-};
-
-/** Opens the search of one body. */
-export function openSelection({ name, labels }: Selector): Selection {
+/** Opens the search of one body for the sample that an entry of LASTSCRAPE_FAIL_IF selects. */
+export function openSelection({ name, labels }: Selector) {
   let isThere = false;
   let isUnreadable = false;
   const values: number[] = [];
@@ -223,7 +193,7 @@ export function openSelection({ name, labels }: Selector): Selection {
   };
   return {
     wanted: [named, matching],
-    end() {
+    end(): SelectorReading {
       if (isUnreadable || !isThere) return { kind: 'none' };
       const [value] = values;
       if (value === undefined) return { kind: 'unmatched' };

@@ -6,21 +6,7 @@
 // sample belongs to the family of the same name.
 
 import { findRuns, type Run } from './lexer.ts';
-import { openLineCutter } from './line-cutter.ts';
-
-export type FamilyScan = {
-  /** Takes the next piece of the body, of any size. */
-  readonly write: (chunk: Uint8Array) => void;
-  /** Ends the body; returns the names of the families that have a sample. */
-  readonly end: () => ReadonlySet<string>;
-};
-
-export type FamilyFilter = {
-  /** Takes the next piece of the body, of any size; returns what is kept of the lines that have ended. */
-  readonly write: (chunk: Uint8Array) => readonly Uint8Array[];
-  /** Ends the body; returns what is kept of its last line. */
-  readonly end: () => readonly Uint8Array[];
-};
+import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
 export type FilterOptions = {
   /** Whether blank lines, and comments that are neither HELP nor TYPE, are kept. Default: true. */
@@ -36,8 +22,8 @@ const SUFFIXED_TYPES: readonly (string | undefined)[] = ['histogram', 'summary']
 /** Lines that follow each other: samples of a family, or its HELP or TYPE; null: comments and blank lines. */
 type Part = { readonly isSamples: boolean; readonly family: string | null };
 
-/** Opens the scan of one body. */
-export function openFamilyScan(): FamilyScan {
+/** Opens the scan of one body; its end returns the names of the families that have a sample. */
+export function openFamilyScan(): BodyReader<void, ReadonlySet<string>> {
   const families = new Set<string>();
   const walk = openWalk(({ isSamples, family }) => {
     if (isSamples && family !== null) families.add(family);
@@ -51,14 +37,11 @@ export function openFamilyScan(): FamilyScan {
   };
 }
 
-/**
- * Opens the filter of one body: removes HELP, TYPE and samples of families that are not kept, and changes
- * nothing else.
- */
+/** Opens the filter of one body: returns it without HELP, TYPE and samples of families that are not kept. */
 export function openFamilyFilter(
   isKept: (family: string) => boolean,
   { keepsOther = true }: FilterOptions = {},
-): FamilyFilter {
+): BodyReader<readonly Uint8Array[], readonly Uint8Array[]> {
   let kept: { block: Buffer; from: number; to: number }[] = [];
   const walk = openWalk(({ family }, block, from, to) => {
     if (family === null ? !keepsOther : !isKept(family)) return;

@@ -59,9 +59,7 @@ const RUN = new RegExp(
   'y',
 );
 
-/**
- * The index of the first line that is neither a sample, a comment nor blank; the text's length if all are.
- */
+/** The index of the first line that is no sample, comment or blank; the text's length if there is none. */
 export function findUnreadableLine(text: string): number {
   READABLE_LINES.lastIndex = 0;
   READABLE_LINES.test(text);

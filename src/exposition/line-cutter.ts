@@ -3,11 +3,12 @@
 
 import { openByteBuffer } from '../base/byte-buffer.ts';
 
-export type LineCutter = {
+/** Reads one body. */
+export type BodyReader<Written, Ended> = {
   /** Takes the next piece of the body, of any size. */
-  readonly write: (chunk: Uint8Array) => void;
-  /** The body has ended: what follows the last line feed is a whole line. */
-  readonly end: () => void;
+  readonly write: (chunk: Uint8Array) => Written;
+  /** The body has ended, as HTTP says: what follows the last line feed is a whole line. */
+  readonly end: () => Ended;
 };
 
 /** Gets the lines, most of them in the memory of the piece they came in. */
@@ -16,9 +17,7 @@ export type BlockSink = {
   readonly onLines: (lines: Buffer) => void;
   /** Longer lines, not counting the line feed, come in pieces. Default: no line does. */
   readonly lineMaxBytes?: number;
-  /**
-   * The next piece of a long line; the first has more than `lineMaxBytes`, the last ends with the line feed.
-   */
+  /** A piece of a long line; the first has more than `lineMaxBytes`, the last ends with the line feed. */
   readonly onLongLine?: (piece: Buffer, isFirst: boolean) => void;
 };
 
@@ -31,7 +30,7 @@ export function openLineCutter({
   onLines,
   lineMaxBytes = Number.POSITIVE_INFINITY,
   onLongLine = onLines,
-}: BlockSink): LineCutter {
+}: BlockSink): BodyReader<void, void> {
   // The buffer of a long line is not kept for short ones.
   const held = openByteBuffer(BLOCK_BYTES);
   let isInLongLine = false;

@@ -2,7 +2,7 @@
 // all of it. Changes nothing. Pure; holds one line at most.
 
 import { findUnreadableLine } from './lexer.ts';
-import { openLineCutter } from './line-cutter.ts';
+import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
 /** The longest line of an exposition. */
 export const READABLE_LINE_MAX_BYTES = 1024 * 1024;
@@ -11,12 +11,7 @@ const EXCERPT_LENGTH = 60;
 
 export type Readability = { readonly isReadable: true } | { readonly isReadable: false; readonly why: string };
 
-export type ReadableCheck = {
-  /** Takes the next piece of the body, of any size. */
-  readonly write: (chunk: Uint8Array) => void;
-  /** The body has ended: what follows the last line feed is a whole line. */
-  readonly end: () => Readability;
-};
+export type ReadableCheck = BodyReader<void, Readability>;
 
 /** Finds a sample among lines that are blank, comments or samples. */
 const ANY_SAMPLE = /(?:^|\n)[ \t]*[^#\s]/;

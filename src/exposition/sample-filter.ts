@@ -6,7 +6,7 @@
 // NUL, U+2028 and text that looks like a sample (fixtures/recordings, 13-odd-names).
 
 import type { Label } from './lexer.ts';
-import { openLineCutter } from './line-cutter.ts';
+import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
 /** Longer lines are skipped: an odd error text must not cost memory. */
 export const LINE_MAX_BYTES = 64 * 1024;
@@ -27,13 +27,6 @@ export type WantedSample = {
   readonly onTooLong?: () => void;
 };
 
-export type SampleFilter = {
-  /** Takes the next piece of the body, of any size. */
-  readonly write: (chunk: Uint8Array) => void;
-  /** The body has ended as HTTP says: what follows the last line feed is a whole line. */
-  readonly end: () => void;
-};
-
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
 const QUOTE = 0x22;
@@ -51,7 +44,7 @@ type Pattern = {
 export function openSampleFilter(
   wanted: readonly WantedSample[],
   read: (line: string) => FoundSample | null,
-): SampleFilter {
+): BodyReader<void, void> {
   const patterns = groupByName(wanted);
 
   /** Reads a line of the name, at most once; drops those that need no more. */

@@ -3,7 +3,7 @@
 
 import { copyText } from '../base/text.ts';
 import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
-import { openLineCutter } from './line-cutter.ts';
+import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
 
@@ -18,10 +18,8 @@ export type Sample = {
 };
 
 /**
- * Consecutive lines of one family, at most FAMILY_PART_COUNT.
- *
- * A family comes in several parts, with the same name, type and help, if it is long or if other lines stand
- * in between; also in the middle of a histogram.
+ * Consecutive lines of one family, at most FAMILY_PART_COUNT. A family comes in several parts, with the same
+ * name, type and help, if it is long or if other lines stand in between; also in the middle of a histogram.
  */
 export type Family = {
   readonly name: string;
@@ -33,13 +31,6 @@ export type Family = {
   readonly isFirst: boolean;
   /** At least one. */
   readonly samples: readonly Sample[];
-};
-
-export type FamilyReader = {
-  /** Takes the next piece of the body, of any size, and returns the parts that have ended. */
-  readonly write: (chunk: Uint8Array) => readonly Family[];
-  /** Ends the body; returns the last parts. */
-  readonly end: () => readonly Family[];
 };
 
 /** The most samples of a part: few enough to be still young to V8 when they are no longer needed. */
@@ -59,8 +50,8 @@ const SUFFIXES: Readonly<Record<FamilyType, readonly string[]>> = {
   untyped: [],
 };
 
-/** Opens the reader of one body. */
-export function openFamilyReader(): FamilyReader {
+/** Opens the reader of one body; it returns the parts that have ended. */
+export function openFamilyReader(): BodyReader<readonly Family[], readonly Family[]> {
   /** By the names of their samples. */
   const heads = new Map<string, Head>();
   let head: Head | null = null;

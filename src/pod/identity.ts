@@ -47,9 +47,8 @@ export async function findIdentity({ env, hostname: readHostname, readNamespace 
 }
 
 /**
- * The Job of a pod, by its name: the controller appends five random letters and digits, without vowels, 0, 1
- * and 3 (kubernetes/kubernetes, apiserver/pkg/storage/names/generate.go and apimachinery/pkg/util/rand).
- * null: not a Job's name.
+ * The Job of a pod, by its name; null: not a Job's. The controller appends five random letters and digits,
+ * without vowels, 0, 1 and 3 (kubernetes/kubernetes, apiserver/pkg/storage/names/generate.go).
  */
 export function findJob(pod: string): string | null {
   return /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/.exec(pod)?.[1] ?? null;

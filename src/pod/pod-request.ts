@@ -56,11 +56,10 @@ export function explainPodFailure(failure: PodRequestFailure, request: PodReques
   const { origin } = request;
   switch (failure.kind) {
     case 'distrusted':
-      return {
-        why: `the API server is not trusted: ${failure.code}`,
-        problem: `the certificate of ${origin} is not trusted (${failure.code}); it must be for this address and signed by ca.crt of the service account`,
-        isLasting: true,
-      };
+      return explainLasting(
+        `the API server is not trusted: ${failure.code}`,
+        `the certificate of ${origin} is not trusted (${failure.code}); it must be for this address and signed by ca.crt of the service account`,
+      );
     case 'noAnswer':
       return explainForNow(
         `the API server ${origin} gives no answer: ${failure.why}`,
@@ -79,21 +78,18 @@ function explainStatus(status: number, message: string, request: PodRequest): Po
   const { origin, namespace, pod, tokenPath, account } = request;
   switch (status) {
     case 401:
-      return {
-        why: 'HTTP 401',
-        problem: `the API server does not take the token in ${tokenPath} (HTTP 401), even when read again; was the service account deleted?`,
-        isLasting: true,
-      };
+      return explainLasting(
+        'HTTP 401',
+        `the API server does not take the token in ${tokenPath} (HTTP 401), even when read again; was the service account deleted?`,
+      );
     case 403: {
       const subject = account === null ? 'this service account' : `system:serviceaccount:${account}`;
-      return {
-        why: 'HTTP 403',
-        problem:
-          `the API server forbids ${subject} to get pod ${namespace}/${pod} (HTTP 403); create the Role: ` +
+      return explainLasting(
+        'HTTP 403',
+        `the API server forbids ${subject} to get pod ${namespace}/${pod} (HTTP 403); create the Role: ` +
           `kubectl create role lastscrape --verb=get --resource=pods -n ${namespace} && ` +
           `kubectl create rolebinding lastscrape --role=lastscrape --serviceaccount=${account ?? `${namespace}:default`} -n ${namespace}`,
-        isLasting: true,
-      };
+      );
     }
     case 404:
       return explainWrongPod('is not there (HTTP 404)', request);
@@ -107,13 +103,16 @@ function explainStatus(status: number, message: string, request: PodRequest): Po
 }
 
 function explainWrongPod(what: string, { namespace, pod }: PodRequest): PodFailureMeaning {
-  return {
-    why: `pod ${namespace}/${pod} ${what}`,
-    problem:
-      `pod ${namespace}/${pod} ${what}; the host name is not the pod's name where that has more than 63 characters, with hostNetwork, ` +
+  const why = `pod ${namespace}/${pod} ${what}`;
+  return explainLasting(
+    why,
+    `${why}; the host name is not the pod's name where that has more than 63 characters, with hostNetwork, ` +
       'setHostnameAsFQDN or a hostname of its own, and in an Indexed Job: set POD_NAME from metadata.name by fieldRef',
-    isLasting: true,
-  };
+  );
+}
+
+function explainLasting(why: string, problem: string): PodFailureMeaning {
+  return { why, problem, isLasting: true };
 }
 
 function explainForNow(what: string, advice: string): PodFailureMeaning {
@@ -121,18 +120,14 @@ function explainForNow(what: string, advice: string): PodFailureMeaning {
 }
 
 /** A failed request, for its callers. */
-export type FailedPodRequest = {
+export type FailedPodRequest = Pick<PodFailureMeaning, 'why' | 'isLasting'> & {
   readonly kind: 'failed';
-  /** Short, for a log line. */
-  readonly why: string;
   /** `what is; what to do`, once a person must act or may wonder; null: it may pass. */
   readonly problem: string | null;
   /** When to ask again; null: no request was made, or its caller ended it. */
   readonly retryAtMs: number | null;
   /** Failed requests in a row. */
   readonly failedCount: number;
-  /** Waiting hardly ever helps. */
-  readonly isLasting: boolean;
 };
 
 /** How one request failed, and when. */

@@ -73,7 +73,9 @@ function readState(container: Json, status: Json, pod: Json): ContainerState {
   if (isObject(state['running'])) return { kind: 'alive', seen: 'running' };
   const { exitCode, reason } = at(state, 'terminated');
   if (typeof exitCode === 'number') {
-    const seen = `ended with ${exitCode}${isInformative(reason) ? ` (${reason})` : ''}`;
+    // Those two say no more than the exit code does.
+    const isInformative = typeof reason === 'string' && !['', 'Completed', 'Error'].includes(reason);
+    const seen = `ended with ${exitCode}${isInformative ? ` (${reason})` : ''}`;
     if (isStartedAgain(container, exitCode, pod)) return { kind: 'alive', seen: `${seen}, to be restarted` };
     return { kind: 'done', seen, exitCode };
   }
@@ -114,18 +116,12 @@ function readRestartPolicy(container: Json, pod: Json): string {
   return toText(container['restartPolicy']) || toText(at(pod, 'spec')['restartPolicy']) || 'Always';
 }
 
-/** `Completed` and `Error` say no more than the exit code does. */
-function isInformative(reason: unknown): boolean {
-  return typeof reason === 'string' && !['', 'Completed', 'Error'].includes(reason);
-}
-
 /** The container that this process runs in. */
 export type OwnContainer = { readonly podUid: string; readonly name: string };
 
 /**
- * The path on the node is the fourth field (proc_pid_mountinfo(5)); the kubelet mounts the termination
- * message from `<its folder>/pods/<UID of the pod>/containers/<name>/<id>` (seen on Kubernetes 1.36.3 with
- * containerd).
+ * The fourth field is the path on the node (proc_pid_mountinfo(5)): the kubelet mounts the termination message
+ * from `<folder>/pods/<UID>/containers/<name>/<id>` (Kubernetes 1.36.3 with containerd).
  */
 const MESSAGE_MOUNT = /^\d+ \d+ \d+:\d+ \S*\/pods\/([0-9a-f-]+)\/containers\/([a-z0-9-]+)\/[0-9a-f]+ /m;
 

@@ -47,6 +47,9 @@ const KEEP_ALIVE_MS = 600_000;
 /** A body that is not a 200's is read to its end only so that the connection can be kept. */
 const OTHER_BODY_MAX_BYTES = 1024 * 1024;
 
+/** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
+const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
+
 class DialError extends Error {
   readonly isRefused: boolean;
   constructor(isRefused: boolean, why: string) {
@@ -145,7 +148,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
           if (error instanceof DialError) {
             if (error.isRefused) resolve({ kind: 'refused' });
             else fail(error.message);
-          } else if (wasSent && status === null && isDrop(error)) {
+          } else if (wasSent && status === null && DROP_CODES.includes(readCode(error))) {
             resolve({ kind: 'dropped' });
           } else {
             fail(describeError(error));
@@ -159,23 +162,14 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
 function readCode(error: Error): string {
   return 'code' in error && error.code !== undefined ? String(error.code) : '';
 }
-/** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
-function isDrop(error: Error): boolean {
-  return ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(readCode(error));
-}
-
 function describeError(error: Error): string {
   const code = readCode(error);
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }
 
-const DIGIT_0 = 0x30;
-const DIGIT_1 = 0x31;
-const DIGIT_3 = 0x33;
+const [DIGIT_0, DIGIT_1, DIGIT_3, CR, LF] = [0x30, 0x31, 0x33, 0x0d, 0x0a];
 /** Before the status: `HTTP/1.1 `. */
 const VERSION_BYTES = 9;
-const CR = 0x0d;
-const LF = 0x0a;
 const END_OF_HEAD = '\r\n\r\n';
 
 /**
@@ -237,8 +231,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1000;
 
 /**
- * How long Retry-After (RFC 9110, 10.2.3) asks to wait, in ms, at most a day; 0 if absent, unreadable or past. A date is compared with the
- * server's own (`Date`), since its clock may differ; without one, with `nowMs`, since the epoch.
+ * How long Retry-After asks to wait (RFC 9110, 10.2.3), in ms, a day at most; 0 if absent, odd or past.
+ * A date is compared with the server's own (`Date`), since its clock may differ; else with `nowMs` (epoch).
  */
 export function readRetryAfter(headers: Headers, nowMs: number): number {
   const text = readFirst(headers['retry-after']);

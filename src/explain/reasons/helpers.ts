@@ -27,6 +27,8 @@ export type Remedy = { readonly change: Change; readonly first?: Command };
 const WHY = 'A pod is over only when all its regular containers have ended, and nothing asks this one to.';
 const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other containers have ended';
 
+const MOVE_IF_SERVING = 'If it only serves the other, make it a native sidecar';
+
 /** The kinds of programs that have a row. */
 const KINDS: readonly (readonly [id: string, kind: ProgramKind, meaning: string])[] = [
   ['exporterRuns', 'exporter', 'an exporter of metrics runs on as a regular container'],
@@ -50,11 +52,7 @@ export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
     meaning: 'a container runs on after another has ended, and its name does not show what it is',
     find: (pod) =>
       findHelpers(pod, null).map((container) => ({
-        ...explainHelper(
-          container,
-          pod,
-          moveHelper(container, pod, 'If it only serves the other, make it a native sidecar'),
-        ),
+        ...explainHelper(container, pod, moveHelper(container, pod, MOVE_IF_SERVING)),
         isStuck: null,
         summary: `${container.name} keeps ${describePod(pod)}: it still runs, although ${describeEnd(pod)}`,
         why: `A pod is over only when all its regular containers have ended. The JSON does not show what ${container.name} is: wait if it works; if it only serves the other, it will not end.`,
@@ -70,18 +68,14 @@ export function explainHelper(helper: ContainerFacts, pod: PodFacts, remedy: Rem
   const notStarted = failed.map(
     ({ name, ended }) => `${name} could not be started: ${quoteText(tailMessage(ended?.message ?? ''))}.`,
   );
-  return keepsPod(
-    helper,
-    pod,
-    `: it is ${helper.program?.what ?? 'a helper'} and runs on, although ${describeEnd(pod)}`,
-    {
-      isStuck: true,
-      since: pod.mainsEnded ?? pod.created,
-      why: [WHY, ...notStarted].join(' '),
-      ...remedy,
-      now: findQuitCommand(helper, pod),
-    },
-  );
+  const because = `: it is ${helper.program?.what ?? 'a helper'} and runs on, although ${describeEnd(pod)}`;
+  return keepsPod(helper, pod, because, {
+    isStuck: true,
+    since: pod.mainsEnded ?? pod.created,
+    why: [WHY, ...notStarted].join(' '),
+    ...remedy,
+    now: findQuitCommand(helper, pod),
+  });
 }
 
 /** How a helper is made to end with main. */
@@ -94,20 +88,10 @@ export function endHelper(helper: ContainerFacts, pod: PodFacts): Remedy {
   if (!program?.isInjected || program.name === null) return moveHelper(helper, pod, 'Make it a native sidecar');
   // What is injected cannot be moved: lastscrape asks it to end.
   const needs = program.flag === null ? '' : `; it also needs ${program.flag}`;
-  return {
-    change: changePod(
-      pod,
-      'Add lastscrape',
-      lastscrapeLines(
-        envLine('LASTSCRAPE_DONE_WHEN', watchMains(pod)),
-        envLine('LASTSCRAPE_SCRAPES', '0'),
-        envLine('LASTSCRAPE_QUIT', program.name),
-        POD_NAME,
-      ),
-      `It asks the helper to end once ${describeEnd(pod)}${needs}`,
-    ),
-    first: roleCommand(pod),
-  };
+  const settings = [envLine('LASTSCRAPE_DONE_WHEN', watchMains(pod)), envLine('LASTSCRAPE_SCRAPES', '0')];
+  const lines = lastscrapeLines(...settings, envLine('LASTSCRAPE_QUIT', program.name), POD_NAME);
+  const effect = `It asks the helper to end once ${describeEnd(pod)}${needs}`;
+  return { change: changePod(pod, 'Add lastscrape', lines, effect), first: roleCommand(pod) };
 }
 
 /** The value of DONE_WHEN that watches the status of the pod's mains. */

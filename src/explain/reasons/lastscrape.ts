@@ -22,6 +22,7 @@ import { describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { formatTime, quoteShell, quoteText, quoteYaml } from '../words.ts';
 import { endHelper, explainHelper, type Remedy, roleCommand, watchMains } from './helpers.ts';
 
+const SHORTER = 'Nothing, if Prometheus scrapes this pod. To hold it for a shorter time, set';
 /** What a hold may take besides its settings: SETTLE, 60 s for a blind metric, 15 s for a poll. */
 const SLACK_MS = 80_000;
 const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) => `LASTSCRAPE_${name}`);
@@ -197,11 +198,7 @@ function explainHold(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: nu
     isStuck: false,
     since: end,
     why: `This is its task (LASTSCRAPE_TTL is ${ttl}). Its log shows what it does now.`,
-    change: changePod(
-      pod,
-      `Nothing, if Prometheus scrapes this pod. To hold it for a shorter time, set ${limit}`,
-      settingLines(container, limit, '20s'),
-    ),
+    change: changePod(pod, `${SHORTER} ${limit}`, settingLines(container, limit, '20s')),
     see: logsCommand(pod, container.name, '--tail=3'),
   });
 }

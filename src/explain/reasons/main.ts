@@ -59,14 +59,12 @@ function explainMain(first: ContainerFacts, others: readonly ContainerFacts[], p
   const helpers = pod.lastscrape === null ? pod.helpers.filter(({ isDone }) => !isDone) : [];
   const names = joinNames(helpers.map(({ name, program }) => `${name} (${program?.what ?? 'a helper'})`));
   const later = names === '' ? '' : ` Beware: when it ends, ${names} will keep the pod; ask again then.`;
+  const ending = 'If it is to end, do not restart it, as Always does';
   return keepsPod(first, pod, `: it still runs${addOthers(others)}`, {
     isStuck: false,
     since: sinceStart(first),
     why: `The pod's own work is not over; the JSON does not show whether it hangs.${later}`,
-    change:
-      pod.restartPolicy === 'Always'
-        ? stopRestarts(pod, 'If it is to end, do not restart it, as Always does')
-        : endLater(pod),
+    change: pod.restartPolicy === 'Always' ? stopRestarts(pod, ending) : endLater(pod),
     see: logsCommand(pod, first.name),
   });
 }

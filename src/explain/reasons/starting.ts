@@ -173,17 +173,13 @@ function explainInit(container: ContainerFacts, pod: PodFacts): Found {
   const probe = container.spec['startupProbe'];
   const shown = isObject(probe) ? quoteText(JSON.stringify(probe), 160) : 'a probe';
   const what = isInit ? 'this init container still runs' : 'its startupProbe has not passed';
+  const removal = containerLines(container, 'startupProbe: null   # removes it');
+  const fix = 'Probe what the program really answers, or remove the probe';
   return keepsPod(container, pod, ` from starting: ${what}, and the others wait for that`, {
     isStuck: null,
     since: sinceStart(container),
     why: isInit ? 'Its log shows what it waits for.' : `It runs, but does not pass ${shown}.`,
-    change: isInit
-      ? endLater(pod)
-      : changePod(
-          pod,
-          'Probe what the program really answers, or remove the probe',
-          containerLines(container, 'startupProbe: null   # removes it'),
-        ),
+    change: isInit ? endLater(pod) : changePod(pod, fix, removal),
     see: logsCommand(pod, container.name),
   });
 }
