@@ -26,11 +26,11 @@ import { PRESETS } from './quit/programs.ts';
 import { signalKind } from './quit/signal-target.ts';
 import type { TargetKind } from './quit/target.ts';
 import type { Exit, Host } from './run/host.ts';
+import { listenForSignals, type Signals } from './run/host.ts';
 import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
 import { outlastMain } from './run/outlast.ts';
 import { closeInTime } from './run/parts.ts';
 import { run } from './run/run.ts';
-import { listenForSignals, type Signals } from './run/signals.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */

@@ -1,10 +1,9 @@
 // The law of a kept source: what a scrape gets, what an answer becomes, when the source is not read again.
 // Pure: from a state and an event to the next state.
 
-import { advanceContinuity, type Continuity, UNSEEN } from './lost-numbers.ts';
 import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from './model.ts';
 import type { State } from './state.ts';
-import { mergeReadings } from './verdict.ts';
+import { advanceContinuity, type Continuity, mergeReadings, UNSEEN } from './verdict.ts';
 
 /** Main, as far as it is known. */
 export type MainView = {

@@ -1,12 +1,12 @@
-// What one observation proves of main, all conditions together, and the series of observations that prove the same. Pure.
+// What one observation proves of main, and the series of observations that prove the same. Pure.
 
 import type { ConditionObservation, Observation, Policy } from './model.ts';
 import { advanceCount, beginCount, hasRestarted, type PollHistory } from './scrape-count.ts';
 import type { Facts, Series } from './state.ts';
 
-/** An observation that took longer cannot be the baseline: its counters are too much older than the end that it proved. */
+/** A longer observation cannot be the baseline: its counters are too much older than the end it proved. */
 export const BASELINE_MAX_MS = 1_000;
-/** An observation this much over its limit was not slow: the process stood still (SIGSTOP, frozen node, suspended VM). */
+/** This much over its limit, the process stood still (SIGSTOP, frozen node, suspended VM). */
 const STALL_MS = 2_000;
 
 /** What is said of a signal that is main's end. */
@@ -57,7 +57,7 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
     .join(', ');
   return {
     isAlive,
-    // Where the exporter refuses, nothing of main can be read there, and nothing is lost that could be scraped.
+    // If the exporter refuses, nothing can be read or scraped there any more.
     isRefused,
     isNotAlive: conditions.every(
       (condition, index) =>

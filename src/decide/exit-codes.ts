@@ -16,7 +16,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** The exit code of a run in this state, were it over. `by`: the second signal, after which nothing is judged; null: none came. */
+/** The exit code if the run ended in this state. `by`: the second signal, after which nothing is judged. */
 export function findExitCode(state: State, policy: Policy, by: SignalName | null): number {
   if (by !== null) return by === 'SIGINT' ? EXIT.interrupted : EXIT.done;
   if (judgeRun(state, policy)?.kind === 'failed') return EXIT.thresholdFailed;

@@ -3,7 +3,8 @@
 import type { Evidence } from './evidence.ts';
 import type { Observation, Totals } from './model.ts';
 import { advanceCount, advanceHistory, beginCount, EMPTY_HISTORY, hasRestarted } from './scrape-count.ts';
-import type { Facts, State } from './state.ts';
+import type { Facts, Phase, State } from './state.ts';
+import { advanceContinuity, type JudgedNumbers, takeReadings } from './verdict.ts';
 
 /** The facts after one more observation. */
 export function advanceFacts(facts: Facts, observation: Observation, evidence: Evidence): Facts {
@@ -56,11 +57,41 @@ function advanceRunning({ running, history }: Facts, observation: Observation): 
   };
 }
 
-/** Scrapes by others from the first observation until main ended, a lower bound; null where the exporter shows no counter. */
+/** Scrapes by others until main ended, a lower bound; null if the exporter shows no counter. */
 export function countScrapesWhileRunning({ facts, phase }: State): number | null {
   const { count, beforeRestartCount } = facts.running;
   if (count.baseline === null) return null;
   const sinceEndCount =
     phase.kind === 'holding' ? phase.count.seenCount : phase.kind === 'quitting' ? Number(phase.scrapesSeenCount) : 0;
   return Math.max(0, beforeRestartCount + count.seenCount - sinceEndCount);
+}
+
+/** The numbers after one more observation, which `facts` already include; `phase` is from before it. */
+export function advanceNumbers(
+  { facts, phase }: { readonly facts: Facts; readonly phase: Phase },
+  { exporter, front }: Observation,
+  { isAlive, isDone, areOthersDone, isStalled }: Pick<Evidence, 'isAlive' | 'isDone' | 'areOthersDone' | 'isStalled'>,
+): JudgedNumbers {
+  const isEndSeen = isDone || areOthersDone || wasEndSeen(phase);
+  // A process that stood still may have seen a refusal of long ago.
+  const seen = exporter.kind === 'refused' && isStalled ? ({ kind: 'none' } as const) : exporter;
+  const continuity = advanceContinuity(facts.numbers.continuity, seen, isAlive || !isEndSeen);
+  const numbers = { ...facts.numbers, continuity };
+  // What was shown before main was known to be alive is of another run.
+  if (facts.aliveSinceMs === null && !facts.wasAliveBefore) return numbers;
+  // A front keeps the newest readings, those that scrapes got.
+  if (front !== undefined) return takeReadings(numbers, front.thresholds ?? []);
+  if (continuity.isLost || exporter.kind !== 'answered') return numbers;
+  return takeReadings(numbers, exporter.thresholds ?? []);
+}
+
+function wasEndSeen(phase: Phase): boolean {
+  switch (phase.kind) {
+    case 'waiting':
+      return phase.done !== null;
+    case 'running':
+      return phase.done !== null || phase.others !== null;
+    default:
+      return true;
+  }
 }

@@ -1,12 +1,14 @@
-// The rules of the hold: until it was scraped, until nothing is left to scrape, or until a limit is over. Pure.
+// The rules of the hold: until it was scraped, nothing is left to scrape, or a limit is over; and what they
+// share with the rules of watching. Pure.
 
-import { findLeastWanted, type HoldOutcome, hasHold } from './model.ts';
+import type { Evidence } from './evidence.ts';
+import type { LogEntry, MessageId } from './messages.ts';
+import { findLeastWanted, findWatchEnd, type HoldOutcome, hasHold, type Observation, type Policy } from './model.ts';
 import { IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
 import { beginQuitting } from './quit.ts';
 import { isQuiet } from './scrape-count.ts';
 import { findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT, type Scraper } from './scrapers.ts';
-import type { Decision, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
-import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
+import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
 import { findAlwaysZero, judgeNumbers } from './verdict.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
@@ -69,8 +71,8 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
 }
 
 /**
- * With a front the source may go, or be restarted: what it showed is kept here. The hold ends by the count, the TTL or the grace,
- * and not while an answer is on its way, for a while.
+ * With a front the source may go, or be restarted: what it showed is kept here. The hold ends by the count,
+ * the TTL or the grace, and not while an answer is on its way, for a while.
  */
 function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) => Decision): Decision {
   const { observation, evidence, policy } = turn;
@@ -176,4 +178,49 @@ export function watch(turn: Turn, phase: WatchPhase): Decision {
     log: turn.log,
     next: nextObserve(state, { kind: 'observed', observation: turn.observation }, turn.policy),
   };
+}
+
+/** A refusing exporter is gone after this long, all else proven: a container restart takes less. */
+export const GONE_AFTER_MS = 15_000;
+
+/** One observation on its way through the rules. */
+export type Turn = {
+  /** The facts from before it. */
+  readonly before: Facts;
+  facts: Facts;
+  readonly observation: Observation;
+  readonly evidence: Evidence;
+  readonly policy: Policy;
+  readonly log: LogEntry[];
+};
+
+/** Whether a limit is over, and this observation saw what is there since. */
+export function isOver({ observation, evidence }: Turn, limitMs: number): boolean {
+  return observation.readAtMs >= limitMs && !evidence.isStalled;
+}
+
+export function isGraceOver(turn: Turn): boolean {
+  const { terminatedAtMs } = turn.facts;
+  return terminatedAtMs !== null && isOver(turn, findWatchEnd(terminatedAtMs, turn.policy.limits));
+}
+
+export function isGone(sinceMs: number | null, turn: Turn): boolean {
+  if (sinceMs === null || !turn.evidence.isRefused || !turn.evidence.areOthersDone) return false;
+  return turn.facts.terminatedAtMs !== null || turn.observation.atMs - sinceMs >= GONE_AFTER_MS;
+}
+
+/** Three decimals: a log line is for people. */
+export function toSeconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
+export function log(turn: Turn, id: MessageId, fields: LogEntry['fields']): void {
+  turn.log.push({ id, fields });
+}
+
+/** `key`: what is warned of once; the message where it is left out. */
+export function warnOnce(turn: Turn, id: MessageId, fields: LogEntry['fields'], key: string = id): void {
+  if (turn.facts.warned.includes(key)) return;
+  turn.facts = { ...turn.facts, warned: [...turn.facts.warned, key] };
+  log(turn, id, fields);
 }

@@ -4,7 +4,7 @@
 
 /** Limits of a run, from the configuration. Read-only for the whole run. */
 export type Limits = {
-  /** Scrapes by others to wait for; 0 does not hold; `auto`, with a front only: one by every scraper that lives. */
+  /** Scrapes by others to wait for; 0: no hold; `auto` (front only): one by every living scraper. */
   readonly scrapesWantedCount: number | 'auto';
   /** Longest hold, from the moment main ended; 0 does not hold. */
   readonly ttlMs: number;
@@ -78,7 +78,7 @@ export type ThresholdReading =
 /** Everything that `step` decides by, from the configuration. Read-only for the whole run. */
 export type Policy = {
   readonly limits: Limits;
-  /** In the order of DONE_WHEN; `isMetric`: it is read from the exporter; `isSignal`: the first signal is main's end. */
+  /** In the order of DONE_WHEN. `isMetric`: read from the exporter. `isSignal`: the signal is its end. */
   readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
   /** There is a front: it serves the exporter's numbers, and counts who takes them. */
   readonly hasFront?: boolean;
@@ -116,7 +116,7 @@ export type ConditionObservation =
       readonly provesWasAlive: boolean;
       /** It can only be so if main was given up before it ever ran. Default: false. */
       readonly provesNeverRan?: boolean;
-      /** Which answer of its source this is: two observations of one answer prove no more than one. Absent: each is its own. */
+      /** Numbers the source's answers: the same answer seen twice proves once. Absent: each is a new one. */
       readonly answerNumber?: number;
       readonly exitCodes?: ExitCodes;
     }
@@ -129,7 +129,7 @@ export type ConditionObservation =
   /** It was not asked: another condition had shown that main is alive, or the time was up. */
   | { readonly kind: 'notObserved' };
 
-/** promhttp's counter of finished scrapes (status 200 only) and its gauge, which includes the response that shows it. */
+/** promhttp's counter of finished scrapes (status 200 only) and its gauge, which includes this response. */
 export type ScrapeCounters = { readonly finishedCount: number; readonly inFlightCount: number };
 
 /** What is worth reporting of an exposition; null is "not in it". */
@@ -164,7 +164,7 @@ export type FrontObservation = {
   readonly answeredAtMs: number | null;
   /** Answers to scrapes that have begun, and not ended. */
   readonly inFlightCount: number;
-  /** What the newest answers show, since main was first alive; in the order of the policy's; absent where nothing is judged. */
+  /** The newest readings since main was first alive, in the policy's order; absent if nothing is judged. */
   readonly thresholds?: readonly ThresholdReading[];
 };
 
@@ -176,7 +176,7 @@ export type Observation = {
   readonly readAtMs: number;
   /** When it ended. */
   readonly atMs: number;
-  /** How long it could take at most, by its own limits; longer means that this process stood still meanwhile. */
+  /** The longest it could take by its own limits; longer means that this process stood still. */
   readonly allowedMs: number;
   readonly exporter: ExporterObservation;
   /** One per condition, in the order of DONE_WHEN. */

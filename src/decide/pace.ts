@@ -3,20 +3,21 @@
 import { findWatchEnd, hasHold, type Limits, type Policy } from './model.ts';
 import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from './state.ts';
 
-/** From the start of one observation to the start of the next once "done" was seen; POLL where that is shorter. */
+/** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
 export const DONE_PACE_MS = 500;
 /** While main runs, the pause after an observation is at least this many times what it took. */
 export const PAUSE_FACTOR = 4;
 /** The longest such pause. */
 export const PAUSE_MAX_MS = 30_000;
-/** Longest wait for a scrape in flight once the count is reached; Prometheus's default scrape_timeout is 10 s. */
+/** Longest wait for a scrape in flight once the count is reached: Prometheus's default scrape_timeout. */
 export const IN_FLIGHT_WAIT_MS = 10_000;
-/** How long the exporter may be read where a limit is over, or a signal has just come: what hangs must not keep either waiting. */
+/** How long the exporter may be read once a limit is over or a signal came: a hang must not delay either. */
 export const SHORT_READ_MS = 1_000;
 
 /**
- * How long the read may take that decides START_TIMEOUT: no hard limit, so that an exporter that answers slowly can say that
- * main is up by now. A scrape of the Locust exporter takes 5 s where Locust does not answer (measured with 0.5.0).
+ * How long the read may take that decides START_TIMEOUT: no hard limit, so that an exporter that answers
+ * slowly can say that main is up by now. A scrape of the Locust exporter takes 5 s where Locust does not
+ * answer (measured with 0.5.0).
  */
 export const START_READ_MS = 5_000;
 
@@ -68,8 +69,8 @@ function findNextMs(
 }
 
 /**
- * Whether a front should poll its source: not where a scrape has read it within the last POLL, and while main lives not before
- * the pause is over that the newest read wants. `scrapedAtMs`: when the newest scrape came.
+ * Whether a front should poll its source: not where a scrape has read it within the last POLL, and while main
+ * lives not before the pause is over that the newest read wants. `scrapedAtMs`: when the newest scrape came.
  */
 export function isPollDue({
   nowMs,
@@ -113,7 +114,7 @@ function findStartEnd({ facts, phase }: WatchState, { startTimeoutMs }: Limits):
   return isLimited ? facts.startedAtMs + startTimeoutMs : null;
 }
 
-/** The nearest hard limit that may decide by the next observation; null where there is none. `atMs`: what was read last. */
+/** The nearest hard limit that may decide next; null: none. `atMs`: the last read. */
 function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Limits): number | null {
   const ends: number[] = [];
   if (facts.terminatedAtMs !== null) ends.push(findWatchEnd(facts.terminatedAtMs, limits));

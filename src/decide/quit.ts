@@ -1,5 +1,6 @@
-// The rules of quitting: what is done between the hold and the end, one thing after the other; each target has its share of
-// the time that is left. Pure. `target.ts` says what comes next for the target that is being asked.
+// The rules of quitting: what is done between the hold and the end, one thing after the other; each target
+// has its share of the time that is left. Pure. `target.ts` says what comes next for the target that is being
+// asked.
 
 import { findExitCode } from './exit-codes.ts';
 import type { LogEntry, MessageId } from './messages.ts';
@@ -53,7 +54,7 @@ export function beginQuitting(facts: Facts, end: WatchEnd, log: readonly LogEntr
   return beginTask({ facts, phase }, end.sinceMs, log, policy);
 }
 
-/** Everything that is to be done, in its order: nothing serves, then the numbers are safe, then others may react, then targets go. */
+/** All tasks in order: stop serving, save the numbers, let others react, then stop the targets. */
 function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
   const targets: QuitTask[] = policy.targets.map(() => 'target');
   if (policy.hasWebhook === true) targets.splice(findWebhookIndex(policy), 0, 'webhook');
@@ -166,8 +167,8 @@ function addSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy
 }
 
 /**
- * When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one. `keptMs`: of the
- * grace, for what comes after it.
+ * When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one.
+ * `keptMs`: of the grace, for what comes after it.
  */
 export function findQuitDeadline(
   sinceMs: number,
@@ -217,7 +218,7 @@ function buildTargetReport(
 
 type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
 
-/** What is worth a line of an event: what a signal leaves behind is seen outside of this run, as an exit code. */
+/** What to log of an event. What a signal leaves behind shows outside of this run, as an exit code. */
 function logEvent(event: TargetQuitEvent, { name }: TargetPolicy): readonly LogEntry[] {
   if (event.kind === 'probed') return [];
   if (event.kind === 'asked') {

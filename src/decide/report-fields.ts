@@ -1,4 +1,4 @@
-// The fields of the report: what each of them says of a run. Pure. They say only what was seen; what is unknown is null.
+// The fields of the report. Pure. They hold only what was seen; unknown is null.
 
 import { cut } from '../base/text.ts';
 import { findExitCode } from './exit-codes.ts';
@@ -61,7 +61,7 @@ export type Report = {
   readonly version: string;
 };
 
-/** Scrapes since main ended: how many were seen (null: not counted), are wanted, and how many of those came. */
+/** Scrapes since main ended: seen (null: not counted), wanted, and how many of the wanted came. */
 export type ScrapeCounts = { readonly seen: number | null; readonly wanted: number; readonly came: number | null };
 
 /** A target that is asked after the report. */

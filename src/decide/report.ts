@@ -6,6 +6,7 @@ import { countScrapesWhileRunning } from './facts.ts';
 import {
   buildFinal,
   countScrapes,
+  cutFailed,
   describeVerdict,
   findHint,
   findPush,
@@ -17,6 +18,7 @@ import {
   readExitCode,
   toSeconds,
 } from './report-fields.ts';
+import type { PushReport } from './state.ts';
 import { summarize } from './summary.ts';
 
 /** The report of a run, finished or not. */
@@ -66,4 +68,70 @@ export function buildMisconfiguredReport(problems: readonly string[], version: s
 /** The report of a bug of lastscrape itself. */
 export function buildBugReport(error: string, version: string): Report {
   return { summary: cut(`Bug in lastscrape: ${error}`, 400), outcome: 'bug', exitCode: EXIT.bug, version };
+}
+
+/** Kubernetes allows 4,096 bytes a message and 12 KiB a pod; this leaves room for twelve containers. */
+export const REPORT_MAX_BYTES = 1_024;
+
+/** The lists of a report in the order they are shortened: which end goes first, and how many stay. */
+const LISTS = [
+  { field: 'scrapers', omitted: 'scrapersOmitted', rest: [1], keptCount: 0 },
+  { field: 'alsoFailed', omitted: 'failedOmitted', rest: [0, -1], keptCount: 0 },
+  { field: 'targets', omitted: 'targetsOmitted', rest: [0, -1], keptCount: 0 },
+  { field: 'problems', omitted: 'problemsOmitted', rest: [0, -1], keptCount: 1 },
+] as const;
+/** No text is cut any shorter, in characters. */
+const TEXT_MIN_LENGTH = 16;
+
+/** The report cut to at most `maxBytes` bytes of JSON. */
+export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
+  let fitted = report;
+  for (const smaller of listSmaller(report, maxBytes)) {
+    if (new TextEncoder().encode(JSON.stringify(fitted)).byteLength <= maxBytes) break;
+    fitted = smaller;
+  }
+  return fitted;
+}
+
+/** Drops hints, then exit codes, then shortens one list after the other, then cuts texts. */
+function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
+  let now = dropHints(report);
+  yield now;
+  const { mainExitCodes: _, ...rest } = now;
+  now = rest;
+  yield now;
+  for (const { field, omitted, rest, keptCount } of LISTS) {
+    for (let list = now[field] ?? []; list.length > keptCount; list = now[field] ?? []) {
+      now = { ...now, [field]: list.slice(...rest), [omitted]: (now[omitted] ?? 0) + 1 };
+      yield now;
+    }
+  }
+  // One problem may quote a long value, a summary a long error, and an entry a long label.
+  for (let length = maxBytes; length >= TEXT_MIN_LENGTH; length = Math.floor(length / 2)) {
+    now = cutTexts(now, length);
+    yield now;
+  }
+}
+
+function dropHints({ hint: _, ...report }: Report): Report {
+  const { targets, push } = report;
+  return {
+    ...report,
+    ...(targets === undefined ? {} : { targets: targets.map(({ hint: _hint, ...target }) => target) }),
+    ...(push === undefined ? {} : { push: dropWhy(push) }),
+  };
+}
+
+function dropWhy({ why: _, ...push }: PushReport): PushReport {
+  return push;
+}
+
+function cutTexts(report: Report, length: number): Report {
+  const { summary, problems, failed } = report;
+  return {
+    ...report,
+    summary: cut(summary, length),
+    ...(problems === undefined ? {} : { problems: problems.map((problem) => cut(problem, length)) }),
+    ...(failed === undefined ? {} : { failed: cutFailed(failed, length) }),
+  };
 }

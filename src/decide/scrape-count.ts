@@ -1,8 +1,9 @@
 // Counts the scrapes that others finished, from the exporter's own counter and gauge. Pure.
 // Always a lower bound: what may be our own request, or began before the count, is subtracted.
 //
-// promhttp (client_golang; measured on locust_exporter 0.5.0 and 0.5.2): the counter in an answer does not include that
-// answer, the gauge does; both are of the moment when the request began; a scrape whose client gave up counts when it ends.
+// promhttp (client_golang; measured on locust_exporter 0.5.0 and 0.5.2): the counter in an answer does not
+// include that answer, the gauge does; both are of the moment when the request began; a scrape whose client
+// gave up counts when it ends.
 
 import type { Observation, ScrapeCounters } from './model.ts';
 
@@ -18,12 +19,12 @@ export const EMPTY_HISTORY: PollHistory = { finishedCount: null, givenUpCount: 0
 
 /** One count of others' scrapes, from its baseline on. */
 export type Count = {
-  /** Looks that began before this moment cannot be the baseline: their counters are older than what is counted. */
+  /** Looks that began earlier cannot be the baseline: their counters are too old. */
   readonly notBeforeMs: number;
   /** null until a look with counters came. */
   readonly baseline: {
     readonly finishedCount: number;
-    /** Requests that had begun by then and will be counted later: others', and own ones that were given up. */
+    /** Requests in flight by then, counted later: others', and own ones that were given up. */
     readonly inFlightCount: number;
   } | null;
   /** Own requests since the baseline, itself included, that are or may be in the next look's counter. */

@@ -1,7 +1,7 @@
-// Who scrapes through the front, whose scrapes count, how often they come, and who has scraped since main ended. Pure.
+// Who scrapes through the front, how often, which scrapes count, and who has scraped since main ended. Pure.
 //
-// A scraper is one remote address and one User-Agent, and one connection where several of them are open at once: two
-// replicas behind one address are two scrapers, and one that reconnects stays the same.
+// A scraper is one remote address and one User-Agent, and one connection where several of them are open at
+// once: two replicas behind one address are two scrapers, and one that reconnects stays the same.
 
 import type { FrontObservation, Limits } from './model.ts';
 
@@ -131,7 +131,7 @@ function addGap(gapsMs: readonly number[], gapMs: number): readonly number[] {
   return gapMs <= 0 ? gapsMs : [...gapsMs, gapMs].slice(-GAPS_MAX_COUNT);
 }
 
-/** The known scraper of a scrape: on the same connection, or the most due of those whose connection has ended. */
+/** Matches a scrape by connection, else to the most due scraper whose connection has ended. */
 function findScraper(scrapers: readonly Scraper[], scrape: ServedScrape): Scraper | null {
   const { address, agent, connection, openConnections, startedAtMs } = scrape;
   const alike = scrapers.filter((each) => each.address === address && each.agent === agent);
@@ -149,7 +149,7 @@ export function findInterval({ gapsMs }: Scraper): number | null {
   return gapsMs.toSorted((a, b) => a - b)[Math.floor(gapsMs.length / 2)] ?? null;
 }
 
-/** Whether a scraper may still come. Before its second scrape its interval is unknown: it may come within the TTL. */
+/** Whether a scraper may still come: within the TTL while its interval is unknown. */
 export function isLiving(scraper: Scraper, nowMs: number, { ttlMs }: Limits): boolean {
   const intervalMs = findInterval(scraper);
   return nowMs - scraper.lastAtMs <= (intervalMs === null ? ttlMs : LIVING_INTERVALS * intervalMs);
@@ -169,8 +169,9 @@ export type Turnout = {
 };
 
 /**
- * Counts the scrapes since `endedAtMs`. A scrape counts if its request came after that, or if the source refused it, since main
- * was gone then. One that got a snapshot from before the end counts only if no later read succeeded: there may be newer numbers.
+ * Counts the scrapes since `endedAtMs`. A scrape counts if its request came after that, or if the source
+ * refused it, since main was gone then. One that got a snapshot from before the end counts only if no later
+ * read succeeded: there may be newer numbers.
  */
 export function judgeTurnout(
   { scrapers, taken, seen }: FrontFacts,
@@ -209,32 +210,33 @@ export function nameScraper({ address, agent }: Scraper): string {
 }
 
 /**
- * The header with a scrape's timeout, in lower case, as Node names headers. Sent by Prometheus and its agent mode
- * (prometheus/prometheus scrape/scrape.go, which Grafana Alloy and the Collector's Prometheus receiver run) and by vmagent
- * (VictoriaMetrics/VictoriaMetrics lib/promscrape/client.go).
+ * The header with a scrape's timeout, in lower case, as Node names headers. Sent by Prometheus and its agent
+ * mode (prometheus/prometheus scrape/scrape.go, which Grafana Alloy and the Collector's Prometheus receiver
+ * run) and by vmagent (VictoriaMetrics/VictoriaMetrics lib/promscrape/client.go).
  */
 export const SCRAPE_TIMEOUT_HEADER = 'x-prometheus-scrape-timeout-seconds';
 
-/** Scrapers that do not send that header, by the beginning of their User-Agent, each as its source was read. */
+/** Scrapers that do not send that header, by User-Agent prefix, each from its source. */
 export const SCRAPER_AGENTS: readonly { readonly name: string; readonly prefix: string }[] = [
-  // DataDog/integrations-core datadog_checks_base/datadog_checks/base/utils/headers.py, get_default_headers():
-  // "Datadog Agent/VERSION"; used by RequestsWrapper in http.py of that folder, through which the openmetrics check asks.
+  // DataDog/integrations-core datadog_checks_base/datadog_checks/base/utils/headers.py,
+  // get_default_headers(): "Datadog Agent/VERSION"; used by RequestsWrapper in http.py of that folder,
+  // through which the openmetrics check asks.
   { name: 'the Datadog Agent', prefix: 'Datadog Agent/' },
   // influxdata/telegraf plugins/inputs/prometheus/prometheus.go, internal.ProductToken(), which is
   // "Telegraf/VERSION Go/VERSION" (internal/internal.go).
   { name: 'Telegraf', prefix: 'Telegraf/' },
-  // netdata/netdata src/go/plugin/go.d/pkg/web/request.go, "Netdata NAME.plugin/VERSION", which pkg/prometheus/client.go
-  // uses.
+  // netdata/netdata src/go/plugin/go.d/pkg/web/request.go, "Netdata NAME.plugin/VERSION", which
+  // pkg/prometheus/client.go uses.
   { name: 'Netdata', prefix: 'Netdata ' },
-  // vectordotdev/vector src/http.rs, "NAME/VERSION", with get_app_name() of src/lib.rs; src/sources/prometheus/scrape.rs
-  // asks through it (src/sources/util/http_client.rs).
+  // vectordotdev/vector src/http.rs, "NAME/VERSION", with get_app_name() of src/lib.rs;
+  // src/sources/prometheus/scrape.rs asks through it (src/sources/util/http_client.rs).
   { name: 'Vector', prefix: 'Vector/' },
-  // elastic/beats metricbeat/helper/http.go, useragent.UserAgent("Metricbeat"), "Elastic-Metricbeat/VERSION (…)"
-  // (libbeat/common/useragent/useragent.go); metricbeat/helper/prometheus/prometheus.go asks through it.
+  // elastic/beats metricbeat/helper/http.go, useragent.UserAgent("Metricbeat"), "Elastic-Metricbeat/VERSION
+  // (…)" (libbeat/common/useragent/useragent.go); metricbeat/helper/prometheus/prometheus.go uses it.
   { name: 'Metricbeat', prefix: 'Elastic-Metricbeat/' },
 ];
 
-/** Whether a request is a scrape that counts: not a person's, a probe's or the kubelet's. `agent`: its User-Agent, '' without one. */
+/** Whether a request is a scrape, not a person's, a probe's or the kubelet's. `agent`: User-Agent or ''. */
 export function isScraper(request: { readonly hasTimeoutHeader: boolean; readonly agent: string }): boolean {
   return request.hasTimeoutHeader || SCRAPER_AGENTS.some(({ prefix }) => request.agent.startsWith(prefix));
 }

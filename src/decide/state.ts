@@ -1,4 +1,4 @@
-// What is remembered between two events, and what may come next. Owns the types that `step` reads and returns; holds no rule.
+// What is remembered between two events, and what may come next: the types of `step`; holds no rule.
 // Times are monotonic milliseconds (`…AtMs`, `since…Ms`), spans are milliseconds (`…Ms`).
 
 import type { LogEntry } from './messages.ts';
@@ -29,7 +29,7 @@ export type Facts = {
   readonly aliveSinceMs: number | null;
   /** An observation proved that main was alive before this watch began. */
   readonly wasAliveBefore: boolean;
-  /** When the first SIGTERM or SIGINT came; null while none did. */
+  /** When the first SIGTERM or SIGINT came; null before. */
   readonly terminatedAtMs: number | null;
   /** Some condition could not be asked in the newest observation: then START_TIMEOUT decides nothing. */
   readonly isBlind: boolean;
@@ -41,7 +41,7 @@ export type Facts = {
   readonly numbers: JudgedNumbers;
   /** Of each condition, the number of the newest answer that showed it done; null where answers have none. */
   readonly answerNumbers: readonly (number | null)[];
-  /** Of main containers that ended for good, the newest observation that knew; none once main is alive again. */
+  /** Of main containers that ended for good, as last observed; empty once main is alive again. */
   readonly exitCodes: ExitCodes;
   readonly history: PollHistory;
   /** The exporter answered at least once. */
@@ -54,7 +54,7 @@ export type Facts = {
     readonly restartedAtMs: number | null;
     /** Scrapes seen before that. */
     readonly beforeRestartCount: number;
-    /** Somebody may have scraped before that. */
+    /** It may have been scraped before that. */
     readonly wasScrapedBefore: boolean;
   };
   /** When one of the metrics became unreadable, and none was alive; null otherwise. */
@@ -64,18 +64,18 @@ export type Facts = {
   readonly warned: readonly string[];
 };
 
-/** Why main was taken for done, or was not waited for any longer. */
+/** Why main was taken for done, or the wait for it ended. */
 export type Reason =
   /** The signal came that is main's end. */
   | 'signal'
   /** Every condition held, in two observations at least, for the settle time. */
   | 'settled'
-  /** Every condition but the metrics held, for 60 s or until the hold would be over, and a metric was unreadable. */
+  /** Every condition but an unreadable metric held, for 60 s or until the hold would be over. */
   | 'settledWithoutMetric'
   /** The exporter refused while every other condition held: for 15 s, or after a signal or a scrape once. */
   | 'exporterGone'
   | 'startTimeout'
-  /** Every condition held for the settle time, and one of them proved that main was given up before it ran. */
+  /** Every condition held for the settle time, and one proved that main was given up before it ran. */
   | 'neverRan'
   | 'runTimeout'
   /** The grace after a signal was used up. */
@@ -104,7 +104,7 @@ export type Holding = {
   /** The exporter answered since main ended. */
   readonly hasAnswered: boolean;
   readonly goneSinceMs: number | null;
-  /** When the count was reached, or with a front when the hold could end; null before. Answers in flight are waited for. */
+  /** When the hold could end, but for answers in flight; null before. */
   readonly scrapedAtMs: number | null;
 };
 
@@ -175,8 +175,8 @@ export type QuitState = StateIn<Quitting>;
 export type State = StateIn<Phase>;
 
 /**
- * What can happen while main is watched. `signalled`: the first signal came. `scraped`: the front has handed over an answer;
- * `planned` is the observation that comes next, or is on its way.
+ * What can happen while main is watched. `signalled`: the first signal came. `scraped`: the front has handed
+ * over an answer; `planned` is the observation that comes next, or is on its way.
  */
 export type WatchEvent =
   | { readonly kind: 'observed'; readonly observation: Observation }
@@ -188,8 +188,8 @@ export type WatchEvent =
       readonly planned: ObserveEffect;
     };
 /**
- * How an effect of quitting ended. `hint`: what this answer usually means where the target still runs. `leaves`: what a signal
- * leaves behind, for the log.
+ * How an effect of quitting ended. `hint`: what this answer usually means where the target still runs.
+ * `leaves`: what a signal leaves behind, for the log.
  */
 export type QuitEnd =
   | { readonly kind: 'frontClosed' }
@@ -215,8 +215,8 @@ export type StepInput =
   | { readonly kind: 'interrupted'; readonly state: State; readonly by: SignalName };
 
 /**
- * Observe everything at `atMs`. The exporter may be read until `readByMs`, which is the nearest limit (null: none is near), and
- * for SHORT_READ_MS in any case; the conditions after it get as long again.
+ * Observe everything at `atMs`. The exporter may be read until `readByMs`, which is the nearest limit (null:
+ * none is near), and for SHORT_READ_MS in any case; the conditions after it get as long again.
  */
 export type ObserveEffect = { readonly kind: 'observe'; readonly atMs: number; readonly readByMs: number | null };
 

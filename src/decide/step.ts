@@ -1,9 +1,9 @@
-// The machine: from a state and one event to the next state, what to log, and the one effect that comes next. Pure.
+// The machine: a state and one event give the next state, what to log, and the one next effect. Pure.
 //
 //   waiting ──▶ running ──▶ holding ──▶ quitting ──▶ done
 //
-// While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quit.ts`) there is no way back. The second
-// signal ends every phase at once.
+// While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quit.ts`) there is no way
+// back. The second signal ends every phase at once.
 
 import { assertNever, type Policy } from './model.ts';
 import { firstObserve } from './pace.ts';
@@ -17,7 +17,7 @@ export function begin(nowMs: number, policy: Policy): WatchDecision {
   return { kind: 'watching', state, log: [], next: firstObserve(state, nowMs, policy) };
 }
 
-/** Decides what an event means; the state is what the last decision returned, and the event is newer than every one before it. */
+/** Decides what an event means. The state is from the last decision; events come in order of time. */
 export function step(input: StepInput, policy: Policy): Decision {
   switch (input.kind) {
     case 'watching':

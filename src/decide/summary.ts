@@ -21,7 +21,7 @@ type Summarized = {
   readonly targets: NonNullable<Report['targets']>;
 };
 
-/** The sentence: the verdict first, which is what a threshold is set for, then the hold, the push and the targets. */
+/** The sentence: the verdict, the hold, the push, the targets. */
 export function summarize(fields: Summarized, input: ReportInput): string {
   const hold = summarizeHold(fields, input);
   const judged = summarizeVerdict(fields.judged, input.policy);

@@ -3,21 +3,22 @@
 
 /** Longest wait for the answer to one request. */
 export const ASK_TIMEOUT_MS = 5_000;
-/** Pauses between the probes of a target that was asked; the last one repeats. Real targets refuse within 75 ms to 0.9 s (fixtures/recordings/quit-endpoints). */
+/** Pauses between probes; the last repeats. Targets took up to 0.9 s (fixtures/recordings/quit-endpoints). */
 export const PROBE_PAUSES_MS: readonly number[] = [20, 30, 50, 100, 200, 300, 500];
 /** Pauses from the end of one request to the next; the last one repeats. */
 export const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];
 /**
- * How long a target may refuse at its quit port while its service answers; a target that needs longer to go gets that.
- * Real programs open both ports within milliseconds of each other (fixtures/recordings/quit-endpoints), so that one which
- * still starts is the exception; the rest of QUIT_TIMEOUT would only be waited for in vain.
+ * How long a target may refuse at its quit port while its service answers; a target that needs longer to go
+ * gets that. Real programs open both ports within milliseconds of each other
+ * (fixtures/recordings/quit-endpoints), so that one which still starts is the exception; the rest of
+ * QUIT_TIMEOUT would only be waited for in vain.
  */
 export const DISABLED_MS = 10_000;
 
-/** When a target that neither went nor took the request is forced: shares of its time, and no further one after the last. */
+/** When to force a target that neither exited nor took the request, as shares of its time. */
 export const FORCE_AT: readonly number[] = [1 / 2, 3 / 4];
 
-/** The least that a target gets of the time after a signal: what the others before it used up is not taken from it. */
+/** The least time a target gets after a signal, whatever earlier targets used up. */
 export const SHARE_MIN_MS = 500;
 /** Longest time that a probe takes: loopback accepts or refuses at once. */
 export const PROBE_TIMEOUT_MS = 1_000;
@@ -31,7 +32,7 @@ export type Answer =
   | { readonly kind: 'dropped' }
   /** Nothing listens there, nor at a port of its service. */
   | { readonly kind: 'refused' }
-  /** Nothing listens at the quit port, while its service does at `port`: quitting is switched off, or it goes already. */
+  /** Nothing listens at the quit port, but the service does at `port`: quit is disabled, or it is exiting. */
   | { readonly kind: 'disabled'; readonly port: number }
   /** Signals went to these processes; none where all of that name have theirs already. */
   | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
@@ -124,7 +125,7 @@ export function beginTarget(
   return shortenTarget(state, time);
 }
 
-/** The state with no more than this target's share of the time until `quitByMs`; for a signal that comes while it is asked. */
+/** Limits the target to its share of the time until `quitByMs`, after a signal. */
 export function shortenTarget(state: TargetState, { nowMs, quitByMs, leftCount }: TargetTime): TargetState {
   if (quitByMs === null) return state;
   const shareMs = Math.max(SHARE_MIN_MS, (quitByMs - nowMs) / leftCount);
@@ -179,7 +180,7 @@ function afterAnswer(
       hint: isNews ? hint : state.hint,
       disabledSinceMs: answer?.kind === 'disabled' ? (state.disabledSinceMs ?? nowMs) : null,
       answeredAtMs: nowMs,
-      // A probe of the service of a database proxy makes it dial its database: not often where nothing was asked.
+      // Probing a database proxy makes it dial its database: rarely, if nothing was asked.
       probeCount: answer?.kind === 'disabled' ? PROBE_PAUSES_MS.length : 0,
     },
     nowMs,

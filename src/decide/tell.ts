@@ -1,5 +1,5 @@
-// The push of the last exposition and the webhook: whether the push is due, where the webhook comes, and how long each may
-// take. Pure.
+// The push of the last exposition and the webhook: whether the push is due, where the webhook comes, and how
+// long each may take. Pure.
 
 import { cut } from '../base/text.ts';
 import { findLeastWanted, type Policy } from './model.ts';
@@ -50,7 +50,7 @@ function findSendGrace({ limits }: Policy, keptMs: number): number {
   return Math.max(0, limits.terminationGraceMs - keptMs);
 }
 
-/** Before which target the webhook comes: the first that is a mesh's proxy, which would carry it; else after all. */
+/** The webhook comes before the first mesh proxy, which would carry it; else after all targets. */
 export function findWebhookIndex({ targets }: Policy): number {
   const index = targets.findIndex(({ isMesh }) => isMesh === true);
   return index < 0 ? targets.length : index;

@@ -1,12 +1,24 @@
 // The verdict: whether the last numbers of the metrics that LASTSCRAPE_FAIL_IF names fail the job. Pure.
 // What cannot be judged fails: a threshold that cannot be checked must not pass.
 
-import { type Continuity, UNSEEN } from './lost-numbers.ts';
-import type { Comparison, ThresholdPolicy, ThresholdReading } from './model.ts';
+import type { Comparison, ExporterObservation, ThresholdPolicy, ThresholdReading } from './model.ts';
+
+/** What is remembered of one exporter; plain data. */
+export type Continuity = {
+  /** promhttp's newest counter of finished scrapes; null: none yet. */
+  readonly finishedCount: number | null;
+  readonly hasAnswered: boolean;
+  /** Since its last answer it refused, or that answer's counter had fallen. */
+  readonly isInterrupted: boolean;
+  /** It was interrupted while main's end was known or being proven; false again once main is alive. */
+  readonly isLost: boolean;
+};
+
+export const UNSEEN: Continuity = { finishedCount: null, hasAnswered: false, isInterrupted: false, isLost: false };
 
 /** What is remembered of the numbers that are judged. */
 export type JudgedNumbers = {
-  /** Of each entry, the newest since main was first alive that says something; fewer than there are entries: none yet. */
+  /** Of each entry, the newest conclusive one since main was first alive; may be shorter than the entries. */
   readonly readings: readonly ThresholdReading[];
   /** Of each entry: it was a number other than 0 at some time. */
   readonly wereNonZero: readonly boolean[];
@@ -91,4 +103,22 @@ export function findAlwaysZero(
     const reading = readings[index];
     return reading?.kind === 'value' && reading.value === 0 && wereNonZero[index] !== true && !MAY_STAY_ZERO.test(name);
   });
+}
+
+/** What is remembered after one more read, or after main changed (`none`: the exporter was not read). */
+export function advanceContinuity(
+  before: Continuity,
+  exporter: ExporterObservation,
+  isMainLiving: boolean,
+): Continuity {
+  const now = advance(before, exporter);
+  return { ...now, isLost: !isMainLiving && (now.isLost || now.isInterrupted) };
+}
+
+function advance(before: Continuity, exporter: ExporterObservation): Continuity {
+  if (exporter.kind === 'refused') return { ...before, isInterrupted: before.isInterrupted || before.hasAnswered };
+  if (exporter.kind !== 'answered') return before;
+  const finishedCount = exporter.scrapes?.finishedCount ?? before.finishedCount;
+  const isInterrupted = before.finishedCount !== null && finishedCount !== null && finishedCount < before.finishedCount;
+  return { ...before, finishedCount, hasAnswered: true, isInterrupted };
 }

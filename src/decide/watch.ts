@@ -3,16 +3,14 @@
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
 import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } from './evidence.ts';
-import { advanceFacts } from './facts.ts';
-import { hold, holdOn, quit, watch } from './hold.ts';
+import { advanceFacts, advanceNumbers } from './facts.ts';
+import { hold, holdOn, isGone, isGraceOver, isOver, log, quit, type Turn, toSeconds, warnOnce, watch } from './hold.ts';
 import type { LogEntry } from './messages.ts';
 import { assertNever, findLeastWanted, findWatchEnd, hasHold, type Observation, type Policy } from './model.ts';
-import { advanceNumbers } from './numbers.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
 import { addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
-import { isGone, isGraceOver, isOver, log, type Turn, toSeconds, warnOnce } from './turn.ts';
 
 /** After this long the other conditions are believed without an unreadable metric. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
@@ -54,8 +52,8 @@ function decideObserved(state: WatchState, observation: Observation, policy: Pol
 }
 
 /**
- * The first signal: main is being stopped, so observe at once, and watch within the grace; or main has ended, where the signal is
- * its only condition.
+ * The first signal: main is being stopped, so observe at once, and watch within the grace; or main has ended,
+ * where the signal is its only condition.
  */
 function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
   const { limits, conditions } = policy;
@@ -93,7 +91,7 @@ function beginHoldBySignal(atMs: number): Holding {
   };
 }
 
-/** The front has handed over an answer: it counts, and where enough have been taken the next observation may end the hold. */
+/** The front has handed over an answer: once enough were taken, the next observation may end the hold. */
 function decideScraped(
   { facts, phase }: WatchState,
   { scrape, front: seen, planned }: Extract<WatchEvent, { readonly kind: 'scraped' }>,
@@ -147,7 +145,7 @@ function decideWaiting(turn: Turn, phase: Waiting): Decision {
     return quit(turn, { outcome: 'neverStarted', because: 'neverRan' });
   }
   if (turn.facts.terminatedAtMs !== null) {
-    // Only what is proven not to be alive was never started: anything else may end, and be scraped, within the grace.
+    // Never started only if proven not alive: anything else may end, and be scraped, within the grace.
     if (evidence.isNotAlive) return quit(turn, { outcome: 'neverStarted', because: 'signalBeforeStart' });
     if (isGraceOver(turn)) return endByGrace(turn, null);
   } else if (startTimeoutMs > 0 && !turn.facts.isBlind && !evidence.isStalled) {
@@ -237,7 +235,7 @@ function advance(series: Series | null, { observation, before, evidence }: Turn,
   return advanceSeries(series, observation, before.history, { isAlive: evidence.isAlive, isProven });
 }
 
-/** Since when the exporter refused, each time, while the other conditions were proven; unknown ones change nothing. */
+/** Since when the exporter has refused with the other conditions proven; unknown ones change nothing. */
 function advanceGone(sinceMs: number | null, turn: Turn): number | null {
   const { observation, evidence } = turn;
   if (observation.exporter.kind === 'none') return sinceMs;

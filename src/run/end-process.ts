@@ -1,6 +1,7 @@
-// Ends the process although a thread of libuv still waits for a file system or a name service: exit(3) would wait for it, and
-// PID 1 of a container cannot kill itself. execve(2) ends all threads at once, so the program replaces itself by one that does
-// nothing but exit. Only a thread in state D keeps the process: the kernel kills none.
+// Ends the process although a thread of libuv still waits for a file system or a name service: exit(3) would
+// wait for it, and PID 1 of a container cannot kill itself. execve(2) ends all threads at once, so the
+// program replaces itself by one that does nothing but exit. Only a thread in state D keeps the process: the
+// kernel kills none.
 
 /** Makes the program exit at once with the code that follows; for `endProcess` alone. */
 const EXIT_ARGUMENT = '--exit-with';
@@ -30,7 +31,7 @@ export function endProcess(host: EndingProcess, code: number): void {
   host.exit(code);
 }
 
-/** The code to exit with at once, which the last two arguments tell; null: this is no process that is about to end. */
+/** The code to exit with at once, from the last two arguments; null: run as usual. */
 export function readExitCode(argv: readonly string[]): number | null {
   const [name, code = ''] = argv.slice(-2);
   return name === EXIT_ARGUMENT && /^\d{1,3}$/.test(code) ? Number(code) : null;

@@ -1,5 +1,5 @@
-// What a run needs of its process: environment, streams, signals, clocks. bin/ fills it with the real process, a test with
-// its own.
+// What a run needs of its process: environment, streams, signals, clocks. bin/ fills it with the real
+// process, a test with its own.
 
 import type { Environment } from '../config/config.ts';
 import type { SignalName } from '../decide/model.ts';
@@ -15,7 +15,7 @@ export type Host = {
   readonly stderr: (text: string) => void;
   /** Calls back at each signal. */
   readonly onSignal: (listener: (name: SignalName) => void) => void;
-  /** Calls back at an uncaught error; the process ends at once with the code that the newest listener returns. */
+  /** Calls back at an uncaught error; the process exits at once with the newest listener's code. */
   readonly onUncaught: (listener: (error: unknown) => number) => void;
   readonly pid: number;
   /** Sends a signal, or with 0 only tries whether it may. @throws with the code ESRCH or EPERM. */
@@ -34,4 +34,43 @@ export type Exit = { readonly code: number; readonly isUrgent: boolean };
 /** Milliseconds since 1970 as RFC 3339, UTC. */
 export function formatTime(wallMs: number): string {
   return new Date(wallMs).toISOString();
+}
+
+/** The signals that came so far. */
+export type Signals = {
+  /** When the first one came; null before. */
+  readonly terminatedAtMs: number | null;
+  /** The name of the second one; null before. */
+  readonly secondName: SignalName | null;
+  /** Aborted by the first one. */
+  readonly first: AbortSignal;
+  /** Aborted by the second one: give up at once. */
+  readonly second: AbortSignal;
+};
+
+/** Listens from now on; PID 1 of a container never hears of a signal that nothing listens to. */
+export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signals {
+  const first = new AbortController();
+  const second = new AbortController();
+  let terminatedAtMs: number | null = null;
+  let secondName: SignalName | null = null;
+  host.onSignal((name) => {
+    if (terminatedAtMs === null) {
+      terminatedAtMs = host.nowMs();
+      first.abort('interrupted');
+    } else {
+      secondName ??= name;
+      second.abort('interrupted');
+    }
+  });
+  return {
+    get terminatedAtMs() {
+      return terminatedAtMs;
+    },
+    get secondName() {
+      return secondName;
+    },
+    first: first.signal,
+    second: second.signal,
+  };
 }

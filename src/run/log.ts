@@ -1,4 +1,4 @@
-// The log: one JSON object a line. Bounded, so that a pipe without a reader (64 KiB on Linux) never blocks the run.
+// The log: one JSON object a line. Bounded, so that a pipe without a reader (64 KiB) never blocks the run.
 
 import { cut } from '../base/text.ts';
 import { type LogEntry, type LogLevel, MESSAGES } from '../decide/messages.ts';
@@ -7,7 +7,7 @@ import { type LogEntry, type LogLevel, MESSAGES } from '../decide/messages.ts';
 export const LOG_MAX_BYTES = 28 * 1024;
 /** All `debug` lines of a run. */
 export const DEBUG_MAX_BYTES = 24 * 1024;
-/** A message, with its `problem` if any, that comes more often is written at every power of two only, with its count. */
+/** Beyond this, a repeated message (with its `problem`) is written at powers of two only, with its count. */
 const REPEATS_WRITTEN_COUNT = 4;
 /** A longer text in a field is cut. */
 const FIELD_MAX_LENGTH = 400;

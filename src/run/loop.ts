@@ -1,4 +1,4 @@
-// Observe → decide → act: performs the one effect that `step` names, and hands back how it ended. Holds no rule.
+// Observe → decide → act: performs the one effect `step` names, and returns how it ended. Holds no rule.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onAbort, waitWithin } from '../base/waits.ts';
@@ -26,7 +26,7 @@ import type { Answer, ForceResult } from '../decide/target.ts';
 import { LAST_CALL_MS } from '../decide/tell.ts';
 import type { OngoingObservation } from '../observe/observation.ts';
 import type { Target } from '../quit/target.ts';
-import type { Signals } from './signals.ts';
+import type { Signals } from './host.ts';
 
 /** The front, as the loop sees it. */
 export type LoopFront = {
@@ -54,7 +54,7 @@ export type LoopParts = {
   readonly log: (entry: LogEntry) => void;
   /** Only where the policy has a front. */
   readonly closeFront?: () => Promise<unknown>;
-  /** Pushes the last exposition, until the signal; `lastCall` comes a little before it. Only where the policy has a push. */
+  /** Pushes the last exposition until the signal; `lastCall` comes shortly before. Only with a push. */
   readonly push?: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Writes the tombstone. Only where the policy has one. */
   readonly declareDead?: () => Promise<void>;
@@ -92,7 +92,7 @@ function hasProgressed({ phase: before }: State, { phase }: State): boolean {
   return phase.reports.length > before.reports.length || phase.push !== before.push;
 }
 
-/** Performs the effect of a decision, and returns how it ended; once the second signal has come, only that. */
+/** Performs the effect of a decision and returns how it ended, or that the second signal came. */
 async function perform(parts: LoopParts, decision: WatchDecision | QuitDecision): Promise<StepInput> {
   const interrupted = interrupt(decision.state, parts.signals);
   if (interrupted !== null) return interrupted;
@@ -234,7 +234,7 @@ function present<Part>(part: Part | undefined): Part {
   return part;
 }
 
-/** Waits until `atMs`, or for a scrape where there is a front; a signal that came before with none to follow does not shorten it. */
+/** Waits until `atMs`, for one of `signals`, or for a scrape through the front. */
 async function pause(
   { clock }: LoopParts,
   atMs: number,

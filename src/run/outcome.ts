@@ -1,14 +1,13 @@
-// What a run leaves behind: the report in the termination message and as the last line of the log, and what stands there
-// where no run was possible. Decides nothing.
+// What a run leaves behind: the report in the termination message and as the last line of the log, and what
+// stands there where no run was possible. Decides nothing.
 
 import { redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from '../config/config.ts';
 import { EXIT, findProcessExitCode } from '../decide/exit-codes.ts';
-import { fitReport } from '../decide/fit-report.ts';
 import type { LogLevel } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
-import { buildBugReport, buildMisconfiguredReport, buildReport } from '../decide/report.ts';
+import { buildBugReport, buildMisconfiguredReport, buildReport, fitReport } from '../decide/report.ts';
 import type { Report, ReportStage } from '../decide/report-fields.ts';
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';

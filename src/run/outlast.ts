@@ -1,16 +1,15 @@
-// A misconfigured lastscrape that stays until main has ended: an ended container makes the pod NotReady, and main's Services
-// would lose it. It holds, stops and sends nothing.
+// A misconfigured lastscrape that stays until main has ended: an ended container makes the pod NotReady, and
+// main's Services would lose it. It holds, stops and sends nothing.
 
 import { openWallTime } from '../base/clock.ts';
 import { buildPolicy, type Config } from '../config/config.ts';
 import { formatDuration } from '../config/values.ts';
 import { EXIT } from '../decide/exit-codes.ts';
-import type { Exit, Host } from './host.ts';
+import type { Exit, Host, Signals } from './host.ts';
 import { runLoop } from './loop.ts';
 import { buildLoopParts, closeInTime, openConfiguredExporter, openConfiguredFront } from './parts.ts';
-import type { Signals } from './signals.ts';
 
-/** Stays until main has ended; `config` is what main is watched by. Reports only a main that was never seen. */
+/** Stays until main has ended, watched by `config`. Reports only a main that was never seen. */
 export async function outlastMain(host: Host, config: Config, signals: Signals): Promise<Exit> {
   // A startupProbe may ask the front, and main starts only once that is answered.
   const opened = await openConfiguredFront(host, config, openWallTime(host), () => {});

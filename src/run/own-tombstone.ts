@@ -1,6 +1,7 @@
-// Writes lastscrape's own tombstone into kubexit's graveyard, so that containers under kubexit can wait for the last scrape:
-// their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and rewritten until exit, since kubexit reacts to
-// events of the folder alone and ignores the files that are there when it starts (kubexit's README; its issue 8).
+// Writes lastscrape's own tombstone into kubexit's graveyard, so that containers under kubexit can wait for
+// the last scrape: their KUBEXIT_DEATH_DEPS name it. Written when the hold ends, and rewritten until exit,
+// since kubexit reacts to events of the folder alone and ignores the files that are there when it starts
+// (kubexit's README; its issue 8).
 
 import { constants } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -9,7 +10,7 @@ import { prepareThreadCall } from '../base/thread-call.ts';
 
 /** How often it is rewritten: how late a kubexit that starts late may see it. */
 export const REWRITE_MS = 2_000;
-/** A file system that works answers in milliseconds; one that hangs must hold up neither the quitting nor the end. */
+/** A healthy file system answers in milliseconds; a hung one must not delay quitting or exit. */
 const WRITE_TIMEOUT_MS = 1_000;
 
 export type TombstoneOptions = {
@@ -18,13 +19,13 @@ export type TombstoneOptions = {
   readonly pid: number;
   /** Now, as RFC 3339. */
   readonly time: () => string;
-  /** Nobody waits for the file system any more. */
+  /** Stop waiting for the file system. */
   readonly signal: AbortSignal;
   /** Called once, with the first reason why it cannot be written. */
   readonly warn: (problem: string) => void;
 };
 
-/** The tombstone of a running lastscrape. Every call ends within two seconds, even if the file system hangs. */
+/** The tombstone of a running lastscrape. Calls end within two seconds, even if the file system hangs. */
 export type OwnTombstone = {
   /** Warns at the start where its folder shows that it cannot be written. */
   readonly checkFolder: () => Promise<void>;
@@ -69,7 +70,7 @@ export function openTombstone({ path, pid, time, signal, warn }: TombstoneOption
     },
     async close(code) {
       clearInterval(rewriting);
-      // Whoever waits for it would stop under a main that may run: after a bug, or a second signal.
+      // After a bug or a second signal main may still run: what waits for this file must not stop.
       if (died === '') return;
       exitCode = code;
       // What is under way has the old code.

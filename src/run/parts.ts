@@ -1,5 +1,5 @@
-// The parts of a run, opened from its configuration: each room is handed its own settings, and only here. What is not
-// configured is null, and its code is not loaded.
+// The parts of a run, opened from its configuration: each room is handed its own settings, and only here.
+// What is not configured is null, and its code is not loaded.
 
 import { openClock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
@@ -10,15 +10,15 @@ import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
 import type { Keeper } from '../snapshot/keep.ts';
 import type { Telling } from '../tell/telling.ts';
+import type { Signals } from './host.ts';
 import { formatTime, type Host } from './host.ts';
 import type { LoopParts } from './loop.ts';
 import { type OwnTombstone, openTombstone } from './own-tombstone.ts';
-import type { Signals } from './signals.ts';
 
-/** Longest wait for connections to close: it takes a millisecond, and the end of the process closes them as well. */
+/** Longest wait for connections to close, which takes a millisecond; exit closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** What reads the exporter: the front where there is one, else the exporter's client, with a keeper where a push wants it. */
+/** What reads the exporter: the front, else the exporter's client, with a keeper if a push needs it. */
 export type ReadingParts = {
   readonly exporter: Exporter | null;
   readonly front: Front | null;
@@ -101,7 +101,7 @@ export async function openConfiguredTelling(
   return { telling, keeper: openKeeper(listMetricNames(config), findMoment) };
 }
 
-/** lastscrape's own tombstone. `signal`: it is not waited for any longer. */
+/** lastscrape's own tombstone. `signal`: stop waiting for it. */
 export function openConfiguredTombstone(
   host: Host,
   { tombstonePath, isDryRun }: Config,

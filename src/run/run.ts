@@ -9,7 +9,7 @@ import { findProcessExitCode } from '../decide/exit-codes.ts';
 import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
-import type { Exit, Host } from './host.ts';
+import type { Exit, Host, Signals } from './host.ts';
 import type { Log } from './log.ts';
 import { type LoopParts, runLoop } from './loop.ts';
 import { openReporter, openRunLog, type Reporter, reportBug } from './outcome.ts';
@@ -22,7 +22,6 @@ import {
   openConfiguredTelling,
   openConfiguredTombstone,
 } from './parts.ts';
-import type { Signals } from './signals.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
 
 /** Longest search for another lastscrape, for what is wrong with a file, and for a mesh's proxy. */
@@ -39,7 +38,7 @@ type Opened = {
   readonly front: Front | null;
 };
 
-/** Watches, holds, quits and reports; or says what is wrong, where its front cannot listen. Rejects on a bug before the watch only. */
+/** Watches, holds, quits and reports; or says why the front cannot listen. Rejects on a bug before the watch. */
 export async function run(host: Host, config: Config, signals: Signals): Promise<Exit | Misconfigured> {
   const log = openRunLog(host, config.logLevel);
   const toWallMs = openWallTime(host);

@@ -1,9 +1,8 @@
-// What this very pod shows of a configuration before anything is watched: entries that cannot work here, and what is odd.
+// What this pod shows of a configuration before the watch: entries that cannot work here, and odd targets.
 
 import { findProcesses, readNamespace } from '../base/procfs.ts';
 import type { Config, Misconfigured } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import { listTargetWarnings } from './target-warnings.ts';
 
 /** Checks whether every entry can work in this pod; null: nothing speaks against it. */
 export async function findEntryProblems(config: Config): Promise<Misconfigured | null> {
@@ -54,4 +53,51 @@ export async function warnOfOthers(ownPid: number): Promise<readonly LogEntry[]>
   const pids = await findOthers(ownPid);
   if (pids.length === 0) return [];
   return [{ id: 'otherLastscrape', fields: { pids } }];
+}
+
+/** The properties of a target that lead to a warning. */
+export type TargetTraits = {
+  readonly name: string;
+  /** How long it may take to go. Default: 0. */
+  readonly needsMs?: number;
+  /** It is a mesh's proxy, which carries scrapes and reports. Default: false. */
+  readonly isMesh?: boolean;
+};
+
+/** The rest of the configuration that leads to a warning. */
+export type TargetsContext = {
+  readonly quitTimeoutMs: number;
+  /** A condition waits for every other container, those of the targets included. */
+  readonly waitsForAll: boolean;
+};
+
+/** Warns of targets that are waited for, a mesh proxy that is not last, a QUIT_TIMEOUT that is too short. */
+export function listTargetWarnings(
+  targets: readonly TargetTraits[],
+  { quitTimeoutMs, waitsForAll }: TargetsContext,
+): readonly LogEntry[] {
+  const waiting: LogEntry = {
+    id: 'waitsForTargets',
+    fields: { targets: targets.map(({ name }) => name).join(',') },
+  };
+  const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): LogEntry[] => {
+    const later = targets.slice(index + 1).filter((target) => target.isMesh !== true);
+    const entries: LogEntry[] = [];
+    if (isMesh && later.length > 0) {
+      const fields = { target: name, before: later.map((target) => target.name).join(',') };
+      entries.push({
+        id: 'meshNotLast',
+        fields,
+      });
+    }
+    if (needsMs > 0 && quitTimeoutMs <= needsMs) {
+      const fields = { target: name, needsSeconds: needsMs / 1000, quitTimeoutSeconds: quitTimeoutMs / 1000 };
+      entries.push({
+        id: 'quitTimeoutShort',
+        fields,
+      });
+    }
+    return entries;
+  });
+  return waitsForAll && targets.length > 0 ? [waiting, ...each] : each;
 }

@@ -1,5 +1,5 @@
-// Writes the termination message: a file that the kubelet reads when the container ends, mounted into it, so it is
-// rewritten in place and never renamed. Written only into a regular file, and never blocking.
+// Writes the termination message: a file that the kubelet reads when the container ends, mounted into it, so
+// it is rewritten in place and never renamed. Written only into a regular file, and never blocking.
 
 import { accessSync, closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -7,13 +7,13 @@ import { dirname } from 'node:path';
 /** Every old text of ours is shorter; a longer file is not ours. */
 const OLD_TEXT_MAX_BYTES = 4_096;
 
-/** Writes `text` into the file; null, or why it could not. A missing file is no problem unless the user chose the path. */
+/** Writes `text`; returns why not, or null. A missing file is no problem unless the user chose the path. */
 export function writeTerminationMessage(path: string, isChosen: boolean, text: string): string | null {
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats === undefined && !isChosen) return null;
     if (stats !== undefined && !stats.isFile()) return `Cannot write ${path}: it is no regular file`;
-    // Never truncated first: one that is killed here leaves the old text or the new one, blanks behind it at most.
+    // Never truncate first: a kill here leaves the old or the new text, at most followed by blanks.
     const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o644);
     try {
       const bytes = Buffer.from(text);

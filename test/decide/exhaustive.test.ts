@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GONE_AFTER_MS } from '../../src/decide/hold.ts';
 import type { ConditionObservation, ExporterObservation, Limits, Observation, Policy } from '../../src/decide/model.ts';
 import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
 import { type Decision, initialState, type Reason, type State, type WatchState } from '../../src/decide/state.ts';
 import { step } from '../../src/decide/step.ts';
-import { GONE_AFTER_MS } from '../../src/decide/turn.ts';
 import { WITHOUT_METRIC_AFTER_MS } from '../../src/decide/watch.ts';
 import { readQuitting } from './phases.ts';
 import { createKeyWriter } from './situation-key.ts';

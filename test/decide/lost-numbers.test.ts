@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { advanceContinuity, UNSEEN } from '../../src/decide/lost-numbers.ts';
 import type { ExporterObservation } from '../../src/decide/model.ts';
+import { advanceContinuity, UNSEEN } from '../../src/decide/verdict.ts';
 
 /** Main from now on, or a read: the counter that it showed, null where the exporter has none. */
 type Step = 'living' | 'ended' | 'refused' | 'failed' | number | null;

@@ -2,11 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UNSEEN } from '../../src/decide/lost-numbers.ts';
+import { advanceNumbers } from '../../src/decide/facts.ts';
 import type { ExporterObservation, FrontObservation, Observation, ThresholdReading } from '../../src/decide/model.ts';
-import { advanceNumbers } from '../../src/decide/numbers.ts';
 import { initialState, type Phase, type State } from '../../src/decide/state.ts';
-import { type JudgedNumbers, NO_NUMBERS } from '../../src/decide/verdict.ts';
+import { type JudgedNumbers, NO_NUMBERS, UNSEEN } from '../../src/decide/verdict.ts';
 
 const NONE: ThresholdReading = { kind: 'none' };
 const of = (value: number): ThresholdReading => ({ kind: 'value', value });

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT, findExitCode } from '../../src/decide/exit-codes.ts';
-import { fitReport, REPORT_MAX_BYTES } from '../../src/decide/fit-report.ts';
-import { UNSEEN } from '../../src/decide/lost-numbers.ts';
 import { MESSAGES } from '../../src/decide/messages.ts';
 import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
-import { buildBugReport, buildMisconfiguredReport, buildReport } from '../../src/decide/report.ts';
+import {
+  buildBugReport,
+  buildMisconfiguredReport,
+  buildReport,
+  fitReport,
+  REPORT_MAX_BYTES,
+} from '../../src/decide/report.ts';
 import type { Report, ReportStage } from '../../src/decide/report-fields.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
 import {
@@ -17,6 +21,7 @@ import {
   type State,
   type TargetReport,
 } from '../../src/decide/state.ts';
+import { UNSEEN } from '../../src/decide/verdict.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
 import { HOLDING, POLICY, QUITTING, RUNNING } from './phases.ts';
 

@@ -14,7 +14,6 @@ import {
   takeView,
   viewMain,
 } from '../../src/decide/answer.ts';
-import { fitReport } from '../../src/decide/fit-report.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
@@ -23,7 +22,7 @@ import type {
   Policy,
   ScrapeCounters,
 } from '../../src/decide/model.ts';
-import { buildReport } from '../../src/decide/report.ts';
+import { buildReport, fitReport } from '../../src/decide/report.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { Decision, PushResult, QuitEnd, QuitState, WatchEvent, WebhookResult } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';

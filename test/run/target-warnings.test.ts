@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatLogEntry } from '../../src/check/help.ts';
-import { listTargetWarnings, type TargetTraits } from '../../src/run/target-warnings.ts';
+import { listTargetWarnings, type TargetTraits } from '../../src/run/startup-checks.ts';
 
 const APP = { name: 'app' };
 const ISTIO = { name: 'istio', isMesh: true, needsMs: 5_000 };
