@@ -1,5 +1,5 @@
 // The table of programs that stand beside a main container: how each is known, and where it is asked to quit.
-// Data, pure, and no connection: `preset-target.ts` makes targets of it, `explain` knows containers by it. A
+// Data, pure, and no connection: `http-target.ts` makes targets of it, `explain` knows containers by it. A
 // new program is a row here; one with a quit endpoint is also a row of docs/targets.md. What a row says was
 // measured (fixtures/recordings/quit-endpoints) or read where its comment says.
 

@@ -34,22 +34,20 @@ function isReadable(certificate: string): boolean {
   }
 }
 
+const UNTRUSTED = ['is signed by an untrusted authority', ': set LASTSCRAPE_CA_FILE'] as const;
+const DISTRUST: Readonly<Record<string, readonly [what: string, advice: string]>> = {
+  CERT_HAS_EXPIRED: ['has expired', ''],
+  CERT_NOT_YET_VALID: ['is not valid yet', ': is the clock right?'],
+  ERR_TLS_CERT_ALTNAME_INVALID: ['is for another name', ''],
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+};
+
 /** Why a server was not trusted, by Node's error code, and what to do about it. */
 export function describeDistrust(code: string): string {
-  switch (code) {
-    case 'CERT_HAS_EXPIRED':
-      return `its certificate has expired (${code})`;
-    case 'CERT_NOT_YET_VALID':
-      return `its certificate is not valid yet (${code}): is the clock right?`;
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `its certificate is for another name (${code})`;
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'UNABLE_TO_GET_ISSUER_CERT':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-      return `its certificate is signed by an untrusted authority (${code}): set LASTSCRAPE_CA_FILE`;
-    default:
-      return `its certificate is not trusted (${code})`;
-  }
+  const [what, advice] = DISTRUST[code] ?? ['is not trusted', ''];
+  return `its certificate ${what} (${code})${advice}`;
 }

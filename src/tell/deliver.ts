@@ -57,11 +57,10 @@ export type Delivery = {
 
 /** How much of an answer is shown. */
 const ANSWER_SHOWN_LENGTH = 200;
-/**
- * How much of it is judged and searched for secrets. The longest known ones have a few KB, a line for each
- * refused series.
- */
+/** How much is judged and searched for secrets; the longest known answers have a few KB: a line a refused series. */
 const ANSWER_READ_BYTES = 64 * 1024;
+/** A longer answer is broken off. */
+const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** Opens a delivery; connects when the first request is sent. */
 export function openDelivery(destination: Destination): Delivery {
@@ -174,9 +173,6 @@ function mergeHeaders(...all: readonly Headers[]): Headers {
   );
 }
 
-/** A longer answer is broken off. */
-const ANSWER_MAX_BYTES = 1024 * 1024;
-
 /** The start of an answer, on one line. */
 function shorten(whole: string, hidden: readonly string[]): string {
   const text = (hideSecrets(whole, hidden) ?? '')
@@ -189,19 +185,15 @@ function shorten(whole: string, hidden: readonly string[]): string {
 /** Describes a failure; `why` may be an error code of the system. */
 function describeFailure(why: string, host: string, distrust: string | null): string {
   if (distrust !== null) return `${host} is not trusted: ${distrust}`;
-  switch (why) {
-    case 'ENOTFOUND':
-      return `${host} cannot be resolved (ENOTFOUND)`;
-    case 'EAI_AGAIN':
-      return `no name server answered for ${host} (EAI_AGAIN)`;
-    case 'timed out':
-      return `${host} did not answer in time`;
-    case 'no time is left':
-      return `${host} did not answer in the time that was left`;
-    case 'ERR_SSL_WRONG_VERSION_NUMBER':
-    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
-      return `${host} does not speak TLS (${why}): is it http:?`;
-    default:
-      return `${host}: ${why}`;
-  }
+  if (why === 'EAI_AGAIN') return `no name server answered for ${host} (EAI_AGAIN)`;
+  const text = FAILURES[why];
+  return text === undefined ? `${host}: ${why}` : `${host} ${text}`;
 }
+
+const FAILURES: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'cannot be resolved (ENOTFOUND)',
+  'timed out': 'did not answer in time',
+  'no time is left': 'did not answer in the time that was left',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS (ERR_SSL_WRONG_VERSION_NUMBER): is it http:?',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'does not speak TLS (ERR_SSL_PACKET_LENGTH_TOO_LONG): is it http:?',
+};

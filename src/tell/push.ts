@@ -1,54 +1,26 @@
-// Pushes the last exposition: sends the requests of an encoder one after the other, each in as many tries as
-// time allows.
+// Pushes the last exposition: the requests of an encoder in turn, each in as many tries as time allows.
 
 import type { PushResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
-import type { Delivery } from './deliver.ts';
 import { type PushKind, readFamilies } from './encode/push-kind.ts';
-import { sendInTries } from './tries.ts';
+import { type Sending, sendInTries } from './tries.ts';
 
-/**
- * A first try that hangs is cut short; a later one may take long, as a Pushgateway gets a large exposition in
- * one request.
- */
+/** A first try that hangs is cut short; a later one may take long: a Pushgateway gets all in one request. */
 const TIMEOUTS_MS: readonly number[] = [10_000, 30_000];
 const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000];
 
-export type PushParts = {
+export type PushParts = Sending & {
   readonly kind: PushKind;
-  readonly delivery: Delivery;
-  readonly url: URL;
   readonly labels: readonly Label[];
   /** Reads the exposition from its start, with every call. */
   readonly read: () => AsyncIterable<Uint8Array>;
   /** Now, in milliseconds since the epoch: not earlier than what a scrape has stored meanwhile. */
   readonly nowMs: number;
-  /** Aborts the push; its reason is a string. */
-  readonly signal: AbortSignal;
-  /** Ends the pause: the last try starts at once. */
-  readonly lastCall: AbortSignal;
-  readonly onRetry: (why: string) => void;
-  /** Pauses between the tries of a request; tests set others. */
-  readonly pausesMs?: readonly number[];
-  /** Time limits of the tries of a request; tests set others. */
-  readonly timeoutsMs?: readonly number[];
 };
 
 /** Pushes the exposition; never rejects. A refused request does not stop the next ones. */
 export async function sendPush(parts: PushParts): Promise<PushResult> {
-  const {
-    kind,
-    delivery,
-    url,
-    labels,
-    read,
-    nowMs,
-    signal,
-    lastCall,
-    onRetry,
-    pausesMs = PAUSES_MS,
-    timeoutsMs = TIMEOUTS_MS,
-  } = parts;
+  const { kind, delivery, url, labels, read, nowMs, ...sending } = parts;
   let acceptedCount = 0;
   let sentCount = 0;
   let why: string | null = null;
@@ -60,12 +32,10 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
       const result = await sendInTries(delivery, {
         makeRequest: () => ({ method, path, headers, body: body() }),
         judge: kind.judge,
-        timeoutsMs,
-        pausesMs,
+        timeoutsMs: TIMEOUTS_MS,
+        pausesMs: PAUSES_MS,
         maxCount: Number.POSITIVE_INFINITY,
-        signal,
-        lastCall,
-        onRetry,
+        ...sending,
       });
       if (result.kind === 'accepted') {
         acceptedCount++;

@@ -1,8 +1,6 @@
 // Hides secrets in what a receiver answers, in every notation in which it may repeat them. Pure.
 
-/**
- * Shorter secrets are hidden only as they are written: in other notations they would match half of a text.
- */
+/** Shorter secrets are hidden only as written: in other notations they would match half of a text. */
 const SPELLED_MIN_LENGTH = 8;
 /** A longer secret would make a regular expression of more than 200 KB. */
 const SPELLED_MAX_LENGTH = 4096;
@@ -10,9 +8,7 @@ const SPELLED_MAX_LENGTH = 4096;
 const NESTED_MAX_COUNT = 3;
 
 const NAMED_LETTERS: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
-/**
- * A letter as JSON, a URL or HTML writes it: backslashed, two hexadecimal digits, a decimal number, a name.
- */
+/** A letter as JSON, a URL or HTML writes it. */
 const ESCAPED_LETTER =
   /\\(["\\/])|(?:\\u00|%)([0-9a-f]{2})|&#x0*([0-9a-f]{1,2});|&#0*(\d{1,3});|&(amp|lt|gt|quot|apos);/gi;
 
@@ -55,10 +51,7 @@ function decodeLetters(text: string): string {
   });
 }
 
-/**
- * The secrets of a URL: the query and, with `isPathSecret`, the path. Also their parts, as written and
- * decoded: a receiver may repeat a part alone.
- */
+/** The query and, with `isPathSecret`, the path; and their parts, which a receiver may repeat alone, also decoded. */
 export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string[] {
   const written = url.search
     .slice(1)
@@ -70,7 +63,6 @@ export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string
   return [...query, ...path].filter((text) => text.length >= 4);
 }
 
-/** Decodes a part; one that cannot be decoded stays as it is. */
 function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -1,5 +1,4 @@
-// Push and webhook of a run: who gets the last numbers, and the report. Imported only if one of them is
-// configured.
+// Push and webhook of a run and of `--check`: who gets the last numbers, and the report. Imported only if one is set.
 
 import { redactHref, redactPath } from '../base/text.ts';
 import type { LogEntry } from '../decide/messages.ts';
@@ -42,10 +41,7 @@ export type TellingParts = {
 };
 
 export type Telling = {
-  /**
-   * Pushes the last exposition. `signal` aborts it, its reason a string; `lastCall` ends every pause. Never
-   * rejects.
-   */
+  /** Pushes the last exposition; never rejects. `signal` aborts it, its reason a string; `lastCall` ends a pause. */
   readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Sends the report to the webhook, in the same way. */
   readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;

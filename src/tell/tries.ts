@@ -4,6 +4,15 @@ import { pause } from '../base/waits.ts';
 import type { Delivery, DeliveryRequest, DeliveryResult } from './deliver.ts';
 import type { AnswerEnd, PushJudgement } from './encode/push-kind.ts';
 
+/** What a push and a webhook are sent by. */
+export type Sending = Pick<Tries, 'signal' | 'lastCall' | 'onRetry'> & {
+  readonly delivery: Delivery;
+  readonly url: URL;
+  /** Pauses between the tries and their time limits; only tests set them. */
+  readonly pausesMs?: readonly number[];
+  readonly timeoutsMs?: readonly number[];
+};
+
 /** How a request is tried. */
 export type Tries = {
   /** Makes the request of the next try: a stream can be sent only once. */

@@ -1,5 +1,4 @@
-// Which servers to trust, and how a TLS connection to one is made. TLS and the authorities are loaded with
-// the first connection.
+// Which servers to trust. TLS and the authorities are loaded with the first connection.
 
 import { prepareSmallFile, type ReadSmallFile } from '../base/mounted-file.ts';
 import type { Dial } from '../base/net/exchange.ts';

@@ -1,39 +1,22 @@
-// Posts the report to a webhook as JSON, with a sentence for a person. Three tries; nothing depends on the
-// result.
+// Posts the report to a webhook as JSON, with a sentence for a person. Nothing depends on the result.
 
 import type { Report } from '../decide/report-fields.ts';
 import type { WebhookResult } from '../decide/state.ts';
 import type { Identity } from '../pod/identity.ts';
-import type { Delivery } from './deliver.ts';
 import { judgeStatus } from './encode/push-kind.ts';
-import { sendInTries } from './tries.ts';
+import { type Sending, sendInTries } from './tries.ts';
 
 const TRIES_COUNT = 3;
 const TRY_TIMEOUT_MS = 5_000;
 const PAUSES_MS: readonly number[] = [1_000, 2_000];
-
-export type WebhookParts = {
-  readonly delivery: Delivery;
-  readonly url: URL;
-  readonly message: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
-  /** Ends the pause: the last try starts at once. */
-  readonly lastCall: AbortSignal;
-  readonly onRetry: (why: string) => void;
-  /** Pauses between the tries; tests set others. */
-  readonly pausesMs?: readonly number[];
-};
 
 /** Sends the message; never rejects. */
 export async function sendWebhook({
   delivery,
   url,
   message,
-  signal,
-  lastCall,
-  onRetry,
-  pausesMs = PAUSES_MS,
-}: WebhookParts): Promise<WebhookResult> {
+  ...sending
+}: Sending & { readonly message: Readonly<Record<string, unknown>> }): Promise<WebhookResult> {
   const body = Buffer.from(JSON.stringify(message));
   const result = await sendInTries(delivery, {
     makeRequest: () => ({
@@ -44,11 +27,9 @@ export async function sendWebhook({
     }),
     judge: judgeStatus,
     timeoutsMs: [TRY_TIMEOUT_MS],
-    pausesMs,
+    pausesMs: PAUSES_MS,
     maxCount: TRIES_COUNT,
-    signal,
-    lastCall,
-    onRetry,
+    ...sending,
   });
   if (result.kind === 'accepted') return result;
   const { kind, why, tries } = result;

@@ -17,10 +17,7 @@ import {
   type PushRequest,
 } from './push-kind.ts';
 
-/**
- * Receivers turn these into `job` and `instance`. Other labels go with each point: attributes of the resource
- * become no labels.
- */
+/** Receivers turn these into `job` and `instance`; no other attribute of the resource becomes a label. */
 const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
   job: 'service.name',
   instance: 'service.instance.id',
@@ -28,16 +25,13 @@ const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
 
 const SIGNAL_PATH = '/v1/metrics';
 
-/** What encloses the points of a metric. */
+/** What precedes the points of a metric. */
 const METRICS = {
-  gauge: { start: '"gauge":{', end: '}' },
-  sum: { start: '"sum":{"aggregationTemporality":2,"isMonotonic":true,', end: '}' },
-  histogram: { start: '"histogram":{"aggregationTemporality":2,', end: '}' },
-  summary: { start: '"summary":{', end: '}' },
+  gauge: '"gauge":{',
+  sum: '"sum":{"aggregationTemporality":2,"isMonotonic":true,',
+  histogram: '"histogram":{"aggregationTemporality":2,',
+  summary: '"summary":{',
 } as const;
-
-/** Closes a request. */
-const END = ']}]}]}';
 
 type Metric = { readonly name: string; readonly help: string; readonly kind: keyof typeof METRICS };
 
@@ -54,8 +48,7 @@ export const otlp: PushKind = {
     if (judgement !== 'accepted') return judgement;
     // A partial success is final: rejected points stay rejected.
     if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
-    // The missing part may reject points. Sending the same points again is harmless, unless the answer would
-    // be as unreadable again.
+    // The missing part may reject points. Sending them again is harmless, but an unreadable answer stays unreadable.
     if (end === 'whole') return 'accepted';
     return end === 'brokenOff' ? 'retry' : 'refused';
   },
@@ -70,13 +63,10 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
   });
   const pointLabels = labels.filter(([name]) => RESOURCE_ATTRIBUTES[name] === undefined);
   const exportLabels = openLabelExporter(labels);
-  const formatPoint = (own: readonly Label[], timestampMs: number | null, fields: string) =>
-    `{"attributes":${formatAttributes([...pointLabels, ...exportLabels(own)])},"timeUnixNano":"${formatNanoseconds(timestampMs ?? nowMs)}",${fields}}`;
   const start =
     `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
     `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(VERSION)}},"metrics":[`;
-  // One timestamp out of bounds fails the whole request (Prometheus 3.10): points with timestamps get
-  // requests of their own.
+  // One timestamp out of bounds fails the whole request (Prometheus 3.10): points with timestamps go apart.
   const requests = openRequests(start);
   const timedRequests = openRequests(start);
   const toRequest = (body: Buffer): PushRequest => ({ method: 'POST', path, headers, body: () => body });
@@ -84,8 +74,11 @@ async function* encodeRequests({ families, labels, url, nowMs }: PushParts): Asy
   // A histogram or summary is whole when the next family begins.
   let bucketed: Family | null = null;
   const points = openBucketPoints();
-  const addPoint = (metric: Metric, own: readonly Label[], timestampMs: number | null, fields: string) =>
-    (timestampMs === null ? requests : timedRequests).add(metric, formatPoint(own, timestampMs, fields));
+  const addPoint = (metric: Metric, own: readonly Label[], timestampMs: number | null, fields: string) => {
+    const attributes = formatAttributes([...pointLabels, ...exportLabels(own)]);
+    const point = `{"attributes":${attributes},"timeUnixNano":"${formatNanoseconds(timestampMs ?? nowMs)}",${fields}}`;
+    return (timestampMs === null ? requests : timedRequests).add(metric, point);
+  };
   const addGauge = (name: string, own: readonly Label[], timestampMs: number | null, value: number) =>
     addPoint({ name, help: '', kind: 'gauge' }, own, timestampMs, formatNumber(value));
   function* takePoints(): Generator<Buffer> {
@@ -135,13 +128,13 @@ function openRequests(start: string) {
   let open: Metric | null = null;
 
   function endMetric(): void {
-    if (open !== null) batch.write(`]${METRICS[open.kind].end}}`);
+    if (open !== null) batch.write(']}}');
     open = null;
   }
   function* takeBody(): Generator<Buffer> {
     if (batch.pointCount === 0) return;
     endMetric();
-    batch.write(END);
+    batch.write(']}]}]}');
     yield batch.take();
   }
   return {
@@ -162,7 +155,7 @@ function openRequests(start: string) {
 
 function formatHead({ name, help, kind }: Metric): string {
   const description = help === '' ? '' : `"description":${JSON.stringify(help)},`;
-  return `{"name":${JSON.stringify(name)},${description}${METRICS[kind].start}"dataPoints":[`;
+  return `{"name":${JSON.stringify(name)},${description}${METRICS[kind]}"dataPoints":[`;
 }
 
 /** Labels with an empty value are left out. */

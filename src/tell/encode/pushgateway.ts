@@ -39,10 +39,7 @@ function withJob(labels: readonly Label[]): readonly Label[] {
   return [['job', job === '' ? DEFAULT_JOB : job], ...others];
 }
 
-/**
- * Values that a path may not carry as they are, such as a slash or two dots, go as base64 ("API", "base64
- * encoding").
- */
+/** Values that a path cannot carry, such as a slash or two dots, go as base64 ("API", "base64 encoding"). */
 function formatGroupLabel([name, value]: Label): string {
   if (/^[\w:-][\w.:-]*$/.test(value)) return `/${name}/${value}`;
   return `/${name}@base64/${Buffer.from(value).toString('base64url')}`;
@@ -77,10 +74,7 @@ function formatSample({ name, value }: Sample, labels: readonly Label[]): string
   return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatGoFloat(value)}\n`;
 }
 
-/**
- * Other names are quoted, which a Pushgateway takes only with --push.enable-utf8-names (its pull request 689;
- * not in 1.5.1).
- */
+/** Other names are quoted, which a Pushgateway takes only with --push.enable-utf8-names (not in 1.5.1). */
 const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 
 function formatName(name: string): string {

@@ -54,8 +54,7 @@ export const remoteWrite: PushKind = {
     };
     const exportLabels = openLabelExporter(labels);
     const batch = openBatch('latin1');
-    // One timestamp out of bounds fails the whole request (2.42, storage/remote/write_handler.go): samples
-    // with timestamps get requests of their own.
+    // One timestamp out of bounds fails the whole request (storage/remote/write_handler.go): they go apart.
     const timedBatch = openBatch('latin1');
     for await (const family of families()) {
       let metadata = family.isFirst ? encodeMetadata(family) : '';
