@@ -3,14 +3,8 @@
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
 import { waitUnless } from './base/waits.ts';
 import { formatHelp } from './check/help.ts';
-import {
-  type Kinds,
-  type Misconfigured,
-  type Program,
-  readConfig,
-  readFallbackConfig,
-  readReportSettings,
-} from './config/config.ts';
+import type { Kinds, Misconfigured, Program } from './config/config.ts';
+import { readConfig, readFallbackConfig, readReportSettings } from './config/config.ts';
 import { EXIT } from './decide/exit-codes.ts';
 import type { ConditionKind } from './observe/condition.ts';
 import { containerKind } from './observe/container.ts';
@@ -43,31 +37,29 @@ export const CONDITION_KINDS: readonly ConditionKind[] = [
   containerKind,
   sigtermKind,
 ];
-/** Every kind of target; a new one is a file in quit/ and a row here. The first that reads an entry takes it. */
+/** Every kind of target; a new one is a file in quit/ and a row here. The first to read an entry takes it. */
 export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), signalKind, urlKind];
 
 export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
 
 /** What the command line may be, by what people write. */
-const OPTIONS: ReadonlyMap<string, '--check' | '--version' | '--help' | 'explain'> = new Map([
-  ['--check', '--check'],
-  ['check', '--check'],
-  ['--version', '--version'],
-  ['-v', '--version'],
-  ['-V', '--version'],
-  ['version', '--version'],
-  ['--help', '--help'],
-  ['-h', '--help'],
-  ['help', '--help'],
-  ['explain', 'explain'],
-  ['--explain', 'explain'],
-]);
+const OPTIONS = {
+  '--check': ['--check', 'check'],
+  '--version': ['--version', '-v', '-V', 'version'],
+  '--help': ['--help', '-h', 'help'],
+  explain: ['explain', '--explain'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+function findOption(text: string): keyof typeof OPTIONS | undefined {
+  const names = Object.keys(OPTIONS) as readonly (keyof typeof OPTIONS)[];
+  return names.find((name) => OPTIONS[name].some((each) => each === text));
+}
 
 /** Runs lastscrape; never rejects. `kinds`: the tables above, others for tests. */
 export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [text = null] = argv;
-  const option = text === null ? null : OPTIONS.get(text);
+  const option = text === null ? null : findOption(text);
   if (option === 'explain' && argv.slice(1).every((each) => each === '--json'))
     return explain(host, kinds, argv.length > 1);
   if (argv.length > 1 || option === undefined) {
@@ -125,7 +117,6 @@ function listenForBugs(host: Host): (error: unknown) => number {
   return onBug;
 }
 
-/** The exit code. */
 async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSignal): Promise<number> {
   const result = readConfig(host.env, kinds, toProgram(host, pod));
   if (!('config' in result)) {

@@ -1,5 +1,5 @@
-// What `--check` touches of the world around its process: it reads and connects, but stops nothing and writes nothing.
-// Imported only for `--check`.
+// What `--check` touches of the world: it reads and connects, but stops and writes nothing. Imported only for
+// it.
 
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// What a mistyped name or value may have meant: variables, durations in other units, other names of conditions
-// and targets, other separators. Pure. It only advises: a value is never repaired.
+// What a mistyped variable, duration, condition, target or separator may have meant. Pure. Only advises: a
+// value is never repaired.
 
 const PREFIX = 'LASTSCRAPE_';
 
@@ -13,7 +13,7 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(w|weeks?)$/, 604_800_000],
 ];
 
-/** The variables that `name` may stand for; empty: none is near; null: the name is not meant for lastscrape. */
+/** The variables that `name` may stand for, maybe none; null: the name is not meant for lastscrape. */
 export function suggestVariables(name: string, known: readonly string[]): readonly string[] | null {
   const rests = known.map((each) => each.slice(PREFIX.length));
   const isExact = name.startsWith(PREFIX);
@@ -21,7 +21,7 @@ export function suggestVariables(name: string, known: readonly string[]): readon
     const near = findNearestNames(name.slice(PREFIX.length), rests).map((rest) => `${PREFIX}${rest}`);
     return near.length > 0 || isExact ? near : null;
   }
-  // Another program's variable must not break a pod: one letter of the prefix may be off, the rest must match.
+  // Another program's variable must not break a pod: the prefix may be off by one letter only.
   if (!/^l/i.test(name)) return null;
   const parts = name.split(/[^A-Za-z0-9]+/);
   const meant = known.find((each, index) => {
@@ -34,7 +34,7 @@ export function suggestVariables(name: string, known: readonly string[]): readon
   return meant === undefined ? null : [meant];
 }
 
-/** Reads a duration of another program, such as `90 s`, `1.5m`, `1d`; in milliseconds, null if it is not one. */
+/** Reads a duration of any program, such as `90 s`, `1.5m`, `1d`; in milliseconds, null if it is not one. */
 export function suggestDuration(text: string): number | null {
   const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
   // The pattern must match in one way only: backtracking over many digits blocks the process for minutes.

@@ -1,5 +1,5 @@
-// The configuration, read from the environment by the table of variables. Pure: the environment is a parameter.
-// Finds all problems at once; never repairs a value.
+// The configuration, read from the environment by the table of variables. Pure. Finds all problems at once;
+// never repairs a value.
 
 import { cut } from '../base/text.ts';
 import { hasHold, type Limits, type Policy } from '../decide/model.ts';
@@ -161,9 +161,9 @@ export function readReportSettings(env: Environment): ReportSettings {
 const UNKNOWN_MAIN_TIMEOUT_MS = 60_000;
 
 /**
- * Builds the configuration by which a misconfigured lastscrape waits for main's end: readable values, defaults for the
- * others, no hold, no targets. If DONE_WHEN names a signal, only the signal counts. If DONE_WHEN is unreadable, Locust's
- * conditions are a guess: waiting ends after 60 s unless they show main alive. `unreadable`: from `Misconfigured`.
+ * Builds the configuration by which a misconfigured lastscrape waits for main's end: readable values, other
+ * defaults, no hold, no targets. A signal in DONE_WHEN counts alone; if DONE_WHEN is unreadable, Locust's
+ * conditions are a guess, and waiting ends after 60 s unless they show main alive.
  */
 export function readFallbackConfig(
   env: Environment,

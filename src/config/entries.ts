@@ -1,5 +1,5 @@
-// How the text of a variable is read, one value or a list; how an entry becomes a condition or a target; how problems
-// quote the text. Pure. Finds every problem at once; a problem completes the sentence "must be …".
+// How the text of a variable is read, one value or a list, and how problems quote it. Pure. Finds every
+// problem at once; a problem completes the sentence "must be …".
 
 import type { ParseResult } from '../base/parse.ts';
 import { cut, redactEntry } from '../base/text.ts';
@@ -10,7 +10,7 @@ import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
 /** The value, or every problem of the text: each completes "Cannot read NAME: ". */
 export type ReadResult<Value> = { readonly value: Value } | { readonly problems: readonly string[] };
 
-/** Makes the reader of a variable with one value. `hide`: how to print a wrong one; default: as `quote` does. */
+/** Makes the reader of a variable with one value. `hide` prints a wrong one; default: as `quote` does. */
 export function readValue<Value>(
   parse: (text: string) => ParseResult<Value>,
   hide: (text: string) => string = (text) => text,
@@ -38,10 +38,8 @@ export function readList<Value>(
   text: string,
   parse: (entry: string) => ParseResult<Value>,
 ): ReadResult<readonly Value[]> {
-  return readEntries(
-    text.split(',').map((each) => each.trim()),
-    parse,
-  );
+  const entries = text.split(',').map((each) => each.trim());
+  return readEntries(entries, parse);
 }
 
 /** Reads the entries of a list, already trimmed. */
@@ -62,16 +60,9 @@ export function readEntries<Value>(
     else if ('value' in parsed) values.push(parsed.value);
     else problems.push(`${quote(entry)} must be ${parsed.problem}`);
   }
-  if (problems.length === 0) return { value: values };
-  const moreCount = problems.length - PROBLEMS_MAX_COUNT;
-  return moreCount <= 0
-    ? { problems }
-    : {
-        problems: [
-          ...problems.slice(0, PROBLEMS_MAX_COUNT),
-          `${moreCount} more entries are wrong; must be corrected as well`,
-        ],
-      };
+  const more = problems.splice(PROBLEMS_MAX_COUNT);
+  if (more.length > 0) problems.push(`${more.length} more entries are wrong; must be corrected as well`);
+  return problems.length === 0 ? { value: values } : { problems };
 }
 
 /** Reads a list; `none` is the empty one. */

@@ -1,5 +1,5 @@
-// The variables of Locust's exporter: if the Locust operator sets them on lastscrape's container, it takes the
-// exporter's place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
+// The variables of Locust's exporter: set by the Locust operator on lastscrape's container, they put it in
+// the exporter's place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
 
 import { quote } from './entries.ts';
 import { LOCUST_TLS, parseFrontAddress, parseMetricsUrl } from './values.ts';

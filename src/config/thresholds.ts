@@ -62,7 +62,10 @@ export function parseThreshold(entry: string): ParseResult<Threshold> {
     labels = parsed.value.labels;
     rest = parsed.value.rest.trimStart();
   }
-  if (rest.startsWith('(')) return { problem: describeFunction(name) };
+  if (rest.startsWith('(')) {
+    const what = `${quote(`${name}(…)`)} is a function, which is not supported`;
+    return { problem: `a metric as the exposition shows it, such as ${EXAMPLE}; ${what}` };
+  }
   const sign = rest.slice(0, rest.search(/[^<>=!~]|$/));
   const comparison = COMPARISONS.find((each) => each === sign);
   if (comparison === undefined) return { problem: `${describeComparison(sign)}, such as ${EXAMPLE}` };
@@ -117,18 +120,9 @@ function describeComparison(sign: string): string {
   return `compared ${meant === undefined ? `with one of ${COMPARISONS.join(' ')}` : `with "${meant}", not "${sign}"`}`;
 }
 
-/** PromQL and k6 have functions. */
-function describeFunction(name: string): string {
-  return `a metric as the exposition shows it, such as ${EXAMPLE}; ${quote(`${name}(…)`)} is a function, which is not supported`;
-}
-
 function describeNumber(text: string): string {
   const [, digits = '', unit = ''] = /^([+-]?\d+(?:\.\d+)?)\s*(%|[a-zA-Z]+)$/.exec(text) ?? [];
-  const advice =
-    unit === ''
-      ? ''
-      : unit === '%'
-        ? `; did you mean ${Number((Number(digits) / 100).toPrecision(12))}?`
-        : `, without ${quote(unit)}`;
+  const share = `; did you mean ${Number((Number(digits) / 100).toPrecision(12))}?`;
+  const advice = unit === '' ? '' : unit === '%' ? share : `, without ${quote(unit)}`;
   return `compared with a plain number such as 0.01 or 500, in the unit of the metric${advice}`;
 }

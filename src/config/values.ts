@@ -1,4 +1,4 @@
-// How the text of a variable becomes a value, and back: durations, counts, switches, URLs, addresses, paths. Pure.
+// How the text of a variable becomes a value, and back: durations, counts, URLs, addresses, paths. Pure.
 // A problem completes the sentence "must be …"; a value is never repaired.
 
 import { describeHighPort, isPortNumber, type ParseResult } from '../base/parse.ts';
@@ -35,14 +35,8 @@ function describeDuration(text: string, minMs: number): { readonly problem: stri
 /** Writes a duration as `parseDuration` reads it: `500ms`, `1m30s`. */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0';
-  const units = [
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1_000],
-    ['ms', 1],
-  ] as const;
   let leftMs = ms;
-  return units
+  return Object.entries({ h: 3_600_000, m: 60_000, s: 1_000, ms: 1 })
     .map(([unit, unitMs]) => {
       const count = Math.floor(leftMs / unitMs);
       leftMs -= count * unitMs;
@@ -66,9 +60,8 @@ export function parseMetricsUrl(text: string): ParseResult<URL> {
   if (/^locust\+/i.test(text)) return url !== null && isPlainPage(text) ? { value: url } : { problem: LOCUST_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
-    const advice = /^locust:/i.test(text)
-      ? '; for Locust\'s page use "locust+http://localhost:8089"'
-      : describeHighPort(text);
+    const page = '; for Locust\'s page use "locust+http://localhost:8089"';
+    const advice = /^locust:/i.test(text) ? page : describeHighPort(text);
     return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }
   return { value: url };
@@ -143,7 +136,7 @@ export function parseWebhook(text: string): ParseResult<URL> {
   return parseWebUrl(text, 'WEBHOOK', ', or "none"');
 }
 
-/** Reads an http: or https: URL without user and password. `advice`: what else is said of one that is not a URL. */
+/** Reads an http: or https: URL without user and password. `advice` ends the problem of what is not a URL. */
 function parseWebUrl(text: string, variable: 'PUSH' | 'WEBHOOK', advice: string): ParseResult<URL> {
   const url = /^https?:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
   if (url === null || url.port === '0') return { problem: `an http: or https: URL${advice}` };
@@ -199,12 +192,9 @@ export function parseFrontAddress(text: string): ParseResult<FrontAddress> {
   }
   const meant = suggestFrontAddress(text);
   const isName = /^[\w.-]+:\d+$/.test(text) && /[a-z]/i.test(text);
-  const advice =
-    meant !== null
-      ? `; did you mean "${meant}"?`
-      : isName
-        ? '; host names are not looked up: use the port alone to listen on all addresses'
-        : describeHighPort(text);
+  const name = '; host names are not looked up: use the port alone to listen on all addresses';
+  const other = isName ? name : describeHighPort(text);
+  const advice = meant === null ? other : `; did you mean "${meant}"?`;
   return {
     problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
   };

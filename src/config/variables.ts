@@ -96,7 +96,7 @@ function filePath<const Field extends string>(name: Variable['name'], field: Fie
   return { name, default: 'none', field, meaning, read } as const;
 }
 
-/** Every variable except those of a kind of condition. A new one is a row here and one of the README's table. */
+/** Every variable except those of a kind of condition. A new one is a row here and in the README's table. */
 export const ROWS = [
   {
     name: 'LASTSCRAPE_METRICS_URL',

@@ -1,5 +1,6 @@
-// A target with a quit endpoint, given as a preset or as a URL: asks by one HTTP request, and proves by the port of
-// the same URL, and by those of its service where they are others. Also finds a mesh's proxy that was not listed.
+// A target with a quit endpoint, given as a preset or as a URL: asks by one HTTP request, and proves by the
+// port of the same URL, and by those of its service where they are others. Also finds a mesh's proxy that was
+// not listed.
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
@@ -41,11 +42,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
   const { name, method, url, servicePorts = [], preset } = options;
   const request = `${method} ${redactHref(url)}`;
   const quitPort = Number(url.port || 80);
-  const headers: Record<string, string> = {
-    'user-agent': USER_AGENT,
-    'content-length': '0',
-    ...options.headers,
-  };
+  const headers: Record<string, string> = { 'user-agent': USER_AGENT, 'content-length': '0', ...options.headers };
   /** The first port that does not refuse, and what it does instead; null: all refuse. */
   const findListener = (ports: readonly number[], timeoutMs: number, signal?: AbortSignal) =>
     runWithin({ timeoutMs, signal }, async (limit) => {
@@ -250,10 +247,7 @@ function readAuthorization({ username, password }: URL): Readonly<Record<string,
 /** Loopback accepts or refuses within a millisecond; what does neither is not worth a wait at the end. */
 const FIND_TIMEOUT_MS = 200;
 
-/**
- * A warning for each mesh proxy that answers on loopback after the last quit. Searches only where
- * targets were listed, and no mesh proxy among them. Connects, sends no byte; never rejects.
- */
+/** A warning for each mesh proxy on loopback, if targets but no mesh were listed. Never rejects. */
 export async function findForgottenMesh(
   targets: readonly Target[],
   presets: readonly Preset[],

@@ -1,7 +1,7 @@
-// The table of programs that stand beside a main container: how each is known, and where it is asked to quit.
-// Data, pure, and no connection: `http-target.ts` makes targets of it, `explain` knows containers by it. A
-// new program is a row here; one with a quit endpoint is also a row of docs/targets.md. What a row says was
-// measured (fixtures/recordings/quit-endpoints) or read where its comment says.
+// The programs in a main container's pod: how each is known, and where it is asked to quit. Data, for
+// `http-target.ts` and `explain`. A new program is a row here; one with a quit endpoint is also a row of
+// docs/targets.md. What a row says was measured (fixtures/recordings/quit-endpoints) or read where its
+// comment says.
 
 /** What a program is for the pod it stands in. */
 export type ProgramKind = 'lastscrape' | 'exporter' | 'mesh' | 'databaseProxy' | 'helper';
@@ -99,8 +99,7 @@ const LASTSCRAPE: Program = { ...PLAIN, kind: 'lastscrape', what: 'lastscrape', 
 export const PROGRAMS: readonly Program[] = [
   LASTSCRAPE,
   {
-    // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2,
-    // fixtures/recordings).
+    // It exits inside the handler: the normal answer is a closed connection (0.5.0 and 0.5.2).
     ...PRESET,
     name: 'locust-exporter',
     kind: 'exporter',
@@ -113,10 +112,9 @@ export const PROGRAMS: readonly Program[] = [
   },
   {
     // istio/istio: pilot/cmd/pilot-agent/status/server.go (15020, POST, from loopback only),
-    // pkg/envoy/agent.go: the status port closes at once, Envoy (admin on 15000) goes after
-    // TERMINATION_DRAIN_DURATION_SECONDS, 5 s by default
-    // (istio.io/latest/docs/reference/commands/pilot-agent). 15021 is Envoy's health port. The annotation:
-    // release notes of Istio 1.24 (2024-11), per pod, before ENABLE_NATIVE_SIDECARS.
+    // pkg/envoy/agent.go: the status port closes at once, Envoy (admin on 15000, health on 15021) after
+    // TERMINATION_DRAIN_DURATION_SECONDS, 5 s by default. The annotation: release notes of 1.24, per pod,
+    // before ENABLE_NATIVE_SIDECARS.
     ...PRESET,
     name: 'istio',
     kind: 'mesh',
@@ -138,7 +136,7 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // Envoy's admin interface has no port of its own; 9901 is what its documentation and examples use
+    // No default port: 9901 is what its documentation uses
     // (envoyproxy.io/docs/envoy/latest/operations/admin). It quits with POST only (405), and drains nothing
     // before.
     ...PRESET,
@@ -152,9 +150,9 @@ export const PROGRAMS: readonly Program[] = [
     hints: { 404: 'this is not the admin interface of Envoy: which port has it?' },
   },
   {
-    // linkerd/linkerd2-proxy: linkerd/app/admin/src/server.rs (POST, 403 from another address than loopback,
-    // 404 where it is off), linkerd2-proxy/src/main.rs: a second request is answered 500. It refuses at once,
-    // and its process may live on for 2 minutes until open connections end. Off by default since 2.16
+    // linkerd/linkerd2-proxy: linkerd/app/admin/src/server.rs (POST, 403 from beyond loopback, 404 where it
+    // is off), linkerd2-proxy/src/main.rs (500 to a second request). It refuses at once; its process may live
+    // on for 2 minutes until connections end. Off by default since 2.16
     // (linkerd.io/2/tasks/graceful-shutdown). The annotation: linkerd.io/2/reference/proxy-configuration,
     // since 2.15; newer ones also take config.beta.
     ...PRESET,
@@ -178,9 +176,8 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // 2.27.0. Its admin port opens with the flag or with --debug, then without the endpoint: 404. Other
-    // methods than GET and POST get 400. The service ports are those of PostgreSQL, MySQL and SQL Server.
-    // Within 0.9 s.
+    // 2.27.0. With --debug its admin port is open without the endpoint: 404. Other methods than GET and POST
+    // get 400. The service ports: PostgreSQL, MySQL and SQL Server. Within 0.9 s.
     ...DATABASE_PROXY,
     name: 'cloud-sql-proxy',
     what: "Cloud SQL's proxy",
@@ -200,8 +197,8 @@ export const PROGRAMS: readonly Program[] = [
     servicePorts: [5432],
   },
   {
-    // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Any other method or
-    // path is 404.
+    // 1.14.0, docs.dapr.io/reference/api/health_api and /operations/security/api-token. Other methods, paths:
+    // 404.
     ...PRESET,
     name: 'dapr',
     what: "Dapr's sidecar",
@@ -217,10 +214,9 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // hashicorp/consul-dataplane: pkg/consuldp/lifecycle.go (any method, then it waits for the whole grace
-    // period and quits Envoy, whose admin port is 19000). 20600 and 30 s are the defaults of consul-k8s
-    // (charts/consul/values.yaml, connectInject.sidecarProxy.lifecycle); without them consul-dataplane itself
-    // takes 20300 and no time.
+    // hashicorp/consul-dataplane: pkg/consuldp/lifecycle.go (any method; waits for the whole grace period,
+    // then quits Envoy, admin on 19000). 20600 and 30 s: consul-k8s (charts/consul/values.yaml,
+    // sidecarProxy.lifecycle).
     ...PRESET,
     name: 'consul-dataplane',
     kind: 'mesh',
@@ -241,9 +237,9 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    // hashicorp/vault: command/agent.go (404 where it is off, 405 but for POST, 412 without the header of
-    // require_request_header); developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200: the injector's
-    // listener; Go answers 400 to TLS. Annotations: vault/docs/deploy/kubernetes/injector/annotations.
+    // hashicorp/vault: command/agent.go (404 where it is off, 405 but for POST, 412 without the header);
+    // developer.hashicorp.com/vault/docs/agent-and-proxy/agent. 8200: the injector's listener; Go answers 400
+    // to TLS. Annotations: vault/docs/deploy/kubernetes/injector/annotations.
     ...PRESET,
     name: 'vault-agent',
     what: "Vault's agent",
@@ -308,13 +304,11 @@ export const PRESETS: readonly Preset[] = PROGRAMS.filter((program): program is 
 const EXPORTER: Program = { ...PLAIN, kind: 'exporter', what: 'an exporter', names: [] };
 const EXPORTER_NAME = /(?:^|[-_.])exporter(?:$|[-_.])/;
 
+/** What a program is known by: its container's name and image, and the names of its variables. */
+type ProgramMarks = { readonly name: string; readonly image: string; readonly variables: readonly string[] };
+
 /** The program in a container; null: none that is known. */
-export function findProgram(container: {
-  readonly name: string;
-  readonly image: string;
-  readonly variables: readonly string[];
-}): Program | null {
-  const { name, image, variables } = container;
+export function findProgram({ name, image, variables }: ProgramMarks): Program | null {
   // `registry/a/NAME:tag@digest` → NAME.
   const imageName = (image.split('@')[0] ?? '').split('/').at(-1)?.split(':')[0] ?? '';
   const find = (each: string) => PROGRAMS.find(({ names }) => names.includes(each)) ?? null;

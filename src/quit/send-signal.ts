@@ -1,5 +1,4 @@
-// Signals to processes of the pod: who may send them, what they leave behind, and the owner of a port that is
-// signalled where a quit endpoint does not take the request.
+// Signals to processes of the pod: who may send them, what they leave behind, how a port's owner is forced.
 
 import { findNamespaceProblem, findPortOwners, isStillRunning, type ProcessId, readUid } from '../base/procfs.ts';
 import type { ForceResult } from '../decide/target.ts';
@@ -12,15 +11,7 @@ export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 export type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
 
 /** The signals that end a program by default, with their numbers on Linux (signal(7)). */
-export const SIGNALS: Readonly<Record<string, number>> = {
-  TERM: 15,
-  INT: 2,
-  QUIT: 3,
-  HUP: 1,
-  USR1: 10,
-  USR2: 12,
-  KILL: 9,
-};
+export const SIGNALS = new Map(Object.entries({ TERM: 15, INT: 2, QUIT: 3, HUP: 1, USR1: 10, USR2: 12, KILL: 9 }));
 
 /** Sends `signal` to those of them that still run; never rejects. */
 export async function sendSignal(
@@ -62,16 +53,13 @@ async function describeRefusal(pid: number): Promise<string> {
 
 /** What a signal leaves behind in the pod: 128 and its number, where the program does not handle it. */
 export function describeExitCode(signal: string): string {
-  const code = 128 + (SIGNALS[signal] ?? 0);
+  const code = 128 + (SIGNALS.get(signal) ?? 0);
   return `exit code ${code} where the program does not end by itself with 0: with restartPolicy Never the pod is Failed then, with OnFailure the container is started again`;
 }
 
-/** The signals that force a target, in their order. */
-const FORCE_SIGNALS = ['TERM', 'KILL'] as const;
-
 /**
- * Signals the processes that listen on a port of loopback: TERM first (`count` is 0), then KILL. Only
- * processes named in `programs` (null: any), never PID 1, never lastscrape. Never rejects.
+ * Signals what listens on a port of loopback: TERM first (`count` is 0), then KILL. Only processes named in
+ * `programs` (null: any), never PID 1, never lastscrape. Never rejects.
  */
 export async function forcePortOwner(
   port: number,
@@ -84,7 +72,7 @@ export async function forcePortOwner(
   if (problem !== null) return impossible(problem);
   const found = await findPortOwners(port, programs, sender.pid);
   if (found.kind === 'unknown') return impossible(found.why);
-  const signal = FORCE_SIGNALS[count] ?? 'KILL';
+  const signal = count === 0 ? 'TERM' : 'KILL';
   const { reached, why } = await sendSignal(signal, found.processes, sender);
   if (why !== null) return impossible(why);
   return { kind: 'signalled', signal, pids: reached.map(({ pid }) => pid) };

@@ -17,9 +17,9 @@ export const signalKind: TargetKind = {
     if (!entry.startsWith('signal:')) return null;
     const [, given = 'TERM', name = ''] = ENTRY.exec(entry) ?? [];
     const signal = given.replace(/^SIG/, '');
-    if (!Object.hasOwn(SIGNALS, signal) || !/^[^/\0]+$/.test(name)) {
+    if (!SIGNALS.has(signal) || !/^[^/\0]+$/.test(name)) {
       return {
-        problem: `signal:NAME or signal:SIGNAL:NAME, with the name of a program without its folder and one of ${Object.keys(SIGNALS).join(', ')}, such as "signal:INT:nginx"`,
+        problem: `signal:NAME or signal:SIGNAL:NAME, with the name of a program without its folder and one of ${[...SIGNALS.keys()].join(', ')}, such as "signal:INT:nginx"`,
       };
     }
     return { value: signalTarget(entry, signal, name, context) };

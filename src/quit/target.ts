@@ -25,7 +25,7 @@ export type Target = {
   readonly isMesh?: boolean;
   /** What the newest answer usually means where the target still runs; null: none came. */
   readonly hint: (answer: Answer | null) => string;
-  /** Checks once, at the start, whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
+  /** Checks at the start whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
   readonly check?: () => Promise<string | null>;
   /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
   readonly outsidePod?: { readonly why: string; readonly need: string };

@@ -57,7 +57,7 @@ export type Delivery = {
 
 /** How much of an answer is shown. */
 const ANSWER_SHOWN_LENGTH = 200;
-/** How much is judged and searched for secrets; the longest known answers have a few KB: a line a refused series. */
+/** How much is judged and searched for secrets; the longest known answers have a few KB. */
 const ANSWER_READ_BYTES = 64 * 1024;
 /** A longer answer is broken off. */
 const ANSWER_MAX_BYTES = 1024 * 1024;

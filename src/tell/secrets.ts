@@ -51,7 +51,7 @@ function decodeLetters(text: string): string {
   });
 }
 
-/** The query and, with `isPathSecret`, the path; and their parts, which a receiver may repeat alone, also decoded. */
+/** The query and, with `isPathSecret`, the path; and their parts, as written and decoded. */
 export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string[] {
   const written = url.search
     .slice(1)

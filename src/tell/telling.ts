@@ -1,4 +1,4 @@
-// Push and webhook of a run and of `--check`: who gets the last numbers, and the report. Imported only if one is set.
+// Push and webhook: who gets the last numbers, and the report. Imported only if one of them is configured.
 
 import { redactHref, redactPath } from '../base/text.ts';
 import type { LogEntry } from '../decide/messages.ts';
@@ -41,7 +41,7 @@ export type TellingParts = {
 };
 
 export type Telling = {
-  /** Pushes the last exposition; never rejects. `signal` aborts it, its reason a string; `lastCall` ends a pause. */
+  /** Pushes the last exposition; never rejects. `signal` and `lastCall`: as in `Tries`. */
   readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Sends the report to the webhook, in the same way. */
   readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;

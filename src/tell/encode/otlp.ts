@@ -35,7 +35,7 @@ const METRICS = {
 
 type Metric = { readonly name: string; readonly help: string; readonly kind: keyof typeof METRICS };
 
-/** `otlp+http://…`; appends `/v1/metrics` unless the URL ends in it, as with OTEL_EXPORTER_OTLP_ENDPOINT. */
+/** `otlp+http://…`; appends `/v1/metrics` if it is missing, as with OTEL_EXPORTER_OTLP_ENDPOINT. */
 export const otlp: PushKind = {
   name: 'otlp',
   findPath: ({ pathname, search }) => {
@@ -48,7 +48,7 @@ export const otlp: PushKind = {
     if (judgement !== 'accepted') return judgement;
     // A partial success is final: rejected points stay rejected.
     if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
-    // The missing part may reject points. Sending them again is harmless, but an unreadable answer stays unreadable.
+    // The missing part may reject points. Sending again is harmless, but may be unreadable again.
     if (end === 'whole') return 'accepted';
     return end === 'brokenOff' ? 'retry' : 'refused';
   },

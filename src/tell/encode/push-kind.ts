@@ -25,8 +25,9 @@ export type PushParts = {
   /** As configured, without the kind. */
   readonly url: URL;
   /**
-   * The time of the push, in milliseconds since the epoch, for samples without a timestamp. The time of the read
-   * would be "out of order" where a scrape has stored anything later in the series, even that it went stale.
+   * The time of the push, in milliseconds since the epoch, for samples without a timestamp. The time of the
+   * read would be "out of order" where a scrape has stored anything later in the series, even that it went
+   * stale.
    */
   readonly nowMs: number;
 };
@@ -68,7 +69,8 @@ export async function* readFamilies(pieces: AsyncIterable<Uint8Array>): AsyncGen
 
 /**
  * Makes the function that renames labels of a sample with a name of the target's, as Prometheus does without
- * `honor_labels` (scrape/scrape.go of 2.42, `resolveConflictingExposedLabels`): `exported_` until the name is free.
+ * `honor_labels` (scrape/scrape.go of 2.42, `resolveConflictingExposedLabels`): `exported_` until the name is
+ * free.
  */
 export function openLabelExporter(targetLabels: readonly Label[]): (labels: readonly Label[]) => readonly Label[] {
   const targetNames = new Set(targetLabels.map(([name]) => name));

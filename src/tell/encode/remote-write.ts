@@ -3,7 +3,7 @@
 // types.proto of prometheus/prometheus 2.42.)
 
 import type { Label } from '../../exposition/lexer.ts';
-import type { Family, FamilyType, Sample } from '../../exposition/samples.ts';
+import type { Family, Sample } from '../../exposition/samples.ts';
 import {
   type Batch,
   compareNames,
@@ -29,13 +29,7 @@ const METADATA_FAMILY = '\x12';
 const METADATA_HELP = '\x22';
 
 /** `MetricMetadata.MetricType`. */
-const METADATA_TYPES: Readonly<Record<FamilyType, ByteText>> = {
-  untyped: '\0',
-  counter: '\x01',
-  gauge: '\x02',
-  histogram: '\x03',
-  summary: '\x05',
-};
+const METADATA_TYPES = { untyped: '\0', counter: '\x01', gauge: '\x02', histogram: '\x03', summary: '\x05' };
 
 /** `remote-write+http://…`; the URL of the endpoint, `/api/v1/write` if it has no path. */
 export const remoteWrite: PushKind = {

@@ -1,5 +1,5 @@
-// The encodings that remote write needs. Protocol buffers (protobuf.dev, "Encoding") as strings of one letter per
-// byte: V8 joins and copies those natively, where a loop over bytes costs 100 ns a step. Pure.
+// The encodings that remote write needs. Protocol buffers (protobuf.dev, "Encoding") as strings of one letter
+// per byte: V8 joins and copies those natively, where a loop over bytes costs 100 ns a step. Pure.
 
 /** One letter per byte: U+0000 to U+00FF. */
 export type ByteText = string;
@@ -7,7 +7,7 @@ export type ByteText = string;
 const LETTERS: readonly string[] = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const DOUBLE = Buffer.alloc(8);
-/** Prometheus's NaN (model/value, `NormalNaN`); another one, 0x7ff0000000000002, would mark a series as stale. */
+/** Prometheus's `NormalNaN` (model/value); another NaN, 0x7ff0000000000002, marks a series as stale. */
 const NAN: ByteText = '\x01\0\0\0\0\0\xf8\x7f';
 
 /** An integer from 0 to 2^53. */
@@ -50,8 +50,8 @@ const TAG = 61 << 2;
 const HEAD_BYTES = 3;
 
 /**
- * Packs bytes into a block of Snappy without compression: literals only, which every decoder takes (google/snappy,
- * format_description.txt). Compressing in plain JavaScript would cost more than it gains.
+ * Packs bytes into a block of Snappy without compression: literals only, which every decoder takes
+ * (google/snappy, format_description.txt). Compressing in plain JavaScript would cost more than it gains.
  */
 export function packSnappy(bytes: Uint8Array): Uint8Array {
   const length = Buffer.from(encodeVarint(bytes.length), 'latin1');
