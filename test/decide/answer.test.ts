@@ -8,6 +8,7 @@ import {
   chooseAnswer,
   type MainView,
   observeSource,
+  reviseBecomes,
   type SourceKind,
   type SourceResult,
   type SourceState,
@@ -192,3 +193,22 @@ test('a program that refused after the end is gone until main lives again; a fil
   ];
   for (const [kind, steps, isGone] of TABLE) assert.equal(play(kind, steps).state.isGone, isGone, steps.join());
 });
+
+test('reviseBecomes() joins an answer whose poll has shown the end since, and ignores one whose numbers were lost', () => {
+  const { state: living } = play('program', ['living', { count: 7 }]);
+  assert.equal(reviseBecomes(living, 'renewed'), 'renewed');
+  assert.equal(reviseBecomes(living, 'joined'), 'joined');
+  assert.equal(reviseBecomes(takeView(living, VIEWS_OF_MAIN.ending), 'renewed'), 'joined');
+  const { state: lost } = play('program', ['living', { count: 7 }, 'ended', { count: 1 }]);
+  assert.equal(reviseBecomes(lost, 'renewed'), 'ignored');
+});
+
+test('takeAnswer() keeps what is judged where an answer has none of it', () => {
+  const { state } = play('program', ['living', { judged: 7 }]);
+  for (const exporter of [{ kind: 'none' }, { kind: 'answered', scrapes: null, totals: NO_TOTALS }] as const) {
+    const taken = takeAnswer(state, { readAtMs: 9, metrics: [], exporter });
+    assert.deepEqual(taken.state.thresholds, [{ kind: 'value', value: 7 }]);
+  }
+});
+
+const NO_TOTALS = { requests: null, failures: null, users: null };

@@ -59,6 +59,7 @@ const TABLE: readonly (readonly [what: string, shown: Shown, reading: ThresholdR
   ['it failed', { exporter: { kind: 'failed', why: 'HTTP 500', mayCount: false } }, HELD],
   ['it has no such sample', { exporter: answer(NONE) }, HELD],
   ['nothing is judged', { exporter: { ...answer(NONE), thresholds: [] } as ExporterObservation }, HELD],
+  ['nothing was to be judged', { exporter: { ...answer(NONE), thresholds: undefined } as never }, HELD],
   ['it was restarted after the end', { exporter: RESTARTED, evidence: DONE }, HELD],
   ['it was restarted when all but the metric is done', { exporter: RESTARTED, evidence: OTHERS_DONE }, HELD],
   ['it was restarted while main runs', { exporter: RESTARTED }, of(0)],

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EXIT, findProcessExitCode } from '../../src/decide/exit-codes.ts';
 import { hasHold, type Observation, type Policy } from '../../src/decide/model.ts';
 import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quit.ts';
 import type { WatchEvent, WatchState } from '../../src/decide/state.ts';
@@ -91,6 +92,24 @@ test('step() ends a run at the second signal in any phase, and judges nothing an
       assert.deepEqual([kind, log, next], ['ended', [], { kind: 'done', exitCode, by }]);
     }
   }
+});
+
+test('step() fails on an event outside its type', () => {
+  const state = { facts: begin(0, POLICY).state.facts, phase: RUNNING };
+  assert.throws(() => step({ kind: 'odd' } as never, POLICY), /^Error: Bug: unexpected value /);
+  assert.throws(() => step({ kind: 'watching', state, event: { kind: 'odd' } as never }, POLICY), /^Error: Bug: /);
+});
+
+test('findProcessExitCode() hides all but a failed threshold with LASTSCRAPE_EXIT_ZERO', () => {
+  const codes = Object.values(EXIT);
+  assert.deepEqual(
+    codes.map((code) => findProcessExitCode(code, false)),
+    codes,
+  );
+  assert.deepEqual(
+    codes.filter((code) => findProcessExitCode(code, true) !== 0),
+    [EXIT.thresholdFailed],
+  );
 });
 
 test('step() fails on an event of a target where none is being asked', () => {
