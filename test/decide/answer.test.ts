@@ -196,11 +196,11 @@ test('a program that refused after the end is gone until main lives again; a fil
 
 test('reviseBecomes() joins an answer whose poll has shown the end since, and ignores one whose numbers were lost', () => {
   const { state: living } = play('program', ['living', { count: 7 }]);
-  assert.equal(reviseBecomes(living, 'renewed'), 'renewed');
-  assert.equal(reviseBecomes(living, 'joined'), 'joined');
-  assert.equal(reviseBecomes(takeView(living, VIEWS_OF_MAIN.ending), 'renewed'), 'joined');
+  assert.equal(reviseBecomes(living, []), 'renewed');
+  assert.equal(reviseBecomes(living, [0]), 'joined', 'by its metric');
+  assert.equal(reviseBecomes(takeView(living, VIEWS_OF_MAIN.ending), [1]), 'joined');
   const { state: lost } = play('program', ['living', { count: 7 }, 'ended', { count: 1 }]);
-  assert.equal(reviseBecomes(lost, 'renewed'), 'ignored');
+  assert.equal(reviseBecomes(lost, [1]), 'ignored');
 });
 
 test('takeAnswer() keeps what is judged where an answer has none of it', () => {
