@@ -47,7 +47,7 @@ export async function readNamespace(ownPid: number): Promise<Namespace> {
 
 /**
  * Whether this process descends from PID 1. Not in a shared namespace: the runtime starts a container's first
- * program from outside, so its parent is 0 (pid_namespaces(7)). An orphan that PID 1 adopted is mistaken for a
+ * program from outside, so its parent is 0 (pid_namespaces(7)). An orphan of PID 1 is mistaken for a
  * descendant: an error at the start, where the opposite mistake would stop helpers while main runs.
  */
 async function descendsFromFirst(pid: number): Promise<boolean> {

@@ -99,7 +99,7 @@ export function takeAnswer(
   return { state: { ...state, continuity, answeredAtMs: readAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
 }
 
-/** What the newest answer becomes, once the rest of its poll has shown more of main: it may be alive again. */
+/** What the newest answer becomes after the rest of its poll; main may be alive again. */
 export function reviseBecomes(state: SourceState, metrics: SourceAnswer['metrics']): Becomes {
   if (state.continuity.isLost) return 'ignored';
   return isEndSeen(state, metrics) ? 'joined' : 'renewed';

@@ -149,7 +149,7 @@ function decidePushed(
   { atMs, result }: Extract<QuitEvent, { readonly kind: 'pushed' }>,
   policy: Policy,
 ): Decision {
-  const push = reportPush(policy.push?.to ?? '', result, atMs - phase.quitSinceMs);
+  const push = reportPush((policy.push as NonNullable<Policy['push']>).to, result, atMs - phase.quitSinceMs);
   const { to, seconds } = push;
   const { kind, ...why } = result;
   const id = kind === 'accepted' ? 'pushAccepted' : 'pushFailed';

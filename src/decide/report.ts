@@ -101,8 +101,10 @@ function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
   now = rest;
   yield now;
   for (const { field, omitted, rest, keptCount } of LISTS) {
-    for (let list = now[field] ?? []; list.length > keptCount; list = now[field] ?? []) {
-      now = { ...now, [field]: list.slice(...rest), [omitted]: (now[omitted] ?? 0) + 1 };
+    let list: readonly unknown[] = now[field] ?? [];
+    while (list.length > keptCount) {
+      list = list.slice(...rest);
+      now = { ...now, [field]: list, [omitted]: (now[omitted] ?? 0) + 1 };
       yield now;
     }
   }

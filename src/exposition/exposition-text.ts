@@ -38,7 +38,7 @@ export function formatLabels(labels: readonly (readonly [name: string, value: st
   return `{${labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',')}}`;
 }
 
-/** As Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, exponents from 1e+06 and below 1e-04. */
+/** As Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, exponents from 1e+06, below 1e-04. */
 export function formatGoFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (value === Number.POSITIVE_INFINITY) return '+Inf';

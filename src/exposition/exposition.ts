@@ -150,7 +150,7 @@ function readSample(line: string): FoundSample | null {
   if (sample === null) return null;
   // The parser throws on, or loses, much that Prometheus reads: it gets what the lexer found.
   const [family] = parsePrometheusTextFormat(`${sample.name} ${sample.value}\n`);
-  return { labels: sample.labels, value: readNumber(family?.metrics[0]?.value ?? '') };
+  return { labels: sample.labels, value: readNumber(family?.metrics[0]?.value as string) };
 }
 
 /** Selects a metric's samples with these labels, among others; an empty value matches a missing label too. */

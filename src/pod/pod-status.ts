@@ -120,7 +120,7 @@ function readRestartPolicy(container: Json, pod: Json): string {
 export type OwnContainer = { readonly podUid: string; readonly name: string };
 
 /**
- * The fourth field is the path on the node (proc_pid_mountinfo(5)): the kubelet mounts the termination message
+ * The fourth field is the path on the node (proc_pid_mountinfo(5)). The kubelet mounts the message
  * from `<folder>/pods/<UID>/containers/<name>/<id>` (Kubernetes 1.36.3 with containerd).
  */
 const MESSAGE_MOUNT = /^\d+ \d+ \d+:\d+ \S*\/pods\/([0-9a-f-]+)\/containers\/([a-z0-9-]+)\/[0-9a-f]+ /m;

@@ -122,7 +122,8 @@ export async function openCluster(): Promise<Cluster> {
   const stack = new AsyncDisposableStack();
   const kubectl = async (args: readonly string[], input = ''): Promise<string> => {
     const started = promisify(execFile)('kubectl', args, { maxBuffer: 2 ** 26 });
-    started.child.stdin?.end(input);
+    // One that has ended already says why by its exit code, not by a closed pipe.
+    started.child.stdin?.on('error', () => {}).end(input);
     return (await started).stdout;
   };
   const proxy = stack.use(startProxy());

@@ -30,6 +30,10 @@ for (const [nearest, ...names] of NEAREST) {
   });
 }
 
+test('findNearestNames() takes names without a letter for alike, and for no other', () => {
+  assert.deepEqual(findNearestNames('__', ['-', 'A']), ['-']);
+});
+
 test('findNearestNames() finds each name itself', () => {
   for (const name of NAMES) assert.equal(findNearestNames(name, NAMES)[0], name);
 });

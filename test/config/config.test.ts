@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  buildPolicy,
   type Config,
   type Environment,
   listVariables,
@@ -291,7 +292,10 @@ test('readConfig() does not read the exporter where there is no metric and nothi
 test('readConfig() takes the path of a tombstone, and writes none by default', () => {
   assert.equal(readValid({}).tombstonePath, null);
   assert.equal(readValid({ LASTSCRAPE_TOMBSTONE: 'none' }).tombstonePath, null);
-  assert.equal(readValid({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' }).tombstonePath, '/graveyard/lastscrape');
+  const chosen = readValid({ LASTSCRAPE_TOMBSTONE: '/graveyard/lastscrape' });
+  assert.equal(chosen.tombstonePath, '/graveyard/lastscrape');
+  assert.equal(buildPolicy(chosen).tombstonePath, '/graveyard/lastscrape');
+  assert.ok(!('tombstonePath' in buildPolicy(readValid({}))));
 });
 
 test('readConfig() gives the conditions of a kind one context, with what the variable of that kind lists', () => {

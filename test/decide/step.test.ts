@@ -80,6 +80,17 @@ test('step() logs ten of the entries that fail, ten of those whose metric was al
   );
 });
 
+test('step() goes on as running from what a first look of a later watch shows of a main that was alive', () => {
+  const hidden: Observation = { ...observe(1_000, 'done'), conditions: [{ kind: 'unknown', why: 'HTTP 500' }] };
+  for (const isMetric of [true, false]) {
+    const policy: Policy = { ...POLICY, conditions: [{ isMetric, isSignal: false }] };
+    const before = begin(0, policy).state;
+    const state = { ...before, facts: { ...before.facts, wasAliveBefore: true } };
+    const decision = watch(state, { kind: 'observed', observation: hidden }, policy);
+    assert.deepEqual([decision.state.phase.kind, decision.log.at(-1)?.id], ['running', 'mainWasAlive']);
+  }
+});
+
 test('step() ends a run at the second signal in any phase, and judges nothing any more', () => {
   const policy: Policy = { ...POLICY, thresholds: [{ text: 'a > 0', name: 'a', comparison: '>', limit: 0 }] };
   for (const phase of [RUNNING, HOLDING, { ...QUITTING, tasks: ['target'] }] as const) {

@@ -154,7 +154,7 @@ function findPageDue(state: PaceState, isSame: boolean, atMs: number): number {
 
 function takeCsv(state: PaceState, { end, mark }: { end: CsvEnd; mark: string }, atMs: number): PaceState {
   const isNew = mark !== '' && mark !== state.csvMark;
-  const tookMs = atMs - (state.csvAskedAtMs ?? atMs);
+  const tookMs = atMs - (state.csvAskedAtMs as number);
   const csvFreeAtMs = atMs + Math.max(CSV_PAUSE_MS, isRunning(state) ? CSV_PAUSE_RATIO * tookMs : 0);
   const csvChangedAtMs = isNew ? atMs : state.csvChangedAtMs;
   const isHurt = end === 'hurt';

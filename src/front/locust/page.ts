@@ -147,7 +147,7 @@ const OLD_PERCENTILES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1` and `…_2` in 2.15, an object
+ * A percentile of the last seconds: `…_50` and `…_95` in 2.8 and 2.12, `…_1`, `…_2` in 2.15, an object
  * from 2.24 on, with only 0.95. Without requests it is `null`, which the exporter shows as 0.
  */
 function readCurrent(top: Json, quantile: string, names: readonly string[]): number | null {

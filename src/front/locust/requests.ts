@@ -29,36 +29,20 @@ export function openLocustRequests() {
   const rows = openRows(['method', 'name'], ROWS_MAX_COUNT);
   const quantiles = new Map<string, number>();
 
-  /** Sets the numbers of a row but for the columns in `kept`. @returns the columns of its fields, as bits */
-  function put(place: number, { values, percentiles }: LocustRow, kept: number): number {
-    let bits = 0;
-    for (const [index, field] of ROW_FIELDS.entries()) {
-      const value = values[field];
-      const column = FIRST_FIELD + index;
-      if (value === undefined) continue;
-      bits |= 1 << column;
-      if ((kept & (1 << column)) === 0) rows.set(place, column, value);
-    }
-    for (const [quantile, value] of percentiles) {
-      const column = findQuantile(quantiles, quantile);
-      if (column !== null && (kept & (1 << column)) === 0) rows.set(place, column, value);
-    }
-    return bits;
-  }
   function putPageRow(row: LocustRow): void {
     const place = rows.findOrAdd([row.method, row.name]);
     const ofCsv = rows.get(place, CSV_COLUMNS) ?? 0;
     // Locust caches the page for 2 s, and longer where it is slow: the CSV may be newer.
     const isOlder = ofCsv !== 0 && isFall(rows, place, SHOWN_TOTALS, row);
-    put(place, row, isOlder ? ofCsv | (rows.getKnown(place) & ALL_QUANTILES) : 0);
+    putValues(rows, quantiles, place, row, isOlder ? ofCsv | (rows.getKnown(place) & ALL_QUANTILES) : 0);
     if (!isOlder) rows.set(place, CSV_COLUMNS, 0);
     for (const [index, field] of TOTAL_FIELDS.entries()) {
-      rows.set(place, PAGE_TOTALS[index] ?? 0, row.values[field] ?? 0);
+      rows.set(place, PAGE_TOTALS[index] as number, row.values[field] as number);
     }
   }
   function putCsvRow(row: LocustRow): void {
     const place = rows.findOrAdd([row.method, row.name]);
-    const bits = put(place, row, 0);
+    const bits = putValues(rows, quantiles, place, row, 0);
     rows.set(place, CSV_COLUMNS, bits);
   }
   /** False: a total fell, so that Locust was reset after all that is known. */
@@ -111,6 +95,29 @@ export function openLocustRequests() {
   };
 }
 
+/** Sets the numbers of a row but for the columns in `kept`. @returns the columns of its fields, as bits */
+function putValues(
+  rows: RowStore,
+  quantiles: Map<string, number>,
+  place: number,
+  { values, percentiles }: LocustRow,
+  kept: number,
+): number {
+  let bits = 0;
+  for (const [index, field] of ROW_FIELDS.entries()) {
+    const value = values[field];
+    const column = FIRST_FIELD + index;
+    if (value === undefined) continue;
+    bits |= 1 << column;
+    if ((kept & (1 << column)) === 0) rows.set(place, column, value);
+  }
+  for (const [quantile, value] of percentiles) {
+    const column = findQuantile(quantiles, quantile);
+    if (column !== null && (kept & (1 << column)) === 0) rows.set(place, column, value);
+  }
+  return bits;
+}
+
 /** As stats.py has it. */
 function findRatio(failures: number, requests: number): number {
   if (requests === 0) return failures === 0 ? 0 : 1;
@@ -125,14 +132,14 @@ function showsReset(rows: RowStore, shown: readonly LocustRow[], pageCount: numb
   const isWhole = pageCount > 0 && pageCount < PAGE_ROWS_COUNT;
   return (
     (isWhole && knownCount < rows.count(PAGE_TOTALS[0])) ||
-    shown.some((row, index) => isFall(rows, places[index] ?? -1, PAGE_TOTALS, row))
+    shown.some((row, index) => isFall(rows, places[index] as number, PAGE_TOTALS, row))
   );
 }
 
 /** Whether a total is lower than it was; an unknown one is not. */
 function isFall(rows: RowStore, place: number, columns: readonly number[], { values }: LocustRow): boolean {
   return TOTAL_FIELDS.some((field, index) => {
-    const [value, before] = [values[field], rows.get(place, columns[index] ?? 0)];
+    const [value, before] = [values[field], rows.get(place, columns[index] as number)];
     return value !== undefined && before !== undefined && value < before;
   });
 }
