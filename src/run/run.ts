@@ -38,7 +38,7 @@ type Opened = {
   readonly front: Front | null;
 };
 
-/** Watches, holds, quits and reports; or says why the front cannot listen. Rejects on a bug before watching. */
+/** Watches, holds, quits and reports; or says why the front cannot listen. Rejects on an early bug only. */
 export async function run(host: Host, config: Config, signals: Signals): Promise<Exit | Misconfigured> {
   const log = openRunLog(host, config.logLevel);
   const toWallMs = openWallTime(host);
