@@ -50,7 +50,7 @@ const FLAGS = [
   '--minor-gc-task-trigger=30',
   // The thread that reads frees these buffers itself: gains 5 % of the anonymous memory with an exposition of 3 MB, 3 % of the CPU time.
   '--single-threaded-gc',
-  // A front has what zlib left behind collected (src/snapshot/body.ts); nothing else asks for it. Gains 40 % of the anonymous memory of
+  // A front has what zlib left behind collected (src/snapshot/chunks.ts); nothing else asks for it. Gains 40 % of the anonymous memory of
   // a front with an exposition of 3 MB.
   '--expose-gc',
 ];

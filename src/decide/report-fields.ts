@@ -5,7 +5,7 @@ import { findExitCode } from './exit-codes.ts';
 import { MESSAGES } from './messages.ts';
 import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
 import { findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
-import type { DoneEffect, PushReport, State, TargetReport } from './state.ts';
+import type { DoneEffect, Phase, PushReport, State, TargetReport } from './state.ts';
 import type { FailedThreshold, Verdict } from './verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
@@ -125,7 +125,7 @@ export function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict'
 /** Counts the scrapes since main ended. */
 export function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): ScrapeCounts {
   const { limits, hasFront } = policy;
-  const endedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
+  const endedAtMs = findMainEnd(phase);
   if (hasFront && endedAtMs !== null) {
     const untilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
     const turnout = judgeTurnout(facts.front, { endedAtMs, nowMs: untilMs, limits });
@@ -171,6 +171,11 @@ export function buildFinal({ facts }: State): NonNullable<Report['final']> {
   const { requests, failures, users } = facts.totals;
   const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
   return { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users };
+}
+
+/** When main ended, or was treated as ended; null while that is not known. */
+export function findMainEnd(phase: Phase): number | null {
+  return phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
 }
 
 /** Seconds of one decimal. */

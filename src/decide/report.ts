@@ -9,6 +9,7 @@ import {
   cutFailed,
   describeVerdict,
   findHint,
+  findMainEnd,
   findPush,
   listScrapers,
   listTargets,
@@ -26,7 +27,7 @@ export function buildReport(input: ReportInput): Report {
   const { state, policy, nowMs, stage, toTime } = input;
   const { facts, phase } = state;
   const push = findPush(input);
-  const mainEndedAtMs = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
+  const mainEndedAtMs = findMainEnd(phase);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
   const ranMs = facts.aliveSinceMs === null ? null : (mainEndedAtMs ?? heldUntilMs) - facts.aliveSinceMs;
   const ended = phase.kind === 'quitting' ? phase.outcome : 'terminated';
