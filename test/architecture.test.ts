@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
   exposition: { from: ['base'], why: 'bytes become values here, whoever reads them' },
   pod: { from: ['base'], why: 'which pod this is, whoever asks' },
   snapshot: {
-    from: ['base', 'exposition', 'decide/answer', 'type decide'],
+    from: ['base', 'exposition', 'decide/serve', 'type decide'],
     why: 'a body is kept; what it stands for is decided in decide/',
   },
   observe: {
@@ -98,7 +98,7 @@ const PURE = [
   'src/base/parse.ts',
   'src/base/text.ts',
   'src/check/help.ts',
-  'src/check/odd-settings.ts',
+  'src/check/setting-warnings.ts',
   'src/check/plan.ts',
   'src/front/locust/csv.ts',
   'src/front/locust/memory.ts',

@@ -7,7 +7,7 @@ import { VERSION } from '../src/base/version.ts';
 import type { Kinds } from '../src/config/config.ts';
 import type { SignalName } from '../src/decide/model.ts';
 import { KINDS, main } from '../src/main.ts';
-import type { Condition } from '../src/observe/condition.ts';
+import type { Condition } from '../src/observe/condition-kind.ts';
 import type { Host } from '../src/run/host.ts';
 import { closeInTime } from '../src/run/parts.ts';
 

@@ -6,12 +6,12 @@ import type { Config } from '../config/config.ts';
 import { isLocustPage } from '../config/values.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
-import type { Condition, ExporterReading } from '../observe/condition.ts';
+import type { Condition, ExporterReading } from '../observe/condition-kind.ts';
 import { NOT_READ } from '../observe/exporter.ts';
 import { formatEntryProblem, listEntryProblems, listWarnings } from '../run/startup-checks.ts';
 import { formatLogEntry } from './help.ts';
-import { listOddSettings } from './odd-settings.ts';
 import type { Findings } from './plan.ts';
+import { listOddSettings } from './setting-warnings.ts';
 import type { ListenProblem, Surroundings } from './surroundings.ts';
 
 type Line = Findings['lines'][number];

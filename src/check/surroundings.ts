@@ -9,7 +9,7 @@ import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import type { Config, Environment, TerminationLog } from '../config/config.ts';
 import { hasReceivers } from '../config/config.ts';
 import type { FrontAddress } from '../config/values.ts';
-import type { ExporterReading } from '../observe/condition.ts';
+import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, openExporter, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import { findTombstoneProblem } from '../run/own-tombstone.ts';
 import { findOthers } from '../run/startup-checks.ts';

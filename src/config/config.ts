@@ -4,8 +4,8 @@
 import { cut } from '../base/text.ts';
 import { hasHold, type Limits, type Policy } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
-import type { ConditionContext, ConditionKind } from '../observe/condition.ts';
-import type { TargetContext, TargetKind } from '../quit/target.ts';
+import type { ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
+import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
 import { or, parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';

@@ -3,8 +3,8 @@
 
 import type { ParseResult } from '../base/parse.ts';
 import { cut, redactEntry } from '../base/text.ts';
-import type { Condition, ConditionContext, ConditionKind } from '../observe/condition.ts';
-import type { Target, TargetContext, TargetKind } from '../quit/target.ts';
+import type { Condition, ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
+import type { Target, TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
 
 /** The value, or every problem of the text: each completes "Cannot read NAME: ". */

@@ -2,8 +2,8 @@
 
 import type { ParseResult } from '../base/parse.ts';
 import { redactPathEntry } from '../base/text.ts';
-import type { Condition } from '../observe/condition.ts';
-import type { Target } from '../quit/target.ts';
+import type { Condition } from '../observe/condition-kind.ts';
+import type { Target } from '../quit/target-kind.ts';
 import { type ReadResult, readList, readListOrNone, readValue, readValueOrNone } from './entries.ts';
 import type { ExporterVariables } from './exporter-variables.ts';
 import { readThresholds } from './thresholds.ts';

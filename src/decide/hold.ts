@@ -5,7 +5,7 @@ import type { Evidence } from './evidence.ts';
 import type { LogEntry, MessageId } from './messages.ts';
 import { findLeastWanted, findWatchEnd, type HoldOutcome, hasHold, type Observation, type Policy } from './model.ts';
 import { IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
-import { beginQuitting } from './quit.ts';
+import { beginQuitting } from './quitting.ts';
 import { isQuiet } from './scrape-count.ts';
 import { findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT, type Scraper } from './scrapers.ts';
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';

@@ -3,9 +3,9 @@
 
 import type { LogEntry } from './messages.ts';
 import type { ExitCodes, FrontObservation, HoldOutcome, Observation, SignalName, Totals } from './model.ts';
+import type { Answer, ForceResult, Probe, QuitResult, TargetMove, TargetState } from './quit-target.ts';
 import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
 import { type FrontFacts, NO_SCRAPERS, type ServedScrape } from './scrapers.ts';
-import type { Answer, ForceResult, Probe, QuitResult, TargetMove, TargetState } from './target.ts';
 import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
 
 /** An unbroken series of observations that each proved the same, unknown ones in between included. */

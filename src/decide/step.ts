@@ -2,12 +2,12 @@
 //
 //   waiting ──▶ running ──▶ holding ──▶ quitting ──▶ done
 //
-// While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quit.ts`) there is no way
+// While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quitting.ts`) there is no way
 // back. The second signal ends every phase at once.
 
 import { assertNever, type Policy } from './model.ts';
 import { firstObserve } from './pace.ts';
-import { decideQuitEvent, endRun } from './quit.ts';
+import { decideQuitEvent, endRun } from './quitting.ts';
 import { type Decision, initialState, type StepInput, type WatchDecision } from './state.ts';
 import { decideWatchEvent } from './watch.ts';
 

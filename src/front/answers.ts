@@ -1,7 +1,7 @@
-// What a scrape and a call of /-/snapshot get: carries out what decide/answer.ts chooses.
+// What a scrape and a call of /-/snapshot get: carries out what decide/serve.ts chooses.
 
-import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/answer.ts';
 import type { ServedScrape } from '../decide/scrapers.ts';
+import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../exposition/own-families.ts';
 import { READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';

@@ -1,10 +1,10 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
-// what a scrape gets: decide/answer.ts does.
+// what a scrape gets: decide/serve.ts does.
 
-import { type MainView, observeSource } from '../decide/answer.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import type { ServedScrape } from '../decide/scrapers.ts';
-import type { ExporterReading } from '../observe/condition.ts';
+import { type MainView, observeSource } from '../decide/serve.ts';
+import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
 import { keepSource } from './kept-source.ts';

@@ -1,4 +1,4 @@
-// The source, read and kept as the law of decide/answer.ts says. Holds no rule.
+// The source, read and kept as the law of decide/serve.ts says. Holds no rule.
 
 import {
   beginSource,
@@ -9,8 +9,8 @@ import {
   takeAnswer,
   takeRefusal,
   takeView,
-} from '../decide/answer.ts';
-import type { ExporterReading } from '../observe/condition.ts';
+} from '../decide/serve.ts';
+import type { ExporterReading } from '../observe/condition-kind.ts';
 import { REFUSED } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';

@@ -1,6 +1,6 @@
 // Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
 
-import type { SourceKind } from '../decide/answer.ts';
+import type { SourceKind } from '../decide/serve.ts';
 import { type LocustSourceParts, openLocustSource } from './locust/source.ts';
 import { openFileSource } from './sources/file.ts';
 import { openHttpSource } from './sources/http.ts';

@@ -4,7 +4,7 @@
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onLimit, waitFor } from '../base/waits.ts';
 import { isPollDue } from '../decide/pace.ts';
-import type { ExporterReading } from '../observe/condition.ts';
+import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import { limitBody } from '../snapshot/body.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';

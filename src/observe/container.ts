@@ -4,7 +4,7 @@
 import type { ConditionObservation } from '../decide/model.ts';
 import { chooseCheckPauseMs, chooseMaxAgeMs, RUNNING_AGE_MS } from '../pod/pod-request.ts';
 import type { OwnContainer, Pod, PodContainer } from '../pod/pod-status.ts';
-import type { Condition, ConditionContext, ConditionKind } from './condition.ts';
+import type { Condition, ConditionContext, ConditionKind } from './condition-kind.ts';
 
 /** A name of a container (documentation, "Object Names and IDs": RFC 1123 label). */
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -2,7 +2,7 @@
 
 import type { ExporterObservation } from '../decide/model.ts';
 import type { Exposition, Selector } from '../exposition/exposition.ts';
-import type { ExporterReading } from './condition.ts';
+import type { ExporterReading } from './condition-kind.ts';
 import { openExpositionGetter } from './get-exposition.ts';
 
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { stat } from '../base/files.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
 import type { ConditionObservation } from '../decide/model.ts';
-import type { Condition, ConditionKind } from './condition.ts';
+import type { Condition, ConditionKind } from './condition-kind.ts';
 
 export const fileKind: ConditionKind = {
   name: 'file',

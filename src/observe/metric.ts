@@ -2,7 +2,7 @@
 // rows prove that it was alive: the exporter keeps them from Locust (fixtures/recordings, locust_exporter
 // 0.4.0 to 0.5.2).
 
-import type { ConditionKind } from './condition.ts';
+import type { ConditionKind } from './condition-kind.ts';
 
 /** The exposition format's names (Prometheus documentation, "Metric names and labels"), without quoting. */
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;

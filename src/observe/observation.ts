@@ -6,7 +6,7 @@ import { waitFor, waitUnless } from '../base/waits.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';
-import type { Condition, ExporterReading } from './condition.ts';
+import type { Condition, ExporterReading } from './condition-kind.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
 
 /** How long one condition may take. */

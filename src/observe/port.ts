@@ -3,7 +3,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import { describeHighPort, isPortNumber } from '../base/parse.ts';
-import type { ConditionKind } from './condition.ts';
+import type { ConditionKind } from './condition-kind.ts';
 
 /** A frozen Locust accepts connections until its backlog is full (101), then lets them time out. */
 const PROBE_TIMEOUT_MS = 1_000;

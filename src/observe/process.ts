@@ -3,7 +3,7 @@
 
 import { findNamespaceProblem, findProcesses } from '../base/procfs.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
-import type { Condition, ConditionKind } from './condition.ts';
+import type { Condition, ConditionKind } from './condition-kind.ts';
 
 /** A file name. */
 const NAME = /^[^/\0]+$/;

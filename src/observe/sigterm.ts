@@ -1,7 +1,7 @@
 // `sigterm`: main has ended when this process gets its first signal. The kubelet sends SIGTERM to the last
 // native sidecar about 1 s after all regular containers ended (measured, Kubernetes 1.36.3).
 
-import type { Condition, ConditionKind } from './condition.ts';
+import type { Condition, ConditionKind } from './condition-kind.ts';
 
 /** Where lastscrape must stand for the signal to mean main's end. */
 const NEED =

@@ -5,7 +5,7 @@
 import { basename } from 'node:path';
 import { readFile, stat } from '../base/files.ts';
 import type { ConditionObservation } from '../decide/model.ts';
-import type { ConditionKind } from './condition.ts';
+import type { ConditionKind } from './condition-kind.ts';
 import { makeFileCondition } from './file.ts';
 
 /** Larger files are rejected: 60 KB of YAML took the parser 1.6 s (measured, yaml 2.9.1). */

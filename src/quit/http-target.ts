@@ -9,10 +9,10 @@ import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import type { Answer, Probe } from '../decide/target.ts';
+import type { Answer, Probe } from '../decide/quit-target.ts';
 import type { Preset } from './programs.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
-import type { Target, TargetKind } from './target.ts';
+import type { Target, TargetKind } from './target-kind.ts';
 
 /** Longest wait for one address of one port. */
 const PROBE_TIMEOUT_MS = 1_000;

@@ -1,8 +1,8 @@
 // Signals to processes of the pod: who may send them, what they leave behind, how a port's owner is forced.
 
 import { findNamespaceProblem, findPortOwners, isStillRunning, type ProcessId, readUid } from '../base/procfs.ts';
-import type { ForceResult } from '../decide/target.ts';
-import type { TargetContext } from './target.ts';
+import type { ForceResult } from '../decide/quit-target.ts';
+import type { TargetContext } from './target-kind.ts';
 
 /** What sends a signal. */
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;

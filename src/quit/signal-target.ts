@@ -2,10 +2,10 @@
 // QUIT_TIMEOUT. Gone is proven by the processes themselves: no process that was signalled runs any more.
 
 import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../base/procfs.ts';
-import type { Answer } from '../decide/target.ts';
+import type { Answer } from '../decide/quit-target.ts';
 import { PRESETS } from './programs.ts';
 import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './send-signal.ts';
-import type { Target, TargetContext, TargetKind } from './target.ts';
+import type { Target, TargetContext, TargetKind } from './target-kind.ts';
 
 const ENTRY = /^signal:(?:([^:]*):)?([^:]*)$/;
 

@@ -2,10 +2,11 @@
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onAbort, waitWithin } from '../base/waits.ts';
-import { type MainView, viewMain } from '../decide/answer.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { FrontObservation, Policy } from '../decide/model.ts';
+import type { Answer, ForceResult } from '../decide/quit-target.ts';
 import type { ServedScrape } from '../decide/scrapers.ts';
+import { type MainView, viewMain } from '../decide/serve.ts';
 import type {
   Decision,
   EndDecision,
@@ -22,10 +23,9 @@ import type {
   WebhookResult,
 } from '../decide/state.ts';
 import { begin, step } from '../decide/step.ts';
-import type { Answer, ForceResult } from '../decide/target.ts';
 import { LAST_CALL_MS } from '../decide/tell.ts';
 import type { OngoingObservation } from '../observe/observation.ts';
-import type { Target } from '../quit/target.ts';
+import type { Target } from '../quit/target-kind.ts';
 import type { Signals } from './host.ts';
 
 /** The front, as the loop sees it. */

@@ -1,6 +1,7 @@
 // Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Never decides
-// what an answer becomes: decide/answer.ts does.
+// what an answer becomes: decide/serve.ts does.
 
+import type { ExporterObservation } from '../decide/model.ts';
 import {
   beginSource,
   type MainView,
@@ -9,8 +10,7 @@ import {
   takeAnswer,
   takeRefusal,
   takeView,
-} from '../decide/answer.ts';
-import type { ExporterObservation } from '../decide/model.ts';
+} from '../decide/serve.ts';
 import type { Reading } from '../exposition/exposition.ts';
 import { type Body, openBody } from './body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from './snapshot.ts';

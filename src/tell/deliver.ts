@@ -5,7 +5,7 @@ import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from 
 import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
-import type { AnswerEnd } from './encode/push-kind.ts';
+import type { AnswerEnd } from './encode/receiver.ts';
 import { hideSecrets, listUrlSecrets } from './secrets.ts';
 import { FILE_TIMEOUT_MS, openTrust } from './trust.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '../../src/config/config.ts';
 import { formatDuration } from '../../src/config/values.ts';
 import { KINDS } from '../../src/main.ts';
-import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition.ts';
+import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition-kind.ts';
 import { DEFAULT_LIMITS } from '../decide/limits.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { PROGRAM, readProblems, readValid } from './read-config.ts';

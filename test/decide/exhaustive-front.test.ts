@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/answer.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
@@ -12,6 +11,7 @@ import type {
   Policy,
 } from '../../src/decide/model.ts';
 import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
+import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/serve.ts';
 import {
   type Decision,
   initialState,

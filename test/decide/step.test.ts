@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT, findProcessExitCode } from '../../src/decide/exit-codes.ts';
 import { hasHold, type Observation, type Policy } from '../../src/decide/model.ts';
-import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quit.ts';
+import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quitting.ts';
 import type { WatchEvent, WatchState } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
 import { DEFAULT_LIMITS } from './limits.ts';

@@ -2,6 +2,17 @@
 // The grammar is in fixtures/transcripts/README.md.
 
 import { buildPolicy, readConfig } from '../../src/config/config.ts';
+import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
+import type {
+  ConditionObservation,
+  ExporterObservation,
+  Observation,
+  Policy,
+  ScrapeCounters,
+} from '../../src/decide/model.ts';
+import type { Answer, ForceResult, Probe } from '../../src/decide/quit-target.ts';
+import { buildReport, fitReport } from '../../src/decide/report.ts';
+import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import {
   type AnswerKind,
   beginSource,
@@ -13,20 +24,9 @@ import {
   takeRefusal,
   takeView,
   viewMain,
-} from '../../src/decide/answer.ts';
-import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
-import type {
-  ConditionObservation,
-  ExporterObservation,
-  Observation,
-  Policy,
-  ScrapeCounters,
-} from '../../src/decide/model.ts';
-import { buildReport, fitReport } from '../../src/decide/report.ts';
-import type { ServedScrape } from '../../src/decide/scrapers.ts';
+} from '../../src/decide/serve.ts';
 import type { Decision, PushResult, QuitEnd, QuitState, WatchEvent, WebhookResult } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';
-import type { Answer, ForceResult, Probe } from '../../src/decide/target.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { readThresholdReadings } from './threshold-readings.ts';

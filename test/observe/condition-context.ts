@@ -1,6 +1,6 @@
 // What the tests of conditions give to a kind of condition, and to one observation.
 
-import type { ConditionContext, ObserveContext } from '../../src/observe/condition.ts';
+import type { ConditionContext, ObserveContext } from '../../src/observe/condition-kind.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { openPodSource } from '../../src/pod/pod-source.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import type { Condition } from '../../src/observe/condition.ts';
+import type { Condition } from '../../src/observe/condition-kind.ts';
 import { combineContainers, containerKind, selectContainers } from '../../src/observe/container.ts';
 import type { PodEnvironment } from '../../src/pod/pod-reader.ts';
 import { RUNNING_AGE_MS } from '../../src/pod/pod-request.ts';

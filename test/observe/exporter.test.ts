@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
-import type { ExporterReading } from '../../src/observe/condition.ts';
+import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openExporter } from '../../src/observe/exporter.ts';
 import { usedBytes } from '../support/memory.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import type { Condition, ExporterReading, ObserveContext } from '../../src/observe/condition.ts';
+import type { Condition, ExporterReading, ObserveContext } from '../../src/observe/condition-kind.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';
 import { beginObservation, CONDITION_TIMEOUT_MS, type Sources } from '../../src/observe/observation.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { Label } from '../../src/exposition/lexer.ts';
-import { type PushKind, readFamilies } from '../../src/tell/encode/push-kind.ts';
+import { type PushKind, readFamilies } from '../../src/tell/encode/receiver.ts';
 import { readReferenceLine } from '../exposition/reference.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { listen } from '../support/listen.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findForgottenMesh } from '../../src/quit/http-target.ts';
 import { PRESETS, type Preset } from '../../src/quit/programs.ts';
-import type { Target } from '../../src/quit/target.ts';
+import type { Target } from '../../src/quit/target-kind.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 
 function target(name: string, more: Partial<Target> = {}): Target {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MainView } from '../../src/decide/answer.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { ConditionObservation, ExporterObservation, FrontObservation, Limits } from '../../src/decide/model.ts';
+import type { Answer, Probe } from '../../src/decide/quit-target.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
+import type { MainView } from '../../src/decide/serve.ts';
 import type { State, TargetReport } from '../../src/decide/state.ts';
-import type { Answer, Probe } from '../../src/decide/target.ts';
-import type { Condition, ExporterReading } from '../../src/observe/condition.ts';
+import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
-import type { Target } from '../../src/quit/target.ts';
+import type { Target } from '../../src/quit/target-kind.ts';
 import { type LoopFront, type LoopParts, runLoop } from '../../src/run/loop.ts';
 import { DEFAULT_LIMITS } from '../decide/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';

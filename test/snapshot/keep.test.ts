@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MainView } from '../../src/decide/answer.ts';
-import type { ExporterReading } from '../../src/observe/condition.ts';
+import type { MainView } from '../../src/decide/serve.ts';
+import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openKeeper } from '../../src/snapshot/keep.ts';
 
 const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 0 };

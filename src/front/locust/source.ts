@@ -8,7 +8,7 @@ import { waitFor } from '../../base/waits.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { openExposition, type Selector } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';
-import type { ExporterReading } from '../../observe/condition.ts';
+import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading } from '../../observe/exporter.ts';
 import { type Body, makeWrittenBody } from '../../snapshot/body.ts';
 import type { Beginning, Source } from '../sources/source.ts';

@@ -9,7 +9,7 @@ import { close, fstat, open, read, readdir } from '../../base/files.ts';
 import { prepareThreadCall } from '../../base/thread-call.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
-import type { ExporterReading } from '../../observe/condition.ts';
+import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';

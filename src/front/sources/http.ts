@@ -1,7 +1,7 @@
 // A program's own /metrics as the source: its body is handed on as it comes.
 
 import type { Selector } from '../../exposition/exposition.ts';
-import type { ExporterReading } from '../../observe/condition.ts';
+import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { openExpositionGetter } from '../../observe/get-exposition.ts';
 import { openBody } from '../../snapshot/body.ts';

@@ -1,6 +1,6 @@
 // What the front reads: the interface of a program's endpoint, of textfiles, and of Locust's page.
 
-import type { ExporterReading } from '../../observe/condition.ts';
+import type { ExporterReading } from '../../observe/condition-kind.ts';
 import type { Body } from '../../snapshot/body.ts';
 
 /** Where the front reads. */

@@ -3,7 +3,7 @@
 
 import { type Label, readNumber } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
-import { compareNames } from './push-kind.ts';
+import { compareNames } from './receiver.ts';
 
 /** One histogram or summary. */
 export type BucketPoint = {

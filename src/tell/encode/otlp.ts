@@ -15,7 +15,7 @@ import {
   type PushKind,
   type PushParts,
   type PushRequest,
-} from './push-kind.ts';
+} from './receiver.ts';
 
 /** Receivers turn these into `job` and `instance`; no other attribute of the resource becomes a label. */
 const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ import { openByteBuffer } from '../../base/byte-buffer.ts';
 import { escapeHelp, escapeLabelValue, formatGoFloat } from '../../exposition/exposition-text.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
-import { judgeStatus, openLabelExporter, type PushKind } from './push-kind.ts';
+import { judgeStatus, openLabelExporter, type PushKind } from './receiver.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** A group must have a job. */

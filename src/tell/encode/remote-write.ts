@@ -12,7 +12,7 @@ import {
   openLabelExporter,
   type PushKind,
   type PushRequest,
-} from './push-kind.ts';
+} from './receiver.ts';
 import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8, packSnappy } from './wire.ts';
 
 // The tags of fields: number and wire type.

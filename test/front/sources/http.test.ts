@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { openHttpSource } from '../../../src/front/sources/http.ts';
 import type { Beginning } from '../../../src/front/sources/source.ts';
-import type { ExporterReading } from '../../../src/observe/condition.ts';
+import type { ExporterReading } from '../../../src/observe/condition-kind.ts';
 import { type Body, type BodyEnd, BrokenBody } from '../../../src/snapshot/body.ts';
 import { type Answerer, answerWith, openPeer } from '../../support/peer.ts';
 import { readRecordedBody, readRecordedHeader } from '../../support/recording.ts';

@@ -1,7 +1,7 @@
 // What a kind of quit target is: a row of the table in main.ts, and one file in this folder.
 
 import type { ParseResult } from '../base/parse.ts';
-import type { Answer, ForceResult, Probe } from '../decide/target.ts';
+import type { Answer, ForceResult, Probe } from '../decide/quit-target.ts';
 
 /** One entry of QUIT. */
 export type Target = {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { beginCount } from '../../src/decide/scrape-count.ts';
 import {
   type AnswerKind,
   beginSource,
@@ -16,8 +17,7 @@ import {
   takeRefusal,
   takeView,
   viewMain,
-} from '../../src/decide/answer.ts';
-import { beginCount } from '../../src/decide/scrape-count.ts';
+} from '../../src/decide/serve.ts';
 import { initialState, type Phase, type Series, type State } from '../../src/decide/state.ts';
 import { HOLDING, QUITTING, RUNNING } from './phases.ts';
 

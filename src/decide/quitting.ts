@@ -1,10 +1,18 @@
 // The rules of quitting: what is done between the hold and the end, one thing after the other; each target
-// has its share of the time that is left. Pure. `target.ts` says what comes next for the target that is being
-// asked.
+// has its share of the time that is left. Pure. `quit-target.ts` says what comes next for one target.
 
 import { findExitCode } from './exit-codes.ts';
 import type { LogEntry, MessageId } from './messages.ts';
 import type { Limits, Policy, SignalName, TargetPolicy } from './model.ts';
+import {
+  beginTarget,
+  nextTargetMove,
+  type QuitResult,
+  shortenTarget,
+  type TargetEvent,
+  type TargetState,
+  type TargetTime,
+} from './quit-target.ts';
 import type {
   Decision,
   EndDecision,
@@ -18,15 +26,6 @@ import type {
   State,
   TargetReport,
 } from './state.ts';
-import {
-  beginTarget,
-  nextTargetMove,
-  type QuitResult,
-  shortenTarget,
-  type TargetEvent,
-  type TargetState,
-  type TargetTime,
-} from './target.ts';
 import { findWebhookIndex, isPushDue, KEPT_MS, makePushEffect, makeWebhookEffect, reportPush } from './tell.ts';
 
 /** Quitting gets at least this long after a signal, whatever the grace. */

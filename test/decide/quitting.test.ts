@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Policy } from '../../src/decide/model.ts';
-import { beginQuitting, decideQuitEvent, QUIT_MIN_MS, type WatchEnd } from '../../src/decide/quit.ts';
+import { beginQuitting, decideQuitEvent, QUIT_MIN_MS, type WatchEnd } from '../../src/decide/quitting.ts';
 import { initialState, type QuitEnd, type QuitEvent } from '../../src/decide/state.ts';
 import { POLICY, QUITTING, readQuitting } from './phases.ts';
 

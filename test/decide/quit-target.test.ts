@@ -11,7 +11,7 @@ import {
   type TargetEvent,
   type TargetMove,
   type TargetState,
-} from '../../src/decide/target.ts';
+} from '../../src/decide/quit-target.ts';
 
 /** A target that is asked from `nowMs` on. */
 function begin(

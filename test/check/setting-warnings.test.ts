@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../../src/check/odd-settings.ts';
+import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../../src/check/setting-warnings.ts';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import { readValid, toEnvironment } from '../config/read-config.ts';
 
