@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
-import { isScraper, SCRAPE_TIMEOUT_HEADER, type ServedScrape } from '../decide/scrapers.ts';
+import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
+import type { ServedScrape } from '../decide/scrapers.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';
