@@ -46,8 +46,11 @@ export type OpenedFront =
   | { readonly kind: 'open'; readonly front: Front }
   | { readonly kind: 'failed'; readonly problem: string };
 
-/** Listens; nothing is read before the first scrape or observation. */
-export async function openFront(parts: FrontParts): Promise<OpenedFront> {
+/** Listens by `open`; nothing is read before the first scrape or observation. */
+export async function openFront(
+  parts: FrontParts,
+  open: typeof openServer<FrontAnswer> = openServer,
+): Promise<OpenedFront> {
   const { clock, pollMs, metricNames, toUnixSeconds } = parts;
   const kind = findSourceKind(parts.url);
   const source = keepSource(openSource(parts), kind, findEndMetrics(parts), () => {
@@ -68,7 +71,7 @@ export async function openFront(parts: FrontParts): Promise<OpenedFront> {
     mainEndSeconds,
     scrapesCount: scrapes.count(),
   }));
-  const opened = await openServer<FrontAnswer>(parts.at, {
+  const opened = await open(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
     ...(kind === 'locust' ? { quitPath: '/quitquitquit' } : {}),
     clock,

@@ -1,6 +1,7 @@
 // Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
 
 import type { SourceKind } from '../decide/serve.ts';
+import type { GetterParts } from '../observe/get-exposition.ts';
 import { type LocustSourceParts, openLocustSource } from './locust/source.ts';
 import { openFileSource } from './sources/file.ts';
 import { openHttpSource } from './sources/http.ts';
@@ -9,16 +10,18 @@ import type { Source } from './sources/source.ts';
 /** What a source needs. `url`: `http:`, `file:` or `locust+http:`; `locust`: default: as the exporter. */
 export type SourceParts = Omit<LocustSourceParts, 'namespace' | 'path' | 'headersFile'> & {
   readonly locust?: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
+  /** How a program is asked. Default: over HTTP. */
+  readonly openExchange?: GetterParts['open'];
 };
 
 const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 
 /** Opens it; nothing is read before the first call of `read`. */
 export function openSource({ locust = EXPORTERS, ...parts }: SourceParts): Source {
-  const { url, metricNames, selectors, log } = parts;
+  const { url, metricNames, selectors, log, openExchange } = parts;
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
-  if (kind === 'program') return openHttpSource(url, metricNames, selectors);
+  if (kind === 'program') return openHttpSource(url, metricNames, selectors, openExchange);
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });
 }

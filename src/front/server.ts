@@ -99,8 +99,7 @@ export async function openServer<Answer extends ScrapeAnswer>(
   parts: ServerParts<Answer>,
   limits: ServerLimits = SERVER_LIMITS,
 ): Promise<OpenedServer> {
-  const connections = openConnections(parts.clock, limits);
-  const routes = openRoutes(parts, connections, limits);
+  const { connections, routes } = openServing(parts, limits);
   const http = createServer({
     maxHeaderSize: limits.headersBytes,
     headersTimeout: limits.requestMs,
@@ -131,6 +130,15 @@ export async function openServer<Answer extends ScrapeAnswer>(
       },
     },
   };
+}
+
+/** All of a server but the sockets: takes connections, and answers the requests of each. */
+export function openServing<Answer extends ScrapeAnswer>(
+  parts: ServerParts<Answer>,
+  limits: ServerLimits = SERVER_LIMITS,
+) {
+  const connections = openConnections(parts.clock, limits);
+  return { connections, routes: openRoutes(parts, connections, limits) };
 }
 
 function openRoutes<Answer extends ScrapeAnswer>(

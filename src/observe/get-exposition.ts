@@ -13,6 +13,8 @@ export type GetterParts = {
   readonly selectors?: readonly Selector[];
   /** Reject other types than the text format, and send a request again that was dropped. */
   readonly isForServing: boolean;
+  /** How the program is asked. Default: over HTTP. */
+  readonly open?: typeof openExchange;
 };
 
 /** Takes an answer as it comes. */
@@ -41,8 +43,9 @@ const LINE_FEED = 0x0a;
 const HEADERS: Readonly<Record<string, string>> = { accept: 'text/plain;version=0.0.4', 'user-agent': USER_AGENT };
 
 /** Opens a getter; connects at the first fetch. */
-export function openExpositionGetter({ url, metricNames, selectors, isForServing }: GetterParts): ExpositionGetter {
-  const exchange = openExchange(url);
+export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
+  const { url, metricNames, selectors, isForServing, open = openExchange } = parts;
+  const exchange = open(url);
   return {
     close: exchange.close,
     async get(limits, sink) {

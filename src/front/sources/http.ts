@@ -3,13 +3,18 @@
 import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
-import { openExpositionGetter } from '../../observe/get-exposition.ts';
+import { type GetterParts, openExpositionGetter } from '../../observe/get-exposition.ts';
 import { openBody } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
 
 /** `metricNames`: the conditions' metrics. `selectors`: what is judged. Connects at the first read. */
-export function openHttpSource(url: URL, metricNames: readonly string[], selectors: readonly Selector[] = []): Source {
-  const getter = openExpositionGetter({ url, metricNames, selectors, isForServing: true });
+export function openHttpSource(
+  url: URL,
+  metricNames: readonly string[],
+  selectors: readonly Selector[] = [],
+  open?: GetterParts['open'],
+): Source {
+  const getter = openExpositionGetter({ url, metricNames, selectors, isForServing: true, ...(open && { open }) });
 
   async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
     const { body, push, end, breakOff } = openBody();
