@@ -84,7 +84,7 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
     limits,
   });
   giveUp(turn, givenUp);
-  const isNothingLeft = !front.seen.hasSnapshot && evidence.isRefused;
+  const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused;
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const canEnd = isReached || isNothingLeft || isTtlOver || isGraceOver(turn);
   // After the process stood still, an observation says nothing about a limit that was over before.

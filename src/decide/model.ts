@@ -159,8 +159,7 @@ export type ExporterObservation =
 
 /** What the front has, and does. */
 export type FrontObservation = {
-  readonly hasSnapshot: boolean;
-  /** When the newest read of the source that succeeded began; null before the first. */
+  /** When the newest read began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
   /** Answers to scrapes that have begun, and not ended. */
   readonly inFlightCount: number;

@@ -29,7 +29,7 @@ export function firstObserve(state: WatchState, nowMs: number, { limits }: Polic
 /** The next observation after an event; a late one is not made up. */
 export function nextObserve(
   state: WatchState,
-  event: Exclude<WatchEvent, { readonly kind: 'scraped' }>,
+  event: Exclude<WatchEvent, { readonly planned: ObserveEffect }>,
   policy: Policy,
 ): ObserveEffect {
   if (event.kind === 'signalled') return { kind: 'observe', atMs: event.atMs, readByMs: event.atMs };

@@ -37,10 +37,10 @@ export type Report = {
   readonly scrapers?: readonly {
     /** Address and User-Agent. */
     readonly scraper: string;
-    /** null: it scraped once. */
+    /** null: it asked once. */
     readonly intervalSeconds: number | null;
-    /** RFC 3339, UTC. */
-    readonly last: string;
+    /** When it asked for the newest answer that it took, RFC 3339, UTC; null: it took none. */
+    readonly last: string | null;
   }[];
   /** How many scrapers did not fit. */
   readonly scrapersOmitted?: number;
@@ -145,7 +145,7 @@ export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report
       return {
         scraper: nameScraper(scraper),
         intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
-        last: toTime(scraper.lastAtMs),
+        last: scraper.takenAtMs === null ? null : toTime(scraper.takenAtMs),
       };
     });
 }

@@ -1,5 +1,8 @@
 // Who scrapes through the front, how often, which scrapes count, and who has scraped since main ended. Pure.
 //
+// A request and a scrape are two things: every request shows that its scraper lives, also one that got a 503
+// or a reset; a scrape is an answer that was taken whole.
+//
 // A scraper is one remote address and one User-Agent, and one connection where several of them are open at
 // once: two replicas behind one address are two scrapers, and one that reconnects stays the same.
 
@@ -9,19 +12,17 @@ import type { FrontObservation, Limits } from './model.ts';
 export const SCRAPERS_MAX_COUNT = 64;
 /** At most this many are logged: the log has a bound. */
 export const SCRAPERS_LOGGED_COUNT = 20;
-/** A scraper lives while its last scrape is at most this many of its intervals old. */
+/** A scraper lives while its last request is at most this many of its intervals old. */
 const LIVING_INTERVALS = 2.5;
 /** The interval is the median of at most this many gaps, the newest. */
 const GAPS_MAX_COUNT = 9;
 /** How many scrapes are remembered, the newest: as many as LASTSCRAPE_SCRAPES may want. */
 const TAKEN_MAX_COUNT = 1_000;
 
-/** An answer that a scraper got whole. */
-export type ServedScrape = {
+/** A request of a scraper, a sign that it lives, whatever it gets. */
+export type ScraperRequest = {
   /** When the request came. */
   readonly startedAtMs: number;
-  /** When the answer was out. */
-  readonly atMs: number;
   readonly address: string;
   /** The User-Agent, cut. */
   readonly agent: string;
@@ -29,6 +30,12 @@ export type ServedScrape = {
   readonly connection: number;
   /** Other open connections of this address and User-Agent. */
   readonly openConnections: readonly number[];
+};
+
+/** An answer that a scraper got whole. */
+export type ServedScrape = ScraperRequest & {
+  /** When the answer was out. */
+  readonly atMs: number;
   readonly served: ServedKind;
   /** It got the snapshot because the source refused. */
   readonly isByRefusal: boolean;
@@ -41,14 +48,17 @@ export type ServedKind = 'live' | 'joined' | 'snapshot';
 
 /** One scraper. */
 export type Scraper = {
-  /** Counted from 1, by first scrape. */
+  /** Counted from 1, by first request. */
   readonly id: number;
   readonly address: string;
   readonly agent: string;
   readonly connection: number;
+  /** When its first and its newest request came. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** Between its scrapes, oldest first. */
+  /** When the request came for which it got the newest answer; null: it has got none. */
+  readonly takenAtMs: number | null;
+  /** Between its requests, oldest first. */
   readonly gapsMs: readonly number[];
 };
 
@@ -71,7 +81,7 @@ export type FrontFacts = {
   readonly seen: FrontObservation;
 };
 
-/** Before the first scrape. */
+/** Before the first request. */
 export const NO_SCRAPERS: FrontFacts = {
   scrapers: [],
   taken: [],
@@ -79,50 +89,53 @@ export const NO_SCRAPERS: FrontFacts = {
   knownCount: 0,
   givenUpIds: [],
   last: null,
-  seen: { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 },
+  seen: { answeredAtMs: null, inFlightCount: 0 },
 };
 
-/** The facts after one more scrape, and its scraper if that is new. */
-export function addScrape(
+/** The facts after a request, which may be known already, and its scraper; `isNew`: this is its first. */
+export function addRequest(
   front: FrontFacts,
-  scrape: ServedScrape,
-): { readonly front: FrontFacts; readonly newcomer: Scraper | null } {
-  const known = findScraper(front.scrapers, scrape);
-  const { startedAtMs, address, agent, connection, isByRefusal, served, readAtMs } = scrape;
+  request: ScraperRequest,
+): { readonly front: FrontFacts; readonly scraper: Scraper; readonly isNew: boolean } {
+  const known = findScraper(front.scrapers, request);
+  const { startedAtMs, address, agent, connection } = request;
+  const id = known?.id ?? front.knownCount + 1;
   const scraper: Scraper =
     known === null
-      ? {
-          id: front.knownCount + 1,
-          address,
-          agent,
-          connection,
-          firstAtMs: startedAtMs,
-          lastAtMs: startedAtMs,
-          gapsMs: [],
-        }
+      ? { id, address, agent, connection, firstAtMs: startedAtMs, lastAtMs: startedAtMs, takenAtMs: null, gapsMs: [] }
       : {
           ...known,
           connection,
           lastAtMs: Math.max(known.lastAtMs, startedAtMs),
           gapsMs: addGap(known.gapsMs, startedAtMs - known.lastAtMs),
         };
-  const others = front.scrapers.filter(({ id }) => id !== scraper.id);
+  const others = front.scrapers.filter((each) => each.id !== id);
   const bySilence = others.toSorted((a, b) => a.lastAtMs - b.lastAtMs);
   const forgotten = others.length < SCRAPERS_MAX_COUNT ? undefined : bySilence[0];
   return {
-    newcomer: known === null ? scraper : null,
+    scraper,
+    isNew: known === null,
     front: {
+      ...front,
       scrapers: [...others.filter((each) => each !== forgotten), scraper].toSorted((a, b) => a.id - b.id),
-      taken: [...front.taken, { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
-      scrapesCount: front.scrapesCount + 1,
-      knownCount: front.knownCount + (known === null ? 1 : 0),
+      knownCount: Math.max(front.knownCount, id),
       // One that comes back lives.
-      givenUpIds: front.givenUpIds.filter((id) => id !== scraper.id),
-      // A slow client may have its answer after a newer one.
-      last:
-        front.last !== null && front.last.startedAtMs > startedAtMs ? front.last : { startedAtMs, served, readAtMs },
-      seen: front.seen,
+      givenUpIds: front.givenUpIds.filter((each) => each !== id),
     },
+  };
+}
+
+/** The facts after an answer that was taken whole. */
+export function addScrape(before: FrontFacts, scrape: ServedScrape): FrontFacts {
+  const { front, scraper } = addRequest(before, scrape);
+  const { startedAtMs, isByRefusal, served, readAtMs } = scrape;
+  return {
+    ...front,
+    scrapers: front.scrapers.map((each) => (each === scraper ? { ...each, takenAtMs: startedAtMs } : each)),
+    taken: [...front.taken, { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
+    scrapesCount: front.scrapesCount + 1,
+    // A slow client may have its answer after a newer one.
+    last: front.last !== null && front.last.startedAtMs > startedAtMs ? front.last : { startedAtMs, served, readAtMs },
   };
 }
 
@@ -131,9 +144,9 @@ function addGap(gapsMs: readonly number[], gapMs: number): readonly number[] {
   return gapMs <= 0 ? gapsMs : [...gapsMs, gapMs].slice(-GAPS_MAX_COUNT);
 }
 
-/** Matches a scrape by connection, else to the most due scraper whose connection has ended. */
-function findScraper(scrapers: readonly Scraper[], scrape: ServedScrape): Scraper | null {
-  const { address, agent, connection, openConnections, startedAtMs } = scrape;
+/** Matches a request by connection, else to the most due scraper whose connection has ended. */
+function findScraper(scrapers: readonly Scraper[], request: ScraperRequest): Scraper | null {
+  const { address, agent, connection, openConnections, startedAtMs } = request;
   const alike = scrapers.filter((each) => each.address === address && each.agent === agent);
   const same = alike.find((each) => each.connection === connection);
   if (same !== undefined) return same;
@@ -144,7 +157,7 @@ function findScraper(scrapers: readonly Scraper[], scrape: ServedScrape): Scrape
   return ended.toSorted((a, b) => lateMs(a) - lateMs(b))[0] ?? null;
 }
 
-/** A scraper's interval in milliseconds, the median of its gaps; null before its second scrape. */
+/** A scraper's interval in milliseconds, the median of its gaps; null before its second request. */
 export function findInterval({ gapsMs }: Scraper): number | null {
   return gapsMs.toSorted((a, b) => a - b)[Math.floor(gapsMs.length / 2)] ?? null;
 }

@@ -136,5 +136,5 @@ export function chooseAnswer(
 /** What the rules of watching see of a source that is kept. */
 export function observeSource({ answeredAtMs, thresholds }: SourceState, inFlightCount: number): FrontObservation {
   const judged = thresholds.length === 0 ? {} : { thresholds };
-  return { hasSnapshot: answeredAtMs !== null, answeredAtMs, inFlightCount, ...judged };
+  return { answeredAtMs, inFlightCount, ...judged };
 }

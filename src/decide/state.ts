@@ -5,7 +5,7 @@ import type { LogEntry } from './messages.ts';
 import type { ExitCodes, FrontObservation, HoldOutcome, Observation, SignalName, Totals } from './model.ts';
 import type { Answer, ForceResult, Probe, QuitResult, TargetMove, TargetState } from './quit-target.ts';
 import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
-import { type FrontFacts, NO_SCRAPERS, type ServedScrape } from './scrapers.ts';
+import { type FrontFacts, NO_SCRAPERS, type ScraperRequest, type ServedScrape } from './scrapers.ts';
 import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
 
 /** An unbroken series of observations that each proved the same, unknown ones in between included. */
@@ -174,19 +174,20 @@ export type WatchState = StateIn<WatchPhase>;
 export type QuitState = StateIn<Quitting>;
 export type State = StateIn<Phase>;
 
+/** What the front tells of: a scraper's request has come, or an answer was handed over. */
+export type FrontEvent =
+  | { readonly kind: 'requested'; readonly request: ScraperRequest }
+  | { readonly kind: 'scraped'; readonly scrape: ServedScrape; readonly front: FrontObservation };
+
 /**
- * What can happen while main is watched. `signalled`: the first signal came. `scraped`: the front has handed
- * over an answer; `planned` is the observation that comes next, or is on its way.
+ * What can happen while main is watched. `signalled`: the first signal came. `planned` is the observation that
+ * comes next, or is on its way.
  */
 export type WatchEvent =
   | { readonly kind: 'observed'; readonly observation: Observation }
   | { readonly kind: 'signalled'; readonly atMs: number }
-  | {
-      readonly kind: 'scraped';
-      readonly scrape: ServedScrape;
-      readonly front: FrontObservation;
-      readonly planned: ObserveEffect;
-    };
+  | (FrontEvent & { readonly planned: ObserveEffect });
+
 /**
  * How an effect of quitting ended. `hint`: what this answer usually means where the target still runs.
  * `leaves`: what a signal leaves behind, for the log.

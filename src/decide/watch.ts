@@ -9,7 +9,7 @@ import type { LogEntry } from './messages.ts';
 import { assertNever, findLeastWanted, findWatchEnd, hasHold, type Observation, type Policy } from './model.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
-import { addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
+import { addRequest, addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
 
 /** After this long the other conditions are believed without an unreadable metric. */
@@ -22,6 +22,8 @@ export function decideWatchEvent(state: WatchState, event: WatchEvent, policy: P
   switch (event.kind) {
     case 'observed':
       return decideObserved(state, event.observation, policy);
+    case 'requested':
+      return decideRequested(state, event);
     case 'scraped':
       return decideScraped(state, event, policy);
     case 'signalled':
@@ -91,24 +93,32 @@ function beginHoldBySignal(atMs: number): Holding {
   };
 }
 
+/** A scraper lives, whatever it gets. */
+function decideRequested(
+  { facts, phase }: WatchState,
+  { request, planned }: Extract<WatchEvent, { readonly kind: 'requested' }>,
+): WatchDecision {
+  const { front, scraper, isNew } = addRequest(facts.front, request);
+  const fields = { scraper: nameScraper(scraper), while: phase.kind };
+  const isLogged = isNew && scraper.id <= SCRAPERS_LOGGED_COUNT;
+  const entries: LogEntry[] = isLogged ? [{ id: 'scraperFound', fields }] : [];
+  return { kind: 'watching', state: { facts: { ...facts, front }, phase }, log: entries, next: planned };
+}
+
 /** The front has handed over an answer: once enough were taken, the next observation may end the hold. */
 function decideScraped(
   { facts, phase }: WatchState,
   { scrape, front: seen, planned }: Extract<WatchEvent, { readonly kind: 'scraped' }>,
   { limits }: Policy,
 ): WatchDecision {
-  const { front, newcomer } = addScrape({ ...facts.front, seen }, scrape);
-  const entries: LogEntry[] = [];
-  if (newcomer !== null && newcomer.id <= SCRAPERS_LOGGED_COUNT) {
-    entries.push({ id: 'scraperFound', fields: { scraper: nameScraper(newcomer), while: phase.kind } });
-  }
+  const front = addScrape({ ...facts.front, seen }, scrape);
   const isReached =
     phase.kind === 'holding' &&
     judgeTurnout(front, { endedAtMs: phase.mainEndedAtMs, nowMs: scrape.atMs, limits }).isReached;
   return {
     kind: 'watching',
     state: { facts: { ...facts, front }, phase },
-    log: entries,
+    log: [],
     next: isReached ? { kind: 'observe', atMs: scrape.atMs, readByMs: scrape.atMs } : planned,
   };
 }

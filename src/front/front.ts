@@ -2,8 +2,9 @@
 // what a scrape gets: decide/serve.ts does.
 
 import type { FrontObservation } from '../decide/model.ts';
-import type { ServedScrape } from '../decide/scrapers.ts';
+import type { ScraperRequest } from '../decide/scrapers.ts';
 import { type MainView, observeSource } from '../decide/serve.ts';
+import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
@@ -26,10 +27,10 @@ export type Front = {
   /** The newest reading of the source since the last call; begins a poll where one is due. */
   readonly readExporter: (signal: AbortSignal) => Promise<ExporterReading>;
   readonly observe: () => FrontObservation;
-  /** The oldest scrape that was handed over and not taken yet; null: none. */
-  readonly takeScrape: () => { readonly scrape: ServedScrape; readonly front: FrontObservation } | null;
+  /** The oldest event that was not taken yet; null: none. */
+  readonly takeEvent: () => FrontEvent | null;
   /** Calls back once there is one. @returns how to cancel */
-  readonly onScrape: (callback: () => void) => () => void;
+  readonly onEvent: (callback: () => void) => () => void;
   /** What is known of main from now on. */
   readonly tell: (view: MainView) => void;
   /** The snapshot, also once the front is closed; null: nothing was kept. */
@@ -63,20 +64,21 @@ export async function openFront(
     isAwaited: metricNames.length > 0,
     isPaced: () => source.state().view.main === 'living',
   });
-  const scrapes = openScrapes();
+  const events = openEvents();
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;
   const answers = openAnswers(source, polls, () => ({
     isMainEnded: source.state().view.main === 'ended',
     mainEndSeconds,
-    scrapesCount: scrapes.count(),
+    scrapesCount: events.servedCount(),
   }));
   const opened = await open(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
     ...(kind === 'locust' ? { quitPath: '/quitquitquit' } : {}),
     clock,
     ...answers,
-    onServed: scrapes.add,
+    onRequest: events.addRequest,
+    onServed: events.addServed,
   });
   if (opened.kind === 'failed') return opened;
   const { server } = opened;
@@ -87,11 +89,11 @@ export async function openFront(
       port: server.port,
       observe,
       readExporter: polls.observe,
-      takeScrape() {
-        const scrape = scrapes.take();
-        return scrape === null ? null : { scrape, front: observe() };
+      takeEvent() {
+        const event = events.take();
+        return event?.kind === 'scraped' ? { ...event, front: observe() } : event;
       },
-      onScrape: scrapes.onScrape,
+      onEvent: events.onEvent,
       tell(view) {
         const { endedAtMs } = view;
         if (endedAtMs !== source.state().view.endedAtMs) {
@@ -108,20 +110,25 @@ export async function openFront(
   };
 }
 
-/** The scrapes that were handed over, until the rules take them. */
-function openScrapes() {
-  const waiting: ServedScrape[] = [];
-  let count = 0;
+/** What scrapers do, until the rules take it. */
+function openEvents() {
+  type Event = Exclude<FrontEvent, { readonly kind: 'scraped' }> | Omit<Scraped, 'front'>;
+  const waiting: Event[] = [];
+  let servedCount = 0;
   let wake: (() => void) | null = null;
+  function add(event: Event): void {
+    waiting.push(event);
+    wake?.();
+  }
   return {
-    count: () => count,
-    add({ answer: { served, isByRefusal, readAtMs }, ...scrape }: Served<FrontAnswer>): void {
-      count++;
-      waiting.push({ ...scrape, served, isByRefusal, readAtMs });
-      wake?.();
+    servedCount: () => servedCount,
+    addRequest: (request: ScraperRequest) => add({ kind: 'requested', request }),
+    addServed({ answer: { served, isByRefusal, readAtMs }, ...request }: Served<FrontAnswer>): void {
+      servedCount++;
+      add({ kind: 'scraped', scrape: { ...request, served, isByRefusal, readAtMs } });
     },
-    take: (): ServedScrape | null => waiting.shift() ?? null,
-    onScrape(callback: () => void): () => void {
+    take: (): Event | null => waiting.shift() ?? null,
+    onEvent(callback: () => void): () => void {
       if (waiting.length > 0) {
         callback();
         return () => {};
@@ -133,3 +140,5 @@ function openScrapes() {
     },
   };
 }
+
+type Scraped = Extract<FrontEvent, { readonly kind: 'scraped' }>;

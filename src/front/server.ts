@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
 import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
-import type { ServedScrape } from '../decide/scrapers.ts';
+import type { ScraperRequest, ServedScrape } from '../decide/scrapers.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';
@@ -44,6 +44,8 @@ export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   readonly answer: (request: ScrapeRequest) => Promise<Answer | Unavailable>;
   /** Reads and keeps the source's answer now. Never rejects. */
   readonly snapshot: (signal: AbortSignal) => Promise<{ kind: 'kept' } | { kind: 'failed'; why: string }>;
+  /** A GET of a scraper has come. */
+  readonly onRequest: (request: ScraperRequest) => void;
   readonly onServed: (served: Served<Answer>) => void;
 };
 
@@ -168,11 +170,13 @@ function openRoutes<Answer extends ScrapeAnswer>(
     connection.beginRequest();
     const isScrape = isScrapeRequest(request);
     if (isScrape) inFlightCount++;
+    const known = isScrape ? describeScraper(request, connection, startedAtMs) : null;
+    if (known !== null) parts.onRequest(known);
     const before = lastAnswers.get(connection) ?? Promise.resolve();
     lastAnswers.set(
       connection,
       before
-        .then(() => (isScrape ? answerScrape(exchange, startedAtMs) : answerOther(exchange, parts, found)))
+        .then(() => (isScrape ? answerScrape(exchange, startedAtMs, known) : answerOther(exchange, parts, found)))
         .finally(() => {
           if (isScrape) inFlightCount--;
           connection.endRequest();
@@ -184,7 +188,30 @@ function openRoutes<Answer extends ScrapeAnswer>(
     return (method === 'GET' || method === 'HEAD') && paths.includes(readRequestPath(url));
   }
 
-  async function answerScrape(exchange: Exchange, startedAtMs: number): Promise<void> {
+  /** Null: it is no scraper's, or no GET. */
+  function describeScraper(
+    { method, headers }: IncomingMessage,
+    connection: Connection,
+    startedAtMs: number,
+  ): ScraperRequest | null {
+    const agent = headers['user-agent'] ?? '';
+    if (method !== 'GET' || !isScraper({ hasTimeoutHeader: SCRAPE_TIMEOUT_HEADER in headers, agent })) return null;
+    const { address } = connection;
+    connection.scraperAgent = agent.slice(0, AGENT_LENGTH_MAX);
+    const others = connections
+      .list()
+      .filter((other) => other !== connection && other.address === address)
+      .filter(({ gone, scraperAgent }) => scraperAgent === connection.scraperAgent && !gone.aborted);
+    return {
+      startedAtMs,
+      address,
+      agent: connection.scraperAgent,
+      connection: connection.number,
+      openConnections: others.map(({ number }) => number),
+    };
+  }
+
+  async function answerScrape(exchange: Exchange, startedAtMs: number, scraper: ScraperRequest | null): Promise<void> {
     const { request, connection } = exchange;
     const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
     const scrape = { startedAtMs, timeoutMs: readScrapeTimeout(header), signal: connection.gone };
@@ -192,30 +219,10 @@ function openRoutes<Answer extends ScrapeAnswer>(
     if (answer === null) return;
     if (answer.kind === 'unavailable') return sendText(exchange, 503, answer.why);
     const isWhole = await sendBody(exchange, answer.body);
+    const atMs = clock.nowMs();
     // A stopped scraper has the answer in its kernel, and drops it later (measured with Prometheus 2.42).
-    const isLate = clock.nowMs() - startedAtMs >= readScrapeDeadline(header);
-    const agent = request.headers['user-agent'] ?? '';
-    if (!isWhole || isLate || request.method !== 'GET' || !isScraper({ hasTimeoutHeader: header !== undefined, agent }))
-      return;
-    reportServed(connection, agent.slice(0, AGENT_LENGTH_MAX), startedAtMs, answer);
-  }
-
-  function reportServed(connection: Connection, agent: string, startedAtMs: number, answer: Answer): void {
-    const { address } = connection;
-    connection.scraperAgent = agent;
-    const others = connections
-      .list()
-      .filter((other) => other !== connection && other.address === address && other.scraperAgent === agent)
-      .filter(({ gone }) => !gone.aborted);
-    parts.onServed({
-      startedAtMs,
-      atMs: clock.nowMs(),
-      address,
-      agent,
-      connection: connection.number,
-      openConnections: others.map(({ number }) => number),
-      answer,
-    });
+    const isLate = atMs - startedAtMs >= readScrapeDeadline(header);
+    if (isWhole && !isLate && scraper !== null) parts.onServed({ ...scraper, atMs, answer });
   }
 
   return { onRequest, inFlightCount: () => inFlightCount };

@@ -3,13 +3,13 @@
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onAbort, waitWithin } from '../base/waits.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import type { FrontObservation, Policy } from '../decide/model.ts';
+import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit-target.ts';
-import type { ServedScrape } from '../decide/scrapers.ts';
 import { type MainView, viewMain } from '../decide/serve.ts';
 import type {
   Decision,
   EndDecision,
+  FrontEvent,
   ObserveEffect,
   PushResult,
   QuitDecision,
@@ -30,10 +30,10 @@ import type { Signals } from './host.ts';
 
 /** The front, as the loop sees it. */
 export type LoopFront = {
-  /** Takes the oldest finished scrape that was not taken yet; null without one. */
-  readonly takeScrape: () => { readonly scrape: ServedScrape; readonly front: FrontObservation } | null;
+  /** Takes the oldest event that was not taken yet; null without one. */
+  readonly takeEvent: () => FrontEvent | null;
   /** Calls back once there is one, at once where there is; returns how to cancel that. */
-  readonly onScrape: (callback: () => void) => () => void;
+  readonly onEvent: (callback: () => void) => () => void;
   /** What scrapes are answered by from now on. */
   readonly tell: (view: MainView) => void;
 };
@@ -104,7 +104,7 @@ function interrupt(state: State, { secondName }: Signals): StepInput | null {
   return secondName === null ? null : { kind: 'interrupted', state, by: secondName };
 }
 
-/** Waits and observes; a signal, and a scrape through the front, come in between. */
+/** Waits and observes; a signal, and what the front tells of, come in between. */
 async function observe(parts: LoopParts, { state, next }: WatchDecision): Promise<StepInput> {
   const { policy, clock, signals, front } = parts;
   const isSignalKnown = state.facts.terminatedAtMs !== null;
@@ -115,8 +115,8 @@ async function observe(parts: LoopParts, { state, next }: WatchDecision): Promis
     return { kind: 'watching', state, event: { kind: 'signalled', atMs: signals.terminatedAtMs } };
   }
   // An observation that is due does not wait, however many scrape.
-  const scraped = clock.nowMs() < next.atMs ? (front?.takeScrape() ?? null) : null;
-  if (scraped !== null) return { kind: 'watching', state, event: { kind: 'scraped', ...scraped, planned: next } };
+  const event = clock.nowMs() < next.atMs ? (front?.takeEvent() ?? null) : null;
+  if (event !== null) return { kind: 'watching', state, event: { ...event, planned: next } };
   let now = state;
   const take = (event: WatchEvent): WatchDecision | null => {
     const decision = step({ kind: 'watching', state: now, event }, policy);
@@ -137,9 +137,7 @@ async function observe(parts: LoopParts, { state, next }: WatchDecision): Promis
   const observation = await ongoing.ended;
   for (const cancel of cancels) cancel();
   if (!signals.second.aborted) {
-    for (let late = front?.takeScrape(); late; late = front?.takeScrape()) {
-      take({ kind: 'scraped', ...late, planned: next });
-    }
+    for (let late = front?.takeEvent(); late; late = front?.takeEvent()) take({ ...late, planned: next });
   }
   return { kind: 'watching', state: now, event: { kind: 'observed', observation } };
 }
@@ -234,7 +232,7 @@ function present<Part>(part: Part | undefined): Part {
   return part;
 }
 
-/** Waits until `atMs`, for one of `signals`, or for a scrape through the front. */
+/** Waits until `atMs`, for one of `signals`, or for what the front tells of. */
 async function pause(
   { clock }: LoopParts,
   atMs: number,
@@ -247,7 +245,7 @@ async function pause(
     () => {},
     (end) => {
       for (const signal of signals) cancels.push(onAbort(signal, end));
-      if (front !== null) cancels.push(front.onScrape(end));
+      if (front !== null) cancels.push(front.onEvent(end));
     },
   );
   for (const cancel of cancels) cancel();

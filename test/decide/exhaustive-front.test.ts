@@ -97,8 +97,8 @@ function read(world: World, source: SourceResult, readAtMs: number): World {
     : world;
 }
 
-function showFront({ snapshot, answeredAtMs, inFlight }: World): FrontObservation {
-  return { hasSnapshot: snapshot !== null, answeredAtMs, inFlightCount: inFlight === null ? 0 : 1 };
+function showFront({ answeredAtMs, inFlight }: World): FrontObservation {
+  return { answeredAtMs, inFlightCount: inFlight === null ? 0 : 1 };
 }
 
 /** A scrape comes: what it gets, or null for a 503. */

@@ -45,7 +45,7 @@ function answer(reading: ThresholdReading, finishedCount = 5): ExporterObservati
   return { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals, thresholds: [reading] };
 }
 
-const FRONT = { hasSnapshot: true, answeredAtMs: 0, inFlightCount: 0 };
+const FRONT = { answeredAtMs: 0, inFlightCount: 0 };
 const RESTARTED = answer(of(0), 1);
 const DONE = { isDone: true, areOthersDone: true };
 const OTHERS_DONE = { areOthersDone: true };

@@ -380,7 +380,7 @@ function frontWith(
       readAtMs: startedAtMs,
       ...rest,
     };
-    return addScrape(front, scrape).front;
+    return addScrape(front, scrape);
   }, NO_SCRAPERS);
 }
 

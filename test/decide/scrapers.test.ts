@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FrontObservation, Limits } from '../../src/decide/model.ts';
 import {
+  addRequest,
   addScrape,
   type FrontFacts,
   findInterval,
@@ -33,17 +34,17 @@ function scrapeBy(address: string, startedAtMs: number, rest: Partial<ServedScra
   };
 }
 
-const UNSEEN: FrontObservation = { hasSnapshot: true, answeredAtMs: null, inFlightCount: 0 };
+const UNSEEN: FrontObservation = { answeredAtMs: null, inFlightCount: 0 };
 
 function addAll(scrapes: readonly ServedScrape[], seen: Partial<FrontObservation> = {}): FrontFacts {
-  const front = scrapes.reduce((facts, scrape) => addScrape(facts, scrape).front, NO_SCRAPERS);
+  const front = scrapes.reduce((facts, scrape) => addScrape(facts, scrape), NO_SCRAPERS);
   return { ...front, seen: { ...UNSEEN, ...seen } };
 }
 
 const listIds = ({ scrapers }: FrontFacts) => scrapers.map(({ id }) => id);
 
 test('NO_SCRAPERS knows of no snapshot', () => {
-  assert.deepEqual(NO_SCRAPERS.seen, { hasSnapshot: false, answeredAtMs: null, inFlightCount: 0 });
+  assert.deepEqual(NO_SCRAPERS.seen, { answeredAtMs: null, inFlightCount: 0 });
 });
 
 test('addScrape() tells scrapers apart by address, and by User-Agent', () => {
@@ -64,10 +65,10 @@ test('addScrape() tells scrapers apart by address, and by User-Agent', () => {
   assert.deepEqual([front.knownCount, front.scrapesCount], [3, 4]);
 });
 
-test('addScrape() says which scraper is a new one', () => {
-  const first = addScrape(NO_SCRAPERS, scrapeBy('a', 0));
-  assert.equal(first.newcomer?.id, 1);
-  assert.equal(addScrape(first.front, scrapeBy('a', 5)).newcomer, null);
+test('addRequest() says which scraper is a new one', () => {
+  const first = addRequest(NO_SCRAPERS, scrapeBy('a', 0));
+  assert.deepEqual([first.scraper.id, first.isNew], [1, true]);
+  assert.equal(addRequest(first.front, scrapeBy('a', 5)).isNew, false);
 });
 
 test('addScrape() tells two connections apart that are open at the same time, and no others', () => {
@@ -78,9 +79,9 @@ test('addScrape() tells two connections apart that are open at the same time, an
     one.scrapers.map(({ id, connection }) => [id, connection]),
     [[1, 2]],
   );
-  const back = addScrape(two, scrapeBy('a', 2, { connection: 3, openConnections: [2] }));
-  assert.deepEqual([back.newcomer, listIds(back.front)], [null, [1, 2]], 'the one whose connection has ended');
-  const third = addScrape(two, scrapeBy('a', 2, { connection: 3, openConnections: [1, 2] }));
+  const back = addRequest(two, scrapeBy('a', 2, { connection: 3, openConnections: [2] }));
+  assert.deepEqual([back.isNew, listIds(back.front)], [false, [1, 2]], 'the one whose connection has ended');
+  const third = addRequest(two, scrapeBy('a', 2, { connection: 3, openConnections: [1, 2] }));
   assert.deepEqual(listIds(third.front), [1, 2, 3]);
 });
 
@@ -95,7 +96,7 @@ test('addScrape() takes a new connection for that scraper which is due', () => {
     scrapeBy('a', atMs, { connection, openConnections: open[connection] });
   const two = addAll([by(1, 0), by(2, 4_000), by(1, 10_000), by(2, 14_000)]);
   const reconnect = (atMs: number) =>
-    addScrape(two, scrapeBy('a', atMs, { connection: 9 })).front.scrapers.find(({ connection }) => connection === 9);
+    addScrape(two, scrapeBy('a', atMs, { connection: 9 })).scrapers.find(({ connection }) => connection === 9);
   assert.equal(reconnect(20_100)?.id, 1);
   assert.equal(reconnect(23_900)?.id, 2);
   assert.equal(reconnect(19_000)?.id, 1, 'somewhat early');
@@ -104,7 +105,7 @@ test('addScrape() takes a new connection for that scraper which is due', () => {
 test('addScrape() guesses an interval that is not known yet by that of the others', () => {
   const two = [scrapeBy('a', 0), scrapeBy('a', 4_000, { connection: 2, openConnections: [1] })];
   const takes = (front: FrontFacts, atMs: number) =>
-    addScrape(front, scrapeBy('a', atMs, { connection: 9 })).front.scrapers.find(({ connection }) => connection === 9);
+    addScrape(front, scrapeBy('a', atMs, { connection: 9 })).scrapers.find(({ connection }) => connection === 9);
   assert.equal(takes(addAll(two), 10_000)?.id, 1, 'nothing is known: the one that was silent for longest');
   const third = scrapeBy('a', 10_000, { openConnections: [2] });
   assert.equal(takes(addAll([...two, third]), 13_900)?.id, 2);
@@ -143,9 +144,9 @@ test('isLiving() gives a scraper 2.5 of its intervals, and the TTL where that is
 
 test('addScrape() remembers 64 scrapers, and forgets the one that was silent for longest', () => {
   const many = addAll(Array.from({ length: SCRAPERS_MAX_COUNT }, (_, index) => scrapeBy(`a${index}`, index)));
-  const again = addScrape(many, scrapeBy('a0', 100)).front;
+  const again = addScrape(many, scrapeBy('a0', 100));
   assert.equal(again.scrapers.length, 64, 'one that is known makes no other forgotten');
-  const full = addScrape(again, scrapeBy('b', 101)).front;
+  const full = addScrape(again, scrapeBy('b', 101));
   assert.equal(full.scrapers.length, 64);
   assert.deepEqual([listIds(full).includes(1), listIds(full).includes(2), full.knownCount], [true, false, 65]);
   assert.deepEqual(
@@ -163,12 +164,12 @@ test('addScrape() keeps what the newest scrape got, by when its request came', (
   const slow = scrapeBy('b', 5, { served: 'live', readAtMs: 5 });
   const front = addAll([scrapeBy('a', 9, { served: 'snapshot', readAtMs: 3 }), slow]);
   assert.deepEqual(front.last, { startedAtMs: 9, served: 'snapshot', readAtMs: 3 });
-  assert.equal(addScrape(front, scrapeBy('b', 9, { served: 'joined' })).front.last?.served, 'joined');
+  assert.equal(addScrape(front, scrapeBy('b', 9, { served: 'joined' })).last?.served, 'joined');
 });
 
 test('addScrape() takes one that was given up for living once it comes back', () => {
   const front = { ...addAll([scrapeBy('a', 0), scrapeBy('b', 1)]), givenUpIds: [1, 2] };
-  assert.deepEqual(addScrape(front, scrapeBy('b', 9)).front.givenUpIds, [1]);
+  assert.deepEqual(addScrape(front, scrapeBy('b', 9)).givenUpIds, [1]);
 });
 
 /** Judges what was taken since an end at 100 s. */
@@ -229,7 +230,7 @@ test('judgeTurnout() wants a number of scrapes, whoever makes them', () => {
   const once = addAll([scrapeBy('a', 90_000), scrapeBy('b', 91_000), scrapeBy('a', 100_500)]);
   const { givenUp: _, ...one } = judge(once, 300_000, limits);
   assert.deepEqual(one, { seenCount: 1, wantedCount: 2, cameCount: 1, isReached: false });
-  const twice = judge(addScrape(once, scrapeBy('a', 115_500)).front, 300_000, limits);
+  const twice = judge(addScrape(once, scrapeBy('a', 115_500)), 300_000, limits);
   assert.deepEqual(twice, { seenCount: 2, wantedCount: 2, cameCount: 2, isReached: true, givenUp: [] });
 });
 

@@ -170,13 +170,11 @@ for (const [what, kind, steps, becomes] of BECOMES) {
 test('an answer that is ignored is no sign of the source, and judged by nothing', () => {
   const { state } = play('program', ['living', { count: 7, judged: 7 }, 'ended', { count: 1, judged: 1 }]);
   assert.deepEqual(observeSource(state, 2), {
-    hasSnapshot: true,
     answeredAtMs: 1,
     inFlightCount: 2,
     thresholds: [{ kind: 'value', value: 7 }],
   });
   assert.deepEqual(observeSource(beginSource('program'), 0), {
-    hasSnapshot: false,
     answeredAtMs: null,
     inFlightCount: 0,
   });

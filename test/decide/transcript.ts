@@ -12,7 +12,7 @@ import type {
 } from '../../src/decide/model.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/quit-target.ts';
 import { buildReport, fitReport } from '../../src/decide/report.ts';
-import type { ServedScrape } from '../../src/decide/scrapers.ts';
+import type { ScraperRequest } from '../../src/decide/scrapers.ts';
 import {
   type AnswerKind,
   beginSource,
@@ -98,12 +98,15 @@ class Player {
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);
       const served = (fields.get('served') ?? becomes) as AnswerKind;
-      const isTold = served !== 'unavailable' && !fields.has('hung') && !fields.has('uncounted');
-      lines.push(`answer ${served === 'unavailable' ? '503' : served}${isTold ? '' : ', not counted'}`);
-      if (isTold) {
+      const isTaken = served !== 'unavailable' && !fields.has('hung') && !fields.has('uncounted');
+      lines.push(`answer ${served === 'unavailable' ? '503' : served}${isTaken ? '' : ', not counted'}`);
+      if (!fields.has('uncounted')) {
+        watch({ kind: 'requested', request: readRequest(fields, startedAtMs), planned: now.next });
+      }
+      if (isTaken && now.kind === 'watching') {
         const readAtMs = served === 'snapshot' ? (this.#source.answeredAtMs ?? 0) : startedAtMs;
         const isByRefusal = served === 'snapshot' && result === 'refused';
-        const scrape = readScrape(fields, { startedAtMs, atMs, served, readAtMs, isByRefusal });
+        const scrape = { ...readRequest(fields, startedAtMs), atMs, served, readAtMs, isByRefusal };
         const front = observeSource(this.#source, Number(fields.get('serving') ?? 0));
         watch({ kind: 'scraped', scrape, front, planned: now.next });
       }
@@ -211,13 +214,10 @@ function readSource(fields: Fields): SourceResult {
 }
 
 /** `scrape=A`: from the address A, on its connection 1; `scrape=A:2` on another one; `open=1,3`: those of it that are open beside. */
-function readScrape(
-  fields: Fields,
-  answer: Pick<ServedScrape, 'startedAtMs' | 'atMs' | 'served' | 'readAtMs' | 'isByRefusal'>,
-): ServedScrape {
+function readRequest(fields: Fields, startedAtMs: number): ScraperRequest {
   const [address = '', connection = '1'] = (fields.get('scrape') ?? '').split(':');
   return {
-    ...answer,
+    startedAtMs,
     address,
     agent: fields.get('agent') ?? 'Prometheus/3.0.0',
     connection: Number(connection),

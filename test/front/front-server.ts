@@ -1,5 +1,6 @@
 // The front's server on a free port of loopback, with answers that a test gives and a clock that it may turn.
 import type { Clock } from '../../src/base/clock.ts';
+import type { ScraperRequest } from '../../src/decide/scrapers.ts';
 import {
   openServer,
   type ScrapeAnswer,
@@ -21,6 +22,8 @@ export const REAL_CLOCK: Clock = {
 };
 
 export type FrontServer = Server & {
+  /** The requests of scrapers that it told of. */
+  readonly seen: readonly ScraperRequest[];
   readonly served: readonly Served[];
   readonly requests: readonly ScrapeRequest[];
   /** Resolves when so many scrapes were served. */
@@ -47,6 +50,7 @@ export async function openFrontServer(
     readonly host?: string | null;
   } = {},
 ): Promise<FrontServer> {
+  const seen: ScraperRequest[] = [];
   const served: Served[] = [];
   const requests: ScrapeRequest[] = [];
   const events = new EventTarget();
@@ -66,6 +70,9 @@ export async function openFrontServer(
         events.dispatchEvent(new Event('event'));
         return answer(request, requests.length - 1);
       },
+      onRequest(each) {
+        seen.push(each);
+      },
       onServed(each) {
         served.push(each);
         events.dispatchEvent(new Event('event'));
@@ -81,6 +88,7 @@ export async function openFrontServer(
       return server.inFlightCount;
     },
     close: server.close,
+    seen,
     served,
     requests,
     servedCount: (count) => reach(served, count),

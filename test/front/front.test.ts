@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { LogEntry } from '../../src/decide/messages.ts';
-import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { MainView } from '../../src/decide/serve.ts';
+import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -87,12 +87,15 @@ async function takeSnapshot(world: World): Promise<void> {
   await untilKept(world, world.clock.nowMs());
 }
 
+type Scraped = Extract<FrontEvent, { readonly kind: 'scraped' }>;
+
 /** The next scrape that was handed over: told a moment after the client has all of it. */
-async function takeScrape({ front }: World): Promise<ServedScrape> {
-  await new Promise<void>((resolve) => void front.onScrape(resolve));
-  const taken = front.takeScrape();
-  assert.ok(taken);
-  return taken.scrape;
+async function takeScrape({ front }: World): Promise<Scraped> {
+  for (;;) {
+    await new Promise<void>((resolve) => void front.onEvent(resolve));
+    const event = front.takeEvent();
+    if (event?.kind === 'scraped') return event;
+  }
 }
 
 /** What the source's part of an answer is. */
@@ -160,7 +163,7 @@ test('living and breaks off: ours breaks off, and it is no snapshot', async (t) 
   world.source.answer = breakOff('a 1\n');
   const half = await scrape(world.front.port).catch((error: Error) => error);
   assert.ok(half instanceof Error || !half.isWhole);
-  assert.equal(world.front.observe().hasSnapshot, false);
+  assert.equal(world.front.observe().answeredAtMs, null);
 });
 
 test('an answer without a length that ends within a line is broken off: its program may have been killed', async (t) => {
@@ -190,7 +193,7 @@ test('living and refuses: 503 without a snapshot, the snapshot with lastscrape_s
   assert.equal(withoutOwn(last.text), 'a 1\n');
   assert.equal(readValue(last.text, 'lastscrape_source_up'), 0);
   assert.equal(readValue(last.text, 'lastscrape_snapshot_timestamp_seconds'), 1_000_000 + readAtMs / 1000);
-  const served = await takeScrape(world);
+  const served = (await takeScrape(world)).scrape;
   assert.deepEqual([served.served, served.isByRefusal, served.readAtMs], ['snapshot', true, readAtMs]);
 });
 
@@ -211,7 +214,8 @@ for (const { name, answer, why } of OTHERWISE) {
       const { status, text } = await scrapeTooLong(world);
       assert.equal(status, 503);
       assert.match(text, why);
-      assert.equal(world.front.takeScrape(), null);
+      assert.equal(world.front.takeEvent()?.kind, 'requested');
+      assert.equal(world.front.takeEvent(), null, 'no answer was taken');
     });
   }
   test(`ended and ${name}: the snapshot`, async (t) => {
@@ -224,7 +228,7 @@ for (const { name, answer, why } of OTHERWISE) {
     assert.equal(readValue(text, 'lastscrape_source_up'), 0);
     assert.equal(readValue(text, 'lastscrape_main_ended'), 1);
     assert.equal(readValue(text, 'lastscrape_main_end_timestamp_seconds'), 1_000_005);
-    assert.equal((await takeScrape(world)).isByRefusal, false);
+    assert.equal((await takeScrape(world)).scrape.isByRefusal, false);
   });
   test(`ended and ${name}, without a snapshot: 503`, async (t) => {
     const world = await openWorld(t);
@@ -259,7 +263,7 @@ for (const view of [ENDING, ENDED]) {
     const gone = '# HELP gone G.\n# TYPE gone gauge\ngone{x="1"} 7\ngone{x="2"} 8 123\n';
     assert.equal(withoutOwn(text), `kept 2\nnew 3\n${gone}`);
     assert.equal(readValue(text, 'lastscrape_source_up'), 1);
-    assert.equal((await takeScrape(world)).served, 'joined');
+    assert.equal((await takeScrape(world)).scrape.served, 'joined');
     // No number goes back: what was new then is kept now.
     world.source.answer = reply('kept 4');
     assert.equal(withoutOwn((await scrape(world.front.port)).text), `kept 4\nnew 3\n${gone}`);
@@ -469,7 +473,7 @@ test('POST /-/snapshot reads at once, by a read that begins after it, and says w
   const post = () => scrape(front.port, { method: 'POST', path: '/-/snapshot' });
   const kept = await post();
   assert.deepEqual([kept.status, kept.text], [200, 'kept\n']);
-  assert.equal(front.observe().hasSnapshot, true);
+  assert.notEqual(front.observe().answeredAtMs, null);
   // One that comes while a read is on its way waits for the next one.
   const asked = source.requestsCount;
   const held = Promise.withResolvers<Socket>();
@@ -530,7 +534,7 @@ test('POST /-/snapshot has its own time, though a scraper waits longer for the s
   await scraped;
 });
 
-test('onScrape() calls once there is a scrape, at once where there is one already, and not after it was cancelled', async (t) => {
+test('onEvent() calls once there is an event, at once where there is one already, and not after it was cancelled', async (t) => {
   const world = await openWorld(t);
   const { front } = world;
   let calls = 0;
@@ -539,16 +543,16 @@ test('onScrape() calls once there is a scrape, at once where there is one alread
     calls++;
     called.resolve();
   };
-  const cancel = front.onScrape(count);
+  const cancel = front.onEvent(count);
   await scrape(front.port);
   await called.promise;
   cancel();
-  assert.equal((await takeScrape(world)).served, 'live');
-  front.onScrape(count)();
+  assert.equal((await takeScrape(world)).scrape.served, 'live');
+  front.onEvent(count)();
   await scrape(front.port);
   await takeScrape(world);
   assert.equal(calls, 1);
-  assert.equal(front.takeScrape(), null);
+  assert.equal(front.takeEvent(), null);
 });
 
 test('close() ends scrapes, polls and snapshot calls that wait, and leaves no timer', async (t) => {
@@ -663,8 +667,7 @@ for (const view of [LIVING, ENDED]) {
     front.tell(view);
     source.answer = reply('a 2\n');
     await scrape(front.port);
-    await new Promise<void>((resolve) => void front.onScrape(resolve));
-    assert.deepEqual(front.takeScrape()?.front.thresholds, [
+    assert.deepEqual((await takeScrape(world)).front.thresholds, [
       { kind: 'value', value: 2 },
       { kind: 'value', value: 1 },
     ]);
@@ -688,7 +691,7 @@ test('a program that is restarted after the end of main: its numbers are served,
     clock.advance(30_000);
     const { text } = await scrape(front.port);
     assert.deepEqual([withoutOwn(text), readValue(text, 'lastscrape_source_up')], [show(8, 101), 0]);
-    const { served, readAtMs, isByRefusal } = await takeScrape(world);
+    const { served, readAtMs, isByRefusal } = (await takeScrape(world)).scrape;
     assert.deepEqual({ served, readAtMs, isByRefusal }, { served: 'snapshot', readAtMs: keptAtMs, isByRefusal: false });
     assert.deepEqual(readNumbers(world), [8, 1]);
     assert.equal(front.observe().answeredAtMs, keptAtMs);

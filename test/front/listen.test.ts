@@ -11,6 +11,7 @@ const PARTS = {
   clock: REAL_CLOCK,
   answer: async () => answerOf([]),
   snapshot: async () => ({ kind: 'kept' }) as const,
+  onRequest: () => {},
   onServed: () => {},
 };
 

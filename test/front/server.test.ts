@@ -77,12 +77,16 @@ test('no piece of an answer is kept once it is sent', async () => {
   assert.ok(mostBytes < 100 * pieceBytes, `${mostBytes} bytes`);
 });
 
-test('a scrape that cannot be answered gets a 503 with the reason, and is not served', async () => {
+test('a scrape that cannot be answered gets a 503 with the reason, and is told of, but not as served', async () => {
   await using server = await openFrontServer(() => ({ kind: 'unavailable', why: 'the source: timed out' }));
   const { status, headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip'));
   assert.deepEqual([status, body.toString()], [503, 'the source: timed out\n']);
   assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');
   assert.deepEqual(server.served, []);
+  assert.deepEqual(
+    server.seen.map(({ address, agent, connection }) => [address, agent, connection]),
+    [['127.0.0.1', 'Prometheus/3.0', 1]],
+  );
 });
 
 test('HEAD gets the headers of GET, no byte of the body, and is not served', async () => {
@@ -97,6 +101,7 @@ test('HEAD gets the headers of GET, no byte of the body, and is not served', asy
   client.send(scrapeHead().replace('GET', 'HEAD'));
   const head = await client.readAnswer(false);
   assert.deepEqual([head.status, head.headers.get('content-length')], [200, '5']);
+  assert.deepEqual(server.seen, []);
   client.send(scrapeHead());
   assert.equal((await client.readAnswer()).body.toString(), 'a 1\n\n');
   await server.servedCount(1);
@@ -121,7 +126,7 @@ test('HTTP/1.0 gets not one byte of an answer that breaks off', async () => {
   client.send(scrapeHead().replace('HTTP/1.1', 'HTTP/1.0'));
   assert.equal(await client.closed, 'ECONNRESET');
   assert.equal(client.received().length, 0);
-  assert.deepEqual(server.served, []);
+  assert.deepEqual([server.seen.length, server.served.length], [1, 0], 'it lives, and has taken nothing');
 });
 
 /** An answer whose source breaks off after these bytes. */

@@ -5,7 +5,7 @@ import type { ConditionObservation, ExporterObservation, FrontObservation, Limit
 import type { Answer, Probe } from '../../src/decide/quit-target.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { MainView } from '../../src/decide/serve.ts';
-import type { State, TargetReport } from '../../src/decide/state.ts';
+import type { FrontEvent, State, TargetReport } from '../../src/decide/state.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
 import type { Target } from '../../src/quit/target-kind.ts';
@@ -24,7 +24,7 @@ const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
 const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
 
 /** A front with a snapshot, and no answer on its way. */
-const SEEN: FrontObservation = { hasSnapshot: true, answeredAtMs: null, inFlightCount: 0 };
+const SEEN: FrontObservation = { answeredAtMs: 0, inFlightCount: 0 };
 
 type Script = {
   readonly limits?: Partial<Limits>;
@@ -415,17 +415,14 @@ test('runLoop() tells a signal that comes in the middle of an observation at onc
 
 /** A front on which `scrape()` is one that was just handed over; `views` are those that it was told, without repetitions. */
 function buildFront(nowMs: () => number) {
-  const scrapes: ServedScrape[] = [];
+  const events: FrontEvent[] = [];
   const views: string[] = [];
   let listeners: (() => void)[] = [];
   const front: LoopFront = {
-    takeScrape: () => {
-      const scrape = scrapes.shift();
-      return scrape === undefined ? null : { scrape, front: SEEN };
-    },
-    onScrape: (callback) => {
+    takeEvent: () => events.shift() ?? null,
+    onEvent: (callback) => {
       listeners.push(callback);
-      if (scrapes.length > 0) callback();
+      if (events.length > 0) callback();
       return () => {
         listeners = listeners.filter((each) => each !== callback);
       };
@@ -436,20 +433,12 @@ function buildFront(nowMs: () => number) {
     },
   };
   const scrape = (address = 'a') => {
-    scrapes.push({
-      startedAtMs: nowMs(),
-      atMs: nowMs(),
-      address,
-      agent: 'Prometheus',
-      connection: 1,
-      openConnections: [],
-      served: 'snapshot',
-      isByRefusal: true,
-      readAtMs: 0,
-    });
+    const request = { startedAtMs: nowMs(), address, agent: 'Prometheus', connection: 1, openConnections: [] };
+    const scrape: ServedScrape = { ...request, atMs: nowMs(), served: 'snapshot', isByRefusal: true, readAtMs: 0 };
+    events.push({ kind: 'requested', request }, { kind: 'scraped', scrape, front: SEEN });
     for (const listener of listeners) listener();
   };
-  return { front, scrape, views, countListeners: () => listeners.length, countLeft: () => scrapes.length };
+  return { front, scrape, views, countListeners: () => listeners.length, countLeft: () => events.length };
 }
 
 /** A main that ends at 5 s behind a front, with whatever else; it is observed every 500 ms from then on. */
@@ -610,13 +599,13 @@ test('an observation that is due is not kept waiting, however many scrape', asyn
       return beginObservation(sources, clock, effect);
     },
     front: {
-      takeScrape() {
+      takeEvent() {
         if (!isThere) return null;
         isThere = false;
-        return { scrape, front: { hasSnapshot: true, answeredAtMs: 0, inFlightCount: 0 } };
+        return { kind: 'scraped', scrape, front: { answeredAtMs: 0, inFlightCount: 0 } };
       },
       // One every 100 ms.
-      onScrape(callback) {
+      onEvent(callback) {
         if (++scrapesCount > 1_000) throw new Error('nothing is observed any more');
         clock.standStill(100);
         isThere = true;
