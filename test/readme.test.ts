@@ -1,22 +1,25 @@
-// README, docs/ and code say the same: variables, kinds, presets, exit codes, messages, measurements.
+// README, docs/ and code say the same: variables, kinds, presets, exit codes, messages, measurements. Pages are as short and
+// as narrow as they are meant to be.
 
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { VERSION } from '../src/base/version.ts';
 import { listVariables } from '../src/config/config.ts';
 import { EXIT } from '../src/decide/exit-codes.ts';
 import { MESSAGES } from '../src/decide/messages.ts';
-import { CONDITION_KINDS, TARGET_KINDS } from '../src/main.ts';
-import { PRESETS } from '../src/quit/programs.ts';
+import { KINDS } from '../src/main.ts';
 import { FIGURE_PAGES, readRecorded } from './bench/draw-figures.ts';
 import { drawFigures, fillPage } from './bench/figures.ts';
-import { TARGET_PROGRAMS } from './pods/target-programs.ts';
-import { STAND_INS } from './stand-in/quit-targets.ts';
+import { fillReference } from './tools/reference.ts';
+import { CAUSES } from './tools/reference-texts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const PAGES = globSync(['*.md', 'docs/*.md', 'deploy/*.md'], { cwd: ROOT }).toSorted();
+const PAGES = globSync(['*.md', 'docs/*.md', 'deploy/**/*.md'], { cwd: ROOT }).toSorted();
+/** Pages that are not rewritten yet. */
+const UNBOUND = PAGES.filter((page) => !['README.md', 'docs/reference.md', 'docs/helpers.md'].includes(page));
 
 function readPage(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
@@ -24,84 +27,46 @@ function readPage(path: string): string {
 
 const readme = readPage('README.md');
 
-/** The rows of the table behind a marker of a page, cell by cell, without its head. */
-function readRows(marker: string, page = readme): string[][] {
-  const [, table = ''] = new RegExp(`<!-- ${marker}[^>]*-->\n([\\s\\S]*?)<!-- /${marker} -->`).exec(page) ?? [];
-  return table
-    .trim()
-    .split('\n')
-    .slice(2)
-    .map((row) => row.slice(2, -2).split(' | '));
-}
-
-test('the README has every variable with its default and meaning, in the order of the code', () => {
-  assert.deepEqual(
-    readRows('variables'),
-    listVariables({ conditions: CONDITION_KINDS }).map(({ name, default: value, defaultOtherwise, meaning }) => [
-      `\`${name}\``,
-      `\`${value}\`${defaultOtherwise === undefined ? '' : ` (${defaultOtherwise})`}`,
-      meaning,
-    ]),
-  );
-});
-
-test('the README has every kind of condition and of target', () => {
-  assert.deepEqual(
-    readRows('conditions').map(([entry, meaning]) => [entry, meaning]),
-    CONDITION_KINDS.map(({ usage, meaning }) => [`\`${usage}\``, meaning]),
-  );
-  const presets: readonly string[] = PRESETS.map(({ name }) => name);
-  assert.deepEqual(readRows('targets'), [
-    ['`PRESET[:PORT[:SERVICE_PORT]]`', 'a program that is known by name: the table of presets'],
-    ...TARGET_KINDS.filter(({ usage }) => !presets.includes(usage)).map(({ usage, meaning }) => [
-      `\`${usage}\``,
-      meaning,
-    ]),
-    ['`none`', 'stops nothing'],
-  ]);
-});
-
-test('docs/targets.md has every preset: its request, its ports, what must be set, and what proved it', () => {
-  const page = readPage('docs/targets.md');
-  assert.deepEqual(
-    readRows('presets', page),
-    PRESETS.map(({ name, path, port, servicePorts, flag }) => [
-      `\`${name}\``,
-      `\`POST ${path}\``,
-      port === null ? 'that of `LASTSCRAPE_METRICS_URL`' : [port, ...servicePorts].join(', '),
-      port === null ? 'nothing, from v0.5.0 on' : (flag ?? 'nothing'),
-    ]),
-  );
-  assert.deepEqual(
-    readRows('proven', page),
-    PRESETS.map(({ name }) => [`\`${name}\``, provenOn(name)]),
-  );
-});
-
-/** The real program that test/pods stops, or what a stand-in was written from. */
-function provenOn(preset: string): string {
-  const program = TARGET_PROGRAMS.find(({ entry }) => entry === preset);
-  if (program !== undefined) return program.name;
-  const standIn = STAND_INS.find((each) => each.preset === preset);
-  if (standIn !== undefined) return `a stand-in from ${standIn.from}`;
-  assert.equal(preset, 'locust-exporter', 'a preset needs a test that stops it');
-  return 'a stand-in compared with recordings of locust_exporter 0.4.3, 0.5.0 and 0.5.2';
-}
-
-test('the README has every exit code', () => {
-  assert.deepEqual(
-    readRows('exit codes').map(([code]) => Number(code)),
-    Object.values(EXIT).toSorted((one, other) => one - other),
-  );
-});
-
-test('docs/messages.md explains every warning and error of the table of messages', () => {
-  const page = readPage('docs/messages.md');
-  for (const { level, text } of Object.values(MESSAGES)) {
-    if (level !== 'warn' && level !== 'error') continue;
-    const start = text.split(':')[0] ?? text;
-    assert.ok(page.includes(start), `docs/messages.md does not explain "${text}"`);
+test('docs/reference.md has what the code says: else "npm run reference"', () => {
+  const page = readPage('docs/reference.md');
+  assert.equal(fillReference(page), page);
+  const causes: Readonly<Record<string, string | undefined>> = CAUSES;
+  for (const [id, { level, text }] of Object.entries(MESSAGES)) {
+    if (level === 'warn' || level === 'error') assert.ok(causes[id] !== undefined && flat(page).includes(text), text);
   }
+});
+
+test('the README has ten variables, each with the default of the code', () => {
+  const rows = [...readme.matchAll(/^\| `(LASTSCRAPE_\w+)` \| `([^`]*)` \|/gm)].map(([, name, value]) => [name, value]);
+  const variables = listVariables(KINDS).map(({ name, default: value }) => [name, value]);
+  assert.equal(rows.length, 10);
+  for (const row of rows)
+    assert.ok(
+      variables.some((each) => isDeepStrictEqual(each, row)),
+      `${row}`,
+    );
+});
+
+test('the README has exit codes that there are', () => {
+  const [, list = ''] = /\*\*Exit codes\*\*: ([\s\S]*?) \(\[all\]/.exec(readme) ?? [];
+  const codes = list.split('; ').map((each) => Number.parseInt(each.trim(), 10));
+  assert.deepEqual(codes, [EXIT.done, EXIT.thresholdFailed, EXIT.targetRuns, EXIT.misconfigured]);
+});
+
+test('the README says of cost and gain what the bench recorded', () => {
+  const { bench } = readRecorded();
+  const first = (row: string) => Number(new RegExp(`^\\| ${row}[^|]*\\| ([\\d.]+)`, 'm').exec(bench)?.[1]);
+  assert.ok(
+    readme.includes(
+      `${first('resident memory').toFixed(0)} MB of resident memory, a ${first('compressed image layer').toFixed(0)} MB image layer, ` +
+        `${first('CPU seconds a minute, a poll every 1 s').toFixed(1)} s of CPU a minute`,
+    ),
+  );
+  assert.ok(
+    readme.includes(
+      `with \`--autoquit 0\` it kept ${first('exporter kept for')} of 22 final totals, lastscrape ${first('lastscrape, no variable set')}`,
+    ),
+  );
 });
 
 /** The log entries and the report of a transcript, whose first observation is at 09:30:00. */
@@ -148,24 +113,56 @@ test('the log and the report that the pages show are those of their transcripts'
   }
 });
 
-test('the commands of the quick start are those of the guides, word by word', () => {
+test('the commands of the README are those of the guides, word by word', () => {
   const guides = ['deploy/README.md', 'docs/building.md'].map(readPage).join('\n');
-  const [, quickStart = ''] = /^## Quick start\n([\s\S]*?)^## /m.exec(readme) ?? [];
-  const blocks = [...quickStart.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+  const [, steps = ''] = /^## What it costs, and the image\n([\s\S]*?)^## Any Job/m.exec(readme) ?? [];
+  const blocks = [...steps.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
   assert.equal(blocks.length, 3);
   const commands = blocks.flatMap((block) => block.replaceAll('\\\n', '\\').split('\n')).filter(Boolean);
   for (const command of commands) assert.ok(guides.replaceAll('\\\n', '\\').includes(command), command);
 });
 
-test('the README names every preset', () => {
-  for (const { name } of PRESETS) assert.ok(readme.includes(`\`${name}\``), name);
+/** What a page of 880 pixels shows beside each other, in characters. */
+const TABLE_WIDTH = 110;
+/** Of a line of Markdown, and of one in a block, which is not wrapped. */
+const LINE_WIDTH = 160;
+const BLOCK_WIDTH = 120;
+
+test('no line of a page is too long, and no table is cut', () => {
+  for (const page of PAGES.filter((each) => !UNBOUND.includes(each))) {
+    const lines = withoutRecorded(readPage(page)).split('\n');
+    const isBlock = lines.map(
+      (_, index) => lines.slice(0, index).filter((line) => /^\s*(> )?```/.test(line)).length % 2 === 1,
+    );
+    const long = lines.filter((line, index) => line.length > (isBlock[index] ? BLOCK_WIDTH : LINE_WIDTH));
+    assert.deepEqual(long, [], page);
+    for (const table of readPage(page).matchAll(/(?:^\|.*\n)+/gm)) {
+      const rows = table[0]
+        .trim()
+        .split('\n')
+        .map((row) => row.slice(2, -2).split(' | ').map(findWidest));
+      const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column] ?? 0))) ?? [];
+      const width = widths.reduce((sum, each) => sum + each + 3, 0);
+      assert.ok(width <= TABLE_WIDTH, `${page} has a table of ${width} characters: ${table[0].slice(0, 200)}`);
+    }
+  }
 });
 
-test('no line of a manifest or a sample of the README is too long for a page of 1,280 pixels', () => {
-  const blocks = [...readme.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
-  const long = blocks.flatMap((block) => block.split('\n')).filter((line) => line.length > 100);
-  assert.deepEqual(long, []);
-});
+/** The length of the longest part of a cell that is not broken. */
+function findWidest(cell: string): number {
+  const shown = cell.replaceAll(/\]\([^)]*\)/g, '').replaceAll(/[[`*]/g, '');
+  return Math.max(...shown.split(/[ \-/]/).map((word) => word.length));
+}
+
+/** What a page has of a recording, which the bench writes. */
+function withoutRecorded(page: string): string {
+  return page.replaceAll(/<!-- (bench|front|jobs|locust|locust-cost) -->[\s\S]*?<!-- \/\1 -->/g, '');
+}
+
+/** A text as it reads, without the breaks of its lines. */
+function flat(text: string): string {
+  return text.replaceAll(/\s+/g, ' ');
+}
 
 test('every file and folder of the checkout that a page names is there', () => {
   for (const page of PAGES) {

@@ -57,7 +57,7 @@ export type ReportSettings = Pick<Config, 'isExitZero' | 'terminationLog'>;
 const SERVICE_LINK =
   /^LASTSCRAPE(_.+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
-/** Every variable in the order of the README; those of kinds of conditions follow DONE_WHEN. */
+/** Every variable in the order of `--help`; those of kinds of conditions follow DONE_WHEN. */
 export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readonly Variable[] {
   const ownVariables = conditions.flatMap(({ variable }) => variable ?? []);
   return ROWS.flatMap((row): readonly Variable[] =>

@@ -22,7 +22,7 @@ import {
   parseWebhook,
 } from './values.ts';
 
-/** A variable, as `--help` and the README show it. */
+/** A variable, as `--help` and docs/reference.md show it. */
 export type Variable = {
   readonly name: `LASTSCRAPE_${string}`;
   /** As the user would write it. */
@@ -96,7 +96,7 @@ function filePath<const Field extends string>(name: Variable['name'], field: Fie
   return { name, default: 'none', field, meaning, read } as const;
 }
 
-/** Every variable except those of a kind of condition. A new one is a row here and in the README's table. */
+/** Every variable except those of a kind of condition. A new one is a row here. */
 export const ROWS = [
   {
     name: 'LASTSCRAPE_METRICS_URL',

@@ -1,11 +1,11 @@
 // Every message of the log: its id, its level, its text. A text is constant; what varies goes into fields.
-// The log writes by this table, the report and the tests go by the ids, and the README explains each.
+// The log writes by this table, the report and the tests go by the ids, and docs/reference.md explains each.
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 type Message = { readonly level: LogLevel; readonly text: string };
 
-/** A new message is a row here, and where an operator must act, a row of the README's table. */
+/** A new message is a row here; its cause, where an operator must act, is in test/tools/reference-texts.ts. */
 export const MESSAGES = {
   watching: { level: 'info', text: 'watching' },
   polled: { level: 'debug', text: 'poll' },

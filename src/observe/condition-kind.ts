@@ -31,7 +31,7 @@ export type ConditionContext = {
 export type KindVariable = {
   readonly name: `LASTSCRAPE_${string}`;
   readonly default: 'none';
-  /** For `--help` and the README. */
+  /** For `--help` and docs/reference.md. */
   readonly meaning: string;
   /** The one entry of DONE_WHEN that reads it; setting it without that entry is a problem. */
   readonly usedBy: string;
@@ -68,7 +68,7 @@ export type ConditionKind = {
   readonly name: string;
   /** How it is written, for messages: `port:[HOST:]PORT`. */
   readonly usage: string;
-  /** What it means, for `--help` and the README. */
+  /** What it means, for `--help` and docs/reference.md. */
   readonly meaning: string;
   /** It is written with an argument; else `read` gets an empty one. Default: true. */
   readonly takesArgument?: boolean;

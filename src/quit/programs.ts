@@ -1,6 +1,6 @@
 // The programs in a main container's pod: how each is known, and where it is asked to quit. Data, for
 // `http-target.ts` and `explain`. A new program is a row here; one with a quit endpoint is also a row of
-// docs/targets.md. What a row says was measured (fixtures/recordings/quit-endpoints) or read where its
+// docs/reference.md. What a row says was measured (fixtures/recordings/quit-endpoints) or read where its
 // comment says.
 
 /** What a program is for the pod it stands in. */
@@ -95,7 +95,7 @@ export const LASTSCRAPE_IN_PLACE_IMAGE = 'lastscrape[^/]*$';
 
 const LASTSCRAPE: Program = { ...PLAIN, kind: 'lastscrape', what: 'lastscrape', names: ['lastscrape'] };
 
-/** Every program, presets in the order of docs/targets.md. */
+/** Every program, presets in the order of docs/reference.md. */
 export const PROGRAMS: readonly Program[] = [
   LASTSCRAPE,
   {

@@ -51,7 +51,7 @@ export type TargetKind = {
   readonly usage: string;
   /** What people call the program that it is the preset of; absent: it is no preset. */
   readonly otherNames?: readonly string[];
-  /** What it means, for `--help` and the README. */
+  /** What it means, for `--help` and docs/reference.md. */
   readonly meaning: string;
   /** Reads an entry; null where it is not of this kind, a problem says what it must be. */
   readonly read: (entry: string, context: TargetContext) => ParseResult<Target> | null;

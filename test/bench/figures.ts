@@ -100,7 +100,7 @@ function drawFootprint(footprint: Rows, growth: Rows): Drawing {
   return drawBars({
     title: 'What lastscrape costs',
     blocks: all,
-    alt: describeBlocks('What lastscrape costs', all),
+    data: describeBlocks('What lastscrape costs', all),
     note: 'Medians of one run, side by side; the exporter’s page has 50 KB, in the last block the size that is named. The shell loop does the simplest form of the job; its memory is that of a poll, with curl and grep. The first and the last block are two parts of the run: their figures for 50 KB differ a little.',
   });
 }
@@ -147,7 +147,7 @@ function drawFinalNumbers(rows: Rows, note: string): Drawing {
   return drawBars({
     title: 'What reaches Prometheus',
     blocks,
-    alt: describeBlocks('What reaches Prometheus', blocks),
+    data: describeBlocks('What reaches Prometheus', blocks),
     note: `The case that loses most: real Locust with --autoquit 0, ${setting[1]}, ${setting[2]} at random phases. Locust’s own page may then never show the last report of its workers, so that nobody can scrape it: hence not all of lastscrape’s. With the operator’s default of --autoquit 60 the numbers can be scraped for a minute more, and at this interval no way loses them.`,
   });
 }
@@ -197,7 +197,7 @@ function drawJobs(jobs: string): Drawing {
   return drawBars({
     title: 'The last number of a job',
     blocks,
-    alt: describeBlocks('The last number of a job', blocks),
+    data: describeBlocks('The last number of a job', blocks),
     note: `Jobs with the official client libraries (python, node) and one that pushes (shell), each ending at a random moment between two scrapes of a real Prometheus. Behind it: how much earlier what is stored was shown. The Pushgateway of the cluster still shows the groups of ${leftBehind} jobs that are gone; of lastscrape’s none is left.`,
   });
 }

@@ -36,7 +36,7 @@ export function drawDemo(printed: string): Drawing {
   const after = (at: number) => at - locustEndedAt;
   const seconds = (at: number) => `${after(at).toFixed(1)} s`;
   const lost = requests - firstScrape.requests;
-  const alt =
+  const data =
     `The end of one load test with ${requests} requests, seconds counted from Locust's end; Prometheus scrapes every ${demo.scrapeInterval} s. ` +
     `Without lastscrape: Prometheus scraped ${firstScrape.requests} requests ${-round(after(firstScrape.at))} s before the end, the exporter ended ${seconds(without.exporterEndedAt)} after it, ` +
     `the scrape at ${seconds(without.missedScrapeAt)} finds nothing, and the last ${lost} requests are lost. ` +
@@ -44,7 +44,8 @@ export function drawDemo(printed: string): Drawing {
   return drawCard({
     title: 'The end of one load test: main ends, Prometheus scrapes, the exporter is quit',
     note: `What npm run demo printed: lastscrape is the real one, with its defaults; Locust, exporter and Prometheus are stand-ins, with an autoquit of ${demo.autoquit} s and a scrape every ${demo.scrapeInterval} s. Without lastscrape the exporter is a native sidecar here, which the kubelet ends; as a regular container it never ends, and neither does the pod.`,
-    alt,
+    data,
+    alt: `A load test of ${requests} requests. Without lastscrape Prometheus misses the last ${lost}, with it ${requests - held.requests || 'none'}.`,
     draw(top) {
       const parts: string[] = [];
       let y = top + 24;

@@ -4,7 +4,7 @@
 /** One figure as it is published. */
 export type Drawing = {
   readonly svg: string;
-  /** Its data in words, for who does not see it: the alternative text. */
+  /** The alternative text of the pages: one sentence. All of its data is in the file, and in the table beside it. */
   readonly alt: string;
 };
 
@@ -12,7 +12,10 @@ export type Drawing = {
 export type Card = {
   readonly title: string;
   readonly note: string;
-  readonly alt: string;
+  /** Its data in words, in the file. */
+  readonly data: string;
+  /** For the pages. Default: the title. */
+  readonly alt?: string;
   /** From the first free line below the title. @returns its parts, and the first free line below them */
   readonly draw: (top: number) => { readonly parts: readonly string[]; readonly bottom: number };
 };
@@ -69,14 +72,14 @@ export function drawBars({ blocks, ...card }: Figure): Drawing {
 }
 
 /** Writes a card as a whole file. */
-export function drawCard({ title, note, alt, draw }: Card): Drawing {
+export function drawCard({ title, note, data, alt = title, draw }: Card): Drawing {
   const { parts, bottom } = draw(MARGIN + 26);
   const lines = wrapText(note);
   const notes = lines.map((line, index) => text(LEFT, bottom + BLOCK_GAP + index * 17, line, 'note'));
   const height = Math.ceil(bottom + BLOCK_GAP + lines.length * 17);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title data">
 <title id="title">${escapeXml(title)}</title>
-<desc id="data">${escapeXml(alt)}</desc>
+<desc id="data">${escapeXml(data)}</desc>
 <style>
 text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328 }
 .title { font-size: 16px; font-weight: 600 }

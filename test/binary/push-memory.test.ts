@@ -1,4 +1,4 @@
-// The built binary under the memory limit of the README's pod, and an unscraped exposition of 3 MB: it
+// The built binary under the memory limit of the manifests, and an unscraped exposition of 3 MB: it
 // arrives whole at each of the real receivers. Only the binary: from the sources Node alone takes more.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 // `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role, and
-// lastscrape's own container, are those of the README and of docs/conditions.md. Token rotation and a failing
+// lastscrape's own container, are those of deploy/README.md and of docs/helpers.md. Token rotation and a failing
 // server are played by test/stand-in/api-server.ts instead.
 
 import assert from 'node:assert/strict';
@@ -12,9 +12,10 @@ import { IMAGES } from './images.ts';
 import { END_MS, findStatus, getFixture, type Report, runScenarioIn, START_MS } from './scenario.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const ROLE = readBlock('docs/conditions.md', 'kind: RoleBinding');
-const WATCHER: Container = parse(readBlock('README.md', 'kind: Job')).spec.template.spec.containers.at(-1);
-const POD_NAME: Variable = parse(readBlock('docs/conditions.md', 'fieldPath: metadata.name')).env.at(-1);
+const ROLE = readBlock('docs/helpers.md', 'kind: RoleBinding');
+const [BY_HAND] = parse(readBlock('deploy/README.md', '- name: lastscrape'));
+const { env: _, restartPolicy: _policy, restartPolicyRules: _rules, ...WATCHER } = BY_HAND as Container;
+const POD_NAME: Variable = parse(readBlock('docs/helpers.md', 'container:load')).env.at(-1);
 
 /** Of the Job, and of the pod where there is no Job. */
 const NAME = 'load';

@@ -1,4 +1,4 @@
-// deploy/job/migration: what the README shows of it is in it, lastscrape accepts its variables, and the pod
+// deploy/job/migration: what docs/helpers.md shows of it is in it, lastscrape accepts its variables, and the pod
 // has what they ask for.
 
 import assert from 'node:assert/strict';
@@ -21,10 +21,10 @@ const [account, role, binding] = parseAllDocuments(
 
 type Container = { readonly name: string; readonly args?: readonly string[] };
 
-test('the README shows of the migration what is in the file, word by word', () => {
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+test('docs/helpers.md shows of the migration what is in the file, word by word', () => {
+  const page = readFileSync(join(ROOT, 'docs/helpers.md'), 'utf8');
   const [, shown = ''] =
-    /^<!-- of deploy\/job\/migration\/job\.yaml[^>]*-->\n```yaml\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+    /^<!-- of deploy\/job\/migration\/job\.yaml[^>]*-->\n```yaml\n([\s\S]*?)^```$/m.exec(page) ?? [];
   assert.match(shown, /LASTSCRAPE_QUIT/);
   assert.ok(text.includes(shown), shown);
 });

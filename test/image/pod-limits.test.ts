@@ -1,4 +1,4 @@
-// The image of dist/ alone, under the limits of the README's pod and a tenth of a core, as PID 1, in podman.
+// The image of dist/ alone, under the limits of the manifests and a tenth of a core, as PID 1, in podman.
 // The stand-ins are in the test, on the loopback that the container shares.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { gatePodman, openPodman, type Podman } from './pod-podman.ts';
 const skip = gatePodman('test/image/pod-limits.test.ts');
 const IMAGE = `lastscrape:${VERSION}`;
 
-/** The README's securityContext and limit as podman's options, and a tenth of a core. */
+/** The manifests' securityContext and limit as podman's options, and a tenth of a core. */
 const LIMITS = [
   ...['--memory', '64m', '--memory-swap', '64m', '--cpus', '0.1', '--user', '65532:65532', '--cap-drop', 'all'],
   ...['--security-opt', 'no-new-privileges', '--read-only', '--read-only-tmpfs=false'],

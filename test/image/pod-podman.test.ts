@@ -1,16 +1,19 @@
-// A real pod: podman plays the README's pod file with the real Locust, the stand-in exporter and the image of
-// dist/, under the README's limits. Prometheus and Locust's worker are outside of the pod, in its network.
+// A real pod: podman plays one with the container by hand of deploy/README.md, the real Locust, the stand-in
+// exporter and the image of dist/, under its limits. Prometheus and Locust's worker are outside of the pod, in
+// its network.
 // podman 4.3 knows no kind Job, refuses containerPort without a bridge, and has no termination message: see
 // readPodFile().
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { parse, stringify } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
+import { readBlock } from '../deploy/guide.ts';
 import { type Child, startChild } from '../support/child.ts';
 import type { InsidePlan } from '../support/inside.ts';
 import { type Answer, baseEnv, type Network } from '../support/network.ts';
@@ -26,7 +29,7 @@ const FILE = 'test/image/pod-podman.test.ts';
 const programs = findPrograms();
 const skip = gatePodman(FILE, listMissing(programs, ['locust', 'prometheus']));
 
-/** The containers of the README's pod, in the order in which they are to end. */
+/** The containers of the pod, in the order in which they are to end. */
 const NAMES = ['load-load-master', 'load-locust-metrics-exporter', 'load-lastscrape'] as const;
 
 /** The operator's arguments with a run of 8 s, as in test/pods. */
@@ -42,7 +45,10 @@ const POD_MS = START_MS + 150_000;
 /** It takes 40 s; the images are 400 MB of files, which took 90 s on a busy disk. */
 const TEST_MS = 600_000;
 
-test('the pod of the README completes, and Prometheus holds the final total', { skip, timeout: TEST_MS }, async () => {
+test('a pod with the container by hand completes, and Prometheus holds the final total', {
+  skip,
+  timeout: TEST_MS,
+}, async () => {
   await using stack = new AsyncDisposableStack();
   const podman = stack.use(openPodman());
   const { directory } = podman;
@@ -55,7 +61,7 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
 
   // The network comes first, so that Prometheus and the worker are there when Locust starts.
   const file = join(directory, 'pod.yaml');
-  writeFileSync(file, readPodFile(readFileSync(join(ROOT, 'README.md'), 'utf8')));
+  writeFileSync(file, readPodFile());
   await podman.run('kube', 'play', '--network', 'none', '--build=false', '--start=false', file);
   const infra = (await podman.run('pod', 'inspect', '--format', '{{.InfraContainerID}}', 'load')).trim();
   await podman.run('start', infra);
@@ -105,24 +111,19 @@ test('the pod of the README completes, and Prometheus holds the final total', { 
 });
 
 /**
- * Locust's pod of the README as a file for podman: the Job's template as a Pod, without its port, and with
- * arguments for a short run. The container of lastscrape stays as it is printed.
+ * A pod of Locust's master and its exporter, as podman reads it, and in it the container that deploy/README.md
+ * has to be added by hand, without what is only for a native sidecar, or for Kubernetes 1.35.
  */
-function readPodFile(readme: string): string {
-  const manifests = [...readme.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? '');
-  const job = manifests.find((text) => text.includes('--master')) ?? '';
-  const [, spec = ''] = /^ {4}spec:\n([\s\S]*)$/m.exec(job) ?? [];
-  const replace = (text: string, from: RegExp, to: string) => {
-    assert.match(text, from, 'the pod file of the README has changed: so must readPodFile()');
-    return text.replace(from, to);
-  };
-  const short = replace(
-    spec.replaceAll(/^ {4}/gm, ''),
-    /args: \[--master,.*\]/,
-    `args: ${JSON.stringify(LOCUST_ARGS)}`,
-  );
-  const pod = replace(short, /\n *ports: \[\{containerPort: 9646\}\]/, '');
-  return `apiVersion: v1\nkind: Pod\nmetadata: {name: load}\nspec:\n${pod}`;
+function readPodFile(): string {
+  const { env: _, restartPolicy, restartPolicyRules, ...lastscrape } = parse(readBlock('run', 'by hand'))[0];
+  assert.equal(restartPolicy, 'Never');
+  const containers = [
+    { name: 'load-master', image: 'locustio/locust:2.47.0', args: LOCUST_ARGS },
+    { name: 'locust-metrics-exporter', image: 'containersol/locust_exporter:v0.5.0' },
+    { ...lastscrape, image: `registry.example.com/${lastscrape.image}` },
+  ];
+  const spec = { restartPolicy: 'Never', containers };
+  return stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'load' }, spec });
 }
 
 /** The network of a pod by its first process, with the target of Locust's users in it. */

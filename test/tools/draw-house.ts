@@ -16,7 +16,7 @@ export function drawHouse(): Drawing {
   return drawCard({
     title: 'Who imports whom in src/',
     note: 'Each box is a folder; every import points down. An arrow is left out where a longer way leads to the same folder.',
-    alt: floors
+    data: floors
       .map((floor) =>
         floor.map((each) => `${each}: ${[...(folders.get(each) ?? [])].sort().join(', ') || 'nothing'}`).join('; '),
       )

@@ -2,6 +2,8 @@
 // yet is held at what it weighs today, so that it only gets lighter: `most` falls with it, until it is the plan's.
 
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { FILES, listFloors, listFolderImports, ROOT, readSource } from './house.ts';
 
 /** One figure. `most`: what it may be today; `plan`: what it is to become, where that is less. */
@@ -60,7 +62,18 @@ export function weigh(): readonly Weight[] {
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
     { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 48_600, plan: 40_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
+    { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
+    { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
+    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 33_600, plan: 18_000 },
   ];
+}
+
+/** What a user reads. */
+const PAGES = ['README.md', 'docs/*.md', 'deploy/*.md'];
+
+/** Words as `wc --words` counts them. */
+function countWords(patterns: readonly string[]): number {
+  return sum(listFiles(patterns).map((path) => ({ count: readSource(path).split(/\s+/).filter(Boolean).length })));
 }
 
 function countLongComments(): number {
@@ -68,8 +81,13 @@ function countLongComments(): number {
   return lines.filter((line) => /^\s*(\/\/|\/?\*)/.test(line) && line.length > 110).length;
 }
 
-/** The lines of the files that git knows, also those that are not committed yet. */
+/** The lines of files. */
 function countLines(patterns: readonly string[]): readonly { readonly path: string; readonly count: number }[] {
+  return listFiles(patterns).map((path) => ({ path, count: readSource(path).split('\n').length - 1 }));
+}
+
+/** The files that git knows, also those that are not committed yet. */
+function listFiles(patterns: readonly string[]): readonly string[] {
   const listed = execFileSync(
     'git',
     ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...patterns],
@@ -78,10 +96,7 @@ function countLines(patterns: readonly string[]): readonly { readonly path: stri
       encoding: 'utf8',
     },
   );
-  return listed
-    .split('\0')
-    .filter((path) => path !== '')
-    .map((path) => ({ path, count: readSource(path).split('\n').length - 1 }));
+  return listed.split('\0').filter((path) => path !== '' && existsSync(join(ROOT, path)));
 }
 
 function sum(files: readonly { readonly count: number }[]): number {
