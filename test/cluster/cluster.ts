@@ -83,11 +83,6 @@ export type Cluster = AsyncDisposable & {
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /** Reads a path of the API as text. @throws on any answer but 200. */
   read(path: string): Promise<string>;
-  /**
-   * Creates one object, sooner than kubectl would. @param path of the collection @throws on any answer but
-   * 201.
-   */
-  create(path: string, manifest: Manifest): Promise<void>;
   /** Makes a namespace, which is removed at the end with all that is in it. */
   openNamespace(name: string, labels?: Readonly<Record<string, string>>): Promise<Namespace>;
   /** Has something else removed at the end. */
@@ -101,9 +96,7 @@ export type Namespace = {
   /** Creates objects in it. */
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /**
-   * The first change of a pod that is as wanted, already seen or within `withinMs`.
-   *
-   * @throws after that, with what its pods came to.
+   * The first change of a pod that is as wanted, already seen or within `withinMs`. @throws after that
    */
   untilPod(what: string, withinMs: number, isWanted: (pod: Pod, event: PodEvent) => boolean): Promise<PodEvent>;
   /** Waits until a Job has ended, and until the events tell what its pods came to. @returns its condition. */
@@ -143,12 +136,6 @@ export async function openCluster(): Promise<Cluster> {
         await kubectl(['apply', '-f', '-'], manifests.map((manifest) => JSON.stringify(manifest)).join('\n'));
       },
       read,
-      async create(path, manifest) {
-        const headers = { 'content-type': 'application/json' };
-        const response = await fetch(`${origin}${path}`, { method: 'POST', headers, body: JSON.stringify(manifest) });
-        const body = await response.text();
-        if (response.status !== 201) throw new Error(`Cannot create ${path}: ${response.status} ${body.slice(0, 500)}`);
-      },
       async openNamespace(name, labels = {}) {
         const full = `lastscrape-${run}-${name}`;
         stack.defer(() =>
@@ -223,30 +210,21 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
           metadata: { ...(manifest['metadata'] as object), namespace: name },
         })),
       ),
-    async untilPod(what, withinMs, isWanted) {
-      try {
-        return await until(what, withinMs, async () => events.find((event) => isWanted(event.pod, event)));
-      } catch (error) {
-        throw new Error(`${(error as Error).message}; ${await describe()}`);
-      }
-    },
+    untilPod: (what, withinMs, isWanted) =>
+      until(what, withinMs, async () => events.find((event) => isWanted(event.pod, event))),
     async untilJobEnded(job, withinMs) {
-      try {
-        const condition = await until(`the end of Job ${job}`, withinMs, async () => {
-          const { status } = JSON.parse(await cluster.read(`/apis/batch/v1/namespaces/${name}/jobs/${job}`));
-          const conditions: readonly { type: string; status: string }[] = status.conditions ?? [];
-          const ended = conditions.find(
-            (condition) => /^(Complete|Failed)$/.test(condition.type) && condition.status === 'True',
-          );
-          return ended?.type as 'Complete' | 'Failed' | undefined;
-        });
-        await until('what the API server has of the pods among the events', withinMs, async () =>
-          (await isUpToDate()) ? true : undefined,
+      const condition = await until(`the end of Job ${job}`, withinMs, async () => {
+        const { status } = JSON.parse(await cluster.read(`/apis/batch/v1/namespaces/${name}/jobs/${job}`));
+        const conditions: readonly { type: string; status: string }[] = status.conditions ?? [];
+        const ended = conditions.find(
+          (condition) => /^(Complete|Failed)$/.test(condition.type) && condition.status === 'True',
         );
-        return condition;
-      } catch (error) {
-        throw new Error(`${(error as Error).message}; ${await describe()}`);
-      }
+        return ended?.type as 'Complete' | 'Failed' | undefined;
+      });
+      await until('what the API server has of the pods among the events', withinMs, async () =>
+        (await isUpToDate()) ? true : undefined,
+      );
+      return condition;
     },
     async readServiceAddress(service) {
       return JSON.parse(await cluster.read(`/api/v1/namespaces/${name}/services/${service}`)).spec.clusterIP;

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { until } from '../support/until.ts';
 import { type Container, type Manifest, type Namespace, type Pod, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -189,18 +189,6 @@ export function runContainerScenarios(): void {
       await proveEnd(namespace, FAILS, FAILED, pod);
     },
   );
-
-  runScenarioIn('container: a Role that comes just after the start is not too late', {}, async (namespace) => {
-    const [role, binding] = parseAllDocuments(ROLE).map((document): Manifest => document.toJS());
-    assert.ok(role && binding);
-    await namespace.apply(role);
-    await start(namespace, FAILS);
-    await untilRunning(namespace);
-    // It asks three times within 3 s.
-    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace.name}/rolebindings`;
-    await getFixture().cluster.create(path, binding);
-    await proveEnd(namespace, FAILS, FAILED);
-  });
 
   runScenarioIn(
     'container: a pod that is deleted while main runs is reported after the grace',

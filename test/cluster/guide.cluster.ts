@@ -23,6 +23,7 @@ import { openGuideShell } from './guide-shell.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
 import {
   END_MS,
+  endRun,
   findStatus,
   getFixture,
   proveGoodEnd,
@@ -37,7 +38,11 @@ export function runGuideScenarios(): void {
   runScenarioIn('guide: a test, watched from its first pod to the report', {}, async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     await using watch = shell.start('watch');
-    await startLocustTest(namespace, { shape: 'native', annotations: { 'lastscrape.dev/scrapes': '2' } });
+    await startLocustTest(namespace, {
+      shape: 'native',
+      isHeld: true,
+      annotations: { 'lastscrape.dev/scrapes': '2' },
+    });
     await untilContainer(namespace, MASTER, 'running', START_MS);
     await untilContainer(namespace, 'lastscrape', 'running', START_MS);
 
@@ -55,6 +60,7 @@ export function runGuideScenarios(): void {
       ],
     );
 
+    await endRun(namespace);
     await untilContainer(namespace, MASTER, 'terminated', END_MS);
     const why = await shell.run('why');
     assert.match(why, new RegExp(`^${MASTER}\t\\{"terminated":`, 'm'));

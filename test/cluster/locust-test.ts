@@ -33,6 +33,8 @@ export type LocustTest = {
   readonly autoquitSeconds?: number;
   /** Seconds; default 10. */
   readonly runSeconds?: number;
+  /** After these seconds the run goes on until `endRun`: what a scenario does in it cannot come too late. */
+  readonly isHeld?: boolean;
   /** Default: users who succeed at everything. */
   readonly users?: 'steady' | 'failing';
   /** More Python at the end of the locustfile. */
@@ -89,6 +91,20 @@ class Teller(User):
             request_type="GET", name="/told", response_time=1, response_length=2, exception=failed, context={})
 ${more}`;
 
+/** The master stops its users when its page was asked for this path. */
+const LOOKED = `
+import gevent.event
+from locust import events
+
+looked = gevent.event.Event()
+
+@events.init.add_listener
+def hold(environment, web_ui, **_):
+    if web_ui:
+        web_ui.app.add_url_rule("/looked", view_func=lambda: looked.set() or "")
+        environment.events.test_stopping.add_listener(lambda **_: looked.wait())
+`;
+
 /** The pod with each container changed, init containers included. */
 export function editContainers<Spec extends PodSpec | Pod['spec']>(
   spec: Spec,
@@ -118,6 +134,7 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
     labels = {},
     users = 'steady',
     more = '',
+    isHeld = false,
     exporterImage,
     edit = (spec) => spec,
   } = test;
@@ -128,7 +145,7 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: `${NAME}-files` },
-      data: { 'locustfile.py': LOCUSTFILE(users === 'failing', more) },
+      data: { 'locustfile.py': LOCUSTFILE(users === 'failing', isHeld ? LOOKED + more : more) },
     },
     {
       apiVersion: 'v1',
