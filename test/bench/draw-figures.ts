@@ -1,7 +1,7 @@
 // `npm run figures`: draws image/figures/*.svg from the recorded tables, and writes the figures' alternative
 // texts and the tables of the bench into the pages. The bench calls it after a whole run; after `npm run
 // --silent demo > image/figures/demo.txt`, and after `npm run --silent measure -- --front >
-// image/figures/jobs.md` (with `--locust`: locust.md, with `--locust-cost`: locust-cost.md), call it.
+// image/figures/jobs.md` (with `--locust`: locust.md), call it.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,6 @@ export function readRecorded(): Recorded {
     front: read('front.md'),
     jobs: read('jobs.md'),
     locust: read('locust.md'),
-    locustCost: read('locust-cost.md'),
     demo: read('demo.txt'),
   };
 }

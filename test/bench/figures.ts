@@ -16,8 +16,6 @@ export type Recorded = {
   readonly jobs: string;
   /** What `npm run measure -- --locust` printed. */
   readonly locust: string;
-  /** What `npm run measure -- --locust-cost` printed. */
-  readonly locustCost: string;
   /** What `npm run demo` printed into a pipe. */
   readonly demo: string;
 };
@@ -36,11 +34,11 @@ export function drawFigures({ bench, demo, jobs }: Recorded): Readonly<Record<st
 /** A page with the alternative texts of its figures, and the tables of the bench, as they are recorded. */
 export function fillPage(
   page: string,
-  { bench, front, jobs, locust, locustCost }: Recorded,
+  { bench, front, jobs, locust }: Recorded,
   figures: ReturnType<typeof drawFigures>,
 ): string {
   let filled = page;
-  for (const [marker, text] of Object.entries({ bench, front, jobs, locust, 'locust-cost': locustCost })) {
+  for (const [marker, text] of Object.entries({ bench, front, jobs, locust })) {
     const region = new RegExp(`(?<=<!-- ${marker} -->\n)[\\s\\S]*?(?=<!-- /${marker} -->)`);
     filled = filled.replace(region, () => `${text.trim()}\n`);
   }

@@ -1,4 +1,4 @@
-// `npm run measure -- --front [--runs=N]`: the last number of a job, 30 runs of each case at 5 s, as many
+// `npm run measure -- --front`: the last number of a job, each case at 5 s, as many
 // side by side as two cores carry; then ten ends before each pair of Prometheus. It prints tables and asserts
 // nothing; it fails only when a run itself does.
 
@@ -8,7 +8,6 @@ import { describeFrontPrograms, listMissingFrontPrograms } from '../pods/front-p
 import { type FinalResult, openPrometheus, playFinals } from '../pods/front-scrapers.ts';
 import { findMedian } from './median.ts';
 
-const RUNS_COUNT = Number(process.argv.find((arg) => /^--runs=\d+$/.test(arg))?.slice(7) ?? 30);
 const CASES = [...JOB_CASES, ...OTHER_CASES];
 const SIDE_BY_SIDE_COUNT = 3;
 const INTERVAL_MS = 5000;
@@ -22,16 +21,16 @@ const PAIRS: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 /** Prints both tables. @throws when programs are missing, or a run fails. */
-export async function measureFinalNumbers(): Promise<void> {
+export async function measureFinalNumbers(runCount: number): Promise<void> {
   const missing = listMissingFrontPrograms(JOB_PROGRAMS);
   if (missing.length > 0) throw new Error(`Cannot measure: real programs are missing; install ${missing.join('; ')}`);
   // The table stands in a page: what is named by where it lies on this machine does not.
   process.stderr.write(`Programs: ${describeFrontPrograms(JOB_PROGRAMS).join(', ')}\n`);
   console.log(`Prometheus scrapes every ${INTERVAL_MS / 1000} s; the front polls every ${POLL}\n`);
   const results: JobResult[] = [];
-  while (results.length < RUNS_COUNT * CASES.length) {
+  while (results.length < runCount * CASES.length) {
     results.push(...(await withFrontPod((pod) => playJobs(pod, CASES, SIDE_BY_SIDE_COUNT, INTERVAL_MS))));
-    process.stderr.write(`${results.length} of ${RUNS_COUNT * CASES.length} runs\n`);
+    process.stderr.write(`${results.length} of ${runCount * CASES.length} runs\n`);
   }
   console.log('| job | way | final number stored | behind: median, most (ms) | held: median, most (s) |');
   console.log('|---|---|---:|---:|---:|');

@@ -319,7 +319,7 @@ async function timeStarts(
 }
 
 /** Says whether the file is out of the page cache now; others' files are left alone. */
-export function dropFromCache(file: string): boolean {
+function dropFromCache(file: string): boolean {
   try {
     execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none'], { stdio: 'ignore' });
     return (

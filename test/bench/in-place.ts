@@ -1,7 +1,6 @@
-// Measures lastscrape in the place of Locust's exporter on the real programs (`npm run measure -- --locust`,
-// `--runs=N`): in how many tests Prometheus holds the final total, for each way in which a test ends, beside
-// the exporter that is killed when Locust exits and the exporter with lastscrape beside it; then what the CSV
-// costs Locust. It prints tables and asserts nothing.
+// Measures lastscrape in the place of Locust's exporter on the real programs (`npm run measure -- --locust`):
+// in how many tests Prometheus holds the final total, for each way in which a test ends, beside the exporter
+// that is killed when Locust exits and the exporter with lastscrape beside it.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
@@ -15,7 +14,6 @@ import {
 import type { Prometheus } from '../support/prometheus.ts';
 import { readLast, TOTAL } from '../support/proof.ts';
 import { writeTable } from './budgets.ts';
-import { measureCsvCost } from './csv-cost.ts';
 import { openGate } from './gate.ts';
 import { findSubject } from './subject.ts';
 
@@ -73,7 +71,7 @@ const ENDINGS: readonly Ending[] = [
   { name: 'SIGTERM to every container in mid-run', autoquit: 5, signalled: 'all' },
 ];
 
-/** Prints the tables. @throws when a program is missing, or the machine is too busy */
+/** Prints the table. @throws when a program is missing, or the machine is too busy */
 export async function measureInPlace(runCount: number): Promise<void> {
   const { subject, programs, exporter } = findNeeded();
   const versions = describePrograms({ ...programs, exporters: [exporter] }, ['locust', 'prometheus']).slice(0, 3);
@@ -91,15 +89,8 @@ export async function measureInPlace(runCount: number): Promise<void> {
   console.log(
     `\nRuns of which Prometheus holds the final total that Locust printed. It scrapes every ${SCRAPE_SECONDS} s, at random phases; each run is a pod with a Locust of its own, ` +
       `up to ${POD_COUNT} of all kinds side by side; ${versions.join(', ')}, ${subject.name} of lastscrape. ` +
-      `Not in the table, since the busy machine starved them: ${faults.length} pods, which were run again.\n`,
+      `Not in the table, since the busy machine starved them: ${faults.length} pods, which were run again.`,
   );
-  await measureCsvCost(programs, exporter);
-}
-
-/** Prints the table of the CSV alone. @throws when a program is missing */
-export async function measureInPlaceCsv(): Promise<void> {
-  const { programs, exporter } = findNeeded();
-  await measureCsvCost(programs, exporter);
 }
 
 function findNeeded() {

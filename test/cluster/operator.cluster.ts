@@ -15,8 +15,6 @@ const TOGETHER = [
   ['image', 'both'],
   ['policy', 'neither'],
 ] as const satisfies readonly (readonly Route[])[];
-/** Long enough for an exporter to have Locust's last total. */
-const AUTOQUIT_SECONDS = 5;
 /** From this version on the exporter is a native sidecar. */
 const FIRST_NATIVE = '2.3.0';
 
@@ -40,9 +38,7 @@ export function runOperatorScenarios(): void {
           await operator.setExporterImage(EXPORTER_IMAGES[first]);
           const results = await Promise.all(
             routes.flatMap((route) =>
-              INTERVALS.map((seconds) =>
-                runOperatorTest(fixture, operator.version, route, seconds, 1, AUTOQUIT_SECONDS),
-              ),
+              INTERVALS.map((seconds) => runOperatorTest(fixture, operator.version, route, seconds)),
             ),
           );
           for (const result of results) proveResult(result);

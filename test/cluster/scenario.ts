@@ -77,7 +77,6 @@ export type Report = {
   readonly mainExitCodes?: Readonly<Record<string, number>>;
   readonly targets: readonly { readonly target: string; readonly result: string; readonly hint?: string }[];
   readonly push?: { readonly to: string; readonly result: string; readonly why?: string };
-  readonly scrapers?: readonly { readonly scraper: string }[];
   readonly final: { readonly requests: number };
   readonly exitCode: number;
 };
