@@ -1,8 +1,9 @@
 // What every observation adds to the facts, in every phase. Pure.
 
 import type { Evidence } from './evidence.ts';
-import type { Observation, Totals } from './model.ts';
+import type { FrontObservation, Observation, Totals } from './model.ts';
 import { advanceCount, advanceHistory, beginCount, EMPTY_HISTORY, hasRestarted } from './scrape-count.ts';
+import { addStandstill } from './scrapers.ts';
 import type { Facts, Phase, State } from './state.ts';
 import { advanceContinuity, type JudgedNumbers, takeReadings } from './verdict.ts';
 
@@ -31,9 +32,24 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     history: advanceHistory(facts.history, observation),
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
     running: advanceRunning(facts, observation),
-    front: observation.front === undefined ? facts.front : { ...facts.front, seen: observation.front },
+    front: observation.front === undefined ? facts.front : advanceFront(facts.front, observation, observation.front),
     metricUnreadableSinceMs: evidence.isMetricUnreadable ? (facts.metricUnreadableSinceMs ?? atMs) : null,
   };
+}
+
+/** Timers are late by less, unless this process stood still (SIGSTOP, frozen node, suspended VM). */
+const LATE_MS = 500;
+
+function advanceFront(
+  front: Facts['front'],
+  { startedAtMs, dueAtMs = startedAtMs, atMs, allowedMs }: Observation,
+  seen: FrontObservation,
+): Facts['front'] {
+  const spans = [
+    { fromMs: dueAtMs, toMs: startedAtMs },
+    { fromMs: startedAtMs + allowedMs, toMs: atMs },
+  ];
+  return spans.filter(({ fromMs, toMs }) => toMs - fromMs > LATE_MS).reduce(addStandstill, { ...front, seen });
 }
 
 function mergeTotals(before: Totals, now: Totals): Totals {

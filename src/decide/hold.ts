@@ -7,7 +7,14 @@ import { findLeastWanted, findWatchEnd, type HoldOutcome, hasHold, type Observat
 import { IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
 import { beginQuitting } from './quitting.ts';
 import { isQuiet } from './scrape-count.ts';
-import { findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT, type Scraper } from './scrapers.ts';
+import {
+  findInterval,
+  findSilence,
+  judgeTurnout,
+  nameScraper,
+  SCRAPERS_LOGGED_COUNT,
+  type Scraper,
+} from './scrapers.ts';
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
 import { findAlwaysZero, judgeNumbers } from './verdict.ts';
 
@@ -108,7 +115,7 @@ function giveUp(turn: Turn, givenUp: readonly Scraper[]): void {
     log(turn, 'scraperGivenUp', {
       scraper: nameScraper(scraper),
       intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
-      silentSeconds: toSeconds(turn.observation.atMs - scraper.lastAtMs),
+      silentSeconds: toSeconds(findSilence(scraper, turn.observation.atMs)),
     });
   }
 }

@@ -169,6 +169,8 @@ export type FrontObservation = {
 
 /** What one turn saw of everything. */
 export type Observation = {
+  /** When it was to begin; much later means that this process stood still. Default: when it began. */
+  readonly dueAtMs?: number;
   /** When it began; the exporter's counters are of this moment. */
   readonly startedAtMs: number;
   /** When the request to the exporter had ended, and the other conditions were asked. */

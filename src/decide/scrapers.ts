@@ -12,7 +12,7 @@ import type { FrontObservation, Limits } from './model.ts';
 export const SCRAPERS_MAX_COUNT = 64;
 /** At most this many are logged: the log has a bound. */
 export const SCRAPERS_LOGGED_COUNT = 20;
-/** A scraper lives while its last request is at most this many of its intervals old. */
+/** A scraper lives while it has been silent for at most this many of its intervals. */
 const LIVING_INTERVALS = 2.5;
 /** The interval is the median of at most this many gaps, the newest. */
 const GAPS_MAX_COUNT = 9;
@@ -56,6 +56,8 @@ export type Scraper = {
   /** When its first and its newest request came. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
+  /** How much of its silence this process stood still, and heard nobody, in milliseconds. */
+  readonly deafMs: number;
   /** When the request came for which it got the newest answer; null: it has got none. */
   readonly takenAtMs: number | null;
   /** Between its requests, oldest first. */
@@ -102,12 +104,13 @@ export function addRequest(
   const id = known?.id ?? front.knownCount + 1;
   const scraper: Scraper =
     known === null
-      ? { id, address, agent, connection, firstAtMs: startedAtMs, lastAtMs: startedAtMs, takenAtMs: null, gapsMs: [] }
+      ? { id, address, agent, connection, ...NEW_SCRAPER, firstAtMs: startedAtMs, lastAtMs: startedAtMs }
       : {
           ...known,
           connection,
           lastAtMs: Math.max(known.lastAtMs, startedAtMs),
-          gapsMs: addGap(known.gapsMs, startedAtMs - known.lastAtMs),
+          deafMs: 0,
+          gapsMs: addGap(known.gapsMs, findSilence(known, startedAtMs)),
         };
   const others = front.scrapers.filter((each) => each.id !== id);
   const bySilence = others.toSorted((a, b) => a.lastAtMs - b.lastAtMs);
@@ -139,6 +142,25 @@ export function addScrape(before: FrontFacts, scrape: ServedScrape): FrontFacts 
   };
 }
 
+const NEW_SCRAPER = { deafMs: 0, takenAtMs: null, gapsMs: [] };
+
+/** The facts after this process stood still: that is no scraper's silence. */
+export function addStandstill(
+  front: FrontFacts,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): FrontFacts {
+  const scrapers = front.scrapers.map((each) => ({
+    ...each,
+    deafMs: each.deafMs + Math.max(0, toMs - Math.max(fromMs, each.lastAtMs)),
+  }));
+  return { ...front, scrapers };
+}
+
+/** How long a scraper has been silent, in milliseconds, without what this process stood still meanwhile. */
+export function findSilence({ lastAtMs, deafMs }: Scraper, nowMs: number): number {
+  return nowMs - lastAtMs - deafMs;
+}
+
 /** Two at the same moment show no interval. */
 function addGap(gapsMs: readonly number[], gapMs: number): readonly number[] {
   return gapMs <= 0 ? gapsMs : [...gapsMs, gapMs].slice(-GAPS_MAX_COUNT);
@@ -159,13 +181,24 @@ function findScraper(scrapers: readonly Scraper[], request: ScraperRequest): Scr
 
 /** A scraper's interval in milliseconds, the median of its gaps; null before its second request. */
 export function findInterval({ gapsMs }: Scraper): number | null {
-  return gapsMs.toSorted((a, b) => a - b)[Math.floor(gapsMs.length / 2)] ?? null;
+  return findMedian(gapsMs);
 }
 
-/** Whether a scraper may still come: within the TTL while its interval is unknown. */
-export function isLiving(scraper: Scraper, nowMs: number, { ttlMs }: Limits): boolean {
-  const intervalMs = findInterval(scraper);
-  return nowMs - scraper.lastAtMs <= (intervalMs === null ? ttlMs : LIVING_INTERVALS * intervalMs);
+/** The longer one of two in the middle; null: there are no numbers. */
+function findMedian(numbers: readonly number[]): number | null {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? null;
+}
+
+/**
+ * Those that may still come. The interval of one that was seen once is guessed by the median of the others';
+ * where nothing is known it may come within the TTL.
+ */
+export function findLiving(scrapers: readonly Scraper[], nowMs: number, { ttlMs }: Limits): readonly Scraper[] {
+  const usualMs = findMedian(scrapers.map(findInterval).filter((intervalMs) => intervalMs !== null));
+  return scrapers.filter((scraper) => {
+    const intervalMs = findInterval(scraper) ?? usualMs;
+    return findSilence(scraper, nowMs) <= (intervalMs === null ? ttlMs : LIVING_INTERVALS * intervalMs);
+  });
 }
 
 /** Scrapes since main ended. */
@@ -204,7 +237,8 @@ export function judgeTurnout(
   const takers = new Set(counted.map(({ scraperId }) => scraperId));
   const before = scrapers.filter(({ firstAtMs }) => firstAtMs <= endedAtMs);
   const pending = before.filter(({ id }) => !takers.has(id));
-  const living = pending.filter((scraper) => isLiving(scraper, nowMs, limits));
+  const all = findLiving(scrapers, nowMs, limits);
+  const living = pending.filter((scraper) => all.includes(scraper));
   const takersBeforeCount = before.length - pending.length;
   const awaitedCount = living.length + takersBeforeCount;
   return {

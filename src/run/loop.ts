@@ -134,7 +134,7 @@ async function observe(parts: LoopParts, { state, next }: WatchDecision): Promis
     }),
     onAbort(signals.second, ongoing.stop),
   ];
-  const observation = await ongoing.ended;
+  const observation = { ...(await ongoing.ended), dueAtMs: next.atMs };
   for (const cancel of cancels) cancel();
   if (!signals.second.aborted) {
     for (let late = front?.takeEvent(); late; late = front?.takeEvent()) take({ ...late, planned: next });

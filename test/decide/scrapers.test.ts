@@ -6,9 +6,11 @@ import type { FrontObservation, Limits } from '../../src/decide/model.ts';
 import {
   addRequest,
   addScrape,
+  addStandstill,
   type FrontFacts,
   findInterval,
-  isLiving,
+  findLiving,
+  findSilence,
   judgeTurnout,
   NO_SCRAPERS,
   nameScraper,
@@ -131,15 +133,35 @@ test('findInterval() is the median of the newest nine gaps, the longer one of tw
   assert.equal(findAfter(...fast, ...slow), 60_000);
 });
 
-test('isLiving() gives a scraper 2.5 of its intervals, and the TTL where that is unknown', () => {
-  const living = (nowMs: number, ...timesMs: readonly number[]) => {
-    const [scraper] = addAll(timesMs.map((atMs) => scrapeBy('a', atMs))).scrapers;
-    return scraper !== undefined && isLiving(scraper, nowMs, LIMITS);
-  };
-  assert.equal(living(35_000, 0, 10_000), true);
-  assert.equal(living(35_001, 0, 10_000), false);
-  assert.equal(living(LIMITS.ttlMs, 0), true);
-  assert.equal(living(LIMITS.ttlMs + 1, 0), false);
+const listLiving = ({ scrapers }: FrontFacts, nowMs: number) =>
+  findLiving(scrapers, nowMs, LIMITS)
+    .map(({ address }) => address)
+    .join('');
+
+test('findLiving() gives a scraper 2.5 of its intervals, and the TTL where no interval is known', () => {
+  const twice = addAll([scrapeBy('a', 0), scrapeBy('a', 10_000)]);
+  assert.deepEqual([listLiving(twice, 35_000), listLiving(twice, 35_001)], ['a', '']);
+  const once = addAll([scrapeBy('a', 0), scrapeBy('b', 0)]);
+  assert.deepEqual([listLiving(once, LIMITS.ttlMs), listLiving(once, LIMITS.ttlMs + 1)], ['ab', '']);
+});
+
+test('findLiving() gives one that was seen once 2.5 of the median of the intervals of the others', () => {
+  const others = [scrapeBy('a', 0), scrapeBy('b', 0), scrapeBy('c', 0), scrapeBy('a', 5_000), scrapeBy('b', 10_000)];
+  const front = addAll([...others, scrapeBy('c', 30_000), scrapeBy('d', 30_000)]);
+  assert.deepEqual([listLiving(front, 55_000), listLiving(front, 55_001)], ['cd', 'c']);
+});
+
+test('addStandstill() is no silence, but for what came before it, and no interval', () => {
+  const before = addAll([scrapeBy('a', 0), scrapeBy('a', 10_000), scrapeBy('b', 5_000), scrapeBy('b', 15_000)]);
+  // One came while it lasted, and was read within it.
+  const deaf = addStandstill(addRequest(before, scrapeBy('b', 50_000)).front, { fromMs: 20_000, toMs: 60_000 });
+  assert.deepEqual(
+    deaf.scrapers.map((scraper) => findSilence(scraper, 61_000)),
+    [11_000, 1_000],
+  );
+  assert.deepEqual([listLiving(deaf, 75_000), listLiving(deaf, 75_001)], ['ab', 'b']);
+  const again = addRequest(deaf, scrapeBy('a', 62_000)).front;
+  assert.deepEqual([again.scrapers[0]?.gapsMs, again.scrapers[0]?.deafMs], [[10_000, 12_000], 0]);
 });
 
 test('addScrape() remembers 64 scrapers, and forgets the one that was silent for longest', () => {

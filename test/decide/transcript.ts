@@ -139,7 +139,8 @@ class Player {
     }
     const seen = observeSource(this.#source, Number(fields.get('serving') ?? 0));
     const front = this.#policy.hasFront === true ? { front: seen } : {};
-    return { startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
+    const dueAtMs = startedAtMs - seconds(fields.get('late') ?? '0s');
+    return { dueAtMs, startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
   }
 
   /** One read of the source, as a front takes it: what a scrape by it gets. `snapshot=no`: the answer is not readable. */

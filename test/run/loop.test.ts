@@ -432,9 +432,9 @@ function buildFront(nowMs: () => number) {
       if (views.at(-1) !== view) views.push(view);
     },
   };
-  const scrape = (address = 'a') => {
+  const scrape = (address = 'a', isByRefusal = true) => {
     const request = { startedAtMs: nowMs(), address, agent: 'Prometheus', connection: 1, openConnections: [] };
-    const scrape: ServedScrape = { ...request, atMs: nowMs(), served: 'snapshot', isByRefusal: true, readAtMs: 0 };
+    const scrape: ServedScrape = { ...request, atMs: nowMs(), served: 'snapshot', isByRefusal, readAtMs: 0 };
     events.push({ kind: 'requested', request }, { kind: 'scraped', scrape, front: SEEN });
     for (const listener of listeners) listener();
   };
@@ -501,6 +501,15 @@ test('runLoop() tells every scrape that came at the same moment', async () => {
   });
   assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 2]);
   assert.deepEqual([countLeft(), countListeners()], [0, 0]);
+});
+
+test('runLoop() tells how late an observation is: a process that stood still gives up no scraper', async () => {
+  const { clock, scrape, run } = frontWorld({ limits: { scrapesWantedCount: 'auto' } });
+  for (const atMs of [2_000, 3_000, 4_000, 9_300]) clock.after(atMs, () => scrape('a', false));
+  for (const atMs of [2_500, 3_500, 4_500, 9_800]) clock.after(atMs, () => scrape('b', false));
+  clock.after(5_100, () => clock.standStill(4_000));
+  const [outcome, , count] = readEnd(await run());
+  assert.deepEqual([outcome, count], ['scraped', 2]);
 });
 
 test('runLoop() tells a scrape that came during an observation before what that showed', async () => {
