@@ -59,6 +59,10 @@ export function keepSource(
   async function keep(body: Body, { observation, metric }: ExporterReading, readAt: Moment): Promise<Kept> {
     const end = await body.ended;
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
+    // Of two reads at a time the younger one has ended first: what it showed is newer.
+    const isOlder = state.answeredAtMs !== null && readAt.atMs < state.answeredAtMs;
+    const newer = isOlder ? await snapshots.newest() : null;
+    if (newer !== null) return { kind: 'kept', snapshot: newer };
     const metrics = readMetrics(metricNames, metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
     ({ state } = taken);

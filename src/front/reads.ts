@@ -1,9 +1,10 @@
-// Reads of the source, one at a time, each shared by all requests that came before it began, and the front's
-// own polls. Each request has its own time-out; a read without requests is ended.
+// Reads of the source, each shared by all requests that came before it began, and the front's own polls. Each
+// request has its own time-out. Never decides which read is next: decide/reads.ts does.
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onLimit, waitFor } from '../base/waits.ts';
 import { isPollDue } from '../decide/pace.ts';
+import { findReadMove, type OngoingRead } from '../decide/reads.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import { limitBody } from '../snapshot/body.ts';
@@ -23,66 +24,84 @@ export type ReadRequest = {
 export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Waits for a read that begins after this call. Never rejects. */
   readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
-  readonly isReading: boolean;
+  /** A poll would have to wait. */
+  readonly isBusy: boolean;
   /** Ends all requests and the read, and closes the source. Nothing may be requested afterwards. */
   readonly close: () => Promise<void>;
 };
-
-/** How long an unshared poll may go on while a scrape waits. */
-export const POLL_MAX_MS = 1_000;
 
 type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
   readonly limit: AbortController;
   readonly begin: (beginning: Beginning<SomeAnswer>) => void;
   readonly end: (reading: ExporterReading) => void;
-  hasBegun: boolean;
 };
 
-type Current<SomeAnswer extends BegunAnswer> = {
-  readonly begunAtMs: number;
-  readonly abort: (why: string) => void;
-  readonly ended: Promise<void>;
+type Read<SomeAnswer extends BegunAnswer> = OngoingRead & {
+  hasBegun: boolean;
   readonly sharers: Set<Sharer<SomeAnswer>>;
+  readonly limit: AbortController;
 };
 
 /** Opens the reads of a source, which is closed with them. */
 export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
   const waiting = new Set<Sharer<SomeAnswer>>();
-  let current: Current<SomeAnswer> | null = null;
-  let cancelGivingWay = () => {};
+  /** Oldest first, each with its end. */
+  const reads = new Map<Read<SomeAnswer>, Promise<void>>();
+  /** An own read did, and none has shown anything since. */
+  let hasGivenWay = false;
+  let cancelMove = () => {};
 
   function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead<SomeAnswer> {
     const { sharer, read } = openSharer<SomeAnswer>(isPoll);
     waiting.add(sharer);
     read.ended.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
-    beginNext();
+    moveOn();
     return read;
   }
 
-  function beginNext(): void {
-    if (current !== null) makeWay(current);
-    if (current !== null || waiting.size === 0) return;
-    const sharers = new Set(waiting);
-    waiting.clear();
-    const begunAtMs = clock.nowMs();
-    const controller = new AbortController();
-    const read = source.read(controller.signal);
-    const ended = follow(read, sharers);
-    current = { begunAtMs, abort: (why) => controller.abort(why), ended, sharers };
+  function findMove(isForScrape: boolean) {
+    const isEnding = [...reads.keys()].some(({ limit }) => limit.signal.aborted);
+    return isEnding ? null : findReadMove([...reads.keys()], { isForScrape, hasGivenWay });
   }
 
-  async function follow(read: SourceRead<SomeAnswer>, sharers: Set<Sharer<SomeAnswer>>): Promise<void> {
-    const beginning = await read.begun;
-    for (const sharer of sharers) {
+  function moveOn(): void {
+    cancelMove();
+    const move = waiting.size === 0 ? null : findMove(![...waiting].every(({ isPoll }) => isPoll));
+    if (move === null) return;
+    const leftMs = move.atMs - clock.nowMs();
+    if (leftMs > 0) cancelMove = callAfter(clock, leftMs, moveOn);
+    else if (move.kind === 'begin') begin();
+    else giveWay(move.read);
+  }
+
+  function begin(): void {
+    const sharers = new Set(waiting);
+    waiting.clear();
+    const read: Read<SomeAnswer> = {
+      begunAtMs: clock.nowMs(),
+      hasBegun: false,
+      get isOwn() {
+        return [...sharers].every(({ isPoll }) => isPoll);
+      },
+      sharers,
+      limit: new AbortController(),
+    };
+    reads.set(read, follow(read, source.read(read.limit.signal)));
+  }
+
+  async function follow(read: Read<SomeAnswer>, { begun, ended }: SourceRead<SomeAnswer>): Promise<void> {
+    const beginning = await begun;
+    read.hasBegun = true;
+    for (const sharer of read.sharers) {
       if (beginning.kind !== 'answered') sharer.begin(beginning);
       else sharer.begin({ ...beginning, body: limitBody(beginning.body, sharer.limit.signal) });
     }
-    const reading = await read.ended;
-    for (const sharer of sharers) sharer.end(reading);
-    cancelGivingWay();
-    current = null;
-    beginNext();
+    const reading = await ended;
+    for (const sharer of read.sharers) sharer.end(reading);
+    reads.delete(read);
+    if (reading.observation.kind !== 'failed') hasGivenWay = false;
+    moveOn();
   }
 
   function giveUp(sharer: Sharer<SomeAnswer>, why: string): void {
@@ -90,33 +109,39 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     sharer.limit.abort(why);
     sharer.begin({ kind: 'failed', why });
     sharer.end(makeFailedReading(why, isAsked));
-    if (current?.sharers.delete(sharer) && current.sharers.size === 0) current.abort(why);
-    // No scrape may be left for which the poll should give way.
-    if (current !== null) makeWay(current);
+    for (const [read, ended] of reads) {
+      if (!read.sharers.delete(sharer) || read.sharers.size > 0) continue;
+      // It goes on as an own read, which many that give up at once share: the program is not asked for each.
+      const leftMs = read.begunAtMs + READ_TIMEOUT_MS - clock.nowMs();
+      ended.then(callAfter(clock, leftMs, () => read.limit.abort(why)));
+    }
+    moveOn();
   }
 
-  /** A poll whose time is over shares the read of a waiting scrape, or ends if its answer has begun. */
-  function makeWay(read: Current<SomeAnswer>): void {
-    cancelGivingWay();
-    if (![...waiting].some(({ isPoll }) => !isPoll) || [...read.sharers].some(({ isPoll }) => !isPoll)) return;
-    cancelGivingWay = callAfter(clock, read.begunAtMs + POLL_MAX_MS - clock.nowMs(), () => {
-      const why = 'it gave way to a scrape';
-      for (const poll of [...read.sharers]) {
-        if (poll.hasBegun) giveUp(poll, why);
-        else if (read.sharers.delete(poll)) waiting.add(poll);
-      }
-      if (read.sharers.size === 0) read.abort(why);
-    });
+  /** Its polls share the next read, or end if its answer has begun. */
+  function giveWay(read: Read<SomeAnswer>): void {
+    const why = 'it gave way to a scrape';
+    hasGivenWay = true;
+    read.limit.abort(why);
+    for (const poll of read.sharers) {
+      if (read.hasBegun) giveUp(poll, why);
+      else waiting.add(poll);
+    }
+    read.sharers.clear();
   }
 
   return {
     request,
-    get isReading() {
-      return current !== null;
+    get isBusy() {
+      const move = findMove(false);
+      return move === null || move.atMs > clock.nowMs();
     },
     async close() {
-      for (const sharer of [...waiting, ...(current?.sharers ?? [])]) giveUp(sharer, 'closed');
-      await current?.ended;
+      for (const sharer of [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])]) {
+        giveUp(sharer, 'closed');
+      }
+      for (const { limit } of reads.keys()) limit.abort('closed');
+      await Promise.all(reads.values());
       await source.close();
     },
   };
@@ -129,11 +154,7 @@ function openSharer<SomeAnswer extends BegunAnswer>(isPoll: boolean) {
   const sharer: Sharer<SomeAnswer> = {
     isPoll,
     limit: new AbortController(),
-    hasBegun: false,
-    begin(beginning) {
-      sharer.hasBegun = true;
-      begun.resolve(beginning);
-    },
+    begin: begun.resolve,
     end: ended.resolve,
   };
   return { sharer, read: { begun: begun.promise, ended: ended.promise } };
@@ -162,7 +183,11 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   source: Source<SomeAnswer>,
   { clock, pollMs, isAwaited, isPaced }: PollParts,
 ): Polls<SomeAnswer> {
-  let unseen: ExporterReading | null = null;
+  /** Of the newest read; null once it was observed. */
+  let shown: { readonly beganAtMs: number; readonly reading: ExporterReading | null } = {
+    beganAtMs: Number.NEGATIVE_INFINITY,
+    reading: null,
+  };
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
   let scrapedAtMs = Number.NEGATIVE_INFINITY;
   let poll: SourceRead | null = null;
@@ -174,8 +199,10 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const begun = source.read(signal);
     begun.ended.then((reading) => {
       // A read that was given up shows nothing: it hides no reading, and polls are not paced by it.
-      if (!signal.aborted) newest = { beganAtMs, endedAtMs: clock.nowMs() };
-      if (!signal.aborted || unseen === null) unseen = reading;
+      if (signal.aborted) shown = { ...shown, reading: shown.reading ?? reading };
+      if (signal.aborted || beganAtMs < shown.beganAtMs) return;
+      newest = { beganAtMs, endedAtMs: clock.nowMs() };
+      shown = { beganAtMs, reading };
     });
     return begun;
   }
@@ -186,7 +213,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const lateMs = scrapedAtMs + pollMs - nowMs;
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
     if (lateMs > 0) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
-    if (poll !== null || reads.isReading) return;
+    if (poll !== null || reads.isBusy) return;
     if (!isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs })) return;
     // No signal ends it: an own poll has its time.
     poll = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true });
@@ -209,11 +236,11 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     },
     async observe(signal) {
       beginIfDue();
-      if (isAwaited && poll !== null && unseen === null) {
+      if (isAwaited && poll !== null && shown.reading === null) {
         await waitFor(poll.ended, { timeoutMs: pollMs, signal, clock });
       }
-      const reading = unseen ?? NOT_READ;
-      unseen = null;
+      const reading = shown.reading ?? NOT_READ;
+      shown = { ...shown, reading: null };
       return reading;
     },
     async close() {

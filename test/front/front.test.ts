@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { LogEntry } from '../../src/decide/messages.ts';
+import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/reads.ts';
 import type { MainView } from '../../src/decide/serve.ts';
 import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
@@ -79,6 +80,11 @@ async function poll({ front, source, clock }: World): Promise<void> {
 /** Waits until what was read is kept; only with a body that has a sample. */
 async function untilKept({ front }: World, readAtMs: number): Promise<void> {
   while ((front.observe().answeredAtMs ?? 0) < readAtMs) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Waits until so many scrapes have no answer yet. */
+async function inFlight(front: Front, count: number): Promise<void> {
+  while (front.observe().inFlightCount !== count) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Polls and waits for the snapshot. */
@@ -382,9 +388,10 @@ test('a scraper whose time is up gets the snapshot, though another one waits lon
   };
   first.abort();
   await before;
+  world.clock.advance(OWN_READ_MS);
   await world.source.requests(asked + 2);
   await new Promise((resolve) => setTimeout(resolve, 50));
-  world.clock.advance(4_500);
+  world.clock.advance(4_500 - OWN_READ_MS);
   assert.equal(withoutOwn((await shorter).text), 'a 1\n');
   world.clock.advance(55_000);
   assert.equal(withoutOwn((await longer).text), 'a 1\n');
@@ -431,22 +438,65 @@ test('polls go on beside scrapers that give up at once', async (t) => {
   await takeSnapshot(world);
   source.answer = hang;
   clock.advance(5_000);
+  const before = source.requestsCount;
   for (let turn = 0; turn < 3; turn++) {
-    const before = source.requestsCount;
     const scraped = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '0.6' } });
-    await source.requests(before + 1);
+    await inFlight(front, 1);
     clock.advance(300);
     assert.equal((await scraped).status, 503);
+    await inFlight(front, 0);
   }
-  source.answer = reply('up 0\n');
-  const before = source.requestsCount;
-  assert.deepEqual((await front.readExporter(never)).observation.kind, 'failed');
   await source.requests(before + 1);
+  source.answer = reply('up 0\n');
+  clock.advance(SILENT_READ_MS);
+  assert.equal((await front.readExporter(AbortSignal.abort('interrupted'))).observation.kind, 'none');
+  await source.requests(before + 2);
   await untilKept(world, clock.nowMs());
   // Nor does such a read hide what was seen.
   source.answer = hang;
   await scrapeTooLong(world);
   assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
+});
+
+test('one request that hangs keeps neither another scraper nor a poll from what is newest', async (t) => {
+  const world = await openWorld(t, { metricNames: ['a'] });
+  const { front, source, clock } = world;
+  const interrupted = AbortSignal.abort('interrupted');
+  let hanging: Socket | undefined;
+  source.answer = (socket) => {
+    hanging = socket;
+  };
+  const patient = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '30' } });
+  await source.requests(1);
+  source.answer = reply('a 2\n');
+  clock.advance(1_000);
+  const other = scrape(front.port);
+  await inFlight(front, 2);
+  clock.advance(SILENT_READ_MS - 1_000);
+  assert.equal(withoutOwn((await other).text), 'a 2\n');
+  source.answer = reply('a 3\n');
+  clock.advance(POLL_MS);
+  const readAtMs = clock.nowMs();
+  await front.readExporter(interrupted);
+  await untilKept(world, readAtMs);
+  // What began before is older than what is kept, and is served to the one who waited for it only.
+  reply('a 1\n')(hanging as Socket, 1);
+  assert.equal(withoutOwn((await patient).text), 'a 1\n');
+  await inFlight(front, 0);
+  assert.equal(front.observe().answeredAtMs, readAtMs);
+  assert.deepEqual((await front.readExporter(interrupted)).metric('a'), { kind: 'value', value: 3 });
+  front.tell(ENDED);
+  source.answer = (socket) => {
+    hanging = socket;
+  };
+  const late = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '30' } });
+  await source.requests(4);
+  source.answer = reply('a 5\n');
+  clock.advance(SILENT_READ_MS);
+  const newer = scrape(front.port);
+  assert.equal(withoutOwn((await newer).text), 'a 5\n');
+  reply('a 4\n')(hanging as Socket, 1);
+  assert.equal(withoutOwn((await late).text), 'a 5\n', 'no number goes back after the end');
 });
 
 test('an observation waits for the read of a metric, for a POLL at most, and not at all without one', async (t) => {
@@ -526,9 +576,10 @@ test('POST /-/snapshot has its own time, though a scraper waits longer for the s
   };
   first.abort();
   await before;
+  clock.advance(OWN_READ_MS);
   await source.requests(2);
   await new Promise((resolve) => setTimeout(resolve, 50));
-  clock.advance(15_000);
+  clock.advance(15_000 - OWN_READ_MS);
   assert.deepEqual([(await posted).status, (await posted).text], [503, 'timed out\n']);
   clock.advance(60_000);
   await scraped;

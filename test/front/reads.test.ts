@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { openReads, POLL_MAX_MS, type ReadRequest, type Reads } from '../../src/front/reads.ts';
+import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/reads.ts';
+import { openReads, type ReadRequest, type Reads } from '../../src/front/reads.ts';
 import type { Beginning, Source, SourceRead } from '../../src/front/sources/source.ts';
-import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
+import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';
 import { type Body, type OpenBody, openBody } from '../../src/snapshot/body.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -30,12 +31,12 @@ class DrivenSource implements Source {
   endsLate = false;
   #openCount = 0;
   read(signal: AbortSignal): SourceRead {
-    assert.equal(this.#openCount++, 0, 'one read at a time');
+    assert.ok(++this.#openCount <= 2, 'two reads at a time at most');
     const begun = Promise.withResolvers<Beginning>();
     const ended = Promise.withResolvers<typeof NOT_READ>();
     const open = openBody();
     const settle = (reading: typeof NOT_READ) => {
-      this.#openCount = 0;
+      this.#openCount--;
       ended.resolve(reading);
     };
     signal.addEventListener('abort', () => {
@@ -124,11 +125,11 @@ async function readAll(body: Body): Promise<string> {
 
 test('request() begins a read at once, and hands on what comes of it', async () => {
   const { source, clock, reads } = open();
-  assert.equal(reads.isReading, false);
+  assert.equal(reads.isBusy, false);
   const { signal } = new AbortController();
   const first = request(reads, { signal });
   assert.equal(source.asked.length, 1);
-  assert.equal(reads.isReading, true);
+  assert.equal(reads.isBusy, true);
   await clock.forward(7);
   await source.asked[0]?.answer();
   const text = readAll(takeBody(first));
@@ -137,7 +138,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   await source.asked[0]?.end();
   assert.equal(await text, 'a 1\n');
   assert.equal(first.why, 'read');
-  assert.equal(reads.isReading, false);
+  assert.equal(reads.isBusy, false);
   assert.deepEqual(getEventListeners(signal, 'abort'), []);
   const second = request(reads);
   await source.asked[1]?.refuse();
@@ -165,7 +166,7 @@ test('who comes while a read is under way shares the next one, which begins afte
   assert.equal(clock.timerCount, 0);
 });
 
-test('each who shares a read is given up at their own time, and the read with the last of them', async () => {
+test('each who shares a read is given up at their own time, and what nobody shares any more goes on', async () => {
   const { source, clock, reads } = open();
   const first = request(reads);
   const [short, long] = [request(reads, { timeoutMs: 1_000 }), request(reads, { timeoutMs: 3_000 })];
@@ -187,15 +188,16 @@ test('each who shares a read is given up at their own time, and the read with th
   assert.equal(await text, 'a 1\n');
   assert.equal(long.why, 'read');
 
-  const [last, waiting] = [request(reads, { timeoutMs: 1_000 }), request(reads, { timeoutMs: 1_000 })];
+  const [last, waiting] = [request(reads, { timeoutMs: 900 }), request(reads, { timeoutMs: 900 })];
   await source.asked[2]?.answer();
   const cut = assert.rejects(readAll(takeBody(last)), /^Error: timed out$/);
-  await clock.forward(1_000);
+  await clock.forward(900);
   await cut;
-  assert.equal(source.asked[2]?.signal.reason, 'timed out');
   assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
+  assert.equal(reads.isBusy, true);
+  await source.asked[2]?.end();
   assert.equal(source.asked.length, 3, 'the one that waited had no time left');
-  assert.equal(reads.isReading, false);
+  assert.equal(reads.isBusy, false);
   assert.equal(clock.timerCount, 0);
 });
 
@@ -228,25 +230,107 @@ test('a read that came whole in time is read to its end at any pace', async () =
   assert.equal((await reader.next()).done, true);
 });
 
-test('a client that goes ends its read, unless somebody else shares it', async () => {
-  const { source, reads } = open();
-  const controllers = Array.from({ length: 4 }, () => new AbortController());
-  const [first, second, third, fourth] = controllers.map(({ signal }) => request(reads, { signal }));
-  controllers[1]?.abort('hung up');
-  await turn();
-  assert.deepEqual(second, { beginning: { kind: 'failed', why: 'hung up' }, why: 'hung up' });
-  assert.equal(source.asked[0]?.signal.aborted, false);
-  controllers[0]?.abort('hung up');
-  await turn();
-  assert.equal(first?.why, 'hung up');
-  assert.equal(source.asked[0]?.signal.reason, 'hung up');
-  assert.equal(source.asked.length, 2);
-  controllers[2]?.abort('hung up');
-  await source.asked[1]?.end();
-  assert.equal(third?.why, 'hung up');
-  assert.equal(await readAll(takeBody(fourth as NonNullable<typeof fourth>)), '');
+test('a client that goes leaves its read to others, or to nobody: then it has 15 s in all', async () => {
+  const { source, clock, reads } = open();
+  const controllers = [new AbortController(), new AbortController()];
+  const ended = request(reads);
+  const sharing = controllers.map(({ signal }) => request(reads, { signal }));
+  await source.asked[0]?.end();
+  assert.equal(ended.why, 'read');
+  for (const [index, controller] of controllers.entries()) {
+    controller.abort('hung up');
+    await turn();
+    assert.deepEqual(sharing[index], { beginning: { kind: 'failed', why: 'hung up' }, why: 'hung up' });
+  }
+  await clock.forward(READ_TIMEOUT_MS - 1);
+  assert.equal(source.asked[1]?.signal.aborted, false);
   assert.equal(request(reads, { signal: AbortSignal.abort('gone') }).why, null);
+  await clock.forward(1);
+  assert.equal(source.asked[1]?.signal.reason, 'hung up');
+  assert.equal(reads.isBusy, false);
   assert.equal(source.asked.length, 2, 'who is gone already begins none');
+  const late = request(reads, { timeoutMs: READ_TIMEOUT_MS + 1 });
+  await clock.forward(READ_TIMEOUT_MS + 1);
+  assert.deepEqual([late.why, source.asked[2]?.signal.reason], ['timed out', 'timed out']);
+  assert.equal(clock.timerCount, 0);
+});
+
+test('of many that give up at once the source is asked once', async () => {
+  const { source, clock, reads } = open();
+  for (let count = 0; count < 900; count++) {
+    request(reads, { timeoutMs: 0.5 });
+    await clock.forward(1);
+  }
+  assert.equal(source.asked.length, 1);
+  await source.asked[0]?.end();
+  assert.equal(clock.timerCount, 0);
+});
+
+test('a page that takes longer than an impatient scraper waits is read all the same', async () => {
+  for (const { pageMs, isPoll } of [
+    { pageMs: 1_500, isPoll: false },
+    { pageMs: 1_500, isPoll: true },
+    { pageMs: 7_000, isPoll: false },
+    { pageMs: 7_000, isPoll: true },
+  ]) {
+    const { source, clock, reads } = open();
+    const begunAtMs: number[] = [];
+    let readCount = 0;
+    if (isPoll) reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: NEVER, isPoll }).ended.then(() => readCount++);
+    for (let tick = 0; tick < 150; tick++) {
+      if (tick % 10 === 0) request(reads, { timeoutMs: 500 });
+      for (let index = begunAtMs.length; index < source.asked.length; index++) begunAtMs.push(clock.nowMs());
+      await clock.forward(100);
+      for (const [index, atMs] of begunAtMs.entries()) {
+        if (source.asked[index]?.signal.aborted || clock.nowMs() < atMs + pageMs) continue;
+        begunAtMs[index] = Number.POSITIVE_INFINITY;
+        await source.asked[index]?.end();
+        readCount++;
+      }
+    }
+    assert.ok(readCount > 0, `${pageMs} ${isPoll}`);
+  }
+});
+
+test('a read that shows no header for 3 s does not keep the next one from its own, two at a time', async () => {
+  const { source, clock, reads } = open();
+  const hangs = request(reads, { timeoutMs: 29_500 });
+  await clock.forward(1_000);
+  const others = [request(reads), request(reads, { isPoll: true })];
+  await clock.forward(SILENT_READ_MS - 1_001);
+  assert.deepEqual([source.asked.length, reads.isBusy], [1, true]);
+  await clock.forward(1);
+  assert.equal(source.asked.length, 2);
+  const third = request(reads);
+  await clock.forward(SILENT_READ_MS);
+  assert.equal(source.asked.length, 2);
+  await source.asked[1]?.end();
+  assert.deepEqual(
+    others.map(({ why }) => why),
+    ['read', 'read'],
+  );
+  await source.asked[2]?.end();
+  assert.equal(third.why, 'read');
+  assert.equal(hangs.why, null);
+  assert.equal(reads.isBusy, false, 'a poll does not wait for it either');
+  const poll = request(reads, { isPoll: true });
+  await source.asked[3]?.end();
+  assert.equal(poll.why, 'read');
+  await source.asked[0]?.end();
+  assert.equal(hangs.why, 'read');
+  assert.equal(clock.timerCount, 0);
+});
+
+test('a read whose header has come keeps the next one waiting, however long its body takes', async () => {
+  const { source, clock, reads } = open();
+  const first = request(reads, { timeoutMs: 60_000 });
+  await source.asked[0]?.answer();
+  const second = request(reads, { timeoutMs: 60_000 });
+  await clock.forward(30_000);
+  assert.equal(source.asked.length, 1);
+  await source.asked[0]?.end();
+  await source.asked[1]?.end();
+  assert.deepEqual([first.why, second.why], ['read', 'read']);
 });
 
 test('what was asked may have been counted, what was not was not', async () => {
@@ -264,7 +348,7 @@ test('a poll of its own gives way to a scrape after a second, and shares its rea
   const poll = request(reads, { isPoll: true });
   await clock.forward(400);
   const scrape = request(reads);
-  await clock.forward(POLL_MAX_MS - 401);
+  await clock.forward(OWN_READ_MS - 401);
   assert.equal(source.asked.length, 1);
   await clock.forward(1);
   assert.equal(source.asked[0]?.signal.reason, 'it gave way to a scrape');

@@ -3,7 +3,7 @@
 import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
-import { type GetterParts, openExpositionGetter } from '../../observe/get-exposition.ts';
+import { type ExpositionGetter, type GetterParts, openExpositionGetter } from '../../observe/get-exposition.ts';
 import { openBody } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
 
@@ -14,9 +14,23 @@ export function openHttpSource(
   selectors: readonly Selector[] = [],
   open?: GetterParts['open'],
 ): Source {
-  const getter = openExpositionGetter({ url, metricNames, selectors, isForServing: true, ...(open && { open }) });
+  const parts: GetterParts = { url, metricNames, selectors, isForServing: true, ...(open && { open }) };
+  /** At most one: where two reads ran at a time, one connection is enough afterwards. */
+  const idle: ExpositionGetter[] = [];
 
-  async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
+  async function readWith(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
+    const getter = idle.pop() ?? openExpositionGetter(parts);
+    const reading = await read(getter, signal, begin);
+    if (idle.length === 0) idle.push(getter);
+    else await getter.close();
+    return reading;
+  }
+
+  async function read(
+    getter: ExpositionGetter,
+    signal: AbortSignal,
+    begin: (beginning: Beginning) => void,
+  ): Promise<ExporterReading> {
     const { body, push, end, breakOff } = openBody();
     const fail = (why: string, mayCount: boolean) => {
       breakOff(why);
@@ -38,10 +52,10 @@ export function openHttpSource(
 
   return {
     path: url.pathname === '/metrics' ? null : url.pathname,
-    close: getter.close,
+    close: async () => idle.pop()?.close(),
     read(signal) {
       const begun = Promise.withResolvers<Beginning>();
-      return { ended: read(signal, begun.resolve), begun: begun.promise };
+      return { ended: readWith(signal, begun.resolve), begun: begun.promise };
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Body } from '../../snapshot/body.ts';
 
 /** Where the front reads. */
 export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
-  /** Begins a read after the one before has ended. Never rejects. The reason of `signal` is a string. */
+  /** Begins a read, the second at a time at most. Never rejects. The reason of `signal` is a string. */
   readonly read: (signal: AbortSignal) => SourceRead<SomeAnswer>;
   readonly close: () => Promise<void>;
   /** Main is about to end: the next read must show the newest numbers. Absent: every read does. */
