@@ -12,6 +12,8 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 /** YAML files in deploy/ that no API server reads as they are, and what reads them. */
 const NOT_MANIFESTS: Readonly<Record<string, string>> = {
+  'deploy/chart/Chart.yaml': 'helm, in chart.test.ts',
+  'deploy/chart/values.yaml': 'helm, in chart.test.ts',
   'deploy/job/component/kustomization.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/component/lastscrape.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/example/kustomization.yaml': 'kustomize, in kustomize.test.ts',
@@ -30,7 +32,12 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
 const manifests = globSync(['deploy/**/*.yaml', 'fixtures/pods/**/*.yaml', 'fixtures/injected/**/*.yaml'], {
   cwd: ROOT,
 })
-  .filter((file) => !(file in NOT_MANIFESTS) && file !== 'fixtures/injected/annotations.yaml')
+  .filter(
+    (file) =>
+      !(file in NOT_MANIFESTS) &&
+      !/^deploy\/chart\/(templates|files)\//.test(file) &&
+      file !== 'fixtures/injected/annotations.yaml',
+  )
   .toSorted();
 
 const programs = findPrograms();

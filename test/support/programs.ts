@@ -21,13 +21,14 @@ export type Programs = {
   /** Builds the kustomization of a folder, which comes last on its command line. */
   readonly kustomize: readonly string[] | undefined;
   readonly kubeconform: readonly string[] | undefined;
+  readonly helm: readonly string[] | undefined;
   /** The stand-in first, then the real one if it is installed. */
   readonly exporters: readonly ExporterProgram[];
   readonly watcher: readonly string[];
 };
 
 /** A program by the name of its field in Programs. */
-export type Needed = 'locust' | 'prometheus' | 'promtool' | 'nodeExporter' | 'kustomize' | 'kubeconform';
+export type Needed = 'locust' | 'prometheus' | 'promtool' | 'nodeExporter' | 'kustomize' | 'kubeconform' | 'helm';
 
 /** The Locust that requirements.txt locks. */
 export const LOCKED_LOCUST_VERSION = '2.47.0';
@@ -45,6 +46,7 @@ const HOW_TO_INSTALL: Readonly<Record<Needed, string>> = {
   kustomize: 'kubectl or kustomize: put one of them on the PATH',
   kubeconform:
     'kubeconform: "go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0", or put "kubeconform" on the PATH',
+  helm: 'helm: ".ci/install-go-program helm" (needs Go), or put "helm" on the PATH',
 };
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -87,6 +89,7 @@ export function findPrograms(): Programs {
   const kubectl = findOnPath('kubectl');
   const kustomize = findOnPath('kustomize');
   const kubeconform = findOnPath('kubeconform');
+  const helm = findOnPath('helm');
   const binary = readTestVariable('LASTSCRAPE_TEST_BINARY');
   return {
     locust: existsSync(join(environment, COMPLETE_MARKER))
@@ -98,6 +101,7 @@ export function findPrograms(): Programs {
     kustomize:
       kubectl !== undefined ? [kubectl, 'kustomize'] : kustomize !== undefined ? [kustomize, 'build'] : undefined,
     kubeconform: kubeconform === undefined ? undefined : [kubeconform],
+    helm: helm === undefined ? undefined : [helm],
     exporters: [standInExporter(), ...realExporters()],
     watcher: binary === undefined ? [process.execPath, join(ROOT, 'bin', 'lastscrape.ts')] : [binary],
   };
@@ -149,6 +153,7 @@ export function describePrograms(programs: Programs, needed: readonly Needed[]):
   if (needed.includes('nodeExporter') && programs.nodeExporter) phrases.push(readVersion(programs.nodeExporter));
   if (needed.includes('kustomize') && programs.kustomize) phrases.push(programs.kustomize.join(' '));
   if (needed.includes('kubeconform') && programs.kubeconform) phrases.push(programs.kubeconform.join(' '));
+  if (needed.includes('helm') && programs.helm) phrases.push(programs.helm.join(' '));
   phrases.push(readTestVariable('LASTSCRAPE_TEST_BINARY') ? `the binary ${programs.watcher.join(' ')}` : 'the sources');
   return phrases;
 }

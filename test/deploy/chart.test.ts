@@ -1,0 +1,111 @@
+// deploy/chart: it renders the manifests of deploy/, goes by what a cluster has, and refuses what cannot work.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { VERSION } from '../../src/base/version.ts';
+import { findPrograms, gate } from '../support/programs.ts';
+import { CHART, RENDERED, ROOT, renderManifest, runHelm, template } from './chart.ts';
+
+const skip = gate(findPrograms(), 'test/deploy/chart.test.ts', ['helm']);
+const IMAGE = 'image=registry.example.com/lastscrape:0.1.0';
+
+type Rendered = { readonly apiVersion: string; readonly kind: string; readonly metadata: { readonly name: string } };
+
+function render(values: readonly string[], cluster?: Parameters<typeof template>[1]): readonly Rendered[] {
+  const { stdout, stderr, status } = template(values, cluster);
+  assert.equal(status, 0, stderr);
+  return parseAllDocuments(stdout).map((document) => document.toJS());
+}
+
+const list = (rendered: readonly Rendered[]) => rendered.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
+describe('deploy/chart', { skip }, () => {
+  for (const file of Object.keys(RENDERED)) {
+    test(`${file} is what it renders; if not: npm exec -- node test/tools/make-manifests.ts`, () => {
+      assert.equal(readFileSync(join(ROOT, file), 'utf8'), renderManifest(file));
+    });
+  }
+
+  test('it passes helm lint, and has the version of the program', () => {
+    const { stdout, status } = runHelm(
+      'lint',
+      CHART,
+      '--strict',
+      '--set',
+      `${IMAGE},engine=kyverno,jobs.enabled=false,locustTests.enabled=false`,
+    );
+    assert.equal(status, 0, stdout);
+    const chart = readFileSync(join(CHART, 'Chart.yaml'), 'utf8');
+    assert.deepEqual(chart.match(/^(app)?[vV]ersion: .*$/gm), [`version: ${VERSION}`, `appVersion: ${VERSION}`]);
+  });
+
+  test('with nothing but an image: both policies, their warnings, and a test', () => {
+    assert.deepEqual(list(render([IMAGE])).toSorted(), [
+      'MutatingAdmissionPolicy lastscrape',
+      'MutatingAdmissionPolicy lastscrape-jobs',
+      'MutatingAdmissionPolicyBinding lastscrape',
+      'MutatingAdmissionPolicyBinding lastscrape-jobs',
+      'Pod lastscrape-test',
+      'ValidatingAdmissionPolicy lastscrape-annotations',
+      'ValidatingAdmissionPolicy lastscrape-jobs',
+      'ValidatingAdmissionPolicyBinding lastscrape-annotations',
+      'ValidatingAdmissionPolicyBinding lastscrape-jobs',
+    ]);
+  });
+
+  test('everything, with Kyverno', () => {
+    const values = ['engine=kyverno', 'monitors.enabled=true', 'rules.enabled=true', 'dashboard.enabled=true'];
+    const rendered = render([IMAGE, ...values, 'warnings.enabled=false', 'networkPolicy.namespaces={shop,bank}']);
+    assert.deepEqual(list(rendered).toSorted(), [
+      'ClusterPolicy lastscrape',
+      'ClusterPolicy lastscrape-jobs',
+      'ConfigMap lastscrape-dashboard',
+      'NetworkPolicy locust-exporter',
+      'NetworkPolicy locust-exporter',
+      'Pod lastscrape-test',
+      'PodMonitor lastscrape-front',
+      'PodMonitor locust-master',
+      'PrometheusRule lastscrape',
+      'PrometheusRule lastscrape-jobs',
+    ]);
+  });
+
+  for (const version of ['v1', 'v1beta1', 'v1alpha1']) {
+    test(`a cluster that has MutatingAdmissionPolicy ${version} gets that`, () => {
+      const apis = [`admissionregistration.k8s.io/${version}/MutatingAdmissionPolicy`] as never;
+      const found = render([IMAGE], { apis }).filter(({ kind }) => kind.startsWith('Mutating'));
+      assert.deepEqual(
+        new Set(found.map(({ apiVersion }) => apiVersion)),
+        new Set([`admissionregistration.k8s.io/${version}`]),
+      );
+    });
+  }
+
+  test('container restart rules are for Kubernetes 1.35 and later', () => {
+    for (const [version, has] of [
+      ['1.34.9', false],
+      ['1.35.0', true],
+    ] as const) {
+      const { stdout } = template([IMAGE], { version, only: ['policy'] });
+      assert.equal(stdout.includes('restartPolicyRules'), has, version);
+    }
+  });
+
+  for (const [what, values, apis, said] of [
+    ['no image', [], undefined, /image is not set: helm … --set image=HOST\/lastscrape:VERSION/],
+    ['no policies', [IMAGE], [], /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/],
+    ['no Kyverno', [IMAGE, 'engine=kyverno'], [], /this cluster has no Kyverno .* set engine=policy/],
+    ['an unknown engine', [IMAGE, 'engine=webhook'], undefined, /engine/],
+    ['a misspelt value', [IMAGE, 'job.enabled=false'], undefined, /job/],
+    ['a quote in the image', ["image=a'b"], undefined, /image/],
+  ] as const) {
+    test(`refused: ${what}`, () => {
+      const { stderr, status } = template(values, apis === undefined ? {} : { apis: apis as never });
+      assert.equal(status, 1);
+      assert.match(stderr, said);
+    });
+  }
+});
