@@ -35,7 +35,9 @@ export function requireCluster(): { readonly loadCommand: string } {
     process.stderr.write(HOW_TO);
     process.exit(1);
   }
-  const programs = ['kubectl', 'busybox', 'tar', 'ldd', PUSHGATEWAY].filter((name) => findOnPath(name) === undefined);
+  const programs = ['kubectl', 'helm', 'busybox', 'tar', 'ldd', PUSHGATEWAY].filter(
+    (name) => findOnPath(name) === undefined,
+  );
   const missing = [
     ...programs.map((name) => `${name} on the PATH`),
     ...listMissing(findPrograms(), ['locust']),
