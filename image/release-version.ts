@@ -44,6 +44,8 @@ export function setVersion(root: string, version: string): readonly string[] {
   replace('src/base/version.ts', RegExp(`(?<=VERSION = ')${oldPattern}(?=';)`, 'g'), 'once');
   // Twice: the lock's own field and the one of the package in the folder "".
   replace('package-lock.json', RegExp(`(?<="name": "lastscrape",\\s+"version": ")${oldPattern}(?=")`, 'g'), 'any');
+  // The chart's own and the program's: they are released together.
+  replace('deploy/chart/Chart.yaml', RegExp(`(?<=^(?:v|appV)ersion: )${oldPattern}$`, 'gm'), 'any');
   const behindWord = RegExp(`(?<=${WORDS.join('|')})${oldPattern}(?![\\w-]|\\.\\w)`, 'g');
   for (const file of globSync(FILES, { cwd: root }).toSorted()) replace(file, behindWord, 'any');
   for (const [file, text] of changed) writeFileSync(join(root, file), text);
