@@ -2,30 +2,46 @@
 // Looks only at names at the start of lines, readable or not. Pure; holds one line at most.
 //
 // A family is what `# TYPE name` announces: `name_bucket`, `name_sum` and `name_count` belong to the
-// histogram or summary `name` (Prometheus documentation, "Exposition formats"), `name_created` too; any other
-// sample belongs to the family of the same name.
+// histogram or summary `name` (Prometheus documentation, "Exposition formats"), `name_created` too; in
+// OpenMetrics `name_total` to the counter `name`. Any other sample belongs to the family of the same name.
 
+import type { Format } from './format.ts';
 import { findRuns, type Run } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
+import { openMessageFilter, openMessageScan } from './messages.ts';
 
 export type FilterOptions = {
   /** Whether blank lines, and comments that are neither HELP nor TYPE, are kept. Default: true. */
   readonly keepsOther?: boolean;
+  /** Default: `text`. The `# EOF` of OpenMetrics is left out. */
+  readonly format?: Format;
 };
 
 /** Longer lines are judged by their start. */
 const LINE_MAX_BYTES = 64 * 1024;
 
-const SUFFIX = /_(?:bucket|sum|count|created)$/;
-const SUFFIXED_TYPES: readonly (string | undefined)[] = ['histogram', 'summary'];
+const SUFFIX = /_(?:bucket|count|created|gcount|gsum|info|sum|total)$/;
+const POINTS = ['_bucket', '_sum', '_count', '_created'];
+/** By type; those of OpenMetrics by its specification, "Suffixes". */
+const SUFFIXES: Readonly<Record<Exclude<Format, 'protobuf'>, Readonly<Record<string, readonly string[]>>>> = {
+  text: { histogram: POINTS, summary: POINTS },
+  openMetrics: {
+    counter: ['_total', '_created'],
+    gaugehistogram: ['_bucket', '_gsum', '_gcount'],
+    histogram: POINTS,
+    info: ['_info'],
+    summary: POINTS,
+  },
+};
 
 /** Lines that follow each other: samples of a family, or its HELP or TYPE; null: comments and blank lines. */
 type Part = { readonly isSamples: boolean; readonly family: string | null };
 
 /** Opens the scan of one body; its end returns the names of the families that have a sample. */
-export function openFamilyScan(): BodyReader<void, ReadonlySet<string>> {
+export function openFamilyScan(format: Format = 'text'): BodyReader<unknown, ReadonlySet<string>> {
+  if (format === 'protobuf') return openMessageScan();
   const families = new Set<string>();
-  const walk = openWalk(({ isSamples, family }) => {
+  const walk = openWalk(format, ({ isSamples, family }) => {
     if (isSamples && family !== null) families.add(family);
   });
   return {
@@ -40,11 +56,13 @@ export function openFamilyScan(): BodyReader<void, ReadonlySet<string>> {
 /** Opens the filter of one body: returns it without HELP, TYPE and samples of families that are not kept. */
 export function openFamilyFilter(
   isKept: (family: string) => boolean,
-  { keepsOther = true }: FilterOptions = {},
+  { keepsOther = true, format = 'text' }: FilterOptions = {},
 ): BodyReader<readonly Uint8Array[], readonly Uint8Array[]> {
+  if (format === 'protobuf') return openMessageFilter(isKept);
   let kept: { block: Buffer; from: number; to: number }[] = [];
-  const walk = openWalk(({ family }, block, from, to) => {
+  const walk = openWalk(format, ({ family }, block, from, to) => {
     if (family === null ? !keepsOther : !isKept(family)) return;
+    if (family === null && format === 'openMetrics' && block.subarray(from, to).indexOf('# EOF') === 0) return;
     const last = kept.at(-1);
     if (last?.block === block && last.to === from) last.to = to;
     else kept.push({ block, from, to });
@@ -67,7 +85,10 @@ export function openFamilyFilter(
 }
 
 /** Walks the lines of one body; calls `onPart` with where they are. */
-function openWalk(onPart: (part: Part, block: Buffer, from: number, to: number) => void) {
+function openWalk(
+  format: keyof typeof SUFFIXES,
+  onPart: (part: Part, block: Buffer, from: number, to: number) => void,
+) {
   // By family, for those with a TYPE line.
   const types = new Map<string, string>();
   /** The rest of a long line belongs to it. */
@@ -76,7 +97,8 @@ function openWalk(onPart: (part: Part, block: Buffer, from: number, to: number) 
   function findFamily(name: string): string {
     if (!SUFFIX.test(name) || types.has(name)) return name;
     const base = name.replace(SUFFIX, '');
-    return SUFFIXED_TYPES.includes(types.get(base)) ? base : name;
+    const suffixes = SUFFIXES[format][types.get(base) ?? ''] ?? [];
+    return suffixes.includes(name.slice(base.length)) ? base : name;
   }
   function findPart(run: Run): Part {
     const isSamples = run.kind === 'samples';

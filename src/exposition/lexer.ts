@@ -1,6 +1,6 @@
-// What a line of the text format 0.0.4 is: the only grammar of names, labels, values and timestamps, and the
-// readers built on it. Pure; keeps nothing. (Prometheus documentation, "Exposition formats"; promparse.go of
-// prometheus/prometheus.)
+// What a line of text 0.0.4 or 1.0.0 and of OpenMetrics is: the only grammar of names, labels, values and
+// timestamps, and the readers built on it. Pure; keeps nothing. (Prometheus documentation, "Exposition formats";
+// openmetrics.io, "Specification"; promparse.go and openmetricsparse.go of prometheus/prometheus.)
 //
 // No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
 // loops over letters: the binary runs without an optimizing compiler, and regular expressions are native.
@@ -32,26 +32,38 @@ const LABELS = `${BLANKS}(?:${LABEL}${MORE_LABELS})?`;
 // refuses those (parseFloat in model/textparse of prometheus/prometheus and in expfmt of prometheus/common:
 // "unsupported character in float").
 const INFINITE = '[iI][nN][fF](?:[iI][nN][iI][tT][yY])?';
-const VALUE = `(?:[nN][aA][nN]|[+-]?(?:${INFINITE}|(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?))`;
+const DECIMAL = '(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?';
+const VALUE = `(?:[nN][aA][nN]|[+-]?(?:${INFINITE}|${DECIMAL}))`;
 /** The last line of a body may have no line feed. */
 const END = '(?:\\n|$)';
-/** Groups: name and labels; or name in the braces and labels after it; value; timestamp. */
-const SAMPLE =
+/** Groups: name and labels; or name in the braces and labels after it; value. */
+const SERIES =
   `${BLANKS}(?:(${NAME})(?:${BLANKS}\\{(${LABELS})\\}${BLANKS}|[ \\t]+)|\\{${BLANKS}(${QUOTED})${BLANKS}(${MORE_LABELS})\\}${BLANKS})` +
-  `(${VALUE})(?:[ \\t]+(-?\\d+))?${BLANKS}\\r?${END}`;
-/** Groups: `TYPE`, or nothing for a HELP; name; text. */
-const HEADER = `${BLANKS}#${BLANKS}(?:(TYPE)|HELP)[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
+  `(${VALUE})`;
+/** Another group: timestamp. */
+const SAMPLE = `${SERIES}(?:[ \\t]+(-?\\d+))?${BLANKS}\\r?${END}`;
+/** The same in OpenMetrics: seconds, and an exemplar. */
+const OM_TIMESTAMP = `(?:[ \\t]+[+-]?${DECIMAL})?`;
+const OM_SAMPLE = `${SERIES}${OM_TIMESTAMP}(?:[ \\t]+#${BLANKS}\\{${LABELS}\\}[ \\t]+${VALUE}${OM_TIMESTAMP})?${BLANKS}${END}`;
+/** Groups: `TYPE`, or nothing for another of `words`; name; text. */
+function header(words: string): string {
+  return `${BLANKS}#${BLANKS}(?:(TYPE)|${words})[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
+}
 const ANY_LINE = `[^\\n]*${END}`;
 
-const READABLE_LINES = new RegExp(`(?:${withoutGroups(SAMPLE)}|${BLANKS}#${ANY_LINE}|${BLANKS}\\r?${END})*`, 'y');
+/** OpenMetrics has no blank lines, and ends with `# EOF`. */
+const READABLE_LINES = {
+  text: new RegExp(`(?:${withoutGroups(SAMPLE)}|${BLANKS}#${ANY_LINE}|${BLANKS}\\r?${END})*`, 'y'),
+  openMetrics: new RegExp(`(?:${withoutGroups(OM_SAMPLE)}|#(?! EOF)${ANY_LINE})*`, 'y'),
+} as const;
 const ONE_SAMPLE = new RegExp(SAMPLE, 'y');
-const ONE_LINE = new RegExp(`${SAMPLE}|${HEADER}|${ANY_LINE}`, 'y');
+const ONE_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 const ONE_LABEL = new RegExp(`[ \\t,]*(?:(${LABEL_NAME})|(${QUOTED}))${BLANKS}=${BLANKS}"(${TEXT})"`, 'y');
 const ONE_VALUE = new RegExp(`^${VALUE}$`);
 /** A header, consecutive samples of one name, or any other line and the blank ones after it. */
 const RUN = new RegExp(
   [
-    HEADER,
+    header('HELP|UNIT'),
     `${BLANKS}(${NAME})(?![\\w:])${ANY_LINE}(?:${BLANKS}\\4(?![\\w:])${ANY_LINE})*`,
     `${BLANKS}\\{${BLANKS}(${QUOTED})${ANY_LINE}`,
     `${ANY_LINE}(?:${BLANKS}\\r?\\n)*`,
@@ -59,11 +71,12 @@ const RUN = new RegExp(
   'y',
 );
 
-/** The index of the first line that is no sample, comment or blank; the text's length if there is none. */
-export function findUnreadableLine(text: string): number {
-  READABLE_LINES.lastIndex = 0;
-  READABLE_LINES.test(text);
-  return READABLE_LINES.lastIndex;
+/** The index of the first line that is no sample, comment or blank, or is `# EOF`; if none, the text's length. */
+export function findUnreadableLine(text: string, format: keyof typeof READABLE_LINES = 'text'): number {
+  const lines = READABLE_LINES[format];
+  lines.lastIndex = 0;
+  lines.test(text);
+  return lines.lastIndex;
 }
 
 /** Gets the samples and headers of a text; other lines are skipped. */
@@ -93,7 +106,7 @@ export function readSampleLine(line: string): SampleLine | null {
   return match === null || ONE_SAMPLE.lastIndex !== line.length ? null : makeSample(match);
 }
 
-/** Consecutive samples of one name, its HELP or TYPE, or `other`: comments, blank and odd lines. */
+/** Consecutive samples of one name, its HELP (or UNIT) or TYPE, or `other`: comments, blank and odd lines. */
 export type Run =
   | { readonly kind: 'samples' | 'help'; readonly name: string }
   | { readonly kind: 'type'; readonly name: string; readonly type: string }

@@ -1,8 +1,10 @@
-// Checks that a body is an exposition in the text format, without a line for which Prometheus would refuse
-// all of it. Changes nothing. Pure; holds one line at most.
+// Checks that a body is a whole exposition, without a line or message for which Prometheus would refuse all of
+// it. Changes nothing. Pure; holds one line at most.
 
+import type { Format } from './format.ts';
 import { findUnreadableLine } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
+import { openMessageCheck } from './messages.ts';
 
 /** The longest line of an exposition. */
 export const READABLE_LINE_MAX_BYTES = 1024 * 1024;
@@ -11,23 +13,37 @@ const EXCERPT_LENGTH = 60;
 
 export type Readability = { readonly isReadable: true } | { readonly isReadable: false; readonly why: string };
 
-export type ReadableCheck = BodyReader<void, Readability>;
+export type ReadableCheck = BodyReader<unknown, Readability>;
 
 /** Finds a sample among lines that are blank, comments or samples. */
 const ANY_SAMPLE = /(?:^|\n)[ \t]*[^#\s]/;
 
+/** The last line of OpenMetrics, whose line feed may be missing, and what follows it. */
+const END_AND_REST = /^# EOF(?:$|\n(.*))/s;
+
 /** Opens the check of one body. */
-export function openReadableCheck(): ReadableCheck {
+export function openReadableCheck(format: Format = 'text'): ReadableCheck {
+  if (format === 'protobuf') {
+    const { write, end } = openMessageCheck();
+    return { write, end: () => describe(end()) };
+  }
   let hasSample = false;
+  let hasEnd = format === 'text';
   let why: string | null = null;
   const cutter = openLineCutter({
     lineMaxBytes: READABLE_LINE_MAX_BYTES,
     onLines(lines) {
       if (why !== null) return;
       const text = lines.toString('latin1');
-      const at = findUnreadableLine(text);
-      if (at < text.length) why = `neither a sample nor a comment: ${quoteLine(text, at)}`;
-      else hasSample ||= ANY_SAMPLE.test(text);
+      const at = findUnreadableLine(text, format);
+      hasSample ||= ANY_SAMPLE.test(text.slice(0, at));
+      if (format === 'openMetrics') {
+        const end = END_AND_REST.exec(text.slice(at));
+        if (hasEnd || end?.[1]) why = 'text after "# EOF"';
+        hasEnd ||= end !== null;
+        if (hasEnd) return;
+      }
+      if (at < text.length) why ??= `neither a sample nor a comment: ${quoteLine(text, at)}`;
     },
     onLongLine() {
       why ??= `a line of more than ${READABLE_LINE_MAX_BYTES} bytes`;
@@ -40,10 +56,15 @@ export function openReadableCheck(): ReadableCheck {
     },
     end() {
       cutter.end();
-      if (why === null && !hasSample) why = 'no sample';
-      return why === null ? { isReadable: true } : { isReadable: false, why };
+      if (!hasEnd) why ??= 'no "# EOF" at its end';
+      if (!hasSample) why ??= 'no sample';
+      return describe(why);
     },
   };
+}
+
+function describe(why: string | null): Readability {
+  return why === null ? { isReadable: true } : { isReadable: false, why };
 }
 
 function quoteLine(text: string, from: number): string {

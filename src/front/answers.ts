@@ -97,14 +97,14 @@ export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
       yield piece;
     }
     if (!body.endsWithLineFeed) yield LINE_FEED;
-    yield Buffer.from(formatOwnFamilies(values, hasOwnPrefix ? await body.families() : new Set()));
+    yield formatOwnFamilies(values, hasOwnPrefix ? await body.families() : new Set());
   }
   return { read, sizeBytes: null };
 }
 
 /** A body that is whole: the length of the answer is known. */
 export async function serveWhole(body: Body, values: OwnValues): Promise<AnswerBody> {
-  const own = Buffer.from(formatOwnFamilies(values, await body.families()));
+  const own = formatOwnFamilies(values, await body.families());
   const end = body.endsWithLineFeed ? own : Buffer.concat([LINE_FEED, own]);
   async function* read(): AsyncGenerator<Uint8Array> {
     yield* body.read();

@@ -24,7 +24,11 @@ function readFile(path: string): string {
 }
 
 const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1 };
-const OWN_FAMILIES = [...formatOwnFamilies(NOW, new Set()).matchAll(/^# TYPE (\w+)/gm)].map(([, name = '']) => name);
+const OWN_FAMILIES = [
+  ...formatOwnFamilies(NOW, new Set())
+    .toString()
+    .matchAll(/^# TYPE (\w+)/gm),
+].map(([, name = '']) => name);
 
 const { spec } = parse(readFile(`${FOLDER}/job.yaml`)).spec.template;
 const container = spec.initContainers.at(-1);

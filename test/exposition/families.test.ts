@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../../src/exposition/families.ts';
+import type { Format } from '../../src/exposition/format.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 type Pieces = readonly (Uint8Array | string)[];
@@ -172,4 +173,62 @@ test('openFamilyFilter() keeps or leaves out the whole of a line of any length, 
     1_000_000,
     'what came of the line was handed on',
   );
+});
+
+function scanAs(format: Format, body: Uint8Array): string[] {
+  const families = openFamilyScan(format);
+  families.write(body);
+  return [...families.end()];
+}
+
+test('openFamilyScan() knows the suffixes of OpenMetrics', () => {
+  const body = Buffer.from(
+    [
+      '# TYPE c counter',
+      '# TYPE g gauge',
+      '# TYPE gh gaugehistogram',
+      '# TYPE i info',
+      '# TYPE h histogram',
+      ...['c_total', 'c_created', 'g_total', 'g_info', 'gh_bucket', 'gh_gsum', 'gh_gcount', 'gh_sum', 'i_info', 'i'],
+      ...['h_bucket', 'h_total', 'x_total'],
+    ].join(' 1\n'),
+  );
+  const lines = body.toString().replace(/^(# TYPE .*) 1$/gm, '$1');
+  const found = scanAs('openMetrics', Buffer.from(`${lines} 1\n# EOF\n`));
+  assert.deepEqual(found, ['c', 'g_total', 'g_info', 'gh', 'gh_sum', 'i', 'h', 'h_total', 'x_total']);
+  assert.ok(scanAs('text', Buffer.from(lines)).includes('c_total'));
+});
+
+test('openFamilyScan() lists what the same program shows in each format', () => {
+  const names = ['classic_seconds', 'native_seconds', 'row_bytes', 'rows.left 残り'];
+  const read = (file: string) => readRecordedBody(`formats/client_golang-1.23.2-${file}`);
+  assert.deepEqual(scanAs('text', read('text.txt')), [...names, 'rows_total']);
+  assert.deepEqual(scanAs('openMetrics', read('openmetrics.txt')), [...names, 'rows']);
+  assert.deepEqual(scanAs('protobuf', read('protobuf.bin')), [...names, 'rows_total']);
+  const all = ['rows', 'load_ratio', 'seconds', 'bytes', 'build', 'state'];
+  assert.deepEqual(scanAs('openMetrics', readRecordedBody('formats/prometheus_client-0.26.0-openmetrics.txt')), all);
+});
+
+test('openFamilyFilter() leaves out # EOF, and UNIT with its family, of OpenMetrics cut anywhere', () => {
+  const body = readRecordedBody('formats/prometheus_client-0.26.0-openmetrics.txt');
+  const text = body.toString();
+  for (const pieces of pairs(body)) {
+    assert.equal(
+      filter(pieces, () => true, { format: 'openMetrics' }),
+      text.replace('# EOF\n', ''),
+    );
+    const kept = filter(pieces, (family) => family === 'load_ratio', { format: 'openMetrics', keepsOther: false });
+    assert.equal(kept, text.slice(text.indexOf('# HELP load_ratio'), text.indexOf('# HELP seconds')));
+  }
+  assert.equal(
+    filter(['# EOF\n# EOF'], () => true, { format: 'text' }),
+    '# EOF\n# EOF',
+  );
+});
+
+test('openFamilyFilter() filters messages', () => {
+  const body = readRecordedBody('formats/client_golang-1.23.2-protobuf.bin');
+  const kept = filter([body], (family) => family === 'row_bytes', { format: 'protobuf' });
+  assert.ok(kept.includes('With a quantile.'));
+  assert.ok(kept.length < 150);
 });

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
+import { openFamilyScan } from '../../src/exposition/families.ts';
+import type { Format } from '../../src/exposition/format.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../../src/exposition/own-families.ts';
+import { openReadableCheck } from '../../src/exposition/readable.ts';
 
 const VALUES: OwnValues = {
   isSourceUp: true,
@@ -17,7 +20,10 @@ function listSamples(text: string): string[] {
 }
 
 test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () => {
-  const text = formatOwnFamilies({ ...VALUES, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11 }, NONE);
+  const text = formatOwnFamilies(
+    { ...VALUES, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11 },
+    NONE,
+  ).toString();
   assert.deepEqual(listSamples(text), [
     'lastscrape_source_up 1',
     'lastscrape_main_ended 1',
@@ -36,7 +42,10 @@ test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () =
 });
 
 test('formatOwnFamilies() leaves out what is not known, and what the source has itself', () => {
-  const text = formatOwnFamilies({ ...VALUES, isSourceUp: false }, new Set(['lastscrape_build_info', 'other']));
+  const text = formatOwnFamilies(
+    { ...VALUES, isSourceUp: false },
+    new Set(['lastscrape_build_info', 'other']),
+  ).toString();
   assert.deepEqual(listSamples(text), [
     'lastscrape_source_up 0',
     'lastscrape_main_ended 0',
@@ -44,3 +53,40 @@ test('formatOwnFamilies() leaves out what is not known, and what the source has 
   ]);
   assert.doesNotMatch(text, /build_info|timestamp/);
 });
+
+const EVERY: OwnValues = { ...VALUES, mainEndSeconds: 12.5, snapshotSeconds: 11 };
+
+test('formatOwnFamilies() writes OpenMetrics, where a counter has its suffix only in its sample', () => {
+  const text = formatOwnFamilies(EVERY, NONE, 'openMetrics').toString();
+  assert.match(text, /^# TYPE lastscrape_scrapes counter\nlastscrape_scrapes_total 3$/m);
+  const readable = openReadableCheck('openMetrics');
+  readable.write(Buffer.from(`${text}# EOF\n`));
+  assert.deepEqual(readable.end(), { isReadable: true });
+  const names = scanNames(Buffer.from(text), 'openMetrics');
+  assert.equal(names.length, 6);
+  assert.equal(formatOwnFamilies(EVERY, new Set(names), 'openMetrics').length, 0);
+});
+
+test('formatOwnFamilies() writes messages', () => {
+  const bytes = formatOwnFamilies(EVERY, NONE, 'protobuf');
+  const names = scanNames(bytes, 'protobuf');
+  assert.deepEqual(names, scanNames(formatOwnFamilies(EVERY, NONE), 'text'));
+  const others = names.filter((name) => name !== 'lastscrape_build_info' && name !== 'lastscrape_scrapes_total');
+  const help = 'The version of lastscrape; always 1.';
+  const build = formatOwnFamilies(EVERY, new Set([...others, 'lastscrape_scrapes_total']), 'protobuf');
+  // As client_golang marshals it: name, help, type, then a metric with its label before its gauge.
+  const label = `\x0a${String.fromCharCode(11 + VERSION.length)}\x0a\x07version\x12${String.fromCharCode(VERSION.length)}${VERSION}`;
+  const metric = `${label}\x12\x09\x09\0\0\0\0\0\0\xf0\x3f`;
+  const message = `\x0a\x15lastscrape_build_info\x12${String.fromCharCode(help.length)}${help}\x18\x01\x22${String.fromCharCode(metric.length)}${metric}`;
+  assert.equal(build.toString('latin1'), String.fromCharCode(message.length) + message);
+  const scrapes = formatOwnFamilies(EVERY, new Set([...others, 'lastscrape_build_info']), 'protobuf').toString(
+    'latin1',
+  );
+  assert.ok(scrapes.endsWith('\x18\0\x22\x0b\x1a\x09\x09\0\0\0\0\0\0\x08\x40'), JSON.stringify(scrapes));
+});
+
+function scanNames(body: Uint8Array, format: Format): string[] {
+  const scan = openFamilyScan(format);
+  scan.write(body);
+  return [...scan.end()];
+}

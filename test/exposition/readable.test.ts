@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
+import type { Format } from '../../src/exposition/format.ts';
 import { openReadableCheck, READABLE_LINE_MAX_BYTES, type Readability } from '../../src/exposition/readable.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
@@ -90,4 +91,66 @@ test('openReadableCheck() judges a long line in time that grows as its length do
   ]) {
     assert.equal(check(`a 1\n${line}\n`).isReadable, false, line.slice(0, 20));
   }
+});
+
+function checkAs(format: Format, ...pieces: readonly (Uint8Array | string)[]): string | null {
+  const readable = openReadableCheck(format);
+  for (const piece of pieces) readable.write(Buffer.from(piece));
+  const result = readable.end();
+  return result.isReadable ? null : result.why;
+}
+
+const OPEN_METRICS = [
+  'formats/client_golang-1.23.2-openmetrics.txt',
+  'formats/prometheus_client-0.26.0-openmetrics.txt',
+  'expositions/python-prometheus_client-0.26.0-openmetrics.txt',
+];
+
+test('openReadableCheck() reads OpenMetrics of real programs, cut anywhere between two pieces', () => {
+  for (const name of OPEN_METRICS) {
+    const body = readRecordedBody(name);
+    for (let at = 0; at <= body.length; at++) {
+      assert.equal(checkAs('openMetrics', body.subarray(0, at), body.subarray(at)), null, `${name} cut at ${at}`);
+    }
+  }
+});
+
+test('openReadableCheck() never takes a page of OpenMetrics that is cut for a whole one', () => {
+  for (const name of OPEN_METRICS) {
+    const body = readRecordedBody(name);
+    // The last line feed alone may be missing.
+    for (let length = 0; length < body.length - 1; length++) {
+      assert.notEqual(checkAs('openMetrics', body.subarray(0, length)), null, `${name}, ${length} bytes`);
+    }
+  }
+});
+
+test('openReadableCheck() wants # EOF once, at the end of OpenMetrics', () => {
+  const unreadable = (line: string) => `neither a sample nor a comment: ${JSON.stringify(line)}`;
+  const table: readonly (readonly [body: string, why: string | null])[] = [
+    ['a 1\n# EOF', null],
+    ['a_total 1 1.5e9 # {b="c"} 1 2.5\n# EOF\n', null],
+    ['a_bucket{le="1"} 1 # {} 0.5\n{"a.b",c="d"} NaN 1\n# EOF\n', null],
+    ['a 1\n', 'no "# EOF" at its end'],
+    ['# EOF\n', 'no sample'],
+    ['', 'no "# EOF" at its end'],
+    ['a 1\n# EOF\n# EOF\n', 'text after "# EOF"'],
+    ['a 1\n# EOF\nb 1\n# EOF\n', 'text after "# EOF"'],
+    ['a 1\n# EOF\nb 1\n', 'text after "# EOF"'],
+    ['a 1\n# EOFF\n', unreadable('# EOFF')],
+    ['a 1\n\n# EOF\n', unreadable('')],
+    ['a 1 # {b="c"}\n# EOF\n', unreadable('a 1 # {b="c"}')],
+    ['a 1 # {b="c} 1\n# EOF\n', unreadable('a 1 # {b="c} 1')],
+    ['a\n# EOF\n', unreadable('a')],
+  ];
+  for (const [body, why] of table) assert.equal(checkAs('openMetrics', body), why, JSON.stringify(body));
+  assert.equal(checkAs('openMetrics', 'a 1\n# EOF\n', '# EOF\n'), 'text after "# EOF"');
+  assert.equal(checkAs('openMetrics', 'a 1\n# EOF\n', 'b 1\n'), 'text after "# EOF"');
+  assert.equal(checkAs('text', 'a 1\n# EOF\nb 1\n# EOF\n'), null);
+});
+
+test('openReadableCheck() asks the messages of protobuf', () => {
+  const body = readRecordedBody('formats/client_golang-1.23.2-protobuf.bin');
+  assert.equal(checkAs('protobuf', body), null);
+  assert.equal(checkAs('protobuf', body.subarray(0, -1)), 'the last message is cut');
 });

@@ -2,6 +2,7 @@
 // family as metadata. (prometheus.io, "Prometheus Remote-Write 1.0 specification"; prompb/remote.proto and
 // types.proto of prometheus/prometheus 2.42.)
 
+import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8, packSnappy } from '../../base/wire.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type PushKind,
   type PushRequest,
 } from './receiver.ts';
-import { type ByteText, encodeBytes, encodeDouble, encodeInt64, encodeUtf8, packSnappy } from './wire.ts';
 
 // The tags of fields: number and wire type.
 const REQUEST_SERIES = '\x0a';

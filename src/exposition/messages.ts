@@ -1,0 +1,198 @@
+// The protobuf format: messages of `io.prometheus.client.MetricFamily`, each behind its length. Checks, lists
+// and removes whole messages by the name they begin with; looks no deeper than their own fields. Pure; holds
+// the start of one message. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
+
+import { openByteBuffer } from '../base/byte-buffer.ts';
+import type { BodyReader } from './line-cutter.ts';
+
+/** A longer body is not read to its end anyway (BODY_MAX_BYTES). */
+const MESSAGE_MAX_BYTES = 64 * 1024 * 1024;
+/** Of a metric's name; the longest label values that were seen are shorter. */
+const NAME_MAX_BYTES = 64 * 1024;
+/** A varint of 64 bits. */
+const VARINT_MAX_BYTES = 10;
+/** The first field, `name`, length-delimited: every encoder writes fields by their numbers. */
+const NAME_TAG = (1 << 3) | 2;
+/** The field `metric`, length-delimited. */
+const METRIC_TAG = (4 << 3) | 2;
+const [VARINT, FIXED64, DELIMITED, FIXED32] = [0, 1, 2, 5];
+
+/** Gets the messages of a body; `at`: where in the chunk. */
+type MessageSink = {
+  /** The name has been read. */
+  readonly onName: (name: string) => void;
+  /** The message ends before `at`; `hasMetric`: it has at least one. */
+  readonly onEnd: (hasMetric: boolean, at: number) => void;
+};
+
+/** What the next bytes are. */
+type Part = 'length' | 'tag' | 'varint' | 'fieldLength' | 'name' | 'rest';
+
+/** Walks the messages of a body, until they are broken: `write` is false then, and `end` says why. */
+function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, string | null> {
+  let why: string | null = null;
+  let part: Part = 'length';
+  /** What is left of the message, and of the field in it whose bytes come. */
+  let messageBytes = 0;
+  let fieldBytes = 0;
+  let hasName = false;
+  let hasMetric = false;
+  let isName = false;
+  /** The varint that has begun. */
+  let value = 0;
+  let factor = 1;
+  let varintBytes = 0;
+  const name = openByteBuffer(NAME_MAX_BYTES);
+
+  /** Takes one byte of a varint; true: it was the last. */
+  function takeByte(byte: number): boolean {
+    if (part !== 'length' && --messageBytes < 0) why = 'a field beyond the end of its message';
+    value += (byte & 0x7f) * factor;
+    factor *= 0x80;
+    if (byte < 0x80) return true;
+    if (++varintBytes === VARINT_MAX_BYTES) why = 'a number of more than 64 bits';
+    return false;
+  }
+  function takeVarint(): void {
+    const taken = value;
+    value = 0;
+    factor = 1;
+    varintBytes = 0;
+    switch (part) {
+      case 'length':
+        if (taken === 0 || taken > MESSAGE_MAX_BYTES) why = `a message of ${taken} bytes`;
+        messageBytes = taken;
+        hasName = false;
+        hasMetric = false;
+        part = 'tag';
+        return;
+      case 'tag':
+        takeTag(taken);
+        return;
+      case 'fieldLength':
+        beginField(taken);
+        return;
+      default:
+        part = 'tag';
+    }
+  }
+  function takeTag(tag: number): void {
+    isName = !hasName && tag === NAME_TAG;
+    hasMetric ||= tag === METRIC_TAG;
+    const wire = tag % 8;
+    if (!hasName && !isName) why = 'a message that does not begin with its name';
+    else if (wire === DELIMITED) part = 'fieldLength';
+    else if (wire === VARINT) part = 'varint';
+    else if (wire === FIXED64) beginField(8);
+    else if (wire === FIXED32) beginField(4);
+    else why = `a field of the unknown type ${wire}`;
+  }
+  function beginField(sizeBytes: number): void {
+    fieldBytes = sizeBytes;
+    messageBytes -= sizeBytes;
+    part = isName ? 'name' : 'rest';
+    if (messageBytes < 0) why = 'a field beyond the end of its message';
+    else if (isName && (sizeBytes === 0 || sizeBytes > NAME_MAX_BYTES)) why = `a name of ${sizeBytes} bytes`;
+    else if (sizeBytes === 0) part = 'tag';
+  }
+  function endField(): void {
+    part = 'tag';
+    if (!isName) return;
+    hasName = true;
+    isName = false;
+    onName(name.take().toString());
+  }
+
+  return {
+    write(chunk) {
+      for (let at = 0; at < chunk.length && why === null; ) {
+        if (part === 'name' || part === 'rest') {
+          const end = Math.min(chunk.length, at + fieldBytes);
+          if (part === 'name') name.append(chunk.subarray(at, end));
+          fieldBytes -= end - at;
+          at = end;
+          if (fieldBytes === 0) endField();
+        } else if (takeByte(chunk[at++] as number) && why === null) {
+          takeVarint();
+        }
+        if (part !== 'tag' || messageBytes > 0 || varintBytes > 0 || why !== null) continue;
+        part = 'length';
+        onEnd(hasMetric, at);
+      }
+      return why === null;
+    },
+    end() {
+      if (part !== 'length' || varintBytes > 0) why ??= 'the last message is cut';
+      return why;
+    },
+  };
+}
+
+/** Opens the check of one body: every message is whole, and one has a metric; else its end says what is wrong. */
+export function openMessageCheck(): BodyReader<unknown, string | null> {
+  let hasAny = false;
+  const walk = openMessageWalk({
+    onName() {},
+    onEnd(hasMetric) {
+      hasAny ||= hasMetric;
+    },
+  });
+  return { write: walk.write, end: () => walk.end() ?? (hasAny ? null : 'no sample') };
+}
+
+/** Opens the scan of one body; its end returns the names of the messages that have a metric. */
+export function openMessageScan(): BodyReader<unknown, ReadonlySet<string>> {
+  const families = new Set<string>();
+  let newest = '';
+  const walk = openMessageWalk({
+    onName(name) {
+      newest = name;
+    },
+    onEnd(hasMetric) {
+      if (hasMetric) families.add(newest);
+    },
+  });
+  return { write: walk.write, end: () => families };
+}
+
+/** Opens the filter of one body: returns the messages that are kept; nothing after one that is broken. */
+export function openMessageFilter(
+  isKept: (family: string) => boolean,
+): BodyReader<readonly Uint8Array[], readonly Uint8Array[]> {
+  /** Of the message that has begun, before its name was read. */
+  const held = openByteBuffer(NAME_MAX_BYTES);
+  let kept: Uint8Array[] = [];
+  /** Whether the message that has begun is kept; null: its name is not known yet. */
+  let isWanted: boolean | null = null;
+  let chunk: Uint8Array = new Uint8Array(0);
+  /** Where the rest of the message begins in the chunk. */
+  let from = 0;
+
+  function take(to: number): void {
+    if (isWanted === null) held.append(chunk.subarray(from, to));
+    else if (isWanted && to > from) kept.push(chunk.subarray(from, to));
+    from = to;
+  }
+  const walk = openMessageWalk({
+    onName(name) {
+      isWanted = isKept(name);
+      const start = held.take();
+      if (isWanted && start.length > 0) kept.push(start);
+    },
+    onEnd(_, at) {
+      take(at);
+      isWanted = null;
+    },
+  });
+  return {
+    write(piece) {
+      chunk = piece;
+      from = 0;
+      if (walk.write(piece)) take(piece.length);
+      const pieces = kept;
+      kept = [];
+      return pieces;
+    },
+    end: () => [],
+  };
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Format, readFormat, TEXT_TYPE } from '../../src/exposition/format.ts';
+import { readRecordedHeader } from '../support/recording.ts';
+
+test('readFormat() knows the formats, versions and parameters of Prometheus', () => {
+  const protobuf = 'application/vnd.google.protobuf';
+  const proto = 'proto=io.prometheus.client.MetricFamily';
+  const table: readonly (readonly [contentType: string, format: Format | null])[] = [
+    ['', 'text'],
+    [' ', 'text'],
+    [TEXT_TYPE, 'text'],
+    ['text/plain', 'text'],
+    ['Text/Plain ; Version = "0.0.4"', 'text'],
+    ['text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8', 'text'],
+    ['text/plain; version=0.0.3', null],
+    ['text/plain; version', 'text'],
+    ['application/openmetrics-text', 'openMetrics'],
+    ['application/openmetrics-text; version=0.0.1; charset=utf-8', 'openMetrics'],
+    ['application/openmetrics-text;version="1.0.0"', 'openMetrics'],
+    ['application/openmetrics-text;version=2.0.0', null],
+    [`${protobuf}; ${proto}; encoding=delimited`, 'protobuf'],
+    [`${protobuf}; encoding="delimited"; ${proto}; escaping=underscores`, 'protobuf'],
+    [`${protobuf}; ${proto}; encoding=text`, null],
+    [`${protobuf}; ${proto}; encoding=compact-text`, null],
+    [`${protobuf}; ${proto}`, null],
+    [`${protobuf}; encoding=delimited`, null],
+    [`${protobuf}; proto=io.prometheus.Other; encoding=delimited`, null],
+    ['application/vnd.google.protobuf2', null],
+    ['text/html; charset=utf-8', null],
+    ['application/json', null],
+    [';version=0.0.4', 'text'],
+  ];
+  for (const [contentType, format] of table) assert.equal(readFormat(contentType), format, contentType);
+});
+
+test('readFormat() knows what real programs answer', () => {
+  const table = {
+    'client_golang-1.23.2-openmetrics.txt': 'openMetrics',
+    'client_golang-1.23.2-protobuf.bin': 'protobuf',
+    'client_golang-1.23.2-text.txt': 'text',
+    'prometheus_client-0.26.0-openmetrics.txt': 'openMetrics',
+  };
+  for (const [name, format] of Object.entries(table)) {
+    assert.equal(readFormat(readRecordedHeader(`formats/${name}`, 'content-type')), format, name);
+  }
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
+import { openMessageCheck, openMessageFilter, openMessageScan } from '../../src/exposition/messages.ts';
+import { readRecordedBody } from '../support/recording.ts';
+
+type Pieces = readonly Uint8Array[];
+
+const RECORDED = readRecordedBody('formats/client_golang-1.23.2-protobuf.bin');
+const NAMES = ['classic_seconds', 'native_seconds', 'row_bytes', 'rows.left 残り', 'rows_total'];
+
+function check(...pieces: Pieces): string | null {
+  const messages = openMessageCheck();
+  for (const piece of pieces) messages.write(piece);
+  return messages.end();
+}
+
+function scan(...pieces: Pieces): string[] {
+  const messages = openMessageScan();
+  for (const piece of pieces) messages.write(piece);
+  return [...messages.end()];
+}
+
+function filter(pieces: Pieces, isKept: (name: string) => boolean): Buffer {
+  const messages = openMessageFilter(isKept);
+  const kept = pieces.flatMap((piece) => messages.write(piece).map((bytes) => Buffer.from(bytes)));
+  return Buffer.concat([...kept, ...messages.end()]);
+}
+
+function* cuts(body: Buffer): Generator<Pieces> {
+  for (let at = 0; at <= body.length; at++) yield [body.subarray(0, at), body.subarray(at)];
+  yield Array.from(body, (byte) => Uint8Array.of(byte));
+}
+
+function field(number: number, type: number, bytes: string): string {
+  return encodeVarint(number * 8 + type) + bytes;
+}
+const text = (number: number, bytes: string) => field(number, 2, encodeBytes(bytes));
+const message = (...fields: readonly string[]) => encodeBytes(fields.join(''));
+const bytes = (letters: string) => Buffer.from(letters, 'latin1');
+const METRIC = text(4, text(2, field(1, 1, '\0'.repeat(8))));
+
+test('openMessageCheck() and openMessageScan() read a real page, cut anywhere', () => {
+  for (const pieces of cuts(RECORDED)) {
+    assert.equal(check(...pieces), null);
+    assert.deepEqual(scan(...pieces), NAMES);
+  }
+});
+
+test('openMessageCheck() finds a page that ends anywhere within a message', () => {
+  const ends = new Set<number>();
+  let at = 0;
+  for (const name of NAMES) {
+    at += filter([RECORDED], (each) => each === name).length;
+    ends.add(at);
+  }
+  assert.equal(at, RECORDED.length);
+  for (let length = 0; length < RECORDED.length; length++) {
+    const wanted = ends.has(length) ? null : length === 0 ? 'no sample' : 'the last message is cut';
+    assert.equal(check(RECORDED.subarray(0, length)), wanted, `${length} bytes`);
+  }
+});
+
+test('openMessageCheck() says what is broken', () => {
+  const table: readonly (readonly [letters: string, why: string | null])[] = [
+    [message(text(1, 'a'), METRIC), null],
+    [message(text(1, 'a')), 'no sample'],
+    [message(text(1, 'a'), text(2, ''), field(3, 0, '\x01'), METRIC, text(5, 'unit')), null],
+    [message(text(1, 'a'), field(9, 1, '\0'.repeat(8)), field(10, 5, '\0'.repeat(4)), METRIC), null],
+    [message(text(1, 'a'), field(9, 0, `${'\x80'.repeat(9)}\x01`), METRIC), null],
+    [message(text(1, 'a'), field(9, 0, `${'\x80'.repeat(10)}\x01`), METRIC), 'a number of more than 64 bits'],
+    [message(text(1, 'a'), text(1, 'b'), METRIC), null],
+    [message(text(1, '')), 'a name of 0 bytes'],
+    [message(text(1, 'x'.repeat(65_536)), METRIC), null],
+    [message(text(1, 'x'.repeat(65_537)), METRIC), 'a name of 65537 bytes'],
+    [message(text(2, 'help'), text(1, 'a')), 'a message that does not begin with its name'],
+    [message(field(1, 0, '\x01')), 'a message that does not begin with its name'],
+    [message(text(1, 'a'), field(3, 3, '')), 'a field of the unknown type 3'],
+    [message(text(1, 'a'), field(3, 4, '')), 'a field of the unknown type 4'],
+    [message(text(1, 'a'), field(4, 2, '\x05abc')), 'a field beyond the end of its message'],
+    [message(text(1, 'a'), field(4, 2, '')) + METRIC, 'a field beyond the end of its message'],
+    [message(text(1, 'a'), field(4, 1, 'abc')), 'a field beyond the end of its message'],
+    [message(field(1, 2, '')) + METRIC, 'a field beyond the end of its message'],
+    ['\0', 'a message of 0 bytes'],
+    [encodeVarint(2 ** 26 + 1), `a message of ${2 ** 26 + 1} bytes`],
+    ['\xff'.repeat(20), 'a number of more than 64 bits'],
+    ['<html>', 'a message that does not begin with its name'],
+  ];
+  for (const [letters, why] of table) {
+    const first = bytes(letters);
+    for (const pieces of [[first], Array.from(first, (byte) => Uint8Array.of(byte))]) {
+      assert.equal(check(...pieces), why, JSON.stringify(letters.slice(0, 60)));
+      // A message before or after it mends nothing.
+      if (why === null || why === 'no sample') continue;
+      assert.equal(check(RECORDED, ...pieces, RECORDED), why, JSON.stringify(letters.slice(0, 60)));
+    }
+  }
+});
+
+test('openMessageScan() lists those that have a metric', () => {
+  const body = bytes(message(text(1, 'a')) + message(text(1, 'é'), METRIC) + message(text(1, 'c'), METRIC, METRIC));
+  assert.deepEqual(scan(body), ['Ã©', 'c'].map((name) => Buffer.from(name, 'latin1').toString()).with(0, '\ufffd'));
+});
+
+test('openMessageFilter() keeps messages byte for byte, cut anywhere', () => {
+  const [first = '', second = ''] = NAMES;
+  const parts = NAMES.map((name) => filter([RECORDED], (each) => each === name));
+  assert.deepEqual(Buffer.concat(parts), RECORDED);
+  for (const pieces of cuts(RECORDED)) {
+    assert.deepEqual(
+      filter(pieces, () => true),
+      RECORDED,
+    );
+    assert.equal(filter(pieces, () => false).length, 0);
+    const without = filter(pieces, (name) => name !== second);
+    assert.deepEqual(without, Buffer.concat(parts.toSpliced(1, 1)));
+    assert.deepEqual(scan(without), [first, ...NAMES.slice(2)]);
+  }
+});
+
+test('openMessageFilter() holds nothing of what is broken', () => {
+  const broken = openMessageFilter(() => true);
+  const [whole] = broken.write(Buffer.concat([RECORDED, bytes('\0')]));
+  assert.ok(whole !== undefined);
+  for (let count = 0; count < 100; count++) assert.deepEqual(broken.write(Buffer.alloc(64 * 1024, 1)), []);
+  assert.deepEqual(broken.end(), []);
+});
