@@ -19,6 +19,7 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     isBlind: observed.length === 0 ? facts.isBlind : observed.some(({ kind }) => kind === 'blind'),
     isStalled: evidence.isStalled,
     seenText: evidence.text,
+    freshAtMs: (observation.isFresh ?? true) ? observation.startedAtMs : facts.freshAtMs,
     totals: exporter.kind === 'answered' ? mergeTotals(facts.totals, exporter.totals) : facts.totals,
     answerNumbers: conditions.map((condition, index) =>
       condition.kind === 'done' ? (condition.answerNumber ?? null) : (facts.answerNumbers[index] ?? null),

@@ -4,7 +4,7 @@
 import type { Evidence } from './evidence.ts';
 import type { LogEntry, MessageId } from './messages.ts';
 import { findLeastWanted, findWatchEnd, type HoldOutcome, hasHold, type Observation, type Policy } from './model.ts';
-import { IN_FLIGHT_WAIT_MS, nextObserve } from './pace.ts';
+import { IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
 import { beginQuitting } from './quitting.ts';
 import { isQuiet } from './scrape-count.ts';
 import {
@@ -51,7 +51,8 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
       mainEndedAtMs: phase.mainEndedAtMs,
       held: phase,
     });
-  if (!hasHold(limits)) return end('released');
+  const isUnread = needsLastRead({ facts, phase }, policy);
+  if (!hasHold(limits)) return isUnread ? watch(turn, phase) : end('released');
   if (policy.hasFront) return holdWithFront(turn, phase, end);
   // Another one is in the exporter's place: one holds, and a second would keep the pod for its whole TTL.
   if (observation.exporter.kind === 'answered' && observation.exporter.isFront === true) return end('released');
@@ -91,7 +92,8 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
     limits,
   });
   giveUp(turn, givenUp);
-  const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused;
+  const isUnread = needsLastRead({ facts: turn.facts, phase }, policy);
+  const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused && !isUnread;
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const canEnd = isReached || isNothingLeft || isTtlOver || isGraceOver(turn);
   // After the process stood still, an observation says nothing about a limit that was over before.

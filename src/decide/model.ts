@@ -173,6 +173,8 @@ export type Observation = {
   readonly dueAtMs?: number;
   /** When it began; the exporter's counters are of this moment. */
   readonly startedAtMs: number;
+  /** The exporter was read within it, as it always is without a front. Default: true. */
+  readonly isFresh?: boolean;
   /** When the request to the exporter had ended, and the other conditions were asked. */
   readonly readAtMs: number;
   /** When it ended. */

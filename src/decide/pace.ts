@@ -20,10 +20,12 @@ export const SHORT_READ_MS = 1_000;
  * answer (measured with 0.5.0).
  */
 export const START_READ_MS = 5_000;
+/** How long the read may take that shows the last numbers where nothing is held, within the grace. */
+export const LAST_READ_MS = 5_000;
 
 /** The first observation of a run, which begins at `nowMs`. */
-export function firstObserve(state: WatchState, nowMs: number, { limits }: Policy): ObserveEffect {
-  return buildObserve(state, nowMs, nowMs, limits);
+export function firstObserve(state: WatchState, nowMs: number, policy: Policy): ObserveEffect {
+  return buildObserve(state, nowMs, nowMs, policy);
 }
 
 /** The next observation after an event; a late one is not made up. */
@@ -32,20 +34,51 @@ export function nextObserve(
   event: Exclude<WatchEvent, { readonly planned: ObserveEffect }>,
   policy: Policy,
 ): ObserveEffect {
-  if (event.kind === 'signalled') return { kind: 'observe', atMs: event.atMs, readByMs: event.atMs };
+  if (event.kind === 'signalled') {
+    const { atMs } = event;
+    return { kind: 'observe', atMs, readByMs: findLastReadEnd(state, atMs, policy) ?? atMs, isFresh: true };
+  }
   const { readAtMs, atMs } = event.observation;
   const limitMs = findNearestLimit(state, readAtMs, policy.limits) ?? Number.POSITIVE_INFINITY;
   const startEndMs = findStartEnd(state, policy.limits) ?? Number.POSITIVE_INFINITY;
-  const nextMs = Math.min(findNextMs(state, event, policy), limitMs, startEndMs);
-  return buildObserve(state, Math.max(atMs, nextMs), readAtMs, policy.limits);
+  const paceMs = needsLastRead(state, policy) ? atMs : findNextMs(state, event, policy);
+  const nextMs = Math.min(paceMs, limitMs, startEndMs);
+  return buildObserve(state, Math.max(atMs, nextMs), readAtMs, policy);
 }
 
 /** What begins before START_TIMEOUT is given up then; what begins later decides it. */
-function buildObserve(state: WatchState, atMs: number, seenAtMs: number, limits: Limits): ObserveEffect {
-  const startEndMs = findStartEnd(state, limits);
-  if (startEndMs === null) return { kind: 'observe', atMs, readByMs: findNearestLimit(state, seenAtMs, limits) };
+function buildObserve(state: WatchState, atMs: number, seenAtMs: number, policy: Policy): ObserveEffect {
+  const isFresh = needsLastRead(state, policy);
+  const startEndMs = findStartEnd(state, policy.limits);
+  if (startEndMs === null) {
+    const limitMs = findNearestLimit(state, seenAtMs, policy.limits);
+    const readByMs = (isFresh ? findLastReadEnd(state, atMs, policy) : null) ?? limitMs;
+    return { kind: 'observe', atMs, readByMs, isFresh };
+  }
   // While START_TIMEOUT may decide, no other limit can.
-  return { kind: 'observe', atMs, readByMs: atMs < startEndMs ? startEndMs : atMs + START_READ_MS };
+  return { kind: 'observe', atMs, readByMs: atMs < startEndMs ? startEndMs : atMs + START_READ_MS, isFresh };
+}
+
+/**
+ * Whether the exporter must be read once more, whatever POLL says, since what main left behind may be newer
+ * than the newest read: at the first signal, and at main's end where no hold would show it.
+ */
+export function needsLastRead({ facts, phase }: WatchState, { limits, hasFront }: Policy): boolean {
+  const { terminatedAtMs, freshAtMs, front } = facts;
+  const isNotHeld =
+    phase.kind === 'holding' && (!hasHold(limits) || (hasFront === true && front.seen.answeredAtMs === null));
+  const sinceMs = isNotHeld ? Math.max(phase.mainEndedAtMs, terminatedAtMs ?? phase.mainEndedAtMs) : terminatedAtMs;
+  return sinceMs !== null && (freshAtMs ?? Number.NEGATIVE_INFINITY) < sinceMs;
+}
+
+/** When the last read is given up where no hold follows; null: one follows, and reads again. */
+function findLastReadEnd({ facts, phase }: WatchState, atMs: number, { limits }: Policy): number | null {
+  if (phase.kind !== 'holding' || hasHold(limits)) return null;
+  const { terminatedAtMs } = facts;
+  return Math.min(
+    atMs + LAST_READ_MS,
+    terminatedAtMs === null ? Number.POSITIVE_INFINITY : findWatchEnd(terminatedAtMs, limits),
+  );
 }
 
 function findNextMs(

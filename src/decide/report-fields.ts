@@ -73,12 +73,14 @@ export type RunOutcome = HoldOutcome | 'unfinished';
 /** When a report is written: on the way, for the webhook before the last targets are asked, or at the end. */
 export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;
 
+/** What is read: an exporter at a host and port, or the textfiles of a path, a folder if that ends in a slash. */
+export type ReportSource = { readonly kind: 'exporter' | 'files'; readonly at: string };
+
 /** What a report is built from. */
 export type ReportInput = {
   readonly state: State;
   readonly policy: Policy;
-  /** Host and port of the exporter. */
-  readonly exporterAt: string;
+  readonly source: ReportSource;
   /** When the report is written. */
   readonly nowMs: number;
   /** A monotonic moment as RFC 3339, UTC. */
@@ -151,9 +153,10 @@ export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report
 }
 
 /** What may have kept the scrapes away; null where nothing is known. */
-export function findHint({ state: { facts, phase }, policy }: ReportInput, outcome: RunOutcome): string | null {
+export function findHint({ state: { facts, phase }, policy, source }: ReportInput, outcome: RunOutcome): string | null {
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
-    return 'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none';
+    const where = source.kind === 'files' ? 'what main writes in a volume of both' : 'where the exporter listens';
+    return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 where there is none`;
   }
   if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
   if (phase.scrapesSeenCount === null) {

@@ -37,6 +37,8 @@ export type Facts = {
   readonly isStalled: boolean;
   /** What the newest observation saw, for the log; blank before the first. */
   readonly seenText: string;
+  /** When the newest observation began that read the exporter within it; null before. */
+  readonly freshAtMs: number | null;
   readonly totals: Totals;
   readonly numbers: JudgedNumbers;
   /** Of each condition, the number of the newest answer that showed it done; null where answers have none. */
@@ -217,9 +219,15 @@ export type StepInput =
 
 /**
  * Observe everything at `atMs`. The exporter may be read until `readByMs`, which is the nearest limit (null:
- * none is near), and for SHORT_READ_MS in any case; the conditions after it get as long again.
+ * none is near), and for SHORT_READ_MS in any case; the conditions after it get as long again. `isFresh`: it is
+ * read within the observation, whatever POLL says.
  */
-export type ObserveEffect = { readonly kind: 'observe'; readonly atMs: number; readonly readByMs: number | null };
+export type ObserveEffect = {
+  readonly kind: 'observe';
+  readonly atMs: number;
+  readonly readByMs: number | null;
+  readonly isFresh: boolean;
+};
 
 /** Send the last exposition (`push`), or the report (`callWebhook`). */
 export type SendEffect = {
@@ -265,6 +273,7 @@ export function initialState(startedAtMs: number): WatchState {
       isBlind: false,
       isStalled: false,
       seenText: '',
+      freshAtMs: null,
       totals: { requests: null, failures: null, users: null },
       numbers: NO_NUMBERS,
       answerNumbers: [],

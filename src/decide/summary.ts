@@ -47,7 +47,7 @@ function showSeen(seen: FailedThreshold['seen']): FailedThreshold['seen'] {
   return typeof seen === 'string' || Number.isInteger(seen) ? seen : Number(seen.toPrecision(9));
 }
 
-function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, exporterAt }: ReportInput): string {
+function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, source }: ReportInput): string {
   const { ttlMs } = policy.limits;
   const { outcome, scrapesSeen, scrapesWanted, cameCount, mainEndedAtMs } = fields;
   const held = `${(fields.heldSeconds ?? 0).toFixed(1)} s`;
@@ -60,7 +60,7 @@ function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, ex
     case 'scraped':
       return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
     case 'exporterGone':
-      if (!facts.hasAnswered) return `Nothing answered on ${exporterAt} at any time`;
+      if (!facts.hasAnswered) return `Nothing ${READ_WORDS[source.kind]} ${source.at} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
       return hasHold(policy.limits)
@@ -84,6 +84,8 @@ function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, ex
       return assertNever(outcome);
   }
 }
+
+const READ_WORDS = { exporter: 'answered on', files: 'could be read from' } as const;
 
 /** What the last scrape got through the front; blank without one. */
 function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null): string {

@@ -119,7 +119,7 @@ function decideScraped(
     kind: 'watching',
     state: { facts: { ...facts, front }, phase },
     log: [],
-    next: isReached ? { kind: 'observe', atMs: scrape.atMs, readByMs: scrape.atMs } : planned,
+    next: isReached ? { ...planned, atMs: scrape.atMs, readByMs: scrape.atMs } : planned,
   };
 }
 

@@ -24,8 +24,8 @@ export type FrontParts = SourceParts & {
 
 /** A front that listens. */
 export type Front = {
-  /** The newest reading of the source since the last call; begins a poll where one is due. */
-  readonly readExporter: (signal: AbortSignal) => Promise<ExporterReading>;
+  /** The newest reading of the source since the last call; begins a poll where one is due, or waits for one. */
+  readonly readExporter: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
   readonly observe: () => FrontObservation;
   /** The oldest event that was not taken yet; null: none. */
   readonly takeEvent: () => FrontEvent | null;

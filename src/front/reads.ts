@@ -172,8 +172,8 @@ export type PollParts = {
 
 /** The reads, and the front's own polls. */
 export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'close'> & {
-  /** Begins a poll if one is due; the newest reading since the last call. */
-  readonly observe: (signal: AbortSignal) => Promise<ExporterReading>;
+  /** Begins a poll if one is due; the newest reading since the last call. `isFresh`: of a poll that begins now. */
+  readonly observe: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
   /** Reads for a scrape that came now: polls are left out for a while. */
   readonly readForScrape: Reads<SomeAnswer>['request'];
 };
@@ -214,13 +214,19 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
     if (lateMs > 0) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
     if (poll !== null || reads.isBusy) return;
-    if (!isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs })) return;
+    if (isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs })) beginPoll();
+  }
+
+  function beginPoll(): SourceRead {
+    const beganAtMs = clock.nowMs();
     // No signal ends it: an own poll has its time.
-    poll = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true });
-    poll.ended.then(() => {
-      newest = { beganAtMs: nowMs, endedAtMs: clock.nowMs() };
-      poll = null;
+    const begun = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true });
+    begun.ended.then(() => {
+      newest = { beganAtMs, endedAtMs: clock.nowMs() };
+      if (poll === begun) poll = null;
     });
+    poll = begun;
+    return begun;
   }
 
   return {
@@ -234,8 +240,9 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       });
       return scraped;
     },
-    async observe(signal) {
-      beginIfDue();
+    async observe(signal, isFresh = false) {
+      if (isFresh) await waitFor(beginPoll().ended, { timeoutMs: READ_TIMEOUT_MS, signal, clock });
+      else beginIfDue();
       if (isAwaited && poll !== null && shown.reading === null) {
         await waitFor(poll.ended, { timeoutMs: pollMs, signal, clock });
       }

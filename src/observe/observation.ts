@@ -17,8 +17,8 @@ const LAST_WORDS_MS = 50;
 /** What is observed. */
 export type Sources = {
   readonly conditions: readonly Condition[];
-  /** Reads the exporter; null if there is nothing to read. */
-  readonly readExporter: ((signal: AbortSignal) => Promise<ExporterReading>) | null;
+  /** Reads the exporter, with `isFresh` from now on; null if there is nothing to read. */
+  readonly readExporter: ((signal: AbortSignal, isFresh: boolean) => Promise<ExporterReading>) | null;
   /** What the front has at the end of an observation; absent without a front. */
   readonly observeFront?: () => FrontObservation;
 };
@@ -37,7 +37,11 @@ export type OngoingObservation = {
 };
 
 /** Begins to observe. */
-export function beginObservation(sources: Sources, clock: Clock, limits: ObserveLimits): OngoingObservation {
+export function beginObservation(
+  sources: Sources,
+  clock: Clock,
+  { isFresh = false, ...limits }: ObserveLimits & Partial<Pick<ObserveEffect, 'isFresh'>>,
+): OngoingObservation {
   const startedAtMs = clock.nowMs();
   const reading = new AbortController();
   const asking = new AbortController();
@@ -57,7 +61,7 @@ export function beginObservation(sources: Sources, clock: Clock, limits: Observe
   }
   async function observe(): Promise<Observation> {
     try {
-      const exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal);
+      const exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal, isFresh);
       const readAtMs = clock.nowMs();
       const conditions: ConditionObservation[] = sources.conditions.map(() => ({ kind: 'notObserved' }));
       for (const [index, condition] of sortMetricsFirst(sources.conditions)) {
@@ -65,7 +69,7 @@ export function beginObservation(sources: Sources, clock: Clock, limits: Observe
         conditions[index] = observation;
         if (observation.kind === 'alive') break;
       }
-      const front = sources.observeFront && { front: sources.observeFront() };
+      const front = sources.observeFront && { front: sources.observeFront(), isFresh };
       const { observation } = exporter;
       return { startedAtMs, readAtMs, atMs: clock.nowMs(), allowedMs, exporter: observation, conditions, ...front };
     } finally {

@@ -8,7 +8,7 @@ import { EXIT, findProcessExitCode } from '../decide/exit-codes.ts';
 import type { LogLevel } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import { buildBugReport, buildMisconfiguredReport, buildReport, fitReport } from '../decide/report.ts';
-import type { Report, ReportStage } from '../decide/report-fields.ts';
+import type { Report, ReportSource, ReportStage } from '../decide/report-fields.ts';
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
@@ -36,7 +36,7 @@ export function openReporter(
         buildReport({
           state,
           policy,
-          exporterAt: `${metricsUrl.hostname}:${metricsUrl.port || 80}`,
+          source: findReportSource(metricsUrl),
           nowMs: host.nowMs(),
           toTime: (atMs) => formatTime(toWallMs(atMs)),
           stage,
@@ -50,6 +50,11 @@ export function openReporter(
       log.write({ id: 'messageUnwritable', fields: { problem } });
     },
   };
+}
+
+function findReportSource({ protocol, hostname, port, pathname }: URL): ReportSource {
+  if (protocol === 'file:') return { kind: 'files', at: pathname };
+  return { kind: 'exporter', at: `${hostname}:${port || 80}` };
 }
 
 /** Reports on stderr and in the termination message that nothing can be done with this configuration. */

@@ -143,7 +143,7 @@ function deliver(
         readAtMs,
       },
       front: showFront(world),
-      planned: { kind: 'observe', atMs: world.nowMs + TICK_MS, readByMs: null },
+      planned: { kind: 'observe', atMs: world.nowMs + TICK_MS, readByMs: null, isFresh: false },
     },
     policy,
   );

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
-import { findHoldEnd, findRunEnd, isPollDue, nextObserve } from '../../src/decide/pace.ts';
+import { findHoldEnd, findRunEnd, isPollDue, LAST_READ_MS, needsLastRead, nextObserve } from '../../src/decide/pace.ts';
 import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
+import { HOLDING, POLICY } from './phases.ts';
 
 const RUNNING: Running = { kind: 'running', done: null, others: null, goneSinceMs: null };
 
@@ -44,8 +45,11 @@ test('nextObserve() comes every 500 ms once "done" was seen, or by POLL where th
   assert.equal(findNext({ ...RUNNING, done }, observe(10_000), { pollMs: 200 }), 10_200);
   assert.equal(findNext({ kind: 'waiting', done }, observe(10_000)), 11_000, 'nothing shows that it was alive');
   assert.equal(findNext({ kind: 'waiting', done }, observe(10_000), { wasAliveBefore: true }), 10_500);
-  assert.equal(findNext({ kind: 'waiting', done: null }, observe(10_000), { terminatedAtMs: 9_000 }), 10_500);
-  assert.equal(findNext(RUNNING, observe(0), { terminatedAtMs: 0 }), 500);
+  assert.equal(
+    findNext({ kind: 'waiting', done: null }, observe(10_000), { terminatedAtMs: 9_000, freshAtMs: 9_000 }),
+    10_500,
+  );
+  assert.equal(findNext(RUNNING, observe(0), { terminatedAtMs: 0, freshAtMs: 0 }), 500);
 });
 
 test('nextObserve() comes when the settle time ends, not up to one pace later', () => {
@@ -110,4 +114,29 @@ test('findRunEnd() waits for an end that is being settled, and for none that cam
   assert.equal(findEnd(61_000), 61_000);
   assert.equal(findRunEnd(facts, RUNNING, limits), null);
   assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, { ...limits, runTimeoutMs: 0 }), null);
+});
+
+/** Main ended at 100 s; `limits` and `facts` as given. */
+function findLast(
+  { terminatedAtMs = null, freshAtMs = null }: Partial<Facts>,
+  limits: Partial<Limits>,
+  hasFront = true,
+) {
+  const policy = { ...POLICY, hasFront, limits: { ...DEFAULT_LIMITS, ...limits } };
+  const state = { facts: { ...initialState(0).facts, terminatedAtMs, freshAtMs }, phase: HOLDING };
+  const { next } = { next: nextObserve(state, { kind: 'observed', observation: observe(103_000) }, policy) };
+  assert.equal(next.isFresh, needsLastRead(state, policy));
+  return next.isFresh ? [next.atMs, next.readByMs] : null;
+}
+
+test('nextObserve() reads once more, at once, at the signal and at an end that is not held for', () => {
+  const inTime = 103_000 + LAST_READ_MS;
+  assert.deepEqual(findLast({}, { ttlMs: 0 }), [103_000, inTime]);
+  assert.deepEqual(findLast({ freshAtMs: 99_999 }, { scrapesWantedCount: 0 }), [103_000, inTime]);
+  assert.equal(findLast({ freshAtMs: 100_000 }, { scrapesWantedCount: 0 }), null);
+  assert.deepEqual(findLast({ freshAtMs: 100_000, terminatedAtMs: 102_000 }, { ttlMs: 0 }), [103_000, inTime]);
+  const short = { ttlMs: 0, terminationGraceMs: 3_000 };
+  assert.deepEqual(findLast({ terminatedAtMs: 102_000 }, short), [103_000, 105_000], 'within the grace');
+  assert.deepEqual(findLast({}, {}), [103_000, 190_000], 'nothing was kept');
+  assert.equal(findLast({}, {}, false), null, 'held, and every observation reads');
 });

@@ -10,7 +10,7 @@ import {
   fitReport,
   REPORT_MAX_BYTES,
 } from '../../src/decide/report.ts';
-import type { Report, ReportStage } from '../../src/decide/report-fields.ts';
+import type { Report, ReportSource, ReportStage } from '../../src/decide/report-fields.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
 import {
   type Holding,
@@ -44,7 +44,7 @@ const UNFINISHED = { stage: { kind: 'unfinished' }, targetCount: 1 } as const;
 function reportOn(
   { facts, phase }: State,
   targets: readonly TargetReport[] = [STOPPED],
-  { stage, targetCount = targets.length, ...more }: ReportOptions = {},
+  { stage, source = EXPORTER, targetCount = targets.length, ...more }: ReportOptions = {},
 ): Report {
   const state = { facts, phase: phase.kind === 'quitting' ? { ...phase, reports: targets } : phase };
   const policy: Policy = {
@@ -61,7 +61,7 @@ function reportOn(
   return buildReport({
     state,
     policy,
-    exporterAt: 'localhost:9646',
+    source,
     nowMs: 120_000,
     toTime: (atMs) => new Date(Date.UTC(2026, 10, 21) + atMs).toISOString(),
     stage: stage ?? { kind: 'done', exitCode: findExitCode(state, policy, null), by: null },
@@ -69,7 +69,13 @@ function reportOn(
   });
 }
 
-type ReportOptions = Partial<Policy> & { readonly stage?: ReportStage; readonly targetCount?: number };
+const EXPORTER: ReportSource = { kind: 'exporter', at: 'localhost:9646' };
+
+type ReportOptions = Partial<Policy> & {
+  readonly stage?: ReportStage;
+  readonly source?: ReportSource;
+  readonly targetCount?: number;
+};
 
 const SUMMARIES: readonly (readonly [HoldOutcome, number | null, number | null, string])[] = [
   ['scraped', 100_000, 1, 'Scraped once 12.0 s after main ended'],
@@ -113,6 +119,15 @@ test('buildReport() says that nothing ever answered, and what to set, where no e
     'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none',
   );
   assert.equal(reportOn(stateWith(ended('exporterGone', 100_000, null))).hint, undefined);
+  const source = { kind: 'files', at: '/metrics/' } as const;
+  const files = reportOn(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }), [], { source });
+  assert.deepEqual(
+    [files.summary, files.hint],
+    [
+      'Nothing could be read from /metrics/ at any time',
+      'set LASTSCRAPE_METRICS_URL to what main writes in a volume of both, or LASTSCRAPE_SCRAPES=0 where there is none',
+    ],
+  );
 });
 
 test('buildReport() has the shape of the design', () => {

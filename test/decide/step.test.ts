@@ -31,14 +31,14 @@ function observe(atMs: number, kind: 'alive' | 'done'): Observation {
 test('begin() observes at once', () => {
   const { state, next } = begin(1_000, POLICY);
   assert.equal(state.phase.kind, 'waiting');
-  assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: 601_000 });
+  assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: 601_000, isFresh: false });
 });
 
 test('step() tells of the first signal once, and observes at once', () => {
   const told = watch(begin(0, POLICY).state, { kind: 'signalled', atMs: 500 });
   assert.ok(told.kind === 'watching');
   assert.deepEqual(told.log, [{ id: 'terminating', fields: { graceSeconds: 25, while: 'waiting' } }]);
-  assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500 });
+  assert.deepEqual(told.next, { kind: 'observe', atMs: 500, readByMs: 500, isFresh: true });
   const again = watch(told.state, { kind: 'signalled', atMs: 900 });
   assert.deepEqual([again.log, again.state.facts.terminatedAtMs], [[], 500]);
   const first = watch(begin(0, POLICY).state, { kind: 'signalled', atMs: 0 });

@@ -111,7 +111,8 @@ class Player {
         watch({ kind: 'scraped', scrape, front, planned: now.next });
       }
     } else if (!isAlone && now.kind === 'watching') {
-      watch({ kind: 'observed', observation: this.#readObservation(startedAtMs, atMs, fields) });
+      const isFresh = before.next.kind === 'observe' && before.next.isFresh;
+      watch({ kind: 'observed', observation: this.#readObservation(startedAtMs, atMs, fields, isFresh) });
     } else if (!isAlone && now.kind === 'quitting') {
       quit(readQuitEnd(fields));
     }
@@ -125,7 +126,7 @@ class Player {
     return [...lines, ...this.#describeTarget(before, now), this.#describeNext(now, atMs)];
   }
 
-  #readObservation(startedAtMs: number, atMs: number, fields: Fields): Observation {
+  #readObservation(startedAtMs: number, atMs: number, fields: Fields, isFresh: boolean): Observation {
     const readAtMs = atMs - seconds(fields.get('after') ?? '0s');
     const allowedMs = seconds(fields.get('allowed') ?? '25s');
     const conditions = this.#conditions.map((kind, index) => {
@@ -138,7 +139,7 @@ class Player {
       this.#readSource(fields, exporter.kind, startedAtMs);
     }
     const seen = observeSource(this.#source, Number(fields.get('serving') ?? 0));
-    const front = this.#policy.hasFront === true ? { front: seen } : {};
+    const front = this.#policy.hasFront === true ? { front: seen, isFresh } : {};
     const dueAtMs = startedAtMs - seconds(fields.get('late') ?? '0s');
     return { dueAtMs, startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
   }
@@ -172,7 +173,9 @@ class Player {
     switch (next.kind) {
       case 'observe': {
         const limit = next.readByMs === null ? '' : `, decide by ${inSeconds(next.readByMs)}`;
-        return `observe at ${inSeconds(next.atMs)}${limit}`;
+        // Without a front every observation reads the exporter.
+        const fresh = next.isFresh && this.#policy.hasFront === true ? ', with a read' : '';
+        return `observe at ${inSeconds(next.atMs)}${limit}${fresh}`;
       }
       case 'ask':
         return `ask ${this.#nameTarget(state)}, for ${inSeconds(next.timeoutMs)} at most`;
@@ -190,7 +193,7 @@ class Player {
         const report = buildReport({
           state,
           policy: this.#policy,
-          exporterAt: 'localhost:9646',
+          source: { kind: 'exporter', at: 'localhost:9646' },
           nowMs: atMs,
           toTime: (ms) => `+${inSeconds(ms)}`,
           stage: next,

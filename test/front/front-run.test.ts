@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { Agent } from 'node:http';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -359,4 +359,68 @@ test('EXIT_ZERO, a wrong variable and a port that is taken: main is watched by i
   await source.requests(2);
   source.answer = reply('up 0\n');
   assert.equal((await watcher.ended).code, 0);
+});
+
+/** A textfile as the source, read at the start and never again by the clock, and a Pushgateway that takes it. */
+async function openTextfile(t: TestContext, before: string | null, env: Record<string, string>) {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  const path = join(folder, 'job.prom');
+  if (before !== null) writeFileSync(path, before);
+  let pushed = '';
+  const receiver = createHttpServer(async (request, response) => {
+    for await (const piece of request) pushed += String(piece);
+    response.end();
+  });
+  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    receiver.close();
+    rmSync(folder, { recursive: true });
+  });
+  const { port } = receiver.address() as AddressInfo;
+  const run = await start(t, {
+    LASTSCRAPE_METRICS_URL: `file://${path}`,
+    LASTSCRAPE_POLL: '1h',
+    LASTSCRAPE_PUSH: `pushgateway+http://127.0.0.1:${port}`,
+    LASTSCRAPE_PUSH_WHEN: 'always',
+    LASTSCRAPE_FAIL_IF: 'errors_total > 10',
+    ...env,
+  });
+  await run.logged('"main is running');
+  return { ...run, write: (text: string) => writeFileSync(path, text), pushed: () => pushed };
+}
+
+for (const env of [{ LASTSCRAPE_TTL: '0' }, { LASTSCRAPE_SCRAPES: '0' }] as const) {
+  for (const before of ['errors_total 0\n', null]) {
+    const name = `${Object.entries(env).flat().join('=')}, a textfile ${before === null ? 'first written' : 'changed'}`;
+    test(`${name} after the last poll is read once more at the signal, judged and pushed`, async (t) => {
+      const run = await openTextfile(t, before, env);
+      if (before !== null) await scrapeUntil(run.port, 'the first number', (text) => text.startsWith(before));
+      run.write('errors_total 99\n');
+      run.watcher.child.kill('SIGTERM');
+      const { code, report } = await run.watcher.ended;
+      assert.deepEqual(
+        [code, report?.['outcome'], report?.['failed']],
+        [1, 'released', { entry: 'errors_total > 10', seen: 99 }],
+      );
+      assert.match(run.pushed(), /errors_total 99\n/);
+    });
+  }
+}
+
+test('a textfile first written after the last poll is read at the signal, and held for', async (t) => {
+  const run = await openTextfile(t, null, {});
+  run.write('errors_total 99\n');
+  run.watcher.child.kill('SIGTERM');
+  await run.logged('"main ended');
+  const { text } = await scrape(run.port);
+  assert.equal(text.replace(OWN, ''), 'errors_total 99\n');
+  assert.equal((await run.watcher.ended).report?.['outcome'], 'scraped');
+});
+
+test('a textfile that is never written: the report names the file, and no port', async (t) => {
+  const run = await openTextfile(t, null, { LASTSCRAPE_FAIL_IF: '' });
+  run.watcher.child.kill('SIGTERM');
+  const { report } = await run.watcher.ended;
+  assert.equal(report?.['outcome'], 'exporterGone');
+  assert.match(String(report?.['summary']), /^Nothing could be read from \/\S+\/job\.prom at any time;/);
 });

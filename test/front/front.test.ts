@@ -517,6 +517,21 @@ test('an observation waits for the read of a metric, for a POLL at most, and not
   assert.equal((await other.front.readExporter(never)).observation.kind, 'none');
 });
 
+test('a fresh observation reads whatever POLL says, by a read that begins after it, and sees what was kept', async (t) => {
+  const world = await openWorld(t, { selectors: [{ name: 'a', labels: [] }], body: 'a 1\n' });
+  const { front, source } = world;
+  await scrape(front.port);
+  source.answer = hang;
+  void scrape(front.port).catch(() => null);
+  await source.requests(2);
+  const fresh = front.readExporter(never, true);
+  source.answer = reply('a 2\n');
+  world.clock.advance(9_500);
+  assert.deepEqual((await fresh).observation.kind, 'answered');
+  assert.deepEqual(front.observe().thresholds, [{ kind: 'value', value: 2 }]);
+  assert.equal(source.requestsCount, 3);
+});
+
 test('POST /-/snapshot reads at once, by a read that begins after it, and says why it could not be kept', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   const { front, source, clock } = world;
