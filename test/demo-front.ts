@@ -167,7 +167,7 @@ async function endPod(
   await delay(KUBELET_MS);
   if (lastscrape === null) {
     timeline.say('kubelet', 'the pod is over; the Job is complete', 'bold', pod);
-    while (prometheus.failedCount === 0) await delay(20, undefined, { signal: deadline });
+    while (prometheus.lastSample('up')?.value !== 0) await delay(20, undefined, { signal: deadline });
     return;
   }
   timeline.say('kubelet', 'sends SIGTERM to the native sidecar', undefined, pod);

@@ -164,7 +164,7 @@ for (const [second, code, isExitZero] of [
 
 for (const isExitZero of [false, true]) {
   test(`a target that lives on is reported, with a hint${isExitZero ? ', and EXIT_ZERO hides it from the kubelet' : ''}`, async () => {
-    await using pod = await openPod({ faults: { quit: { kind: 'lives', statusCode: 200 } } });
+    await using pod = await openPod({ faults: { outlivesQuit: true } });
     const watcher = startWatcher({
       ...pod.env,
       LASTSCRAPE_SCRAPES: '0',

@@ -2,7 +2,7 @@
 // LASTSCRAPE_TEST_EXPORTER, or locust_exporter on the PATH), holds that one against the same recordings.
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Agent, Server as HttpServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect, Server as NetServer } from 'node:net';
@@ -11,9 +11,8 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { formatGoFloat } from '../../src/exposition/exposition-text.ts';
 import { listen } from '../support/listen.ts';
-import { type ExporterVersion, openExporter } from './exporter.ts';
+import { openExporter } from './exporter.ts';
 import { findFreePort } from './locust.ts';
 import { type ExposedSample, readSamples } from './prometheus.ts';
 import { rebuildStats } from './rebuild-stats.ts';
@@ -21,9 +20,8 @@ import { rebuildStats } from './rebuild-stats.ts';
 const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings');
 const V050 = 'exporter-0.5.0-locust-2.47.0';
 const V052 = 'exporter-0.5.2-locust-2.47.0';
-const V043 = 'exporter-0.4.3-locust-2.47.0';
 
-type StartOptions = { readonly locustUrl: string; readonly namespace?: string; readonly fetchTimeoutMs?: number };
+type StartOptions = { readonly locustUrl: string; readonly fetchTimeoutMs?: number };
 
 type Running = AsyncDisposable & {
   readonly url: string;
@@ -42,13 +40,23 @@ type Subject = {
   start(options: StartOptions): Promise<Running>;
 };
 
+const EMBEDDED: Subject = {
+  name: 'stand-in',
+  folder: V050,
+  hasRecordedRuntime: true,
+  isProcess: false,
+  async start(options) {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const exporter = await openExporter({ ...options, onQuit: () => resolve(0) });
+    return { url: exporter.url, exited: promise, pid: undefined, [Symbol.asyncDispose]: () => exporter.close() };
+  },
+};
+
 const realExporter = findRealExporter();
-const REAL = `real exporter ${realExporter}`;
 const subjects: Subject[] = [
-  embedded('0.5.0', V050),
-  embedded('0.5.2', V052),
+  EMBEDDED,
   spawned('stand-in as a process', process.execPath, [join(import.meta.dirname, 'exporter-main.ts')], true),
-  ...(realExporter === undefined ? [] : [spawned(REAL, realExporter, [], false)]),
+  ...(realExporter === undefined ? [] : [spawned(`real exporter ${realExporter}`, realExporter, [], false)]),
 ];
 after((t) => {
   const what = realExporter === undefined ? 'the stand-in only; no real locust_exporter found' : realExporter;
@@ -262,18 +270,6 @@ for (const subject of subjects) {
       assert.equal(await readValue(exporter, 'locust_up'), 1);
     });
 
-    // 0.5.2 brought the namespace; a real one of before does not list it among its flags.
-    if (subject.folder === V052 && (subject.name !== REAL || hasNamespace())) {
-      test('another namespace renames up and all the rest (01g)', async () => {
-        await using feed = await openFeed();
-        await feed.closeListener();
-        await using exporter = await subject.start({ locustUrl: feed.url, namespace: 'load_test' });
-        const got = await ask(`${exporter.url}/metrics`);
-        const want = readRecording(V052, '01g-namespace-load_test.txt');
-        assertSameLines(withoutValues(got.body, subject), withoutValues(want.body, subject));
-      });
-    }
-
     if (!subject.isProcess) return;
     test('SIGTERM ends the process with that signal', async () => {
       await using feed = await openFeed();
@@ -285,50 +281,6 @@ for (const subject of subjects) {
   });
 }
 
-describe('locust_exporter 0.4.3 (stand-in)', () => {
-  for (const [file, method] of [
-    ['11-quit-get', 'GET'],
-    ['11-quit-head', 'HEAD'],
-    ['11-quit-post', 'POST'],
-  ] as const) {
-    test(`${method} /quitquitquit answers 200 with the page and lives on (${file})`, async () => {
-      await using feed = await openFeed();
-      await using exporter = await openExporter({ locustUrl: feed.url, version: '0.4.3' });
-      const got = await ask(`${exporter.url}/quitquitquit`, { method });
-      const want = readRecording(V043, `${file}.txt`);
-      assert.deepEqual({ ...got, head: hideDate(got.head) }, { ...want, head: hideDate(want.head) });
-      assert.equal(exporter.isOpen, true);
-      assert.equal((await ask(`${exporter.url}/metrics`)).status, 200);
-    });
-  }
-});
-
-test('formatGoFloat() writes numbers as Go does', () => {
-  const cases: [number, string][] = [
-    [0, '0'],
-    [-0, '0'],
-    [1, '1'],
-    [-2.5, '-2.5'],
-    [999_999, '999999'],
-    [1_000_000, '1e+06'],
-    [1_444_086, '1.444086e+06'],
-    [999_999.5, '999999.5'],
-    [0.0001, '0.0001'],
-    [0.000_057_421_489_286_232_59, '5.742148928623259e-05'],
-    [0.18238993710691823, '0.18238993710691823'],
-    [1.8446744073709552e19, '1.8446744073709552e+19'],
-    [1e100, '1e+100'],
-    [Number.NaN, 'NaN'],
-    [Number.POSITIVE_INFINITY, '+Inf'],
-    [Number.NEGATIVE_INFINITY, '-Inf'],
-  ];
-  for (const [value, text] of cases) assert.equal(formatGoFloat(value), text);
-  const recorded = readFileSync(join(RECORDINGS, V050, '05-running.21.txt'), 'latin1');
-  for (const [, text = ''] of recorded.matchAll(/^[a-z][^#\n]* ([^ \n]+)$/gm)) {
-    if (!text.startsWith('HTTP')) assert.equal(formatGoFloat(Number(text)), text);
-  }
-});
-
 function findRealExporter(): string | undefined {
   const { LASTSCRAPE_TEST_EXPORTER, PATH = '' } = process.env;
   if (LASTSCRAPE_TEST_EXPORTER) return LASTSCRAPE_TEST_EXPORTER;
@@ -337,44 +289,19 @@ function findRealExporter(): string | undefined {
     .find((file) => existsSync(file));
 }
 
-function hasNamespace(): boolean {
-  const { stdout, stderr } = spawnSync(realExporter as string, ['--help'], { encoding: 'utf8' });
-  return `${stdout}${stderr}`.includes('namespace');
-}
-
-function embedded(version: ExporterVersion, folder: string): Subject {
-  return {
-    name: `stand-in ${version}`,
-    folder,
-    hasRecordedRuntime: true,
-    isProcess: false,
-    async start(options) {
-      const { promise, resolve } = Promise.withResolvers<number>();
-      const exporter = await openExporter({ ...options, version, onQuit: () => resolve(0) });
-      return {
-        url: exporter.url,
-        exited: promise,
-        pid: undefined,
-        [Symbol.asyncDispose]: () => exporter.close(),
-      };
-    },
-  };
-}
-
 function spawned(name: string, command: string, args: readonly string[], hasRecordedRuntime: boolean): Subject {
   return {
     name,
     folder: V052,
     hasRecordedRuntime,
     isProcess: true,
-    async start({ locustUrl, namespace = 'locust' }) {
+    async start({ locustUrl }) {
       const address = `127.0.0.1:${await findFreePort()}`;
       const child = spawn(command, args, {
         stdio: ['ignore', 'ignore', 'pipe'],
         env: {
           LOCUST_EXPORTER_URI: locustUrl,
           LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: address,
-          LOCUST_METRIC_NAMESPACE: namespace,
         },
       });
       let said = '';

@@ -7,18 +7,12 @@ import { openExporter } from './exporter.ts';
 // The kernel delivers no signal to PID 1 that it does not handle; Go's runtime handles SIGTERM and exits 2.
 if (process.pid === 1) process.on('SIGTERM', () => process.exit(2));
 
-const {
-  LOCUST_EXPORTER_URI = 'http://localhost:8089',
-  LOCUST_EXPORTER_WEB_LISTEN_ADDRESS = ':9646',
-  LOCUST_METRIC_NAMESPACE = 'locust',
-} = process.env;
+const { LOCUST_EXPORTER_URI = 'http://localhost:8089', LOCUST_EXPORTER_WEB_LISTEN_ADDRESS = ':9646' } = process.env;
 const { host, port } = readListenAddress(LOCUST_EXPORTER_WEB_LISTEN_ADDRESS);
 const exporter = await openExporter({
   locustUrl: LOCUST_EXPORTER_URI,
   host,
   port,
-  version: '0.5.2',
-  namespace: LOCUST_METRIC_NAMESPACE,
   onQuit: () => process.exit(0),
 });
 // The real one logs that it listens to stderr; a test that asked for port 0 reads the port here.

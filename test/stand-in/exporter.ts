@@ -1,6 +1,6 @@
-// The stand-in for locust_exporter, which no package registry has. It reads a Locust's /stats/requests and answers as
-// the real one does (0.5.0 unless asked otherwise), byte for byte where a reader could tell; conformance.test.ts holds
-// it against the recordings. Faults are for tests only and all off. It never listens beyond the host it is given.
+// The stand-in for locust_exporter, which no package registry has: reads a Locust's /stats/requests and answers as
+// 0.5.0 and 0.5.2 do, byte for byte where a reader could tell. conformance.test.ts holds it against the recordings.
+// Faults are off unless a test sets them.
 
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
@@ -9,44 +9,12 @@ import { type Family, formatLabels, makeGauge } from '../../src/exposition/expos
 import { LocustMemory, writeExposition } from './exposition.ts';
 import { GO_VERSION, readRuntimeFamilies, readStartSeconds } from './go-runtime.ts';
 
-/** 0.4.3 has no quit endpoint (it answers 200 with its page and lives on); only 0.5.2 knows a namespace. */
-export type ExporterVersion = '0.4.3' | '0.5.0' | '0.5.2';
-
-/** What a request of /quitquitquit does. */
-export type QuitBehaviour =
-  /** The real one: gone inside the handler, no byte of an answer, scrapes in flight are cut. */
-  | { readonly kind: 'exits' }
-  /** As `exits`, `afterMs` later; no answer and everything else served until then. */
-  | { readonly kind: 'exitsLate'; readonly afterMs: number }
-  /** Answers with this status and the HTML page, and lives on (200: 0.4.3 and a dozen other exporters). */
-  | { readonly kind: 'lives'; readonly statusCode: number }
-  /** Drops the connection without a byte, as if it exited, and lives on. */
-  | { readonly kind: 'drops' }
-  /** Never answers, and lives on. */
-  | { readonly kind: 'hangs' };
-
 /** What a test may change at any moment; it holds for the requests that begin afterwards. */
 export type ExporterFaults = {
-  /** Time between a finished exposition and its answer, in ms; the scrape is in flight meanwhile. */
-  delayMs: number;
-  /** Status of /metrics; 500 and 503 have promhttp's text and its counter lines. */
-  statusCode: 200 | 500 | 503;
   /** /metrics is never answered and stays in flight until the exporter ends. */
   hangs: boolean;
-  /** Leaves the promhttp_* families out of the body, as the fork rvankruistum/locust-exporter does. */
-  dropsCounters: boolean;
-  quit: QuitBehaviour;
-};
-
-/** One finished scrape, told when its answer is handed to the socket, whether or not the client still listens. */
-export type ScrapeEvent = {
-  readonly method: string;
-  /** Empty if the client sent none. */
-  readonly userAgent: string;
-  readonly statusCode: number;
-  readonly isLocustUp: boolean;
-  /** From the arrival of the request, queueing and the fetch from Locust included. */
-  readonly tookMs: number;
+  /** /quitquitquit answers 200 with the page, and the exporter lives on: 0.4.3, and a dozen other exporters. */
+  outlivesQuit: boolean;
 };
 
 export type ExporterOptions = {
@@ -56,16 +24,13 @@ export type ExporterOptions = {
   readonly host?: string;
   /** Default 0: a free one. */
   readonly port?: number;
-  /** Default 0.5.0, which the operator runs. */
-  readonly version?: ExporterVersion;
-  /** LOCUST_METRIC_NAMESPACE; default `locust`. Versions before 0.5.2 ignore it. */
-  readonly namespace?: string;
   /** How long one fetch from Locust may take, default 5000 ms as in the real one. */
   readonly fetchTimeoutMs?: number;
   readonly faults?: Partial<ExporterFaults>;
   /** Called inside the quit handler, before anything is closed: a process of its own exits here. */
   readonly onQuit?: (method: string) => void;
-  readonly onScrape?: (scrape: ScrapeEvent) => void;
+  /** Called for each answer to a scrape, also where the client has gone. */
+  readonly onScrape?: () => void;
 };
 
 export type Exporter = AsyncDisposable & {
@@ -75,10 +40,6 @@ export type Exporter = AsyncDisposable & {
   /** False once it has quit or was closed. */
   readonly isOpen: boolean;
   readonly faults: ExporterFaults;
-  /** Begins again as a restarted container does: counters at 0, no rows; connections live on. */
-  resetCounters(): void;
-  /** Goes away as a crash does, and comes back on the same port with nothing remembered after `downMs` (default 0). */
-  restart(downMs?: number): Promise<void>;
   /** Ends at once, cutting what is in flight; harmless when it is gone already. */
   close(): Promise<void>;
 };
@@ -97,139 +58,71 @@ const REDIRECT_COUNT = 10;
  * @throws if the port is taken.
  */
 export async function openExporter(options: ExporterOptions): Promise<Exporter> {
-  const { host = '127.0.0.1', version = '0.5.0', fetchTimeoutMs = 5_000 } = options;
-  const namespace = version === '0.5.2' ? (options.namespace ?? 'locust') : 'locust';
-  const faults: ExporterFaults = {
-    delayMs: 0,
-    statusCode: 200,
-    hangs: false,
-    dropsCounters: false,
-    quit: version === '0.4.3' ? { kind: 'lives', statusCode: 200 } : { kind: 'exits' },
-    ...options.faults,
-  };
-  let life = startLife(namespace);
-  let server: HttpServer | undefined;
-  let port = options.port ?? 0;
+  const { host = '127.0.0.1', fetchTimeoutMs = 5_000 } = options;
+  const faults: ExporterFaults = { hangs: false, outlivesQuit: false, ...options.faults };
+  const life = startLife();
 
   async function answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const scrape = life;
-    const servedBy = server;
-    const startedMs = performance.now();
-    const { delayMs, hangs, dropsCounters, statusCode } = faults;
-    scrape.inFlightCount += 1;
+    const { hangs } = faults;
+    life.inFlightCount += 1;
     // The registry asks all its collectors at once: only Locust's queues, so the counters are those of this moment.
-    const own = [
-      ...readRuntimeFamilies(scrape.startedAtSeconds),
-      buildFamily(),
-      ...(dropsCounters ? [] : countFamilies(scrape)),
-    ];
-    const { families, isLocustUp } = await collectInTurn(scrape, options.locustUrl, fetchTimeoutMs);
-    if (hangs) return;
-    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs).unref());
-    // It has exited meanwhile: this scrape was cut, and nobody is left to count it.
-    if (server !== servedBy) return;
-
-    scrape.inFlightCount -= 1;
-    scrape.counts.set(statusCode, (scrape.counts.get(statusCode) ?? 0) + 1);
-    if (statusCode === 200) sendMetrics(request, response, writeExposition([...own, ...families]));
-    else sendError(response, statusCode);
-    options.onScrape?.({
-      method: request.method ?? '',
-      userAgent: request.headers['user-agent'] ?? '',
-      statusCode,
-      isLocustUp,
-      tookMs: performance.now() - startedMs,
-    });
+    const own = [...readRuntimeFamilies(life.startedAtSeconds), buildFamily(), ...countFamilies(life)];
+    const families = await collectInTurn(life, options.locustUrl, fetchTimeoutMs);
+    // After its exit nobody is left to count a scrape that was cut.
+    if (hangs || !server.listening) return;
+    life.inFlightCount -= 1;
+    life.scrapeCount += 1;
+    sendMetrics(request, response, writeExposition([...own, ...families]));
+    options.onScrape?.();
   }
 
-  function answerQuit(request: IncomingMessage, response: ServerResponse): void {
-    const { quit } = faults;
-    switch (quit.kind) {
-      case 'exits':
-        exit(request.method ?? '');
-        return;
-      case 'exitsLate':
-        setTimeout(exit, quit.afterMs, request.method ?? '').unref();
-        return;
-      case 'lives':
-        sendPage(response, quit.statusCode);
-        return;
-      case 'drops':
-        request.socket.destroy();
-        return;
-      case 'hangs':
-        return;
-    }
-  }
-
-  function exit(method: string): void {
-    options.onQuit?.(method);
-    endNow();
-  }
-
-  function endNow(): Promise<void> {
-    const ending = server;
-    server = undefined;
+  function close(): Promise<void> {
     life.agent.destroy();
-    if (ending === undefined) return Promise.resolve();
+    if (!server.listening) return Promise.resolve();
     const closed = new Promise<void>((resolve) => {
-      NetServer.prototype.close.call(ending, () => resolve());
+      NetServer.prototype.close.call(server, () => resolve());
     });
     for (const socket of sockets) socket.destroy();
     return closed;
   }
 
   const sockets = new Set<Socket>();
-
-  async function listen(): Promise<void> {
-    // Go closes no idle connection and knows no time limit for a request, unless told.
-    const next = new HttpServer({ keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
-    next.on('connection', (socket) => {
-      sockets.add(socket);
-      socket.on('close', () => sockets.delete(socket));
-    });
-    next.on('request', (request, response) => {
-      const path = (request.url ?? '/').split('?')[0];
-      if (path === '/metrics') void answerMetrics(request, response);
-      else if (path === '/quitquitquit') answerQuit(request, response);
-      else sendPage(response, 200);
-    });
-    await new Promise<void>((resolve, reject) => {
-      next.once('error', reject);
-      next.listen(port, host, resolve);
-    });
-    port = (next.address() as AddressInfo).port;
-    server = next;
-  }
-
-  await listen();
+  // Go closes no idle connection and knows no time limit for a request, unless told.
+  const server = new HttpServer({ keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('request', (request, response) => {
+    const path = (request.url ?? '/').split('?')[0];
+    if (path === '/metrics') void answerMetrics(request, response);
+    else if (path === '/quitquitquit' && !faults.outlivesQuit) {
+      options.onQuit?.(request.method ?? '');
+      void close();
+    } else sendPage(response);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
     get isOpen() {
-      return server !== undefined;
+      return server.listening;
     },
     faults,
-    resetCounters() {
-      life.agent.destroy();
-      life = startLife(namespace);
-    },
-    async restart(downMs = 0) {
-      await endNow();
-      if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
-      life = startLife(namespace);
-      await listen();
-    },
-    close: endNow,
-    [Symbol.asyncDispose]: endNow,
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
-/** What a restart of the container would lose. */
+/** What the exporter keeps. */
 type Life = {
   readonly startedAtSeconds: number;
   readonly memory: LocustMemory;
-  readonly counts: Map<number, number>;
+  scrapeCount: number;
   /** Keeps one connection to Locust: it outlives the closing of Locust's listener (recording Z1). */
   readonly agent: Agent;
   inFlightCount: number;
@@ -237,11 +130,11 @@ type Life = {
   queue: Promise<unknown>;
 };
 
-function startLife(namespace: string): Life {
+function startLife(): Life {
   return {
     startedAtSeconds: readStartSeconds(Date.now() / 1_000),
-    memory: new LocustMemory(namespace),
-    counts: new Map(),
+    memory: new LocustMemory(),
+    scrapeCount: 0,
     agent: new Agent({ keepAlive: true }),
     inFlightCount: 0,
     queue: Promise.resolve(),
@@ -249,14 +142,10 @@ function startLife(namespace: string): Life {
 }
 
 /** One lock around fetch and collect: scrapes that come at the same time are served one after the other. */
-function collectInTurn(
-  life: Life,
-  locustUrl: string,
-  timeoutMs: number,
-): Promise<{ families: Family[]; isLocustUp: boolean }> {
+function collectInTurn(life: Life, locustUrl: string, timeoutMs: number): Promise<Family[]> {
   const turn = life.queue.then(async () => {
     const body = await fetchStats(new URL(`${locustUrl}/stats/requests`), life.agent, timeoutMs);
-    return { families: life.memory.collect(body), isLocustUp: body !== undefined };
+    return life.memory.collect(body);
   });
   life.queue = turn;
   return turn;
@@ -330,7 +219,7 @@ function buildFamily(): Family {
   };
 }
 
-function countFamilies({ counts, inFlightCount }: Life): Family[] {
+function countFamilies({ scrapeCount, inFlightCount }: Life): Family[] {
   return [
     makeGauge('promhttp_metric_handler_requests_in_flight', 'Current number of scrapes being served.', inFlightCount),
     {
@@ -339,7 +228,7 @@ function countFamilies({ counts, inFlightCount }: Life): Family[] {
       type: 'counter',
       samples: [200, 500, 503].map((code) => ({
         labels: formatLabels([['code', String(code)]]),
-        value: counts.get(code) ?? 0,
+        value: code === 200 ? scrapeCount : 0,
       })),
     },
   ];
@@ -362,30 +251,16 @@ function acceptsGzip(request: IncomingMessage): boolean {
   return parts.map((part) => part.trim()).some((part) => part === 'gzip' || part.startsWith('gzip;'));
 }
 
-function sendError(response: ServerResponse, statusCode: 500 | 503): void {
-  const text =
-    statusCode === 500
-      ? 'An error has occurred while serving metrics:\n\nfault of the stand-in\n'
-      : 'Limit of concurrent requests reached (1), try again later.\n';
-  beGo(response);
-  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('Date', new Date().toUTCString());
-  response.setHeader('Content-Length', Buffer.byteLength(text));
-  response.writeHead(statusCode);
-  response.end(text);
-}
-
-function sendPage(response: ServerResponse, statusCode: number): void {
+function sendPage(response: ServerResponse): void {
   beGo(response);
   response.setHeader('Date', new Date().toUTCString());
   response.setHeader('Content-Length', Buffer.byteLength(PAGE));
   response.setHeader('Content-Type', 'text/html; charset=utf-8');
-  response.writeHead(statusCode);
+  response.writeHead(200);
   response.end(PAGE);
 }
 
-/** Go sends neither Connection nor Keep-Alive, and keeps the connection all the same. */
+/** Go sends neither Connection nor Keep-Alive, and keeps the connection. */
 function beGo(response: ServerResponse): void {
   response.sendDate = false;
   response.removeHeader('Connection');

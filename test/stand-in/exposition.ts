@@ -25,13 +25,7 @@ export function writeExposition(families: readonly Family[]): string {
  * the plain gauges exist only in the answer to a fetch that succeeded.
  */
 export class LocustMemory {
-  readonly #namespace: string;
   readonly #vectors = new Map<string, Map<string, Row>>();
-
-  /** @param namespace prefix of every name, `locust` unless LOCUST_METRIC_NAMESPACE says otherwise (0.5.2). */
-  constructor(namespace: string) {
-    this.#namespace = namespace;
-  }
 
   /**
    * Takes the answer of one fetch and returns the families of this scrape.
@@ -42,17 +36,13 @@ export class LocustMemory {
     const plain = body === undefined ? [] : this.#collectPlain(readLocustStats(body));
     const vectors = VECTORS.map(
       (suffix): Family => ({
-        name: `${this.#namespace}_${suffix}`,
+        name: `locust_${suffix}`,
         help: findHelp(suffix),
         type: 'gauge',
         samples: [...(this.#vectors.get(suffix)?.values() ?? [])].toSorted(compareLabelValues),
       }),
     );
-    return [...plain, ...vectors, this.#gauge('up', body === undefined ? 0 : 1)];
-  }
-
-  #gauge(suffix: string, value: number): Family {
-    return makeGauge(`${this.#namespace}_${suffix}`, findHelp(suffix), value);
+    return [...plain, ...vectors, locustGauge('up', body === undefined ? 0 : 1)];
   }
 
   #collectPlain(stats: ReturnType<typeof readLocustStats>): Family[] {
@@ -85,16 +75,16 @@ export class LocustMemory {
     const inState = (state: string) => stats.workers.filter((worker) => worker.state === state).length;
     const running = stats.state === 'hatching' ? 1 : stats.state === 'running' ? 2 : 0;
     return [
-      this.#gauge('users', stats.userCount),
-      this.#gauge('requests_fail_ratio', stats.failRatio),
+      locustGauge('users', stats.userCount),
+      locustGauge('requests_fail_ratio', stats.failRatio),
       // Locust has moved these two into an object (before 2.47); the exporter still looks for the old keys.
-      this.#gauge('requests_current_response_time_percentile_95', stats.percentile95),
-      this.#gauge('requests_current_response_time_percentile_50', stats.percentile50),
-      this.#gauge('workers_count', stats.workers.length),
-      this.#gauge('workers_running_count', inState('running')),
-      this.#gauge('workers_hatching_count', inState('hatching')),
-      this.#gauge('workers_missing_count', inState('missing')),
-      this.#gauge('running', running),
+      locustGauge('requests_current_response_time_percentile_95', stats.percentile95),
+      locustGauge('requests_current_response_time_percentile_50', stats.percentile50),
+      locustGauge('workers_count', stats.workers.length),
+      locustGauge('workers_running_count', inState('running')),
+      locustGauge('workers_hatching_count', inState('hatching')),
+      locustGauge('workers_missing_count', inState('missing')),
+      locustGauge('running', running),
     ];
   }
 
@@ -104,6 +94,10 @@ export class LocustMemory {
     const keys = labels.map(([, text]) => makeByteKey(text));
     vector.set(JSON.stringify(labels), { labels: formatLabels(labels), value, keys });
   }
+}
+
+function locustGauge(suffix: string, value: number): Family {
+  return makeGauge(`locust_${suffix}`, findHelp(suffix), value);
 }
 
 /** A sample, and what it is ordered by. */

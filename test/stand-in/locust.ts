@@ -1,5 +1,5 @@
 // A stand-in for a Locust master, made of the recording locust-2.47.0/B-autostart-autoquit5: the same phases, JSON and
-// order of the ports, with times that may be scaled and totals that rise in between. It makes no request of its own.
+// order of the ports, with other times, and totals that rise in between.
 
 import { readFileSync } from 'node:fs';
 import { Server as HttpServer, type ServerResponse } from 'node:http';
@@ -24,15 +24,8 @@ export type LocustEvent = {
   readonly requests: number;
 };
 
-/** All times in ms; the defaults are the recording's, multiplied by `scale`. */
+/** All times in ms; the defaults are the recording's. */
 export type LocustOptions = {
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** Default: a free one, chosen before anything listens. */
-  readonly masterPort?: number;
-  readonly webPort?: number;
-  /** Multiplies the defaults below, not what is given explicitly; default 1. */
-  readonly scale?: number;
   /** From the start of the process to the master port; default 2500. */
   readonly startMs?: number;
   /** From the master port to the web port; default 150. */
@@ -53,62 +46,49 @@ export type LocustOptions = {
   readonly reportMs?: number;
   /** How long /stats/requests is cached; default 2000. */
   readonly cacheMs?: number;
-  /** Requests of the whole run; default 219, as recorded. */
-  readonly finalRequests?: number;
   /** The process ends after `startMs` and never opens a port, as with a bad locustfile. */
   readonly neverStarts?: boolean;
-  /** The web port never opens, as with `--headless`. */
-  readonly headless?: boolean;
   readonly onEvent?: (event: LocustEvent) => void;
 };
 
 export type Locust = AsyncDisposable & {
-  readonly host: string;
   readonly masterPort: number;
-  readonly webPort: number;
   /** The web page's address, without a path: what the exporter is told. */
   readonly webUrl: string;
   /** Requests made so far; the final number once `exited` has resolved. */
   readonly requests: number;
   /** Resolves when the current run's process has ended. */
   readonly exited: Promise<void>;
-  /** As SIGSTOP: what is asked is not answered. A stand-in in this process cannot make connects time out: they are accepted. */
-  freeze(): void;
-  /** As SIGCONT: what was asked meanwhile is answered now. The phases have gone on. */
-  thaw(): void;
-  /** Closes the master port and binds it again after `downMs` (default 0), as when Locust resets its connection. */
-  blink(downMs?: number): Promise<void>;
   /** As SIGKILL: both ports close now. */
   kill(): Promise<void>;
-  /** As SIGTERM: both ports close together after `exitMs`. */
-  terminate(): Promise<void>;
-  /** Runs again from the beginning on the same ports, as a restarted container; kills what still runs. */
-  restart(): Promise<void>;
   close(): Promise<void>;
 };
 
 const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings/locust-2.47.0');
+
+/** Requests of the whole run, as recorded. */
+const FINAL_REQUESTS = 219;
 
 type Row = { num_requests: number; num_failures: number; name: string };
 type Stats = { state: string; stats: Row[] };
 
 /** Starts a run and returns at once: the ports are known now and open later. */
 export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
-  const { host = '127.0.0.1', scale = 1, finalRequests = 219, onEvent } = options;
+  const { onEvent } = options;
   const times = {
-    startMs: options.startMs ?? 2_500 * scale,
-    webDelayMs: options.webDelayMs ?? 150 * scale,
-    readyMs: options.readyMs ?? 4_000 * scale,
-    spawnMs: options.spawnMs ?? 2_000 * scale,
-    runMs: options.runMs ?? 6_000 * scale,
-    autoquitMs: options.autoquitMs ?? 6_000 * scale,
-    webCloseMs: options.webCloseMs ?? 500 * scale,
-    exitMs: options.exitMs ?? 1_700 * scale,
-    reportMs: options.reportMs ?? 3_000 * scale,
-    cacheMs: options.cacheMs ?? 2_000 * scale,
+    startMs: options.startMs ?? 2_500,
+    webDelayMs: options.webDelayMs ?? 150,
+    readyMs: options.readyMs ?? 4_000,
+    spawnMs: options.spawnMs ?? 2_000,
+    runMs: options.runMs ?? 6_000,
+    autoquitMs: options.autoquitMs ?? 6_000,
+    webCloseMs: options.webCloseMs ?? 500,
+    exitMs: options.exitMs ?? 1_700,
+    reportMs: options.reportMs ?? 3_000,
+    cacheMs: options.cacheMs ?? 2_000,
   };
-  const masterPort = options.masterPort ?? (await findFreePort(host));
-  const webPort = options.webPort ?? (await findFreePort(host));
+  const masterPort = await findFreePort();
+  const webPort = await findFreePort();
   const recorded = {
     ready: readStats('01'),
     spawning: readStats('02'),
@@ -119,17 +99,13 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
 
   let phase: 'starting' | 'ready' | 'spawning' | 'running' | 'stopped' = 'starting';
   let runningSinceMs = 0;
-  let stopsRun = new AbortController();
+  const stopsRun = new AbortController();
   let cached: { body: string; atMs: number } | undefined;
-  let isFrozen = false;
-  let exited = Promise.resolve();
-  const held: ServerResponse[] = [];
   const sockets = new Set<Socket>();
   const master = trackSockets(new NetServer(), sockets);
   const web = trackSockets(new HttpServer({ keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 }), sockets);
   web.on('request', (request, response) => {
     if (request.url !== '/stats/requests') response.writeHead(404).end();
-    else if (isFrozen) held.push(response);
     else answerStats(response);
   });
 
@@ -139,9 +115,9 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
 
   /** What the test has made by now: evenly over the run. */
   function countRequests(): number {
-    if (phase === 'stopped') return finalRequests;
+    if (phase === 'stopped') return FINAL_REQUESTS;
     if (phase !== 'running') return 0;
-    return Math.floor(finalRequests * Math.min(1, (performance.now() - runningSinceMs) / times.runMs));
+    return Math.floor(FINAL_REQUESTS * Math.min(1, (performance.now() - runningSinceMs) / times.runMs));
   }
 
   /** What the worker's last report said. */
@@ -149,7 +125,7 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
     if (phase !== 'running') return countRequests();
     const elapsedMs = performance.now() - runningSinceMs;
     const reportedMs = Math.floor(elapsedMs / times.reportMs) * times.reportMs;
-    return Math.floor(finalRequests * Math.min(1, reportedMs / times.runMs));
+    return Math.floor(FINAL_REQUESTS * Math.min(1, reportedMs / times.runMs));
   }
 
   function answerStats(response: ServerResponse): void {
@@ -179,14 +155,12 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
     const pause = (ms: number) => sleep(ms, undefined, { signal });
     await pause(times.startMs);
     if (options.neverStarts) return;
-    await listen(master, masterPort, host);
+    await listen(master, masterPort);
     tell('masterPortOpened');
     await pause(times.webDelayMs);
     phase = 'ready';
-    if (!options.headless) {
-      await listen(web, webPort, host);
-      tell('webPortOpened');
-    }
+    await listen(web, webPort);
+    tell('webPortOpened');
     await pause(times.readyMs);
     phase = 'spawning';
     tell('spawning');
@@ -201,27 +175,19 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
     tell('autoquit');
     await pause(times.webCloseMs);
     // The listener only: connections that are open are served until the exit (recording Z1).
-    if (!options.headless) {
-      NetServer.prototype.close.call(web);
-      tell('webPortClosed');
-    }
+    NetServer.prototype.close.call(web);
+    tell('webPortClosed');
     await pause(times.exitMs);
   }
 
-  function start(): void {
-    stopsRun = new AbortController();
-    phase = 'starting';
-    cached = undefined;
-    exited = run(stopsRun.signal)
-      .catch((error: unknown) => {
-        if (!stopsRun.signal.aborted) throw error;
-      })
-      // Also when a port was taken: what stays open would keep a test's process alive for ever.
-      .finally(exit);
-  }
+  const exited = run(stopsRun.signal)
+    .catch((error: unknown) => {
+      if (!stopsRun.signal.aborted) throw error;
+    })
+    // Also when a port was taken: what stays open would keep a test's process alive for ever.
+    .finally(exit);
 
   async function exit(): Promise<void> {
-    held.length = 0;
     await Promise.all([closeServer(master), closeServer(web), ...[...sockets].map(destroySocket)]);
     tell('exited');
   }
@@ -231,39 +197,14 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
     return exited;
   }
 
-  start();
   return {
-    host,
     masterPort,
-    webPort,
-    webUrl: `http://${host}:${webPort}`,
+    webUrl: `http://127.0.0.1:${webPort}`,
     get requests() {
       return countRequests();
     },
-    get exited() {
-      return exited;
-    },
-    freeze() {
-      isFrozen = true;
-    },
-    thaw() {
-      isFrozen = false;
-      for (const response of held.splice(0)) answerStats(response);
-    },
-    async blink(downMs = 0) {
-      await closeServer(master);
-      if (downMs > 0) await sleep(downMs);
-      await listen(master, masterPort, host);
-    },
+    exited,
     kill,
-    async terminate() {
-      await sleep(times.exitMs);
-      await kill();
-    },
-    async restart() {
-      await kill();
-      start();
-    },
     close: kill,
     [Symbol.asyncDispose]: kill,
   };
@@ -277,13 +218,13 @@ const PORTS = { first: 18_000, count: 14_000 };
 const given = new Set<number>();
 
 /** A port of this host that nobody has now, and that only another call may choose before it is used. */
-export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
     if (given.has(port)) continue;
     const server = createServer();
     try {
-      await listen(server, port, host);
+      await listen(server, port);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
       throw error;
@@ -321,10 +262,10 @@ function trackSockets<S extends NetServer>(server: S, sockets: Set<Socket>): S {
   return server;
 }
 
-function listen(server: NetServer, port: number, host: string): Promise<void> {
+function listen(server: NetServer, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(port, '127.0.0.1', () => {
       server.off('error', reject);
       resolve();
     });

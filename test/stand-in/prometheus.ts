@@ -1,5 +1,5 @@
-// A stand-in for Prometheus: scrapes one target at a fixed interval, over one kept-alive connection for each
-// replica and with the headers of the recording exporter-0.5/15-prometheus-scrape-request, and remembers the
+// A stand-in for Prometheus: scrapes one target at a fixed interval, over one kept-alive connection and with
+// the headers of the recording exporter-0.5/15-prometheus-scrape-request, and remembers the
 // last sample of each series. A scrape that fails in any way stores nothing but up 0.
 
 import { Agent, request } from 'node:http';
@@ -15,9 +15,7 @@ export type StoredSample = {
 
 /** The end of one scrape. */
 export type ScrapeResult = {
-  /** From 0. */
-  readonly replica: number;
-  /** From 1, counted for each replica. */
+  /** From 1. */
   readonly number: number;
   readonly atMs: number;
   readonly tookMs: number;
@@ -29,31 +27,21 @@ export type PrometheusOptions = {
   /** The target with its path: `http://127.0.0.1:9646/metrics`. */
   readonly url: string;
   /**
-   * From the start of a scrape to the start of the next; default 1000 ms. A late scrape is skipped, not made
-   * up.
+   * From the start of a scrape to the start of the next; its time limit as well. A late scrape is skipped, not
+   * made up.
    */
-  readonly intervalMs?: number;
-  /** Default: the interval, at most 10 s. */
-  readonly timeoutMs?: number;
+  readonly intervalMs: number;
   /** When the first scrape begins, from now; default 0. A real one chooses its own phase. */
   readonly offsetMs?: number;
-  /** An HA pair is 2, their phases spread evenly over the interval. Default 1. */
-  readonly replicaCount?: number;
-  /** A slow reader: how long it waits between the answer's head and its body; default 0. */
-  readonly readDelayMs?: number;
   readonly onScrape?: (result: ScrapeResult) => void;
 };
 
 export type Prometheus = AsyncDisposable & {
-  /** Scrapes that stored their samples, of all replicas. */
-  readonly storedCount: number;
-  /** Scrapes that failed, of all replicas. */
-  readonly failedCount: number;
   /**
    * The newest sample of the series with exactly these labels; `undefined` if there was never one. `up` is
    * Prometheus's own.
    */
-  lastSample(name: string, labels?: Readonly<Record<string, string>>, replica?: number): StoredSample | undefined;
+  lastSample(name: string, labels?: Readonly<Record<string, string>>): StoredSample | undefined;
   /** Stops scraping and cuts what is in flight. */
   close(): Promise<void>;
 };
@@ -66,46 +54,32 @@ const ACCEPT =
 
 /** Starts scraping and returns at once. */
 export function openPrometheus(options: PrometheusOptions): Prometheus {
-  const { url, intervalMs = 1_000, offsetMs = 0, replicaCount = 1, readDelayMs = 0, onScrape } = options;
-  const timeoutMs = options.timeoutMs ?? Math.min(intervalMs, 10_000);
+  const { url, intervalMs, offsetMs = 0, onScrape } = options;
   const closes = new AbortController();
-  const replicas = Array.from({ length: replicaCount }, () => ({
-    series: new Map<string, StoredSample>(),
-    agent: new Agent({ keepAlive: true, maxSockets: 1 }),
-  }));
+  const series = new Map<string, StoredSample>();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const openedMs = performance.now();
-  let storedCount = 0;
-  let failedCount = 0;
 
-  async function scrapeForever(replica: number): Promise<void> {
-    const own = replicas[replica];
-    if (own === undefined) throw new Error(`Bug: there is no replica ${replica}`);
-    const phaseMs = offsetMs + (intervalMs * replica) / replicaCount;
+  async function scrapeForever(): Promise<void> {
     for (let turn = 0, number = 1; ; number += 1) {
-      await sleep(Math.max(0, openedMs + phaseMs + turn * intervalMs - performance.now()), undefined, {
+      await sleep(Math.max(0, openedMs + offsetMs + turn * intervalMs - performance.now()), undefined, {
         signal: closes.signal,
       });
       const atMs = performance.now();
-      const failure = await scrapeOnce(own.agent, own.series, atMs);
+      const failure = await scrapeOnce(atMs);
       if (closes.signal.aborted) return;
-      own.series.set(seriesKey('up', {}), { value: failure === undefined ? 1 : 0, atMs });
-      if (failure === undefined) storedCount += 1;
-      else failedCount += 1;
+      series.set(seriesKey('up', {}), { value: failure === undefined ? 1 : 0, atMs });
       const nowMs = performance.now();
-      onScrape?.({ replica, number, atMs, tookMs: nowMs - atMs, ...(failure === undefined ? {} : { failure }) });
-      turn = Math.max(turn + 1, Math.ceil((nowMs - openedMs - phaseMs) / intervalMs));
+      onScrape?.({ number, atMs, tookMs: nowMs - atMs, ...(failure === undefined ? {} : { failure }) });
+      turn = Math.max(turn + 1, Math.ceil((nowMs - openedMs - offsetMs) / intervalMs));
     }
   }
 
   /** Stores what it read; returns why it could not. */
-  async function scrapeOnce(
-    agent: Agent,
-    series: Map<string, StoredSample>,
-    atMs: number,
-  ): Promise<string | undefined> {
+  async function scrapeOnce(atMs: number): Promise<string | undefined> {
     try {
-      const signal = AbortSignal.any([closes.signal, AbortSignal.timeout(timeoutMs)]);
-      const text = await readTarget(new URL(url), agent, signal, { timeoutMs, readDelayMs });
+      const signal = AbortSignal.any([closes.signal, AbortSignal.timeout(intervalMs)]);
+      const text = await readTarget(new URL(url), agent, signal, intervalMs);
       for (const { name, labels, value } of readSamples(text)) series.set(seriesKey(name, labels), { value, atMs });
       return undefined;
     } catch (error) {
@@ -114,25 +88,17 @@ export function openPrometheus(options: PrometheusOptions): Prometheus {
     }
   }
 
-  for (const replica of replicas.keys()) {
-    scrapeForever(replica).catch((error: unknown) => {
-      if (!closes.signal.aborted) throw error;
-    });
-  }
+  scrapeForever().catch((error: unknown) => {
+    if (!closes.signal.aborted) throw error;
+  });
 
   async function close(): Promise<void> {
     closes.abort();
-    for (const { agent } of replicas) agent.destroy();
+    agent.destroy();
   }
 
   return {
-    get storedCount() {
-      return storedCount;
-    },
-    get failedCount() {
-      return failedCount;
-    },
-    lastSample: (name, labels = {}, replica = 0) => replicas[replica]?.series.get(seriesKey(name, labels)),
+    lastSample: (name, labels = {}) => series.get(seriesKey(name, labels)),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -193,12 +159,7 @@ function seriesKey(name: string, labels: Readonly<Record<string, string>>): stri
   return JSON.stringify([name, Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function readTarget(
-  url: URL,
-  agent: Agent,
-  signal: AbortSignal,
-  { timeoutMs, readDelayMs }: { timeoutMs: number; readDelayMs: number },
-): Promise<string> {
+function readTarget(url: URL, agent: Agent, signal: AbortSignal, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const scrape = request(url, {
       agent,
@@ -216,7 +177,7 @@ function readTarget(
     scrape.removeHeader('Connection');
     scrape.on('error', (error: NodeJS.ErrnoException) => {
       if (scrape.reusedSocket && error.code === 'ECONNRESET') {
-        readTarget(url, agent, signal, { timeoutMs, readDelayMs }).then(resolve, reject);
+        readTarget(url, agent, signal, timeoutMs).then(resolve, reject);
       } else reject(error);
     });
     scrape.on('response', (response) => {
@@ -233,7 +194,7 @@ function readTarget(
           reject(error);
         }
       });
-      setTimeout(() => response.on('data', (chunk: Buffer) => chunks.push(chunk)), readDelayMs);
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
     });
     scrape.end();
   });
