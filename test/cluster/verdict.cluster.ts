@@ -77,11 +77,13 @@ export function runVerdictScenarios(): void {
       `verdict, in place, ${shape}: judged by Locust's own percentiles, the Job is ${end}`,
       inPlace(shape, `${percentile('0.5', 500)}, ${percentile('0.95', 0.5)}`),
       async (namespace) => {
+        const printed = assert.rejects(runPipeline(namespace), /it ended with 1\n\{"summary":"Failed by /);
         // The exit code of a native sidecar is ignored: a pipeline must read the report.
         assert.equal(await namespace.untilJobEnded(MASTER, END_MS), end);
         const { report, exitCode: code } = readEnd(masterPod(namespace), EXPORTER);
         assert.deepEqual(report.failed, { entry: percentile('0.95', 0.5), seen: 1 });
         assert.deepEqual([report.outcome, report.verdict, code, report.exitCode], ['scraped', 'failed', exitCode, 1]);
+        await printed;
       },
     );
   }
@@ -90,9 +92,11 @@ export function runVerdictScenarios(): void {
     'verdict, in place: a test within its thresholds is a Complete Job',
     inPlace('regular', `${percentile('0.99', 500)}, ${RATIO}`),
     async (namespace) => {
+      const printed = runPipeline(namespace);
       assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
       const { report, exitCode } = readEnd(masterPod(namespace), EXPORTER);
       assert.deepEqual([report.verdict, report.exitCode, exitCode], ['passed', 0, 0]);
+      assert.equal(JSON.parse(await printed).verdict, 'passed');
     },
   );
 }

@@ -1,0 +1,158 @@
+// deploy/ci/verdict.sh before a kubectl that answers as a cluster would at each end; the cluster's stories run it on a real one.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+
+const FOLDER = join(import.meta.dirname, '../../deploy/ci');
+const SCRIPT = join(FOLDER, 'verdict.sh');
+
+const PASSED = '{"outcome":"scraped","verdict":"passed","exitCode":0}';
+const FAILED =
+  '{"outcome":"scraped","verdict":"failed","failed":{"entry":"a{b=\\"\\"verdict\\":\\"passed\\"\\"} > 1"},"exitCode":1}';
+
+/** What kubectl prints for the Job, for pods of the container lastscrape, and of the exporter's. */
+type Answers = {
+  readonly job?: string;
+  readonly lastscrape?: string;
+  readonly exporter?: string;
+  readonly code?: number;
+};
+
+function run(args: readonly string[], { job = '', lastscrape = '', exporter = '', code = 0 }: Answers = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-verdict-'));
+  try {
+    writeFileSync(
+      join(folder, 'kubectl'),
+      `#!/bin/sh
+echo "$*" >>"$CALLS"
+case "$*" in
+  *'config view'*) printf shop ;;
+  *'get job '*) printf '%s' "$JOB"; exit "$CODE" ;;
+  *"name=='lastscrape'"*) printf '%s' "$LASTSCRAPE" ;;
+  *"name=='locust-metrics-exporter'"*) printf '%s' "$EXPORTER" ;;
+esac
+`,
+    );
+    chmodSync(join(folder, 'kubectl'), 0o755);
+    // The pauses pass at once.
+    writeFileSync(join(folder, 'sleep'), '#!/bin/sh\n');
+    chmodSync(join(folder, 'sleep'), 0o755);
+    const calls = join(folder, 'calls');
+    const env = {
+      PATH: `${folder}:${process.env['PATH']}`,
+      CALLS: calls,
+      JOB: job,
+      LASTSCRAPE: lastscrape,
+      EXPORTER: exporter,
+      CODE: String(code),
+    };
+    const { status, stdout, stderr } = spawnSync(SCRIPT, args, { env, encoding: 'utf8' });
+    return { status, stdout, stderr, calls: status === null ? '' : tryRead(calls) };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const tryRead = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+for (const [what, answers, status, stdout, stderr] of [
+  ['passed', { job: 'a Complete', lastscrape: PASSED }, 0, `${PASSED}\n`, /^$/],
+  ["passed, in the exporter's place", { job: 'a Complete', exporter: PASSED }, 0, `${PASSED}\n`, /^$/],
+  [
+    'an exporter that is no lastscrape',
+    { job: 'a Complete', exporter: 'log lines' },
+    2,
+    '',
+    /no pod of it has a report/,
+  ],
+  ['failed by a threshold', { job: 'a Failed', lastscrape: FAILED }, 1, `${FAILED}\n`, /^$/],
+  ['failed in a native sidecar', { job: 'a SuccessCriteriaMet Complete', lastscrape: FAILED }, 1, `${FAILED}\n`, /^$/],
+  ['Locust failed', { job: 'a FailureTarget Failed', lastscrape: PASSED }, 1, `${PASSED}\n`, /failed by itself/],
+  ['no report', { job: 'a Complete' }, 2, '', /Complete, and no pod of it has a report/],
+  ['failed without a report', { job: 'a Failed' }, 1, '', /failed, and no pod of it has a report/],
+  [
+    'no verdict',
+    { job: 'a Complete', lastscrape: '{"outcome":"scraped"}' },
+    2,
+    '{"outcome":"scraped"}\n',
+    /no verdict: is LASTSCRAPE_FAIL_IF set/,
+  ],
+  [
+    'failed without a verdict',
+    { job: 'a Failed', lastscrape: '{"outcome":"scraped"}' },
+    1,
+    '{"outcome":"scraped"}\n',
+    /the Job a failed/,
+  ],
+  ['no Job', {}, 2, '', /^verdict.sh: no Job a in shop$/m],
+  ['no cluster', { code: 1 }, 2, '', /cannot ask for the Job a in shop/],
+  ['a Job that does not end', { job: 'a ' }, 2, '', /the Job a in shop has not ended within 6 s/],
+] as const) {
+  test(`verdict.sh: ${what}`, () => {
+    const ended = run(['--timeout', '6', 'job/a'], answers);
+    assert.deepEqual([ended.status, ended.stdout], [status, stdout], ended.stderr);
+    assert.match(ended.stderr, stderr);
+  });
+}
+
+test("verdict.sh: a LocustTest is its master's Job, which may come later, and the namespace can be named", () => {
+  const { calls, status, stderr } = run(['--namespace', 'bank', 'locusttest/cart']);
+  assert.equal(status, 2);
+  assert.match(stderr, /no Job cart-master in bank/);
+  assert.ok((calls.match(/^get job cart-master --namespace bank /gm)?.length ?? 0) > 10, calls);
+});
+
+for (const args of [
+  [],
+  ['a'],
+  ['job/'],
+  ['pod/a'],
+  ['job/a', 'job/b'],
+  ['--timeout', '1m', 'job/a'],
+  ['--timeout'],
+  ['-x', 'job/a'],
+]) {
+  test(`verdict.sh ${args.join(' ')}: its usage`, () => {
+    const { status, stderr, calls } = run(args);
+    assert.deepEqual([status, calls], [2, '']);
+    assert.match(stderr, /usage: verdict.sh/);
+  });
+}
+
+test('the action runs the script, prints its report, and ends with its code', () => {
+  const { runs } = parse(readFileSync(join(FOLDER, 'action.yml'), 'utf8'));
+  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-action-'));
+  try {
+    writeFileSync(join(folder, 'verdict.sh'), `#!/bin/sh\necho '${FAILED}'; echo why >&2; exit 1\n`);
+    chmodSync(join(folder, 'verdict.sh'), 0o755);
+    const summary = join(folder, 'summary');
+    const env = {
+      PATH: process.env['PATH'],
+      ACTION: folder,
+      TARGET: 'job/a',
+      NAMESPACE: '',
+      TIMEOUT: '9',
+      GITHUB_STEP_SUMMARY: summary,
+    };
+    const { status, stdout, stderr } = spawnSync('sh', ['-ec', runs.steps[0].run], {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+    });
+    assert.deepEqual([status, stdout, stderr], [1, `${FAILED}\n`, 'why\n']);
+    assert.match(readFileSync(summary, 'utf8'), /^### lastscrape: job\/a\n\nwhy\n```json\n\{"outcome".*\n```\n$/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
