@@ -1,0 +1,313 @@
+// What must hold after every run (docs/how-it-decides.md). Each check says in a sentence what is wrong.
+//
+// 1 nothing is lost that a living scraper could have had    2 no number goes back
+// 3 who was counted has taken    4 no hold beyond its limit    5 the report says what happened
+
+import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
+import { isBySignal, isOwn, type Scenario } from './scenario.ts';
+import type { Scrape, ScraperPlan } from './scraper.ts';
+import { type Run, SELECTED } from './simulation.ts';
+import { type Page, readPage, showPage } from './source.ts';
+
+/** Answers on their way may end after a limit, for this long. */
+const ANSWERS_MS = 10_000;
+/** The last read, and the conditions after it, have a second each; and a pace of 500 ms. */
+const LAST_LOOK_MS = 3_000;
+/** Families that vanished within this time before the end are joined: the rule says 5 s. */
+const VANISHED_MS = 4_500;
+
+/** A run, and what follows from what its source and its scrapers know. */
+type Facts = {
+  readonly run: Run;
+  readonly scenario: Scenario;
+  readonly endedAtMs: number;
+  readonly knownAtMs: number;
+  /** The numbers that the front had when the end became known; null: what happened leaves that open. */
+  readonly final: Page | null;
+  /** Those that it had when main ended, which is before. */
+  readonly ended: Page;
+  /** When the hold had to be over. */
+  readonly limitMs: number;
+};
+
+/** What is wrong with a run; empty: nothing. */
+export function findFaults(run: Run): readonly string[] {
+  const { state, scenario, knownAtMs, by } = run;
+  const endedAtMs = state.phase.kind === 'waiting' || state.phase.kind === 'running' ? null : state.phase.mainEndedAtMs;
+  if (by !== null || knownAtMs === null || endedAtMs === null) return checkUnheld(run);
+  const { limits, signalsMs } = scenario;
+  const graceMs =
+    state.facts.terminatedAtMs === null ? Number.POSITIVE_INFINITY : findWatchEnd(signalsMs[0] ?? 0, limits);
+  const ttlMs = endedAtMs + (hasHold(limits) ? limits.ttlMs : 0);
+  const facts: Facts = {
+    run,
+    scenario,
+    endedAtMs,
+    knownAtMs,
+    final: findFinal(run, endedAtMs, knownAtMs),
+    ended: findFinal(run, endedAtMs, endedAtMs) ?? new Map(),
+    limitMs: Math.max(Math.min(ttlMs, graceMs), knownAtMs),
+  };
+  return [
+    checkPages,
+    checkFreshness,
+    checkAnswered,
+    checkLiving,
+    checkClosing,
+    checkLastRead,
+    checkCounted,
+    checkLimits,
+    checkReport,
+  ].flatMap((check) => check(facts));
+}
+
+/** No end was seen: then nothing was held, nothing was judged, and a report says so. */
+function checkUnheld({ report, by, overAtMs, scenario }: Run): readonly string[] {
+  if (by !== null) return [];
+  const isKnown = report.outcome === 'neverStarted' || report.outcome === 'terminated';
+  const isEarly =
+    report.outcome === 'terminated' && overAtMs < findWatchEnd(scenario.signalsMs[0] ?? 0, scenario.limits);
+  return isKnown && !isEarly ? [] : [`5: ${report.outcome} without an end`];
+}
+
+/** The newest value of each family that the front had when main's end became known. */
+function findFinal({ wholes, scenario }: Run, endedAtMs: number, knownAtMs: number): Page | null {
+  const { source } = scenario;
+  const isNear = (ms: number) => ms > endedAtMs - 2_000 && ms < knownAtMs + 1;
+  // Whether an exporter that is started anew within the end belongs to the run is open.
+  if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
+    return null;
+  const before = wholes.filter((each) => each.endedAtMs <= knownAtMs);
+  const last = before.at(-1);
+  const after = wholes.filter((each) => each.endedAtMs > knownAtMs);
+  if (after.some((each) => each.generation !== (last ?? each).generation && !each.isKnownAsNew)) return null;
+  const final = new Map<string, number>();
+  for (const each of before.toSorted((a, b) => a.askedAtMs - b.askedAtMs)) {
+    const isJoined = each.askedAtMs > endedAtMs - VANISHED_MS || each === last;
+    if (!isJoined || each.generation !== last?.generation) continue;
+    for (const [name, value] of each.page) final.set(name, value);
+  }
+  return final;
+}
+
+/** What of `wanted` a page lacks, or has older; null: nothing. */
+function findLost(wanted: Page, page: Page): string | null {
+  const lost = [...wanted].filter(([name, value]) => !((page.get(name) ?? -1) >= value));
+  return lost.length === 0 ? null : showPage(new Map(lost));
+}
+
+function isAfterEnd({ page }: Scrape): boolean {
+  return page?.get('lastscrape_main_ended') === 1;
+}
+
+/** 1, 2: what was served and pushed after the end has every number of the end, and none goes back. */
+function checkPages({ run, final }: Facts): readonly string[] {
+  if (final === null) return [];
+  const faults: string[] = [];
+  const newest = new Map<ScraperPlan, Page>();
+  const served = run.scrapes.filter(isAfterEnd);
+  for (const { plan, page, sentAtMs } of served) {
+    const lost = findLost(final, page as Page);
+    if (lost !== null) faults.push(`1: ${plan.address} was served less than ${lost} at ${sentAtMs}`);
+    const back = findLost(readNumbers(newest.get(plan)), page as Page);
+    if (back !== null) faults.push(`2: ${plan.address} had ${back} before ${sentAtMs}`);
+    newest.set(plan, page as Page);
+  }
+  const { pushed } = run;
+  if (pushed === null) return faults;
+  const lost = findLost(final, pushed);
+  if (lost !== null) faults.push(`1: less than ${lost} was pushed`);
+  for (const page of newest.values()) {
+    const back = findLost(readNumbers(page), pushed);
+    if (back !== null) faults.push(`2: ${back} was served, and less was pushed`);
+  }
+  const wanted = final.get(SELECTED);
+  const reading = run.state.facts.numbers.readings[0];
+  const judged = reading?.kind === 'value' ? reading.value : -1;
+  // An answer may come between the last look and the end of serving.
+  const isNewest = !run.wholes.some(({ endedAtMs }) => endedAtMs > run.overAtMs - 1);
+  if (wanted !== undefined && (judged < wanted || (isNewest && judged !== pushed.get(SELECTED)))) {
+    faults.push(`2: ${judged} was judged, and ${pushed.get(SELECTED)} pushed, of ${wanted}`);
+  }
+  return faults;
+}
+
+/** Without our own families, which are of the moment. */
+function readNumbers(page: Page = new Map()): Page {
+  return new Map([...page].filter(([name]) => name.startsWith('job_') && name.endsWith('_total')));
+}
+
+/** 1: a source that can be read is read, so that what main had shortly before its end is there. */
+function checkFreshness({ run, scenario }: Facts): readonly string[] {
+  const { source, endMs, limits, standstills } = scenario;
+  const hangs = source.faults.filter(({ kind }) => kind === 'hangOnce' || kind === 'drop');
+  const allowedMs = 2 * limits.pollMs + 8 * source.tookMs + 1_500 + 4_000 * hangs.length;
+  const fromMs = endMs - allowedMs;
+  const isEasy =
+    fromMs > 0 &&
+    source.faults.every((each) => hangs.includes(each) || each.fromMs > endMs || each.toMs < fromMs - 15_000) &&
+    source.downs.every((down) => down.fromMs >= endMs || down.toMs < fromMs) &&
+    standstills.every((each) => each.fromMs > endMs) &&
+    source.families.some((each) => each.fromMs < fromMs && each.toMs > endMs);
+  const isFresh = run.wholes.some(
+    ({ askedAtMs, endedAtMs }) => askedAtMs >= fromMs && endedAtMs <= endMs + source.tookMs,
+  );
+  return isEasy && !isFresh ? [`1: nothing was read from ${fromMs} until main ended at ${endMs}`] : [];
+}
+
+/** 1: after the end every scraper with time gets what is kept. */
+function checkAnswered({ run, scenario, knownAtMs }: Facts): readonly string[] {
+  const keptAtMs = run.wholes[0]?.endedAtMs ?? Number.POSITIVE_INFINITY;
+  return run.scrapes
+    .filter(({ sentAtMs, plan: { timeoutMs } }) => {
+      const isAwake = scenario.standstills.every(
+        ({ fromMs, ms }) => fromMs > sentAtMs + timeoutMs || fromMs + ms < sentAtMs,
+      );
+      return sentAtMs > Math.max(knownAtMs, keptAtMs) && timeoutMs >= 1_000 && isAwake;
+    })
+    .filter(({ isFaulty, end, status }) => !isFaulty && (end === 'timedOut' || (end === 'whole' && status !== 200)))
+    .map(({ plan, sentAtMs, end, status }) => `1: ${plan.address} got ${end} ${status} at ${sentAtMs}, after the end`);
+}
+
+function hasFinal({ run, ended }: Facts, plan: ScraperPlan): boolean {
+  return run.scrapes.some((each) => each.plan === plan && each.page !== null && findLost(ended, each.page) === null);
+}
+
+/** 1: nobody who lives, and comes in time, is given up. */
+function checkLiving(facts: Facts): readonly string[] {
+  const { run, scenario, endedAtMs, final, limitMs } = facts;
+  if (
+    final === null ||
+    final.size === 0 ||
+    scenario.limits.scrapesWantedCount !== 'auto' ||
+    run.report.outcome !== 'scraped'
+  )
+    return [];
+  return scenario.scrapers
+    .filter((plan) => plan.untilMs === Number.POSITIVE_INFINITY && !hasFinal(facts, plan))
+    .filter((plan) => {
+      const sent = run.scrapes.filter((each) => each.plan === plan);
+      const arrived = sent.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
+      const last = sent.findLast(({ sentAtMs }) => sentAtMs <= run.closedAtMs)?.sentAtMs ?? 0;
+      return arrived.length >= 3 && last + plan.intervalMs < limitMs - 1_000;
+    })
+    .map(({ address }) => `1: ${address} lives, and was not waited for`);
+}
+
+/** 1: nothing is closed under a scrape that waits, for 10 s. */
+function checkClosing(facts: Facts): readonly string[] {
+  const { run, knownAtMs, limitMs } = facts;
+  return run.scrapes
+    .filter(({ end, endedAtMs }) => end === 'closed' && endedAtMs === run.closedAtMs)
+    .filter(({ isFaulty, plan }) => !isFaulty && !hasFinal(facts, plan))
+    .filter(({ sentAtMs }) => {
+      const waitedMs = run.closedAtMs - sentAtMs;
+      return (
+        limitMs > knownAtMs &&
+        waitedMs > 5 &&
+        waitedMs < ANSWERS_MS - 500 &&
+        run.closedAtMs < limitMs + ANSWERS_MS - 500
+      );
+    })
+    .map(({ plan, sentAtMs }) => `1: the scrape of ${plan.address} at ${sentAtMs} was reset by the end`);
+}
+
+/** 1: an exporter that outlives main, and answers, is read once more. */
+function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
+  const { source, endMs, shape, standstills } = scenario;
+  const isEasy =
+    !isOwn(shape) &&
+    source.tookMs <= 200 &&
+    source.faults.every(({ toMs }) => toMs < endMs) &&
+    source.downs.every(({ toMs }) => toMs < endMs) &&
+    standstills.length === 0;
+  if (!isEasy || run.pushed === null || final === null) return [];
+  const atEnd = new Map(
+    [...readPage(source, endMs)].filter(([name]) =>
+      source.families.some((each) => each.name === name && each.toMs > 1e9),
+    ),
+  );
+  const lost = findLost(atEnd, run.pushed);
+  return lost === null ? [] : [`1: less than ${lost} was pushed, which the exporter still had`];
+}
+
+/** 3: as many have taken the numbers of the end as were counted. */
+function checkCounted({ run, final, ended }: Facts): readonly string[] {
+  if (final === null) return [];
+  const taken = run.scrapes.filter(({ page }) => page !== null && findLost(ended, page) === null);
+  const seen = run.report.scrapesSeen ?? 0;
+  return seen > taken.length ? [`3: ${seen} were counted, and ${taken.length} have taken`] : [];
+}
+
+/** 4: the hold ends by its limit, and before where nobody is left who may come. */
+function checkLimits(facts: Facts): readonly string[] {
+  const { run, scenario, limitMs } = facts;
+  const stoodMs = scenario.standstills.reduce((sum, { ms }) => sum + ms + LAST_LOOK_MS, 0);
+  const waits = run.scrapes.some(
+    ({ sentAtMs, endedAtMs }) => sentAtMs <= limitMs && (endedAtMs ?? run.closedAtMs) >= limitMs,
+  );
+  const lastMs = limitMs + LAST_LOOK_MS + stoodMs + (waits ? ANSWERS_MS : 0);
+  if (run.closedAtMs > lastMs) return [`4: closed at ${run.closedAtMs}, and the limit was ${limitMs}`];
+  const neededMs = findNeeded(facts);
+  if (neededMs === null) return [];
+  const deafMs = run.scrapes.some(({ end, isFaulty }) => end !== 'whole' || isFaulty) ? ANSWERS_MS : 0;
+  return run.closedAtMs > neededMs + LAST_LOOK_MS + deafMs + stoodMs
+    ? [`4: closed at ${run.closedAtMs}, and nobody was left to wait for since ${neededMs}`]
+    : [];
+}
+
+/** When the last living scraper had taken, or lived no more; null: not known. */
+function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | null {
+  const { limits, scrapers } = scenario;
+  const isPlain = new Set(scrapers.map(({ address }) => address)).size === scrapers.length;
+  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain) return null;
+  const known = scrapers.map((plan) => {
+    const sent = run.scrapes.filter((each) => each.plan === plan && each.arrivedAtMs !== null);
+    const before = sent
+      .filter(({ arrivedAtMs }) => Number(arrivedAtMs) <= endedAtMs)
+      .map(({ arrivedAtMs }) => Number(arrivedAtMs));
+    const took = sent.find((each) => each.page !== null && Number(each.arrivedAtMs) > Math.max(endedAtMs, knownAtMs));
+    return {
+      before,
+      tookMs: took?.endedAtMs ?? Number.POSITIVE_INFINITY,
+      intervalMs: findMedian(before.slice(1).map((at, index) => at - Number(before[index]))),
+    };
+  });
+  const others = findMedian(known.flatMap(({ intervalMs }) => intervalMs ?? []));
+  const firstMs = Math.min(...known.map(({ tookMs }) => tookMs));
+  const endsMs = known
+    .filter(({ before }) => before.length > 0)
+    .map(({ before, tookMs, intervalMs }) => {
+      const livesMs = intervalMs ?? others;
+      return Math.min(tookMs, livesMs === null ? Number.POSITIVE_INFINITY : Number(before.at(-1)) + 2.5 * livesMs);
+    });
+  const neededMs = Math.max(firstMs, knownAtMs, ...endsMs);
+  return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;
+}
+
+function findMedian(values: readonly number[]): number | null {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
+}
+
+/** 5: the report says how it ended, when, and how many scraped. */
+function checkReport({ run, scenario, endedAtMs, limitMs }: Facts): readonly string[] {
+  const { report, wholes, scrapes, overAtMs } = run;
+  const { limits, shape, endMs } = scenario;
+  const faults: string[] = [];
+  const expect = (isSo: boolean, text: string) => isSo || faults.push(`5: ${report.outcome}: ${text}`);
+  const wanted = limits.scrapesWantedCount === 'auto' ? 1 : limits.scrapesWantedCount;
+  const hasKept = wholes.some((each) => each.endedAtMs < overAtMs);
+  expect((report.outcome === 'released') === !hasHold(limits), 'whether a hold was asked for');
+  if (report.outcome === 'scraped') expect(Number(report.scrapesSeen) >= wanted, `${report.scrapesSeen} scrapes`);
+  if (report.outcome === 'exporterGone') expect(!hasKept, 'the front had a snapshot');
+  if (report.outcome === 'expired' || report.outcome === 'terminated') expect(overAtMs >= limitMs, `before ${limitMs}`);
+  const isByEnd = endedAtMs >= (isBySignal(shape) ? Number(scenario.signalsMs[0]) : endMs);
+  expect(isByEnd, `main ended at ${endMs}, not at ${endedAtMs}`);
+  const count = Number(report.scrapesSeen) + Number(report.scrapesWhileRunning);
+  const whole = scrapes.filter(({ page }) => page !== null);
+  const early = whole.filter((each) => Number(each.endedAtMs) < overAtMs);
+  expect(early.length <= count && count <= whole.length, `${count} scrapes, not ${early.length} to ${whole.length}`);
+  expect(new Date(endedAtMs).toISOString() === report.mainEndedAt, `mainEndedAt ${report.mainEndedAt}`);
+  expect(JSON.stringify(report).length <= 1_024, 'too long');
+  return faults;
+}

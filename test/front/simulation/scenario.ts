@@ -1,0 +1,163 @@
+// What happens in a run, drawn from its seed.
+
+import type { Limits } from '../../../src/decide/model.ts';
+import type { ScraperPlan } from './scraper.ts';
+import type { Family, Fault, SourcePlan } from './source.ts';
+import { openRandom, type Random } from './world.ts';
+
+/**
+ * How main's end is seen, and whose numbers are read: by the signal or by a closed port, its own or an
+ * exporter's, which outlives it; or by the exporter's metric.
+ */
+export type Shape = 'signalOwn' | 'signalExporter' | 'portOwn' | 'portExporter' | 'metricExporter';
+
+export type Scenario = {
+  readonly seed: number;
+  readonly shape: Shape;
+  readonly limits: Limits;
+  /** When main ends. */
+  readonly endMs: number;
+  /** When signals come, the first at least 200 ms after main's end where it means that. */
+  readonly signalsMs: readonly number[];
+  readonly source: SourcePlan;
+  readonly scrapers: readonly ScraperPlan[];
+  /** Our own process does nothing. */
+  readonly standstills: readonly { readonly fromMs: number; readonly ms: number }[];
+  /** Calls of /-/snapshot. */
+  readonly snapshotsMs: readonly number[];
+  readonly pushWhen: 'always' | 'expired';
+};
+
+export function isBySignal(shape: Shape): boolean {
+  return shape === 'signalOwn' || shape === 'signalExporter';
+}
+
+export function isOwn(shape: Shape): boolean {
+  return shape === 'signalOwn' || shape === 'portOwn';
+}
+
+export function drawScenario(seed: number): Scenario {
+  const random = openRandom(seed);
+  const shape = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
+  const endMs = random.pick([
+    random.between(1_500, 8_000),
+    random.between(1_500, 8_000),
+    random.between(5_000, 25_000),
+  ]);
+  const afterMs = endMs + random.between(200, 2_000);
+  // With a metric alone only the signal ends a run whose exporter is gone.
+  const lateMs = random.chance(0.2) ? endMs + random.between(-3_000, 8_000) : endMs + 45_000;
+  const signalsMs = [isBySignal(shape) ? afterMs : lateMs];
+  if (random.chance(0.03)) signalsMs.push(Number(signalsMs[0]) + random.between(1, 10_000));
+  const limits: Limits = {
+    scrapesWantedCount: random.pick(['auto', 'auto', 'auto', 'auto', 0, 1, 2]),
+    ttlMs: random.pick([0, 5_000, 10_000, 10_000, 20_000]),
+    settleMs: random.pick([0, 1_000, 3_000]),
+    startTimeoutMs: 60_000,
+    runTimeoutMs: 0,
+    terminationGraceMs: random.pick([0, 5_000, 10_000, 25_000]),
+    pollMs: random.pick([250, 1_000, 1_000, 1_000, 1_000, 5_000, 5_000]),
+  };
+  return {
+    seed,
+    shape,
+    limits,
+    endMs,
+    signalsMs,
+    source: drawSource(random, shape, endMs),
+    scrapers: drawScrapers(random, endMs),
+    standstills: drawStandstills(random, [endMs, afterMs, afterMs + limits.ttlMs, afterMs + limits.terminationGraceMs]),
+    snapshotsMs: random.chance(0.2) ? [endMs - random.between(1, 500)] : [],
+    pushWhen: random.pick(['always', 'expired']),
+  };
+}
+
+function drawSource(random: Random, shape: Shape, endMs: number): SourcePlan {
+  const isMain = isOwn(shape);
+  const families: Family[] = ['a', 'b', 'c', 'd', 'e'].slice(0, random.between(2, 5)).map((letter) => {
+    const isOfMain = isMain || random.chance(0.7);
+    const isLost = random.chance(0.25);
+    return {
+      name: `job_${letter}_total`,
+      stepMs: random.between(50, 900),
+      fromMs: random.chance(0.2) ? random.between(0, endMs) : 0,
+      // Some families of main go with it; some go while it lives.
+      toMs: isLost ? (random.chance(0.7) && isOfMain ? endMs : random.between(0, endMs)) : Number.POSITIVE_INFINITY,
+      frozenAtMs: isOfMain ? endMs : Number.POSITIVE_INFINITY,
+    };
+  });
+  const downs: { fromMs: number; toMs: number }[] = [];
+  if (random.chance(0.2)) downs.push(drawDown(random, random.between(1_000, endMs)));
+  if (isMain) {
+    downs.push({ fromMs: endMs, toMs: Number.POSITIVE_INFINITY });
+  } else if (random.chance(0.3)) {
+    const down = drawDown(random, endMs + random.between(-1_000, 8_000));
+    downs.push(random.chance(0.3) ? { ...down, toMs: Number.POSITIVE_INFINITY } : down);
+  }
+  return {
+    families,
+    tookMs: random.pick([2, 2, 20, 200, 1_500]),
+    faults: Array.from({ length: random.pick([0, 0, 1, 1, 2]) }, () => drawFault(random, endMs)),
+    downs: mergeDowns(downs),
+    hasLength: random.chance(0.6),
+    hasCounters: !isMain && random.chance(0.6),
+    upUntilMs: shape === 'metricExporter' ? endMs : null,
+  };
+}
+
+function drawDown(random: Random, fromMs: number) {
+  return { fromMs, toMs: fromMs + random.pick([20, 300, random.between(1, 4_000)]) };
+}
+
+/** In order of time, none within another. */
+function mergeDowns(downs: readonly { fromMs: number; toMs: number }[]) {
+  const merged: { fromMs: number; toMs: number }[] = [];
+  for (const down of downs.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    const last = merged.at(-1);
+    if (last !== undefined && down.fromMs <= last.toMs) last.toMs = Math.max(last.toMs, down.toMs);
+    else merged.push({ ...down });
+  }
+  return merged;
+}
+
+function drawFault(random: Random, endMs: number): Fault {
+  const kind = random.pick(['slow', 'hang', 'hangOnce', 'error', 'error', 'cut', 'drop'] as const);
+  const fromMs = random.pick([
+    random.between(0, endMs),
+    endMs - random.between(0, 13_000),
+    endMs + random.between(0, 4_000),
+  ]);
+  const toMs = fromMs + random.pick([500, random.between(500, 6_000), 60_000]);
+  return { kind, fromMs, toMs, ms: random.pick([700, 1_500, 3_000]) };
+}
+
+function drawScrapers(random: Random, endMs: number): readonly ScraperPlan[] {
+  const count = random.pick([1, 1, 2, 2, 3]);
+  const isHa = count === 2 && random.chance(0.6);
+  const sharedMs = random.pick([1_000, 2_000, 5_000, 10_000]);
+  return Array.from({ length: count }, (_, index): ScraperPlan => {
+    const isOnce = index > 0 && !isHa && random.chance(0.3);
+    const hasHeader = isHa || random.chance(0.8);
+    const intervalMs = isHa
+      ? sharedMs
+      : random.pick(hasHeader ? [1_000, 2_000, 5_000, 10_000, 30_000] : [5_000, 10_000]);
+    return {
+      address: `10.0.0.${isHa ? 1 : index + 1}`,
+      agent: hasHeader ? 'Prometheus/3' : 'Telegraf/1',
+      hasHeader,
+      timeoutMs: hasHeader ? random.pick([intervalMs, intervalMs, 1_000]) : 5_000,
+      intervalMs: isOnce ? 1_000_000 : intervalMs,
+      firstMs: isOnce ? endMs - random.between(-2_000, 8_000) : random.between(0, intervalMs),
+      // Some are replaced by one with another address.
+      untilMs: random.chance(0.15) ? endMs + random.between(-6_000, 6_000) : Number.POSITIVE_INFINITY,
+      keeps: isHa || random.chance(0.7),
+      faultsProbability: random.chance(0.25) ? 0.3 : 0,
+    };
+  });
+}
+
+function drawStandstills(random: Random, moments: readonly number[]) {
+  if (!random.chance(0.2)) return [];
+  const ms = random.pick([300, 2_500, 5_000, 12_000]);
+  return [{ fromMs: Math.max(0, random.pick(moments) - random.between(0, ms)), ms }];
+}

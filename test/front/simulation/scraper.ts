@@ -1,0 +1,229 @@
+// Scrapers of the front, with what Node would show the server of their connections. A scraper knows by itself
+// what it took.
+
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { openServing } from '../../../src/front/server.ts';
+import type { Page } from './source.ts';
+import type { Random, World } from './world.ts';
+
+export type ScraperPlan = {
+  readonly address: string;
+  readonly agent: string;
+  /** It sends how long it waits. */
+  readonly hasHeader: boolean;
+  readonly timeoutMs: number;
+  readonly intervalMs: number;
+  readonly firstMs: number;
+  /** It is gone from here on. */
+  readonly untilMs: number;
+  /** It keeps its connection. */
+  readonly keeps: boolean;
+  /** How often a scrape is reset, or its answer not read. */
+  readonly faultsProbability: number;
+};
+
+/** One scrape, as the scraper saw it. */
+export type Scrape = {
+  readonly plan: ScraperPlan;
+  readonly sentAtMs: number;
+  /** When the server saw it; null: never. */
+  arrivedAtMs: number | null;
+  /** When it ended for the scraper; null: not yet. */
+  endedAtMs: number | null;
+  /** `closed`: the front reset it. */
+  end: 'whole' | 'timedOut' | 'reset' | 'refused' | 'closed' | null;
+  status: number;
+  /** What it got whole. */
+  page: Page | null;
+  /** It does not read, or resets: nothing can be expected of it. */
+  readonly isFaulty: boolean;
+};
+
+type Serving = Pick<ReturnType<typeof openServing>, 'connections' | 'routes'>;
+
+/** Where the scrapers connect to. */
+export type Port = { serving: Serving | null };
+
+/** Starts to scrape at its time; every scrape is added to `scrapes`. */
+export function startScraper(world: World, random: Random, port: Port, plan: ScraperPlan, scrapes: Scrape[]): void {
+  let socket: VirtualSocket | null = null;
+  let current: Scrape | null = null;
+
+  function scrape(): void {
+    if (world.nowMs() >= plan.untilMs) return;
+    world.outside(world.nowMs() + plan.intervalMs, scrape);
+    if (current !== null && current.end === null) return;
+    const fault = random.chance(plan.faultsProbability) ? random.pick(['reset', 'deaf'] as const) : null;
+    current = {
+      plan,
+      sentAtMs: world.nowMs(),
+      arrivedAtMs: null,
+      endedAtMs: null,
+      end: null,
+      status: 0,
+      page: null,
+      isFaulty: fault !== null,
+    };
+    scrapes.push(current);
+    send(current, fault);
+  }
+
+  function send(now: Scrape, fault: 'reset' | 'deaf' | null): void {
+    const { serving } = port;
+    const end = (how: Scrape['end'], text = how) => {
+      if (now.end !== null) return;
+      now.end = how;
+      now.endedAtMs = world.nowMs();
+      for (const cancel of cancels) cancel();
+      world.tell(() => `${plan.address} ${plan.agent}: ${text}`);
+    };
+    const cancels: (() => void)[] = [];
+    if (serving === null) {
+      end('refused');
+      return;
+    }
+    if (socket === null || socket.destroyed || !plan.keeps) socket = connect(serving);
+    const used = socket;
+    used.onReset = () => end('closed');
+    const response = new VirtualResponse(world, used, fault === 'deaf', (status, text) => {
+      now.status = status;
+      if (status === 200) now.page = readText(text);
+      end('whole', `got ${status}${status === 200 ? '' : ` ${text.trim()}`}` as 'whole');
+      if (!plan.keeps) used.hangUp(world, false);
+    });
+    world.deliver(() => {
+      if (used.destroyed) return;
+      now.arrivedAtMs = world.nowMs();
+      const headers = {
+        'user-agent': plan.agent,
+        ...(plan.hasHeader && { 'x-prometheus-scrape-timeout-seconds': String(plan.timeoutMs / 1000) }),
+      };
+      serving.routes.onRequest(buildRequest(used, 'GET', '/metrics', headers), response as unknown as ServerResponse);
+    });
+    cancels.push(
+      world.outside(now.sentAtMs + (fault === 'reset' ? random.between(0, 50) : plan.timeoutMs), () => {
+        used.hangUp(world, fault === 'reset');
+        end(fault === 'reset' ? 'reset' : 'timedOut');
+      }),
+    );
+  }
+
+  function connect(serving: Serving): VirtualSocket {
+    const opened = new VirtualSocket(plan.address);
+    world.deliver(() => {
+      // In the backlog of a server that has closed.
+      if (port.serving === null) opened.destroy();
+      else serving.connections.accept(opened as unknown as Socket);
+    });
+    return opened;
+  }
+
+  world.outside(plan.firstMs, scrape);
+}
+
+function buildRequest(socket: VirtualSocket, method: string, url: string, headers: Readonly<Record<string, string>>) {
+  const request = { method, url, httpVersion: '1.1', headers, socket, resume() {}, on() {} };
+  return request as unknown as IncomingMessage;
+}
+
+/** Main's last word: a call of /-/snapshot. */
+export function callSnapshot(world: World, { serving }: Port): void {
+  if (serving === null) return;
+  const socket = new VirtualSocket('127.0.0.1');
+  const response = new VirtualResponse(world, socket, false, (status) => world.tell(() => `the snapshot: ${status}`));
+  world.deliver(() => {
+    serving.connections.accept(socket as unknown as Socket);
+    serving.routes.onRequest(buildRequest(socket, 'POST', '/-/snapshot', {}), response as unknown as ServerResponse);
+  });
+}
+
+/** The server's side of a connection. */
+class VirtualSocket extends EventEmitter {
+  readonly remoteAddress: string;
+  destroyed = false;
+  errored: Error | null = null;
+  readonly writableEnded = false;
+  /** The client has hung up. */
+  isGone = false;
+  onReset = () => {};
+
+  constructor(address: string) {
+    super();
+    this.remoteAddress = address;
+  }
+
+  /** By the server. */
+  destroy(): void {
+    if (this.destroyed) return;
+    this.destroyed = true;
+    if (!this.isGone) this.onReset();
+    this.emit('close');
+  }
+
+  resetAndDestroy(): void {
+    this.destroy();
+  }
+
+  /** By the client. */
+  hangUp(world: World, isReset: boolean): void {
+    this.isGone = true;
+    world.deliver(() => {
+      if (this.destroyed) return;
+      this.destroyed = true;
+      if (isReset) {
+        this.errored = new Error('ECONNRESET');
+        this.emit('error', this.errored);
+      } else this.emit('end');
+      this.emit('close');
+    });
+  }
+}
+
+/** An answer on its way to the client, which has it whole when the kernel has it, unless it hung up. */
+class VirtualResponse extends EventEmitter {
+  #text = '';
+  #status = 0;
+  #lengthBytes: number | null = null;
+  readonly #world: World;
+  readonly #socket: VirtualSocket;
+  readonly #isDeaf: boolean;
+  readonly #onWhole: (status: number, text: string) => void;
+
+  constructor(world: World, socket: VirtualSocket, isDeaf: boolean, onWhole: (status: number, text: string) => void) {
+    super();
+    this.#world = world;
+    this.#socket = socket;
+    this.#isDeaf = isDeaf;
+    this.#onWhole = onWhole;
+  }
+
+  writeHead(status: number, headers: Readonly<Record<string, unknown>>): void {
+    this.#status = status;
+    this.#lengthBytes = typeof headers['Content-Length'] === 'number' ? headers['Content-Length'] : null;
+  }
+
+  write(piece: Uint8Array): boolean {
+    this.#text += Buffer.from(piece).toString();
+    return !this.#isDeaf;
+  }
+
+  end(last: Uint8Array | null): void {
+    if (last !== null) this.write(last);
+    if (this.#isDeaf || this.#socket.isGone || this.#socket.destroyed) return;
+    if (this.#lengthBytes !== null && this.#lengthBytes !== this.#text.length) throw new Error('Bug: a wrong length');
+    this.#world.deliver(() => this.emit('finish'));
+    this.#onWhole(this.#status, this.#text);
+  }
+}
+
+/** The samples of a page; each family has one. */
+export function readText(text: string): Page {
+  const page = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const at = line.lastIndexOf(' ');
+    if (!line.startsWith('#') && at > 0) page.set(line.slice(0, at), Number(line.slice(at + 1)));
+  }
+  return page;
+}

@@ -1,0 +1,61 @@
+// `npm run simulate`: a million runs; `npm run simulate -- COUNT` so many; `npm run simulate -- seed SEED` one,
+// with its story.
+
+import { availableParallelism } from 'node:os';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { findFaults } from './invariants.ts';
+import { drawScenario } from './scenario.ts';
+import { simulate } from './simulation.ts';
+
+/** A run that something is wrong with. */
+export type Failure = { readonly seed: number; readonly faults: readonly string[] };
+
+type Share = { readonly first: number; readonly step: number; readonly count: number };
+
+/** A process with more failures has shown enough. */
+const FAILURES_MAX_COUNT = 20;
+
+/** Runs the seeds from 0 on, shared between two threads. */
+export async function simulateMany(count: number): Promise<readonly Failure[]> {
+  const step = Math.min(2, availableParallelism());
+  const shares = Array.from({ length: step }, (_, first) => runShare({ first, step, count }));
+  return (await Promise.all(shares)).flat().toSorted((a, b) => a.seed - b.seed);
+}
+
+/** What happened in a run, and what is wrong with it. */
+export async function tellRun(seed: number): Promise<string> {
+  const scenario = drawScenario(seed);
+  const lines = [`seed ${seed}: ${JSON.stringify(scenario)}`];
+  const run = await simulate(scenario, true);
+  return [...lines, ...(run.story ?? []), ...findFaults(run)].join('\n');
+}
+
+async function runShare(share: Share): Promise<readonly Failure[]> {
+  // Young garbage is most of it.
+  const resourceLimits = { maxYoungGenerationSizeMb: 64 };
+  const worker = new Worker(new URL(import.meta.url), { workerData: share, resourceLimits });
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve).once('error', reject);
+  });
+}
+
+async function runSeeds({ first, step, count }: Share): Promise<readonly Failure[]> {
+  const failures: Failure[] = [];
+  for (let seed = first; seed < count && failures.length < FAILURES_MAX_COUNT; seed += step) {
+    const faults = await simulate(drawScenario(seed)).then(findFaults, (error) => [String(error)]);
+    if (faults.length > 0) failures.push({ seed, faults });
+  }
+  return failures;
+}
+
+if (!isMainThread) parentPort?.postMessage(await runSeeds(workerData as Share));
+else if (import.meta.main) {
+  const [first = '1000000', second] = process.argv.slice(2);
+  if (first === 'seed') console.log(await tellRun(Number(second)));
+  else {
+    const failures = await simulateMany(Number(first));
+    for (const { seed, faults } of failures) console.log(`seed ${seed}: ${faults.join('; ')}`);
+    console.log(`${failures.length === 0 ? 'nothing' : failures.length} found in ${first} runs`);
+    if (failures.length > 0) process.exitCode = 1;
+  }
+}

@@ -1,0 +1,197 @@
+// One run of the real front and the real rules, in virtual time: what a seed draws, and what came of it.
+
+import type { Exchange } from '../../../src/base/net/exchange.ts';
+import type { Policy, SignalName } from '../../../src/decide/model.ts';
+import { buildReport, fitReport } from '../../../src/decide/report.ts';
+import type { Report } from '../../../src/decide/report-fields.ts';
+import type { State } from '../../../src/decide/state.ts';
+import { openFront } from '../../../src/front/front.ts';
+import { openServing } from '../../../src/front/server.ts';
+import type { Condition, ConditionKind } from '../../../src/observe/condition-kind.ts';
+import { metricKind } from '../../../src/observe/metric.ts';
+import { beginObservation } from '../../../src/observe/observation.ts';
+import { sigtermKind } from '../../../src/observe/sigterm.ts';
+import type { PodSource } from '../../../src/pod/pod-source.ts';
+import { listenForSignals, type Signals } from '../../../src/run/host.ts';
+import { runLoop } from '../../../src/run/loop.ts';
+import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
+import { isBySignal, type Scenario } from './scenario.ts';
+import { callSnapshot, type Port, readText, type Scrape, startScraper } from './scraper.ts';
+import { openSource, type Page, showPage, type Whole } from './source.ts';
+import { openRandom, World } from './world.ts';
+
+/** What came of a run. */
+export type Run = {
+  readonly scenario: Scenario;
+  readonly scrapes: readonly Scrape[];
+  /** The source's answers that came whole, as they ended. */
+  readonly wholes: readonly Whole[];
+  readonly state: State;
+  readonly report: Report;
+  /** When the rules knew of the end; null: never. */
+  readonly knownAtMs: number | null;
+  /** When the hold, or the watch, was over. */
+  readonly overAtMs: number;
+  readonly closedAtMs: number;
+  /** The second signal, which ended the run; null: there was none. */
+  readonly by: SignalName | null;
+  readonly pushed: Page | null;
+  readonly story: readonly string[] | null;
+};
+
+/** What is judged. */
+export const SELECTED = 'job_a_total';
+
+/** Runs it. `isTold`: with its story. */
+export async function simulate(scenario: Scenario, isTold = false): Promise<Run> {
+  const world = new World(isTold);
+  const source = openSource(world, scenario.source);
+  const scrapes: Scrape[] = [];
+  const policy = buildPolicy(scenario);
+  const times = { knownAtMs: null as number | null, overAtMs: 0, closedAtMs: 0 };
+  let pushed: Page | null = null;
+  const { state, next } = await world.run(async () => {
+    const { front, port } = await open(world, scenario, source.exchange);
+    const signals = sendSignals(world, scenario);
+    signals.first.addEventListener('abort', front.expectEnd);
+    const random = openRandom(scenario.seed + 0.5);
+    for (const plan of scenario.scrapers) startScraper(world, random, port, plan, scrapes);
+    for (const { fromMs, ms } of scenario.standstills) world.outside(fromMs, () => world.standStill(ms));
+    for (const atMs of scenario.snapshotsMs) world.outside(atMs, () => callSnapshot(world, port));
+    const conditions = buildConditions(scenario, world);
+    const sources = { conditions, readExporter: front.readExporter, observeFront: front.observe };
+    const end = await runLoop({
+      policy,
+      clock: world,
+      signals,
+      observe: (effect) => beginObservation(sources, world, effect),
+      front,
+      targets: [],
+      log({ id, fields }) {
+        if (id === 'mainEnded') times.knownAtMs = world.nowMs();
+        if (id === 'quitting') times.overAtMs = world.nowMs();
+        if (id !== 'polled') world.tell(() => `lastscrape: ${id} ${JSON.stringify(fields)}`);
+      },
+      async closeFront() {
+        await front.close();
+        times.closedAtMs = world.nowMs();
+        world.tell(() => 'the front has closed');
+      },
+      async push() {
+        pushed = await readSnapshot(await front.newest());
+        world.tell(() => `pushed ${showPage(pushed ?? new Map())}`);
+        return { kind: 'accepted', requestsCount: 1 };
+      },
+      progress() {},
+    });
+    if (end.next.by !== null) times.closedAtMs = world.nowMs();
+    return end;
+  });
+  const report = fitReport(
+    buildReport({
+      state,
+      policy,
+      source: { kind: 'exporter', at: 'localhost:8000' },
+      nowMs: world.nowMs(),
+      toTime: (atMs) => new Date(atMs).toISOString(),
+      stage: next,
+      version: '0',
+    }),
+  );
+  world.tell(() => JSON.stringify(report));
+  const { wholes } = source;
+  return { scenario, scrapes, wholes, state, report, by: next.by, ...times, pushed, story: world.story };
+}
+
+/** The front on a virtual port, which reads the virtual source. */
+async function open(world: World, scenario: Scenario, exchange: Exchange) {
+  const port: Port = { serving: null };
+  const opened = await openFront(
+    {
+      at: { host: null, port: 9469 },
+      url: new URL('http://localhost:8000/metrics'),
+      metricNames: buildConditions(scenario, world).flatMap(({ metricName }) => metricName ?? []),
+      selectors: [{ name: SELECTED, labels: [] }],
+      pollMs: scenario.limits.pollMs,
+      clock: world,
+      toUnixSeconds: (atMs) => 1_800_000_000 + atMs / 1000,
+      log: ({ id }) => world.tell(() => id),
+      openExchange: () => exchange,
+    },
+    async (at, parts) => {
+      const serving = openServing(parts);
+      port.serving = serving;
+      return {
+        kind: 'listening',
+        server: {
+          port: at.port,
+          get inFlightCount() {
+            return serving.routes.inFlightCount();
+          },
+          async close() {
+            port.serving = null;
+            serving.connections.closeAll('the front closes');
+          },
+        },
+      };
+    },
+  );
+  if (opened.kind === 'failed') throw new Error(opened.problem);
+  return { front: opened.front, port };
+}
+
+function sendSignals(world: World, { signalsMs }: Scenario): Signals {
+  let send = (_: 'SIGTERM') => {};
+  const onSignal = (listener: typeof send) => {
+    send = listener;
+  };
+  const signals = listenForSignals({ nowMs: world.nowMs, onSignal });
+  for (const atMs of signalsMs) {
+    world.outside(atMs, () => {
+      world.tell(() => 'SIGTERM');
+      world.deliver(() => send('SIGTERM'));
+    });
+  }
+  return signals;
+}
+
+function buildPolicy(scenario: Scenario): Policy {
+  const conditions = buildConditions(scenario, null);
+  return {
+    limits: scenario.limits,
+    conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
+    hasFront: true,
+    push: { to: 'pushgateway', when: scenario.pushWhen },
+    thresholds: [{ text: `${SELECTED} < 0`, name: SELECTED, comparison: '<', limit: 0 }],
+    targets: [],
+    quitTimeoutMs: 30_000,
+    isDryRun: false,
+  };
+}
+
+function buildConditions({ shape, endMs }: Scenario, world: World | null): readonly Condition[] {
+  if (isBySignal(shape)) return [readKind(sigtermKind, '')];
+  if (shape === 'metricExporter') return [readKind(metricKind, 'job_up')];
+  const isAlive = () => world !== null && world.nowMs() < endMs;
+  return [
+    {
+      text: 'port:1',
+      metricName: null,
+      observe: async () =>
+        isAlive() ? { kind: 'alive', seen: 'open' } : { kind: 'done', seen: 'refused', provesWasAlive: false },
+    },
+  ];
+}
+
+function readKind({ read }: ConditionKind, argument: string): Condition {
+  const result = read(argument, { pid: 1, pod: null as unknown as PodSource, names: [] });
+  if ('problem' in result) throw new Error(result.problem);
+  return result.value;
+}
+
+async function readSnapshot(snapshot: Snapshot | null): Promise<Page | null> {
+  if (snapshot === null) return null;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of snapshot.body.read()) pieces.push(piece);
+  return readText(Buffer.concat(pieces).toString());
+}

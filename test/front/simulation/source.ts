@@ -1,0 +1,178 @@
+// A program with a page of metrics, asked as by undici. It may be slow, hang, fail, cut its answer, lose
+// families, end, and come again with its counters at 0.
+
+import type { Exchange, ExchangeResult, Request } from '../../../src/base/net/exchange.ts';
+import type { World } from './world.ts';
+
+/** The value of each family. */
+export type Page = ReadonlyMap<string, number>;
+
+/** `slow`: each answer takes `ms`; `cut`: an answer breaks off, at a line feed if it has no length. */
+export type Fault = {
+  readonly kind: 'slow' | 'hang' | 'hangOnce' | 'error' | 'cut' | 'drop';
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly ms: number;
+};
+
+export type Family = {
+  readonly name: string;
+  /** It grows by 1 each. */
+  readonly stepMs: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** It does not grow any more from here on. */
+  readonly frozenAtMs: number;
+};
+
+export type SourcePlan = {
+  readonly families: readonly Family[];
+  /** How long an answer takes without a fault. */
+  readonly tookMs: number;
+  readonly faults: readonly Fault[];
+  /** When it refuses; what comes afterwards counts from 0. */
+  readonly downs: readonly { readonly fromMs: number; readonly toMs: number }[];
+  /** Its answers have a length. */
+  readonly hasLength: boolean;
+  /** It counts its scrapes, as promhttp does. */
+  readonly hasCounters: boolean;
+  /** 1 while main lives; null: there is no such metric. */
+  readonly upUntilMs: number | null;
+};
+
+/** An answer that came whole. */
+export type Whole = {
+  readonly askedAtMs: number;
+  readonly endedAtMs: number;
+  readonly page: Page;
+  /** Counted from 0; each has its own counters. */
+  readonly generation: number;
+  /** It was known to be another generation than the answer before. */
+  readonly isKnownAsNew: boolean;
+};
+
+export function findGeneration({ downs }: SourcePlan, atMs: number): number {
+  return downs.filter(({ toMs }) => toMs <= atMs).length;
+}
+
+export function readPage(plan: SourcePlan, atMs: number): Page {
+  const sinceMs = plan.downs.findLast(({ toMs }) => toMs <= atMs)?.toMs ?? 0;
+  return new Map(
+    plan.families
+      .filter(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs)
+      .map(({ name, stepMs, frozenAtMs }) => {
+        const grownMs = Math.max(0, Math.min(atMs, frozenAtMs) - sinceMs);
+        return [name, Math.floor(grownMs / stepMs)] as const;
+      }),
+  );
+}
+
+/** Opens it. `wholes` gets each answer that came whole. */
+export function openSource(world: World, plan: SourcePlan) {
+  const wholes: Whole[] = [];
+  let finishedCount = 0;
+  let generation = 0;
+  let newest = { finishedCount: 0, generation: 0 };
+  let wasRefused = false;
+  /** Faults of one request, which had it. */
+  const hung = new Set<Fault>();
+
+  function findFault(): Fault | undefined {
+    const nowMs = world.nowMs();
+    const fault = plan.faults.find((each) => each.fromMs <= nowMs && nowMs < each.toMs && !hung.has(each));
+    if (fault?.kind === 'hangOnce' || fault?.kind === 'drop') hung.add(fault);
+    return fault;
+  }
+
+  function send(request: Request): Promise<ExchangeResult> {
+    const { promise, resolve } = Promise.withResolvers<ExchangeResult>();
+    const askedAtMs = world.nowMs();
+    const cancels: (() => void)[] = [];
+    let isOver = false;
+    let status: number | null = null;
+    const end = (result: ExchangeResult) => {
+      if (isOver) return;
+      isOver = true;
+      for (const cancel of cancels) cancel();
+      resolve(result);
+    };
+    const at = (atMs: number, callback: () => void) => {
+      cancels.push(world.outside(atMs, () => world.deliver(() => isOver || callback())));
+    };
+    const fail = (why: string) => end({ kind: 'failed', why, wasSent: true, status });
+    const { signal } = request;
+    if (signal?.aborted) return Promise.resolve({ kind: 'failed', why: String(signal.reason), wasSent: false, status });
+    signal?.addEventListener('abort', () => fail(String(signal.reason)));
+    if (plan.downs.some(({ fromMs, toMs }) => fromMs <= askedAtMs && askedAtMs < toMs)) {
+      world.tell(() => 'the source refuses');
+      at(askedAtMs, () => {
+        wasRefused = true;
+        end({ kind: 'refused' });
+      });
+      return promise;
+    }
+    const fault = findFault();
+    const tookMs = fault?.kind === 'slow' ? fault.ms : plan.tookMs;
+    const page = readPage(plan, askedAtMs);
+    const now = findGeneration(plan, askedAtMs);
+    if (now !== generation) finishedCount = 0;
+    generation = now;
+    const counted = plan.hasCounters ? finishedCount : null;
+    const begin = (code: number, headers: Readonly<Record<string, string>>) => {
+      status = code;
+      request.onAnswer?.(code, headers);
+    };
+    const downAtMs = plan.downs.find(({ fromMs }) => fromMs > askedAtMs)?.fromMs ?? Number.POSITIVE_INFINITY;
+    const isCut = fault?.kind === 'cut';
+    const breakOff = () => {
+      world.tell(() => `the source's answer of ${(askedAtMs / 1000).toFixed(3)}s ends early`);
+      if (status === null) end({ kind: 'dropped' });
+      else if (plan.hasLength) fail('other side closed');
+      else end({ kind: 'answered', status, contentType: '' });
+    };
+    const cutAtMs = Math.min(downAtMs, isCut ? askedAtMs + tookMs : downAtMs);
+    if (cutAtMs < Number.POSITIVE_INFINITY) at(cutAtMs, breakOff);
+    if (fault?.kind === 'drop') at(askedAtMs, () => end({ kind: 'dropped' }));
+    else if (fault?.kind === 'error') {
+      at(askedAtMs + tookMs, () => {
+        begin(500, {});
+        end({ kind: 'answered', status: 500, contentType: '' });
+      });
+    } else if (fault?.kind !== 'hang' && fault?.kind !== 'hangOnce') {
+      const isUp = plan.upUntilMs === null ? [] : [`job_up ${Number(askedAtMs < plan.upUntilMs)}\n`];
+      const rows = [...isUp, ...[...page].map(([name, value]) => `# TYPE ${name} counter\n${name} ${value}\n`)];
+      if (counted !== null) rows.push(formatCounters(counted));
+      const half = Math.ceil(rows.length / 2);
+      at(askedAtMs + Math.floor(tookMs / 2), () => {
+        begin(200, plan.hasLength ? { 'content-length': '1' } : {});
+        request.onBody?.(Buffer.from(rows.slice(0, half).join('')));
+      });
+      if (!isCut) {
+        at(askedAtMs + tookMs, () => {
+          request.onBody?.(Buffer.from(rows.slice(half).join('')));
+          finishedCount++;
+          const isNew = now !== newest.generation;
+          const isKnownAsNew = isNew && (wasRefused || (counted !== null && counted < newest.finishedCount));
+          newest = { finishedCount: counted ?? 0, generation: now };
+          wasRefused = false;
+          wholes.push({ askedAtMs, endedAtMs: world.nowMs(), page, generation: now, isKnownAsNew });
+          world.tell(() => `the source answered what it had at ${(askedAtMs / 1000).toFixed(3)}s: ${showPage(page)}`);
+          end({ kind: 'answered', status: 200, contentType: '' });
+        });
+      }
+    }
+    if (fault !== undefined) world.tell(() => `the source: ${fault.kind}`);
+    return promise;
+  }
+
+  const exchange: Exchange = { send, close: async () => {} };
+  return { exchange, wholes };
+}
+
+function formatCounters(finishedCount: number): string {
+  return `promhttp_metric_handler_requests_total{code="200"} ${finishedCount}\npromhttp_metric_handler_requests_in_flight 1\n`;
+}
+
+export function showPage(page: Page): string {
+  return [...page].map(([name, value]) => `${name}=${value}`).join(' ');
+}
