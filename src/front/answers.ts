@@ -18,6 +18,9 @@ export type FrontAnswer = ScrapeAnswer & Pick<ServedScrape, 'served' | 'isByRefu
 /** The values of our own families that do not depend on the answer. */
 export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
 
+/** How long a scraper that sends no time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
+const UNTOLD_TIMEOUT_MS = 4_000;
+
 /** Answers from a source, which is read by `polls`. */
 export function openAnswers(
   source: KeptSource,
@@ -30,7 +33,9 @@ export function openAnswers(
     snapshotSeconds: seconds,
   });
 
-  async function answer({ timeoutMs, signal }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
+  async function answer({ signal, ...scrape }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
+    const canWait = chooseAnswer(source.state(), 'failed') === 'unavailable';
+    const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
     const beginning = await polls.readForScrape({ timeoutMs, signal, isPoll: false }).begun;
     if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
     const { body, readAt, kept: keeping, isSourceUp = true } = beginning;

@@ -34,8 +34,6 @@ export function takesGzip(acceptEncoding: string | undefined): boolean {
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
 }
 
-/** Without a readable header: as an own poll. */
-const UNKNOWN_MS = 15_000;
 /** Reserved for the network and for our families. */
 const RESERVE_MS = 500;
 /** Reads are one at a time: a patient scraper must not keep the others from theirs. */
@@ -47,10 +45,10 @@ export function readScrapeDeadline(header: string | undefined): number {
   return seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
 }
 
-/** How long a read may take for a scraper with this X-Prometheus-Scrape-Timeout-Seconds. Above 0. */
-export function readScrapeTimeout(header: string | undefined): number {
+/** How long a read may take for a scraper with this X-Prometheus-Scrape-Timeout-Seconds. Above 0; null: unknown. */
+export function readScrapeTimeout(header: string | undefined): number | null {
   const seconds = Math.min(readSeconds(header), MAX_SECONDS);
-  if (seconds <= 0) return UNKNOWN_MS;
+  if (seconds <= 0) return null;
   return seconds < 1 ? seconds * 500 : seconds * 1000 - RESERVE_MS;
 }
 

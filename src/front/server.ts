@@ -16,8 +16,8 @@ import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answe
 export type ScrapeRequest = {
   /** When its headers had come. */
   readonly startedAtMs: number;
-  /** How long a read for it may take. */
-  readonly timeoutMs: number;
+  /** How long a read for it may take; null: the scraper does not say. */
+  readonly timeoutMs: number | null;
   /** The connection has ended; the reason is a string. */
   readonly signal: AbortSignal;
 };

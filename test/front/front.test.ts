@@ -458,6 +458,37 @@ test('polls go on beside scrapers that give up at once', async (t) => {
   assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
 });
 
+test('a scraper that sends no time-out waits 15 s, and 4 s where it then gets the snapshot', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  const { front, source, clock } = world;
+  const headers = { 'user-agent': 'Telegraf/1.30.0 Go/1.22.2' };
+  const scrapeFor = async (waitMs: number) => {
+    const before = source.requestsCount;
+    const scraped = scrape(front.port, { headers, isScraper: false });
+    await source.requests(before + 1);
+    let isAnswered = false;
+    scraped.then(() => {
+      isAnswered = true;
+    });
+    clock.advance(waitMs - 1);
+    await scrape(front.port, { path: '/-/ready' });
+    assert.equal(isAnswered, false);
+    clock.advance(1);
+    const { status, text } = await scraped;
+    clock.advance(30_000);
+    return [status, withoutOwn(text)];
+  };
+  source.answer = hang;
+  front.tell(ENDED);
+  assert.deepEqual(await scrapeFor(15_000), [503, 'the source cannot be read: timed out\n'], 'no snapshot');
+  source.answer = reply('a 1\n');
+  await takeSnapshot(world);
+  source.answer = hang;
+  assert.deepEqual(await scrapeFor(4_000), [200, 'a 1\n']);
+  front.tell(LIVING);
+  assert.deepEqual(await scrapeFor(15_000), [503, 'the source cannot be read: timed out\n']);
+});
+
 test('one request that hangs keeps neither another scraper nor a poll from what is newest', async (t) => {
   const world = await openWorld(t, { metricNames: ['a'] });
   const { front, source, clock } = world;
