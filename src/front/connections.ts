@@ -1,10 +1,12 @@
-// The open connections of the front: numbered, limited in number, closed when idle.
+// The open connections of the front: numbered, limited in number and for each address, closed when idle.
 
 import type { Socket } from 'node:net';
 import { type Clock, callAfter } from '../base/clock.ts';
 
 export type ConnectionLimits = {
   readonly connectionsCount: number;
+  /** Of one address, where others want one. */
+  readonly addressCount: number;
   /** How long a connection may be idle after an answer. */
   readonly idleMs: number;
 };
@@ -14,7 +16,7 @@ export type Connection = {
   /** From 1 in the order of accepting. */
   readonly number: number;
   readonly socket: Socket;
-  /** The peer's; an IPv4 one without `::ffff:`. */
+  /** The peer's. */
   readonly address: string;
   readonly isLoopback: boolean;
   /** Aborted when the connection ends on either side; the reason is a string. */
@@ -27,6 +29,8 @@ export type Connection = {
   readonly requestsCount: number;
   /** Null while a request is being answered. */
   readonly idleSinceMs: number | null;
+  /** Null while the client need not read. */
+  blockedSinceMs: number | null;
   readonly beginRequest: () => void;
   readonly endRequest: () => void;
   /** Closes it with an error for the client. `why`: the reason of `gone`. */
@@ -43,13 +47,12 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
   const open = new Map<Socket, Connection>();
   let acceptedCount = 0;
 
-  function makeRoom(): boolean {
+  function makeRoom(address: string): boolean {
     if (open.size < limits.connectionsCount) return true;
-    const idle = [...open.values()].filter(({ idleSinceMs }) => idleSinceMs !== null);
-    const [longest] = idle.toSorted((one, other) => Number(one.idleSinceMs) - Number(other.idleSinceMs));
-    if (longest === undefined) return false;
-    open.delete(longest.socket);
-    longest.socket.destroy();
+    const closed = chooseToClose([...open.values()], address, clock.nowMs(), limits.addressCount);
+    if (closed === null) return false;
+    open.delete(closed.socket);
+    closed.close('there are too many connections');
     return true;
   }
 
@@ -57,7 +60,7 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
   function accept(socket: Socket): Connection | null {
     // Without a listener an error would end the process.
     socket.on('error', () => {});
-    if (!makeRoom()) {
+    if (!makeRoom(readAddress(socket))) {
       socket.destroy();
       return null;
     }
@@ -77,6 +80,39 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
   };
 }
 
+/** A client that has read nothing for this long may lose its connection to another one. */
+const BLOCKED_MS = 1_000;
+
+type Since = Pick<Connection, 'idleSinceMs' | 'blockedSinceMs'>;
+
+/**
+ * Which connection makes room for one more of `address`: one of the address that has the most, if that is more
+ * than `addressCount`, else any that is idle or blocked. Null: none, the new one is closed. `open`: oldest first.
+ */
+export function chooseToClose<One extends Since & Pick<Connection, 'address'>>(
+  open: readonly One[],
+  address: string,
+  nowMs: number,
+  addressCount: number,
+): One | null {
+  const countWithNew = ([one, ...others]: readonly One[]) => others.length + (one?.address === address ? 2 : 1);
+  const groups = [...Map.groupBy(open, (each) => each.address).values()];
+  const [largest = []] = groups.toSorted((one, other) => countWithNew(other) - countWithNew(one));
+  const isCrowd = countWithNew(largest) > addressCount;
+  const from = isCrowd ? largest : open;
+  const findLongest = (key: keyof Since, untilMs: number) =>
+    from
+      .filter((each) => (each[key] ?? Number.POSITIVE_INFINITY) <= untilMs)
+      .toSorted((one, other) => Number(one[key]) - Number(other[key]))[0];
+  const newest = isCrowd && largest[0]?.address !== address ? largest.at(-1) : null;
+  return findLongest('idleSinceMs', nowMs) ?? findLongest('blockedSinceMs', nowMs - BLOCKED_MS) ?? newest ?? null;
+}
+
+/** The peer's; an IPv4 one without `::ffff:`. */
+function readAddress({ remoteAddress = '' }: Socket): string {
+  return remoteAddress.replace(/^::ffff:/i, '');
+}
+
 /** Follows one connection until it closes. */
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
@@ -93,8 +129,7 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
     cancelIdle();
     gone.abort('the client hung up');
   });
-  const { remoteAddress = '' } = socket;
-  const address = remoteAddress.replace(/^::ffff:/i, '');
+  const address = readAddress(socket);
   return {
     number,
     socket,
@@ -105,6 +140,7 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
       return hasFailed;
     },
     scraperAgent: null,
+    blockedSinceMs: null,
     get idleSinceMs() {
       return idleSinceMs;
     },

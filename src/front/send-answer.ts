@@ -79,7 +79,7 @@ async function send(
   pieces: AsyncIterable<Uint8Array> | null,
   sizeBytes: number | null,
 ): Promise<boolean> {
-  const waitForClient = openClientWait(response, connection.gone, clock, takeMs);
+  const waitForClient = openClientWait(response, connection, clock, takeMs);
   let isFlushed = false;
   // Before Node's own listener, which may close the connection.
   response.prependListener('finish', () => {
@@ -116,15 +116,18 @@ async function turn(): Promise<void> {
 }
 
 /** Waits for an event of the response; rejects when the client hangs up, or has used up `takeMs` in all. */
-function openClientWait(response: ServerResponse, gone: AbortSignal, clock: Clock, takeMs: number) {
+function openClientWait(response: ServerResponse, connection: Connection, clock: Clock, takeMs: number) {
+  const { gone } = connection;
   let leftMs = takeMs;
   return async (event: 'drain' | 'finish'): Promise<void> => {
     const beganAtMs = clock.nowMs();
+    connection.blockedSinceMs = beganAtMs;
     const why = await waitWithin<string | null>(
       { timeoutMs: leftMs, signal: gone, clock },
       () => (gone.aborted ? String(gone.reason) : 'the client was too slow'),
       (end) => response.once(event, () => end(null)),
     );
+    connection.blockedSinceMs = null;
     leftMs -= clock.nowMs() - beganAtMs;
     if (why !== null) return Promise.reject(why);
   };

@@ -52,6 +52,8 @@ export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
 /** Limits for clients; tests have smaller ones. */
 export type ServerLimits = {
   readonly connectionsCount: number;
+  /** Of one address, where others want one. */
+  readonly addressCount: number;
   readonly headersBytes: number;
   /** For a whole request: from connecting; on a kept connection from its first byte. */
   readonly requestMs: number;
@@ -69,12 +71,13 @@ export type ServerLimits = {
 /** The limits of a run. */
 export const SERVER_LIMITS: ServerLimits = {
   connectionsCount: 64,
+  addressCount: 16,
   headersBytes: 16 * 1024,
   requestMs: 10_000,
   requestCheckMs: 1_000,
   idleMs: 300_000,
   takeMs: 30_000,
-  waitingCount: 16,
+  waitingCount: 2,
   allHosts: ALL_HOSTS,
 };
 
