@@ -76,6 +76,21 @@ export function takeView(state: SourceState, view: MainView): SourceState {
   return { ...state, view, continuity, isGone: state.isGone && view.main === 'ended' };
 }
 
+/**
+ * For how long what has vanished may be joined again once the end is known: a program's families go when it
+ * ends, and a signal tells of that a second later.
+ */
+export const VANISHED_KEPT_MS = 5_000;
+
+/** What becomes of families that vanished before main was seen like this: another life of it has its own. */
+export type VanishedFate = 'restored' | 'forgotten';
+
+/** What becomes of them when main is seen otherwise; null: nothing. */
+export function findVanishedFate({ main: before }: MainView, { main: now }: MainView): VanishedFate | null {
+  if (before === 'living' && now !== 'living') return 'restored';
+  return before === 'ended' && now === 'living' ? 'forgotten' : null;
+}
+
 /** The state after a read that was refused. A missing file may come back at any time. */
 export function takeRefusal(state: SourceState): SourceState {
   if (state.kind === 'files') return state;

@@ -2,6 +2,7 @@
 
 import {
   beginSource,
+  findVanishedFate,
   type MainView,
   type SourceKind,
   type SourceResult,
@@ -83,7 +84,9 @@ export function keepSource(
     read,
     state: () => state,
     takeView(view) {
+      const fate = findVanishedFate(state.view, view);
       state = takeView(state, view);
+      if (fate !== null) snapshots.takeVanished(fate, findMoment().atMs);
     },
     newest: snapshots.newest,
   };

@@ -4,6 +4,7 @@
 import type { ExporterObservation } from '../decide/model.ts';
 import {
   beginSource,
+  findVanishedFate,
   type MainView,
   reviseBecomes,
   type SourceAnswer,
@@ -90,7 +91,9 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
       };
     },
     tell(view) {
+      const fate = findVanishedFate(state.view, view);
       state = takeView(state, view);
+      if (fate !== null) snapshots.takeVanished(fate, findMoment().atMs);
       settle();
     },
     async newest() {

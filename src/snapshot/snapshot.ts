@@ -1,5 +1,6 @@
 // The newest numbers of a program that may be gone, and the families that vanished from it. Never decides.
 
+import { VANISHED_KEPT_MS, type VanishedFate } from '../decide/serve.ts';
 import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
 import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';
 
@@ -19,44 +20,91 @@ export type SnapshotStore = {
   readonly newest: () => Promise<Snapshot | null>;
   /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
+  /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
+  readonly takeVanished: (fate: VanishedFate, atMs: number) => Promise<void>;
 };
+
+/** Families that a renewed body had no longer, when that was seen, and they alone as they last were. */
+type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly body: Body };
 
 /** Opens an empty store. */
 export function openSnapshotStore(): SnapshotStore {
   let current: Snapshot | null = null;
   // The newest one that was kept, as it was given.
   let given: Body | null = null;
+  // The newest first.
+  let vanished: readonly Vanished[] = [];
   let last: Promise<unknown> = Promise.resolve();
 
-  async function join(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
+  async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
+    if (how === 'joined') await restore(readAt.atMs);
     // A source without news gives the same body: joining 20 MB takes half a second of a processor.
     if (current !== null && body === given && (how === 'joined' || !current.hasVanished)) {
       current = { ...current, readAt };
       return current;
     }
+    if (how === 'renewed') await rememberVanished(body, readAt.atMs);
     const old = how === 'joined' ? current : null;
-    const vanished = old === null ? new Set<string>() : await findVanished(old.body, body);
-    const hasVanished = old !== null && vanished.size > 0;
-    const joined = hasVanished ? await joinBodies(body, old.body, vanished) : body;
+    const lacking = old === null ? NONE : await findLacking(old.body, body);
+    const hasVanished = old !== null && lacking.size > 0;
+    const joined = hasVanished ? await joinBodies(body, old.body, lacking) : body;
     if (joined === null) return null;
     given = body;
     current = { body: joined, readAt, hasVanished };
     return current;
   }
+  /** Of an older body no more is kept than what the next one lacks: 30 MB must fit into 64 MiB. */
+  async function rememberVanished(body: Body, atMs: number): Promise<void> {
+    const lacking = given === null ? NONE : await findLacking(given, body);
+    const present = await body.families();
+    vanished = vanished.filter(
+      ({ families, seenAtMs }) =>
+        atMs - seenAtMs <= VANISHED_KEPT_MS && [...families].some((each) => !present.has(each) && !lacking.has(each)),
+    );
+    if (given === null || lacking.size === 0) return;
+    const { body: rest, push, end } = openBody({ isReadable: true });
+    for await (const piece of readFamilies(given, lacking)) push(piece);
+    end();
+    vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
+  }
+  async function restore(atMs: number): Promise<void> {
+    const recent = vanished.filter(({ seenAtMs }) => atMs - seenAtMs <= VANISHED_KEPT_MS);
+    vanished = [];
+    for (const { body: rest } of recent) {
+      const { body, readAt } = current as Snapshot;
+      const lacking = await findLacking(rest, body);
+      const joined = lacking.size === 0 ? null : await joinBodies(body, rest, lacking);
+      if (joined !== null) current = { body: joined, readAt, hasVanished: true };
+    }
+  }
+  async function takeVanished(fate: VanishedFate, atMs: number): Promise<void> {
+    if (fate === 'restored') return restore(atMs);
+    vanished = [];
+    given = null;
+  }
+  function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    const done = last.then(work);
+    last = done;
+    return done;
+  }
 
   return {
     newest: () => last.then(() => current),
-    keep(body, readAt, how) {
-      const kept = last.then(() => join(body, readAt, how));
-      last = kept;
-      return kept;
-    },
+    keep: (body, readAt, how) => inTurn(() => keep(body, readAt, how)),
+    takeVanished: (fate, atMs) => inTurn(() => takeVanished(fate, atMs)),
   };
 }
 
-async function findVanished(before: Body, now: Body): Promise<ReadonlySet<string>> {
+const NONE: ReadonlySet<string> = new Set();
+
+async function findLacking(before: Body, now: Body): Promise<ReadonlySet<string>> {
   const [old, present] = await Promise.all([before.families(), now.families()]);
   return new Set([...old].filter((family) => !present.has(family)));
+}
+
+/** These families of a body, and nothing else. */
+function readFamilies(body: Body, families: ReadonlySet<string>): AsyncGenerator<Uint8Array> {
+  return filterFamilies(readInTurns(body.read()), (family) => families.has(family), { keepsOther: false });
 }
 
 /** The newer body without the headers of vanished families, then these as they last were; null: too large. */
@@ -64,8 +112,7 @@ async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string
   const { body, push, end } = openBody();
   for await (const piece of filterFamilies(readInTurns(newer.read()), (family) => !vanished.has(family))) push(piece);
   if (!newer.endsWithLineFeed) push(LINE_FEED);
-  const kept = filterFamilies(readInTurns(older.read()), (family) => vanished.has(family), { keepsOther: false });
-  for await (const piece of kept) {
+  for await (const piece of readFamilies(older, vanished)) {
     if (body.sizeBytes + piece.length > BODY_MAX_BYTES) return null;
     push(piece);
   }

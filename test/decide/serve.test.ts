@@ -7,6 +7,7 @@ import {
   type AnswerKind,
   beginSource,
   chooseAnswer,
+  findVanishedFate,
   type MainView,
   observeSource,
   reviseBecomes,
@@ -210,3 +211,17 @@ test('takeAnswer() keeps what is judged where an answer has none of it', () => {
 });
 
 const NO_TOTALS = { requests: null, failures: null, users: null };
+
+test('findVanishedFate(): the end restores what vanished shortly before it, a new life forgets it', () => {
+  const TABLE: readonly (readonly [Main, Main, string | null])[] = [
+    ['living', 'ending', 'restored'],
+    ['living', 'ended', 'restored'],
+    ['ending', 'ended', null],
+    ['ending', 'living', null],
+    ['ended', 'living', 'forgotten'],
+    ['living', 'living', null],
+  ];
+  for (const [before, now, fate] of TABLE) {
+    assert.equal(findVanishedFate(VIEWS_OF_MAIN[before], VIEWS_OF_MAIN[now]), fate, `${before}, ${now}`);
+  }
+});

@@ -127,7 +127,7 @@ function assertChecked(promtool: readonly string[], before: Uint8Array, after: U
 test('after the end, with families that have vanished: only headers without samples, and ours, differ', async (t) => {
   const promtool = findPrograms().promtool;
   const main = await openMain(t);
-  const { source, port, logged } = await open(t, 'a 1\n', {
+  const { source, port, logged } = await open(t, readRecordedBody(EXPOSITIONS[0] ?? ''), {
     LASTSCRAPE_DONE_WHEN: `port:${main.port}`,
     LASTSCRAPE_SETTLE: '0',
     LASTSCRAPE_SCRAPES: '1000',

@@ -276,6 +276,21 @@ for (const view of [ENDING, ENDED]) {
   });
 }
 
+for (const isThere of [true, false]) {
+  test(`what vanished shortly before the end was known is served after it, where the source ${isThere ? 'answers' : 'refuses'}`, async (t) => {
+    const world = await openWorld(t, { body: 'kept 1\napp_rows 42\n' });
+    await takeSnapshot(world);
+    // Main has ended, its exporter has not, and the signal comes a second later.
+    world.source.answer = reply('kept 2\n');
+    await takeSnapshot(world);
+    world.clock.advance(1_000);
+    assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\n', 'main may live');
+    world.front.tell(ENDED);
+    if (!isThere) await world.source.stop();
+    assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\napp_rows 42\n');
+  });
+}
+
 test('a program that refused after the end is not asked again, until main lives again', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await takeSnapshot(world);

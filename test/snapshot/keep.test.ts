@@ -84,6 +84,19 @@ test('openKeeper() keeps what vanishes with main where another condition shows t
   assert.equal(await read(), 'a 2\nb 1\n');
 });
 
+test('openKeeper() keeps what vanished shortly before the end was known, though no poll has answered since', async () => {
+  const { keeper, take, read } = openScene();
+  keeper.tell(LIVING);
+  take('a 1\nb 1\n');
+  keeper.tell(LIVING);
+  take('a 2\n');
+  keeper.tell(LIVING);
+  assert.equal(await read(), 'a 2\n');
+  keeper.openTap().breakOff(true);
+  keeper.tell(ENDED);
+  assert.equal(await read(), 'a 2\nb 1\n');
+});
+
 test('openKeeper() does not believe an exporter that was started anew after the end', async () => {
   const counted = openScene();
   counted.keeper.tell(ENDING);

@@ -7,9 +7,11 @@ import { openSnapshotStore, type Snapshot } from '../../src/snapshot/snapshot.ts
 
 const at = (atMs: number) => ({ atMs, seconds: atMs / 1_000 });
 
-function makeBody(...families: readonly string[]): Body {
-  const text = families.map((family) => `${family} 1\n`).join('');
-  return makeWrittenBody({ families: new Set(families), write: (push) => push(Buffer.from(text)) });
+/** Of samples without labels. */
+function makeBody(text: string): Body {
+  const families = new Set(text.split('\n').map((line) => line.replace(/ .*/, '')));
+  families.delete('');
+  return makeWrittenBody({ families, write: (push) => push(Buffer.from(text)) });
 }
 
 async function readText(snapshot: Snapshot | null): Promise<string> {
@@ -20,8 +22,8 @@ async function readText(snapshot: Snapshot | null): Promise<string> {
 
 test('keep() joins a body once, however often it is given; it is as new as the newest read', async () => {
   const store = openSnapshotStore();
-  await store.keep(makeBody('a', 'b'), at(1), 'renewed');
-  const down = makeBody('a');
+  await store.keep(makeBody('a 1\nb 1\n'), at(1), 'renewed');
+  const down = makeBody('a 1\n');
   const joined = await store.keep(down, at(2), 'joined');
   assert.equal(await readText(joined), 'a 1\nb 1\n');
   const again = await store.keep(down, at(3), 'joined');
@@ -32,10 +34,53 @@ test('keep() joins a body once, however often it is given; it is as new as the n
 
 test('keep() takes away what was joined when main turns out to be alive, also with the same body', async () => {
   const store = openSnapshotStore();
-  await store.keep(makeBody('a', 'b'), at(1), 'renewed');
-  const down = makeBody('a');
+  await store.keep(makeBody('a 1\nb 1\n'), at(1), 'renewed');
+  const down = makeBody('a 1\n');
   await store.keep(down, at(2), 'joined');
   const alive = await store.keep(down, at(3), 'renewed');
   assert.equal(await readText(alive), 'a 1\n');
   assert.equal(await readText(await store.keep(down, at(4), 'renewed')), 'a 1\n');
+});
+
+test('keep() joins with the answer that shows the end what vanished shortly before it', async () => {
+  const store = openSnapshotStore();
+  await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
+  await store.keep(makeBody('a 2\n'), at(1_000), 'renewed');
+  assert.equal(await readText(await store.keep(makeBody('a 3\n'), at(6_000), 'joined')), 'a 3\nb 1\n');
+  await store.keep(makeBody('c 1\n'), at(7_000), 'renewed');
+  await store.keep(makeBody('d 1\n'), at(8_000), 'renewed');
+  assert.equal(
+    await readText(await store.keep(makeBody('d 2\n'), at(13_001), 'joined')),
+    'd 2\n',
+    'c went 5.001 s ago',
+  );
+});
+
+test('takeVanished() forgets what vanished in a life of main before this one', async () => {
+  const store = openSnapshotStore();
+  await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
+  await store.keep(makeBody('a 2\n'), at(1_000), 'renewed');
+  await store.takeVanished('forgotten', 1_500);
+  await store.keep(makeBody('c 1\n'), at(2_000), 'renewed');
+  await store.takeVanished('restored', 2_500);
+  assert.equal(await readText(await store.newest()), 'c 1\n');
+  const empty = openSnapshotStore();
+  await empty.takeVanished('restored', 1);
+  assert.equal(await empty.newest(), null);
+});
+
+test('takeVanished() joins again what vanished in the last 5 s, as it last was, and nothing that is there', async () => {
+  const store = openSnapshotStore();
+  const keep = async (atMs: number, text: string) => store.keep(makeBody(text), at(atMs), 'renewed');
+  await keep(0, 'old 1\nback 1\ntwice 1\na 1\n');
+  await keep(900, 'back 2\ntwice 2\na 2\n');
+  await keep(1_000, 'twice 3\na 3\n');
+  await keep(2_000, 'back 4\na 4\n');
+  await keep(3_000, 'back 5\ntwice 5\na 5\n');
+  await keep(4_000, 'back 6\na 6\n');
+  await store.takeVanished('restored', 6_000);
+  assert.equal(await readText(await store.newest()), 'back 6\na 6\ntwice 5\n', 'old went 5.1 s ago');
+  await store.takeVanished('restored', 6_000);
+  assert.equal(await readText(await store.newest()), 'back 6\na 6\ntwice 5\n');
+  assert.equal((await store.newest())?.hasVanished, true);
 });
