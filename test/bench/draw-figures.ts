@@ -22,7 +22,7 @@ export function readRecorded(): Recorded {
 }
 
 /** The pages that may have figures, relative to the checkout. */
-export const FIGURE_PAGES = globSync(['README.md', 'docs/*.md'], { cwd: ROOT }).toSorted();
+export const FIGURE_PAGES = globSync(['*.md', 'docs/*.md'], { cwd: ROOT }).toSorted();
 
 /** Writes all figures, and fills all pages. */
 export function writeFigures(): void {

@@ -31,17 +31,24 @@ export function drawFigures({ bench, demo, jobs }: Recorded): Readonly<Record<st
   };
 }
 
-/** A page with the alternative texts of its figures, and the tables of the bench, as they are recorded. */
+/** `<!-- front: table 2, 4 columns -->`: the first columns of a recorded table. */
+const PART = /(<!-- ([\w-]+): table (\d+), (\d+) columns -->\n)(?:\|.*\n)*/g;
+
+/** A page with the alternative texts of its figures, and the tables that it shows, as they are recorded. */
 export function fillPage(
   page: string,
   { bench, front, jobs, locust }: Recorded,
   figures: ReturnType<typeof drawFigures>,
 ): string {
   let filled = page;
-  for (const [marker, text] of Object.entries({ bench, front, jobs, locust })) {
-    const region = new RegExp(`(?<=<!-- ${marker} -->\n)[\\s\\S]*?(?=<!-- /${marker} -->)`);
-    filled = filled.replace(region, () => `${text.trim()}\n`);
-  }
+  const recorded: Readonly<Record<string, string>> = { bench, front, jobs, locust };
+  filled = filled.replace(PART, (_, head: string, name: string, table: string, columns: string) => {
+    const tables = (recorded[name] ?? '').match(/(?:^\|.*\n?)+/gm) ?? [];
+    const rows = tables[Number(table) - 1]?.trim().split('\n');
+    if (rows === undefined) throw new Error(`Cannot fill a page: image/figures/${name}.md has no table ${table}`);
+    const cutRow = (row: string) => row.split('|', Number(columns) + 1).join('|');
+    return `${head}${rows.map((row) => `${cutRow(row)}|\n`).join('')}`;
+  });
   for (const [name, { alt }] of Object.entries(figures)) {
     filled = filled.replaceAll(
       new RegExp(`!\\[[^\\]]*\\]\\(([./]*image/figures/${name.replace('.', '\\.')})\\)`, 'g'),

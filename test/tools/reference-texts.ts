@@ -93,7 +93,7 @@ export const CAUSES: Readonly<Record<Troubling, string> & Partial<Record<Message
   toldFileUnusable:
     'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line. Mend it: it is read again for each try.',
   pushFailed:
-    '`why` has the words of the receiver. See [push](telling.md#what-can-go-wrong). Never changes the exit code.',
+    '`why` has the words of the receiver. See [push](push.md#what-can-go-wrong). Never changes the exit code.',
   webhookFailed: 'As above.',
   targetSignalled: 'See [what a signal leaves behind](helpers.md#signals).',
   targetForced: 'The target did not take the request, or TERM, in half of its time. See its log.',
