@@ -12,6 +12,7 @@ import { bundleProgram } from './bundle.ts';
 import { fetchPackages, readPins, updatePins } from './debian.ts';
 import { makeLayout, sha256 } from './layout.ts';
 import { checkDebianLicences, readNodeLicence, readNpmPackages, writeNotices } from './licences.ts';
+import { listNpmFiles } from './npm.ts';
 import { makeRoot } from './root.ts';
 import { writeSbom } from './sbom.ts';
 import type { Entry } from './tar.ts';
@@ -93,6 +94,9 @@ async function build(): Promise<void> {
   const sums = [...released].map(([path, bytes]) => `${sha256(bytes)}  ${path}\n`).sort(byPath);
   released.set('SHA256SUMS', Buffer.from(sums.join('')));
   for (const [path, bytes] of released) write(path, bytes, path.startsWith('lastscrape-') ? 0o755 : 0o644);
+  for (const [name, bytes] of listNpmFiles({ version, bundle, license, notices })) {
+    write(`npm/${name}`, bytes, /^(kubectl-)?lastscrape\.cjs$/.test(name) ? 0o755 : 0o644);
+  }
   write('bundle.cjs', bundle.bytes, 0o644);
   for (const [name, bytes] of bundle.assets) write(name, bytes, 0o644);
   write('bundle-inputs.json', Buffer.from(`${JSON.stringify(bundle.inputs, null, 2)}\n`), 0o644);

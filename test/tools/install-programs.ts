@@ -14,6 +14,8 @@ import {
   LOCKED_LOCUST_VERSION,
   locustEnvironmentPath,
   locustVersion,
+  OTHER_NODES,
+  otherNodePath,
   REQUIREMENTS_PATH,
 } from '../support/programs.ts';
 
@@ -33,6 +35,8 @@ once(PYTHON_CLIENT.name, cachePath(PYTHON_CLIENT.folder), (path) =>
 for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
 }
+for (const version of OTHER_NODES)
+  once(`Node ${version}`, otherNodePath(version), (path) => installNode(path, version));
 
 /** Fills a folder once; a half-made one is filled again. */
 function once(name: string, path: string, install: (path: string) => string | null): void {
@@ -78,6 +82,12 @@ function installTarget(path: string, source: Exclude<Source, { kind: 'debian' }>
   ]);
   if (problem === null) chmodSync(join(path, source.file), 0o755);
   return problem;
+}
+
+function installNode(path: string, version: string): null {
+  const package_ = `node-linux-${process.arch}@${version}`;
+  run('npm', ['install', '--silent', '--ignore-scripts', '--no-save', '--prefix', path, package_]);
+  return null;
 }
 
 /** Makes a virtual environment in the folder and installs with its pip. */
