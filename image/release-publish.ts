@@ -9,6 +9,7 @@ import { delimiter, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { ARCHITECTURES } from './binary.ts';
 import { sha256 } from './layout.ts';
+import { packNpm, pushChart } from './release-extras.ts';
 
 /** What is published, and where. */
 export type Publication = {
@@ -23,11 +24,16 @@ export type Publication = {
   readonly isPlainHttp: boolean;
   /** Gets the files to publish beside the image; emptied first. */
   readonly folder: string;
+  /** The chart's folder. */
+  readonly chart: string;
+  /** Where those files will be, for krew's manifest; null: none is written. */
+  readonly filesUrl: string | null;
 };
 
 /** What a release needs beside Node and npm, and where it comes from. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   skopeo: 'run "apt-get install skopeo" on Debian',
+  helm: 'run ".ci/install-go-program helm" and put ~/.cache/lastscrape/bin on the PATH',
   cosign: 'run ".ci/install-go-program cosign" and put ~/.cache/lastscrape/bin on the PATH',
 };
 
@@ -44,12 +50,12 @@ export function listMissingPrograms(path: string): readonly string[] {
 /**
  * Publishes it. May be repeated: what is there already is signed once more.
  *
- * @returns the image by its digest
+ * @returns the image and the chart by their digests
  * @throws when dist/ is not whole or of another version, when the registry has another image of this version, or when what it has
  * afterwards cannot be verified.
  */
-export function publish(publication: Publication): string {
-  const { dist, version, registry, isPlainHttp, folder } = publication;
+export function publish(publication: Publication): { readonly image: string; readonly chart: string } {
+  const { dist, version, registry, isPlainHttp, folder, filesUrl } = publication;
   checkSums(dist);
   const { digest, platforms } = readLayout(dist, version);
   const tagged = `docker://${registry}:${version}`;
@@ -74,18 +80,20 @@ export function publish(publication: Publication): string {
     }
     for (const name of ['sbom.cdx.json', 'THIRD-PARTY-NOTICES', 'SHA256SUMS'])
       cpSync(join(dist, name), join(folder, name));
-    sign(publication, image, work);
-    verify(publication, [image, ...platforms.map((platform) => `${registry}@${platform}`)]);
+    packNpm(runProgram, dist, folder, version, filesUrl);
+    const chart = pushChart(runProgram, publication.chart, work, registry, isPlainHttp);
+    sign(publication, image, chart, work);
+    verify(publication, [image, chart, ...platforms.map((platform) => `${registry}@${platform}`)]);
     const pushed = readManifest(tagged, isPlainHttp);
     if (pushed !== digest) throw new Error(`Cannot verify ${tagged}: the registry has ${pushed}; must be ${digest}`);
-    return image;
+    return { image, chart };
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-/** Signs the index with both images, attests the bill of materials, signs the sums. */
-function sign({ key, isPlainHttp, folder }: Publication, image: string, work: string): void {
+/** Signs the index with both images and the chart, attests the bill of materials, signs the sums. */
+function sign({ key, isPlainHttp, folder }: Publication, image: string, chart: string, work: string): void {
   // Without these two cosign 3.1 asks Sigstore's services, also where a key signs.
   const configuration = { mediaType: 'application/vnd.dev.sigstore.signingconfig.v0.2+json' };
   const signingConfig = writeJson(work, 'signing-config.json', {
@@ -99,6 +107,7 @@ function sign({ key, isPlainHttp, folder }: Publication, image: string, work: st
   const http = isPlainHttp ? ['--allow-http-registry'] : [];
   writeFileSync(join(folder, 'cosign.pub'), runProgram('cosign', ['public-key', '--key', key]));
   runProgram('cosign', ['sign', ...how, ...http, '--recursive', image]);
+  runProgram('cosign', ['sign', ...how, ...http, chart]);
   const sbom = ['--type', 'cyclonedx', '--predicate', join(folder, 'sbom.cdx.json')];
   runProgram('cosign', ['attest', ...how, ...http, ...sbom, image]);
   const bundle = ['--bundle', join(folder, 'SHA256SUMS.sigstore.json')];
@@ -158,7 +167,8 @@ function readManifest(image: string, isPlainHttp: boolean): string | null {
 function runProgram(name: string, args: readonly string[]): string {
   const ended = spawnProgram(name, args);
   if (ended.status !== 0) throw new Error(describe(name, args, ended));
-  return ended.stdout;
+  // helm push says on stderr what it pushed.
+  return name === 'helm' ? ended.stdout + ended.stderr : ended.stdout;
 }
 
 function spawnProgram(name: string, args: readonly string[]): SpawnSyncReturns<string> {

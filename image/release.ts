@@ -4,6 +4,7 @@
 //   --key KEY             for --registry: cosign's private key (a file, env://NAME or a service's); its password in COSIGN_PASSWORD
 //   --plain-http          for --registry: it speaks HTTP
 //   --built               for --registry: takes dist/ as it is, instead of a checkout that is tagged and built twice
+//   --files-url URL       for --registry: where these files will be; writes krew's manifest
 //   --folder F            for --registry: where the files to publish beside the image are put; default: release/
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -17,7 +18,7 @@ import { readVersion, setVersion } from './release-version.ts';
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 const USAGE =
-  '"npm run release -- --set-version V", or "npm run release -- --registry HOST/NAME --key KEY [--plain-http] [--built] [--folder F]"';
+  '"npm run release -- --set-version V", or "npm run release -- --registry HOST/NAME --key KEY [--plain-http] [--built] [--files-url URL] [--folder F]"';
 
 try {
   main();
@@ -53,8 +54,18 @@ function main(): void {
     throw new Error(problems.map((problem) => `Cannot release ${version}: ${problem}`).join('\n'));
   if (!isBuilt) buildTwice();
   console.log(`== ${registry}:${version}`);
-  const image = publish({ dist: DIST, version, registry, key, isPlainHttp: values['plain-http'] === true, folder });
+  const { image, chart } = publish({
+    dist: DIST,
+    version,
+    registry,
+    key,
+    isPlainHttp: values['plain-http'] === true,
+    folder,
+    chart: join(ROOT, 'deploy/chart'),
+    filesUrl: values['files-url'] ?? null,
+  });
   console.log(`Pushed, signed and verified: ${image}`);
+  console.log(`Pushed, signed and verified: ${chart}`);
   console.log(`To publish beside it: the files in ${folder}`);
   console.log(`As a user verifies it: cosign verify --key cosign.pub --insecure-ignore-tlog=true ${image}`);
 }
@@ -66,6 +77,7 @@ function parseOptions() {
     key: { type: 'string' },
     'plain-http': { type: 'boolean' },
     built: { type: 'boolean' },
+    'files-url': { type: 'string' },
     folder: { type: 'string' },
   } as const;
   try {

@@ -3,12 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { parse } from 'yaml';
 import { listFiles } from '../../image/release-compare.ts';
 import { publish } from '../../image/release-publish.ts';
 import { readVersion } from '../../image/release-version.ts';
@@ -23,6 +25,7 @@ const HOW_TO_INSTALL = {
   'docker-registry': 'apt-get install docker-registry',
   skopeo: 'apt-get install skopeo',
   cosign: '.ci/install-go-program cosign", with ~/.cache/lastscrape/bin on the PATH; "',
+  helm: '.ci/install-go-program helm", with ~/.cache/lastscrape/bin on the PATH; "',
 };
 const skip =
   gateFull(`npm run release in ${FILE}`) ||
@@ -96,6 +99,8 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
       join(directory, 'own.key'),
       '--folder',
       join(directory, 'files'),
+      '--files-url',
+      'https://example.com/files',
     ];
     return untilEnded([join(ROOT, '.ci/release'), name, ...options], { ...env, ...change }, directory);
   }
@@ -146,6 +151,21 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     );
   });
 
+  test('pushes the chart beside the image, signed, and helm pulls it as it is in the checkout', async () => {
+    const charts = `${registry.replace(/[^/]*$/, '')}charts`;
+    const login = ['--plain-http', '--registry-config', join(directory, 'auth.json')];
+    await run('helm', ['pull', `oci://${charts}/lastscrape`, '--version', VERSION, '--untar', ...login]);
+    const files = listFiles(join(ROOT, 'deploy/chart'));
+    assert.deepEqual(listFiles(join(directory, 'lastscrape')), files);
+    for (const file of files.filter((name) => name !== 'Chart.yaml')) {
+      const pulled = readFileSync(join(directory, 'lastscrape', file), 'utf8');
+      assert.equal(pulled, readFileSync(join(ROOT, 'deploy/chart', file), 'utf8'), file);
+    }
+    const image = `${charts}/lastscrape:${VERSION}`;
+    assert.equal((await verify('own.pub', image)).status, 0);
+    assert.notEqual((await verify('other.pub', image)).status, 0);
+  });
+
   test('attests the bill of materials', async () => {
     const [{ digest }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
     const how = ['--key', 'own.pub', '--insecure-ignore-tlog=true', '--type', 'cyclonedx'];
@@ -159,8 +179,12 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     const files = ['SHA256SUMS', 'SHA256SUMS.sigstore.json', 'THIRD-PARTY-NOTICES', 'cosign.pub', 'sbom.cdx.json'];
     assert.deepEqual(
       listFiles(join(directory, 'files')),
-      [...files, 'lastscrape-linux-arm64', 'lastscrape-linux-x64'].sort(),
+      [...files, `lastscrape-${VERSION}.tgz`, 'krew.yaml', 'lastscrape-linux-arm64', 'lastscrape-linux-x64'].sort(),
     );
+    const { spec } = parse(readFileSync(join(directory, 'files/krew.yaml'), 'utf8'));
+    const packed = readFileSync(join(directory, `files/lastscrape-${VERSION}.tgz`));
+    assert.equal(spec.platforms[0].sha256, createHash('sha256').update(packed).digest('hex'));
+    assert.equal(spec.platforms[0].uri, `https://example.com/files/lastscrape-${VERSION}.tgz`);
     const how = ['--insecure-ignore-tlog=true', '--bundle', 'files/SHA256SUMS.sigstore.json'];
     await run('cosign', ['verify-blob', '--key', 'own.pub', ...how, 'files/SHA256SUMS']);
     assert.notEqual(
@@ -216,6 +240,8 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
       key: 'none',
       isPlainHttp: true,
       folder: directory,
+      chart: join(ROOT, 'deploy/chart'),
+      filesUrl: null,
     };
     writeFileSync(join(dist, 'sbom.cdx.json'), '{}');
     assert.throws(() => publish({ ...plan, version: VERSION }), {
@@ -285,6 +311,7 @@ test('release refuses a checkout that cannot be found again, and lists everythin
     const missing = [
       `Cannot release ${VERSION}: there is no --key; make one with "cosign generate-key-pair"`,
       `Cannot release ${VERSION}: there is no skopeo; run "apt-get install skopeo" on Debian`,
+      `Cannot release ${VERSION}: there is no helm; run ".ci/install-go-program helm" and put ~/.cache/lastscrape/bin on the PATH`,
       `Cannot release ${VERSION}: there is no cosign; run ".ci/install-go-program cosign" and put ~/.cache/lastscrape/bin on the PATH`,
     ];
     const say = () => runIn(checkout, ['--registry', 'localhost/lastscrape']).stderr.trim().split('\n');
