@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,20 +52,6 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   );
 });
 
-test('a main that keeps a tombstone: its YAML is read, with the exit code', async () => {
-  await using pod = await openPod();
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
-  const path = join(folder, 'load');
-  writeFileSync(path, 'Born: "2020-04-28T10:41:46.99Z"\n');
-  const env = { ...pod.env, LASTSCRAPE_DONE_WHEN: `tombstone:${path}`, LASTSCRAPE_TTL: '0' };
-  const watcher = startWatcher(env);
-  await watcher.said('main is running');
-  writeFileSync(path, 'Born: "2020-04-28T10:41:46.99Z"\nDied: "2020-04-28T10:41:47.05Z"\nExitCode: 3\n');
-  const { code, report } = await watcher.ended;
-  rmSync(folder, { recursive: true });
-  assert.deepEqual([code, report?.['mainExitCodes']], [0, { load: 3 }]);
-});
-
 test('a TTL of 0 releases at once, and main ended before the watch is recognised', async () => {
   await using pod = await openPod();
   await untilReached(pod);
@@ -75,15 +61,6 @@ test('a TTL of 0 releases at once, and main ended before the watch is recognised
   assert.equal(code, 0);
   assert.equal(report?.['outcome'], 'released');
   assert.ok(log.some(({ msg }) => msg === 'main had ended before this watch began'));
-});
-
-test('a main that never starts ends by START_TIMEOUT', async () => {
-  await using pod = await openPod({ neverStarts: true });
-  const { code, report } = await startWatcher({ ...pod.env, LASTSCRAPE_START_TIMEOUT: '300ms' }).ended;
-  assert.deepEqual(
-    [code, report?.['outcome'], report?.['summary']],
-    [0, 'neverStarted', 'Main was never seen alive; locust-exporter stopped'],
-  );
 });
 
 test('an exporter that hangs is given up at the TTL', async () => {
@@ -183,16 +160,6 @@ for (const isExitZero of [false, true]) {
   });
 }
 
-test('a dry run leaves the exporter alone, and says so', async () => {
-  await using pod = await openPod();
-  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_DRY_RUN: 'true', LASTSCRAPE_SCRAPES: '0' });
-  await watcher.said('main is running');
-  pod.locust.kill();
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, pod.exporter.isOpen], [0, true]);
-  assert.match(String(report?.['summary']), /left alone \(dry run\)$/);
-});
-
 test('a killed watcher leaves a message that says how far it came, and the next one goes on', async () => {
   await using pod = await openPod();
   const killed = startWatcher(pod.env);
@@ -289,21 +256,6 @@ test('--check prints the plan or the problems, and writes no message', async () 
   assert.deepEqual([wrong.code, wrong.stdout], [78, '']);
   assert.match(wrong.stderr, /LASTSCRAPE_TTL/);
   assert.equal(existsSync(pod.messagePath), false);
-});
-
-test('--version and --help print, anything else is a usage error', async () => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  assert.match(
-    (await startWatcher({}, ['--version']).ended).stdout,
-    new RegExp(`^lastscrape ${version} \\((from source|commit [0-9a-f]+), Node 24\\.[\\d.]+\\)\\n$`),
-  );
-  const help = await startWatcher({}, ['--help']).ended;
-  assert.match(help.stdout, /LASTSCRAPE_METRICS_URL=http:\/\/localhost:9646\/metrics/);
-  for (const args of [['--'], ['--verison'], ['run'], ['--check', '--help'], ['']]) {
-    const { code, stdout, stderr } = await startWatcher({ LASTSCRAPE_EXIT_ZERO: 'true' }, args).ended;
-    assert.deepEqual([code, stdout], [64, ''], args.join(' '));
-    assert.match(stderr, /^Cannot read the command line: .*--check, --version, --help or explain\n$/);
-  }
 });
 
 /** Stops the process until every limit of `ms` has passed, and runs `meanwhile` in that time. */

@@ -9,7 +9,6 @@ import { runExplainScenarios } from './explain.cluster.ts';
 import { applyPolicy, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
 import { runInPlaceScenarios } from './in-place.cluster.ts';
-import { runJobScenarios } from './job.cluster.ts';
 import { runJobsScenarios } from './jobs.cluster.ts';
 import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
 import { runMigrationScenarios } from './migrate.cluster.ts';
@@ -40,7 +39,6 @@ describe('a cluster', { timeout: 2_700_000 }, () => {
     runJobsEndingScenarios();
     runGuideScenarios();
     runMigrationScenarios();
-    runJobScenarios();
     runContainerScenarios();
     runAnnotationScenarios();
     runOperatorScenarios();

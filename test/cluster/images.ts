@@ -18,11 +18,11 @@ import { dirname, join } from 'node:path';
 import { readInterpreter } from '../../image/elf.ts';
 import { VERSION } from '../../src/base/version.ts';
 import { DIST } from '../image/dist.ts';
-import { copyLibraries, makeExporterRoot, makeJobRoot, makeLocustRoot, makeMeshRoot } from '../image/pod-root.ts';
 import { findTarget, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import { findOnPath, type Programs } from '../support/programs.ts';
 import { type ImageConfig, packFolder, packNamed } from './archive.ts';
 import { runShell } from './cluster.ts';
+import { copyLibraries, makeExporterRoot, makeJobRoot, makeLocustRoot, makeMeshRoot } from './pod-root.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 
 /** As Debian's package names it. */

@@ -3,11 +3,8 @@
 // that opted out of the policy.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parse } from 'yaml';
 import { until } from '../support/until.ts';
-import type { Container, Namespace, Pod } from './cluster.ts';
+import type { Container, Namespace } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import { startKiller } from './killer.ts';
@@ -24,7 +21,6 @@ import {
   readLocustTotal,
   readStoredTotal,
   runScenario,
-  runScenarioIn,
   START_MS,
   untilBack,
   untilContainer,
@@ -51,18 +47,6 @@ def quit_exporter(environment, **_):
             print("quitquitquit:", urllib.request.urlopen(request, timeout=20).status)
         except OSError as error:
             print("quitquitquit:", repr(error))
-`;
-
-/** The master takes more memory than it may have, in the middle of the run. */
-const GROWS = `
-import gevent
-from locust import events
-from locust.runners import MasterRunner
-
-@events.test_start.add_listener
-def grow(environment, **_):
-    if isinstance(environment.runner, MasterRunner):
-        gevent.spawn_later(12, lambda: b"x" * (1 << 30))
 `;
 
 /** Registers the scenarios; five of all run side by side. */
@@ -199,21 +183,6 @@ export function runInPlaceScenarios(): void {
   );
 
   runScenario(
-    'in place, regular: killed (out of memory) it is not started again, Locust runs to its end, and the Job fails',
-    { ...SHORT, ...OPTED_OUT, shape: 'regular', isHeld: true },
-    async (namespace) => {
-      const killer = await startKiller(namespace);
-      await untilStoredSome(namespace);
-      await killer.kill(masterPod(namespace), 'out of memory', LIMIT_MIB);
-      await endRun(namespace);
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
-      const pod = masterPod(namespace);
-      assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 0);
-      assert.equal(findStatus(pod, EXPORTER)?.state.terminated?.reason, 'OOMKilled');
-    },
-  );
-
-  runScenario(
     'in place, native: killed (out of memory) it comes back, and the final numbers are stored',
     { ...SHORT, ...OPTED_OUT, shape: 'native', isHeld: true },
     async (namespace) => {
@@ -226,27 +195,6 @@ export function runInPlaceScenarios(): void {
       const status = findStatus(masterPod(namespace), EXPORTER);
       assert.equal(status?.restartCount, 1);
       assert.equal(status.lastState?.terminated?.reason, 'OOMKilled');
-    },
-  );
-
-  runScenario(
-    'in place, regular: of a Locust that is out of memory what it showed last is stored, and the Job fails',
-    {
-      ...SHORT,
-      ...OPTED_OUT,
-      shape: 'regular',
-      runSeconds: 120,
-      more: GROWS,
-      edit: (spec) => withFields(spec, MASTER, { resources: { limits: { memory: '320Mi' } } }),
-    },
-    async (namespace) => {
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
-      const pod = masterPod(namespace);
-      assert.equal(findStatus(pod, MASTER)?.state.terminated?.reason, 'OOMKilled');
-      const { report, exitCode } = readEnd(pod, EXPORTER);
-      assert.equal(report.outcome, 'scraped', report.summary);
-      assert.equal(exitCode, 0);
-      await proveStored(namespace, report.final.requests);
     },
   );
 
@@ -304,21 +252,6 @@ export function runInPlaceScenarios(): void {
       assert.equal(await readStoredTotal(namespace), undefined);
     },
   );
-
-  runScenarioIn('in place: no policy touches it, nor a pod in OpenTelemetry mode', {}, async (namespace) => {
-    for (const [name, edit] of Object.entries(UNTOUCHED)) {
-      const pod = edit(parse(readFileSync(join(import.meta.dirname, '../../fixtures/pods', `${name}.yaml`), 'utf8')));
-      const { spec }: Pod = JSON.parse(
-        await getFixture().cluster.kubectl(
-          ['create', '--namespace', namespace.name, '--dry-run=server', '--output=json', '--filename=-'],
-          JSON.stringify(pod),
-        ),
-      );
-      const containers = [...spec.containers, ...(spec.initContainers ?? [])].map((each) => [each.name, each.env]);
-      const own = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((each) => [each.name, each.env]);
-      assert.deepEqual(containers, own, name);
-    }
-  });
 }
 
 const LATE = 'localhost/lastscrape-test/late:1';
@@ -327,22 +260,6 @@ const LATE = 'localhost/lastscrape-test/late:1';
 function lateName(what = 'lastscrape'): string {
   return `localhost/lastscrape-test/late-${what}:${getFixture().cluster.run}`;
 }
-
-type OwnPod = { readonly metadata: { readonly labels: object }; readonly spec: Pod['spec'] };
-
-const UNTOUCHED: Readonly<Record<string, (pod: OwnPod) => OwnPod>> = {
-  otel: (pod) => pod,
-  // With the label of the other policy as well.
-  regular: ({ metadata, spec, ...rest }) => ({
-    ...rest,
-    metadata: { ...metadata, labels: { ...metadata.labels, 'lastscrape.dev/inject': 'true' } },
-    spec: withFields(spec, EXPORTER, { image: 'registry.example.com:5000/tools/locust-lastscrape:1' }),
-  }),
-  native: ({ spec, ...rest }) => ({
-    ...rest,
-    spec: withFields(spec, EXPORTER, { image: 'registry.example.com/lastscrape:0.1.0' }),
-  }),
-};
 
 /**
  * Checks a pod of the operator's that has nothing but another image: what Locust printed is stored, and

@@ -2,10 +2,7 @@
 // time; lastscrape is killed. And what the policy does not touch, with what kubectl says of it.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { parseAllDocuments } from 'yaml';
 import { normalise, type Pod } from '../deploy/injected.ts';
 import {
   JOBS_GOLDEN,
@@ -15,7 +12,7 @@ import {
   readJobPod,
 } from '../deploy/injected-jobs.ts';
 import { until } from '../support/until.ts';
-import { type Manifest, RUN_LABEL, runShell } from './cluster.ts';
+import { type Manifest, runShell } from './cluster.ts';
 import {
   buildCountingJob,
   JOB,
@@ -26,7 +23,6 @@ import {
   SNAPSHOT,
   untilJobContainer,
 } from './counting-job.ts';
-import { IMAGES } from './images.ts';
 import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
 import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
@@ -175,65 +171,6 @@ export function runJobsEndingScenarios(): void {
     );
     assert.deepEqual(await readWarnings(namespace.name, buildCountingJob({})), []);
   });
-
-  runScenarioIn('jobs: a mesh that another policy puts behind lastscrape is overtaken', {}, async (namespace) => {
-    const { cluster } = getFixture();
-    await cluster.apply(...buildMeshPolicy(namespace.name));
-    cluster.defer(() =>
-      cluster.kubectl([
-        ...['delete', 'mutatingadmissionpolicy,mutatingadmissionpolicybinding', MESH_POLICY, '--ignore-not-found'],
-      ]),
-    );
-    await until('the mesh at work', START_MS, async () => {
-      const { spec } = await askServer(namespace.name, readJobPod('annotated'));
-      const names = spec.initContainers?.map(({ name }) => name);
-      if (names?.includes('mesh')) return true;
-      throw new Error(`the native sidecars are ${names}`);
-    });
-    await namespace.apply(buildCountingJob({ env: SNAPSHOT }));
-    const pod = await proveFinal(namespace);
-    assert.deepEqual(
-      pod.spec.initContainers?.map(({ name }) => name),
-      ['mesh', 'lastscrape'],
-    );
-  });
-}
-
-const MESH_POLICY = 'lastscrape-test-mesh';
-
-/**
- * Puts its container behind lastscrape, whichever of the two policies is evaluated first: the API server has
- * them in a map (policy_source.go of k8s.io/apiserver 0.36.3), so that their order is another one after each
- * change of any policy.
- */
-function buildMeshPolicy(namespace: string): readonly Manifest[] {
-  const text = readFileSync(join(import.meta.dirname, '../../deploy/jobs-policy.yaml'), 'utf8');
-  const [policy, binding] = parseAllDocuments(text).map((document) => document.toJS());
-  const metadata = { name: MESH_POLICY, labels: { [RUN_LABEL]: getFixture().cluster.run } };
-  const value = `Object.spec.initContainers{name: 'mesh', image: '${IMAGES.mesh}', args: ['istio'], restartPolicy: 'Always'}`;
-  return [
-    {
-      ...policy,
-      metadata,
-      spec: {
-        failurePolicy: 'Fail',
-        reinvocationPolicy: 'IfNeeded',
-        matchConstraints: {
-          ...policy.spec.matchConstraints,
-          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-        },
-        mutations: [
-          {
-            patchType: 'JSONPatch',
-            jsonPatch: {
-              expression: `has(object.spec.initContainers) && !object.spec.initContainers.exists(c, c.name == 'mesh') ? [JSONPatch{op: 'add', path: '/spec/initContainers/-', value: ${value}}] : []`,
-            },
-          },
-        ],
-      },
-    },
-    { ...binding, metadata, spec: { policyName: MESH_POLICY } },
-  ];
 }
 
 async function readFirst(namespace: string): Promise<number> {

@@ -36,17 +36,14 @@ const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000'
 
 /** Registers the scenarios. */
 export function runJobsScenarios(): void {
-  for (const interval of ['5s', '30s']) {
-    runScenarioIn(`jobs: without lastscrape the final numbers are lost, ${interval}`, {}, async (namespace) => {
-      const annotations = { ...ANNOTATED, [INTERVAL_ANNOTATION]: interval };
-      await namespace.apply(buildCountingJob({ labels: {}, annotations }));
-      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-      const pod = jobPod(namespace);
-      assert.equal(pod.spec.initContainers, undefined);
-      const { final } = await readFinal(namespace, pod);
-      assert.ok(((await readStored(namespace, pod, ANNOTATION_JOB)) ?? 0) < final, 'the last change is not there');
-    });
-  }
+  runScenarioIn('jobs: without lastscrape the final numbers are lost', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ labels: {}, annotations: ANNOTATED }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const pod = jobPod(namespace);
+    assert.equal(pod.spec.initContainers, undefined);
+    const { final } = await readFinal(namespace, pod);
+    assert.ok(((await readStored(namespace, pod, ANNOTATION_JOB)) ?? 0) < final, 'the last change is not there');
+  });
 
   runScenarioIn('jobs: by policy, the label alone', {}, async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
@@ -64,11 +61,6 @@ export function runJobsScenarios(): void {
     proveHeld(pod);
     const { final } = await readFinal(namespace, pod);
     await untilStored(namespace, pod, final, ANNOTATION_JOB);
-  });
-
-  runScenarioIn('jobs: by policy, with the snapshot call nothing is lost', {}, async (namespace) => {
-    await namespace.apply(buildCountingJob({ env: SNAPSHOT }));
-    await proveFinal(namespace);
   });
 
   runScenarioIn(

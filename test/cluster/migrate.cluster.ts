@@ -1,6 +1,6 @@
 // The scenarios of deploy/migrate.md: each of its after-manifests runs as it is written, with other images
 // alone, and with what a mesh's webhook would put into the pod. Each has an ending that the tool it replaces
-// is known to get wrong, too.
+// is known to get wrong, too. And deploy/job/migration, in the same way.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { IMAGES } from './images.ts';
 import { editContainers, type PodSpec, withFields } from './locust-test.ts';
 import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
-const FOLDER = join(import.meta.dirname, '../../deploy/migrate');
+const DEPLOY = join(import.meta.dirname, '../../deploy');
 
 /** The Job of every manifest, and its main container. */
 const MAIN = 'report';
@@ -24,6 +24,8 @@ const MAIN = 'report';
 const REPLACED: Readonly<Record<string, string>> = {
   [`lastscrape:${VERSION}`]: IMAGES.lastscrape,
   'registry.example.com/report:1': IMAGES.report,
+  [`registry.example.com/lastscrape:${VERSION}`]: IMAGES.lastscrape,
+  'registry.example.com/migrate:1': IMAGES.report,
   'karlkfi/kubexit:latest': IMAGES.kubexit,
   'prom/statsd-exporter:v0.31.0': IMAGES.statsdExporter,
   'gcr.io/cloud-sql-connectors/cloud-sql-proxy:2.27.0': IMAGES.cloudSqlProxy,
@@ -156,6 +158,15 @@ export function runMigrationScenarios(): void {
     const [problem = ''] = readEnd(pod).report.problems ?? [];
     assert.match(problem, /^Cannot use "signal:cloud-sql-proxy" of LASTSCRAPE_QUIT: /);
   });
+
+  runScenarioIn('job: a migration, then its database proxy, then the mesh', {}, async (namespace) => {
+    await applyManifest(namespace, 'job/migration/account.yaml', (spec) => spec);
+    await applyManifest(namespace, 'job/migration/job.yaml', (spec) => withMesh(spec, 'istio'));
+    const exitCodes = { migrate: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 };
+    const pod = await proveEnd(namespace, 'Complete', exitCodes, {}, 'migrate');
+    assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
+    assert.deepEqual(readEnd(pod).report.mainExitCodes, { migrate: 0 });
+  });
 }
 
 /** The exit codes of that pod's containers, with main's. */
@@ -171,7 +182,11 @@ function migration(name: string, play: (namespace: Namespace) => Promise<void>):
 
 /** Applies an after-manifest. `edit` changes the pod: what a webhook adds, or how main ends. */
 async function start(namespace: Namespace, name: string, edit: Edit = (spec) => spec): Promise<void> {
-  const text = readFileSync(join(FOLDER, `${name}.yaml`), 'utf8');
+  await applyManifest(namespace, `migrate/${name}.yaml`, edit);
+}
+
+async function applyManifest(namespace: Namespace, file: string, edit: Edit): Promise<void> {
+  const text = readFileSync(join(DEPLOY, file), 'utf8');
   const documents: readonly Manifest[] = parseAllDocuments(text).map((document) => document.toJS());
   await namespace.apply(...documents.map((each) => (each.kind === 'Job' ? editJob(each, edit) : each)));
 }
@@ -234,8 +249,9 @@ async function proveEnd(
   condition: 'Complete' | 'Failed',
   exitCodes: Readonly<Record<string, number>>,
   restarts: Readonly<Record<string, number>> = {},
+  job = MAIN,
 ): Promise<Pod> {
-  assert.equal(await namespace.untilJobEnded(MAIN, END_MS), condition);
+  assert.equal(await namespace.untilJobEnded(job, END_MS), condition);
   const pods = new Map(namespace.events.map(({ pod }) => [pod.metadata.name, pod]));
   assert.equal(pods.size, 1, 'one pod was enough');
   const [pod] = pods.values();

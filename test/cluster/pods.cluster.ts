@@ -1,14 +1,10 @@
-// lastscrape in the operator's pods on a real Kubernetes: what happens without it, and with the policy
-// applied.
+// lastscrape in the operator's pods on a real Kubernetes, by the policy.
 
 import assert from 'node:assert/strict';
-import { parse } from 'yaml';
-import { readBlock } from '../deploy/guide.ts';
 import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
 import { type Death, startKiller } from './killer.ts';
-import { EXPORTER, MASTER, type PodSpec, withFields } from './locust-test.ts';
-import { INTERVAL_ANNOTATION } from './prometheus.ts';
+import { EXPORTER, MASTER, withFields } from './locust-test.ts';
 import {
   END_MS,
   endRun,
@@ -19,7 +15,6 @@ import {
   proveTotalStored,
   readLocustTotal,
   readReport,
-  readStoredTotal,
   runScenario,
   START_MS,
   untilBack,
@@ -27,79 +22,8 @@ import {
   untilLogged,
 } from './scenario.ts';
 
-const OPTED_OUT = { 'lastscrape.dev/inject': 'false' };
-
 /** Registers the scenarios; five of all run side by side. */
 export function runPodScenarios(): void {
-  runScenario(
-    'late image: a main that comes after a minute is not taken for never started',
-    {
-      shape: 'native',
-      image: 'localhost/lastscrape-test/late:1',
-      edit: (spec) => withFields(spec, MASTER, { image: `localhost/lastscrape-test/late:${getFixture().cluster.run}` }),
-    },
-    async (namespace) => {
-      await untilContainer(namespace, MASTER, 'waiting', START_MS);
-      const { pod } = await namespace.untilPod(
-        'lastscrape running',
-        START_MS,
-        (each) => findStatus(each, 'lastscrape')?.state.running !== undefined,
-      );
-      const startedAt = Date.parse(findStatus(pod, 'lastscrape')?.state.running?.startedAt ?? '');
-      await until('a minute with lastscrape, and without main', 120_000, async () =>
-        Date.now() - startedAt > 60_000 ? true : undefined,
-      );
-      assert.ok(findStatus(masterPod(namespace), MASTER)?.state.waiting, 'main is still waiting for its image');
-      assert.ok(findStatus(masterPod(namespace), 'lastscrape')?.state.running, 'lastscrape still watches');
-      await getFixture().images.loadLocustAs(`localhost/lastscrape-test/late:${getFixture().cluster.run}`);
-      await proveGoodEnd(namespace);
-    },
-  );
-
-  runScenario(
-    'without lastscrape a regular exporter keeps the pod for ever',
-    {
-      shape: 'regular',
-      namespaceLabels: OPTED_OUT,
-    },
-    async (namespace) => {
-      const ended = await untilContainer(namespace, MASTER, 'terminated', END_MS);
-      assert.deepEqual(
-        ended.spec.containers.map(({ name }) => name),
-        [MASTER, EXPORTER],
-      );
-      const endedAt = Date.parse(findStatus(ended, MASTER)?.state.terminated?.finishedAt ?? '');
-      // Longer than any hold of the other scenarios.
-      await until('a minute after the end', 120_000, async () => (Date.now() - endedAt > 60_000 ? true : undefined));
-      const pod = masterPod(namespace);
-      assert.equal(pod.status.phase, 'Running');
-      assert.ok(findStatus(pod, EXPORTER)?.state.running);
-    },
-  );
-
-  // The interval is the default of Prometheus. A scrape may by luck come between the last number and the end,
-  // so three tests.
-  for (const index of [1, 2, 3]) {
-    runScenario(
-      `without lastscrape a native sidecar is gone before its last scrape ${index}`,
-      {
-        shape: 'native',
-        autoquitSeconds: 1,
-        labels: OPTED_OUT,
-        annotations: { [INTERVAL_ANNOTATION]: '60s' },
-      },
-      async (namespace) => {
-        assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
-        assert.deepEqual(
-          masterPod(namespace).spec.containers.map(({ name }) => name),
-          [MASTER],
-        );
-        lost.push((await readStoredTotal(namespace)) !== (await readLocustTotal(namespace)));
-        if (lost.length === 3) assert.ok(lost.includes(true), 'at least one of three lost its final numbers');
-      },
-    );
-  }
-
   for (const shape of ['regular', 'native'] as const) {
     runScenario(
       `${shape}: held until the scrape after the end, and the Job completes`,
@@ -266,27 +190,6 @@ export function runPodScenarios(): void {
   }
 
   runScenario(
-    'killed in a pod that restarts on failure: the kubelet brings it back',
-    {
-      shape: 'regular',
-      labels: OPTED_OUT,
-      isHeld: true,
-      // A container that restarts counts.
-      backoffLimit: 6,
-      edit: byHand,
-    },
-    async (namespace) => {
-      const killer = await startKiller(namespace);
-      await untilMoment(namespace, 'while main runs');
-      await killer.kill(masterPod(namespace), 'SIGKILL');
-      await untilBack(namespace);
-      await endRun(namespace);
-      await proveGoodEnd(namespace);
-      proveOneRestart(namespace, 'SIGKILL');
-    },
-  );
-
-  runScenario(
     'Prometheus scrapes the exporter of the master and nothing else',
     { shape: 'native', isHeld: true },
     async (namespace) => {
@@ -326,17 +229,8 @@ function proveOneRestart(namespace: Namespace, death: Death): void {
   assert.equal(status.lastState?.terminated?.reason, death === 'SIGKILL' ? 'Error' : 'OOMKilled');
 }
 
-/** Whether each of the three tests without lastscrape lost its final numbers. */
-const lost: boolean[] = [];
-
 async function untilMoment(namespace: Namespace, moment: 'while main runs' | 'in the hold'): Promise<void> {
   const msg = moment === 'in the hold' ? 'main ended' : 'main is running';
   await untilContainer(namespace, 'lastscrape', 'running', START_MS);
   await untilLogged(namespace, masterPod(namespace), msg, END_MS);
-}
-
-/** The guide's container without restart rules, in a pod with restartPolicy OnFailure. */
-function byHand(spec: PodSpec): PodSpec {
-  const [{ env, restartPolicy, restartPolicyRules, ...container }] = parse(readBlock('run', 'by hand'));
-  return { ...spec, restartPolicy: 'OnFailure', containers: [...spec.containers, container] };
 }

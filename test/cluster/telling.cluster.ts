@@ -23,74 +23,61 @@ const RECEIVER = `require('node:http').createServer((request, response) => {
 
 /** Registers the scenarios. */
 export function runTellingScenarios(): void {
-  runScenarioIn('telling: unscraped, and a Pushgateway has the final number', {}, async (namespace) => {
-    const address = await startServer(namespace, {
-      name: 'pushgateway',
-      image: IMAGES.pushgateway,
-      readinessProbe: { httpGet: { path: '/-/ready', port: 9091 }, periodSeconds: 1 },
-    });
-    await namespace.apply(
-      buildTellingJob({
-        LASTSCRAPE_TTL: '5s',
-        LASTSCRAPE_PUSH: `pushgateway+http://${address}:9091`,
-        LASTSCRAPE_PUSH_LABELS: 'team=checkout',
-      }),
-    );
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const pod = jobPod(namespace);
-    const { report, exitCode } = readEnd(pod);
-    assert.deepEqual([report.outcome, exitCode], ['expired', 0], report.summary);
-    assert.equal(report.push?.result, 'accepted', JSON.stringify(report.push));
-    const { final } = await readFinal(namespace, pod);
-    const api = `/api/v1/namespaces/${namespace.name}/pods/pushgateway:9091/proxy/metrics`;
-    const line = (await getFixture().cluster.read(api)).split('\n').find((each) => each.startsWith(`${METRIC}{`));
-    for (const label of [
-      `job="${JOB}"`,
-      `namespace="${namespace.name}"`,
-      `pod="${pod.metadata.name}"`,
-      'team="checkout"',
-    ]) {
-      assert.ok(line?.includes(label), `${label} in ${line}`);
-    }
-    assert.equal(Number(line?.split(' ').at(-1)), final, line);
-  });
+  runScenarioIn(
+    'telling: unscraped, a Pushgateway has the final number, and a webhook the report',
+    {},
+    async (namespace) => {
+      const gateway = await startServer(namespace, {
+        name: 'pushgateway',
+        image: IMAGES.pushgateway,
+        readinessProbe: { httpGet: { path: '/-/ready', port: 9091 }, periodSeconds: 1 },
+      });
+      const receiver = await startServer(namespace, {
+        name: 'receiver',
+        image: IMAGES.job,
+        command: ['/node', '-e', RECEIVER],
+        readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+      });
+      await namespace.apply(
+        {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: { name: 'webhook' },
+          stringData: { headers: 'Authorization: Bearer s3cret-token\n' },
+        },
+        buildTellingJob({
+          LASTSCRAPE_TTL: '5s',
+          LASTSCRAPE_PUSH: `pushgateway+http://${gateway}:9091`,
+          LASTSCRAPE_PUSH_LABELS: 'team=checkout',
+          LASTSCRAPE_WEBHOOK: `http://${receiver}:8080/hook`,
+          LASTSCRAPE_WEBHOOK_HEADERS_FILE: '/etc/webhook/headers',
+        }),
+      );
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const pod = jobPod(namespace);
+      const { report, exitCode } = readEnd(pod);
+      assert.deepEqual([report.outcome, exitCode], ['expired', 0], report.summary);
+      assert.equal(report.push?.result, 'accepted', JSON.stringify(report.push));
+      const { final } = await readFinal(namespace, pod);
+      const api = `/api/v1/namespaces/${namespace.name}/pods/pushgateway:9091/proxy/metrics`;
+      const line = (await getFixture().cluster.read(api)).split('\n').find((each) => each.startsWith(`${METRIC}{`));
+      const name = pod.metadata.name;
+      for (const label of [`job="${JOB}"`, `namespace="${namespace.name}"`, `pod="${name}"`, 'team="checkout"']) {
+        assert.ok(line?.includes(label), `${label} in ${line}`);
+      }
+      assert.equal(Number(line?.split(' ').at(-1)), final, line);
 
-  runScenarioIn('telling: a webhook has the report, with the header of a Secret', {}, async (namespace) => {
-    const address = await startServer(namespace, {
-      name: 'receiver',
-      image: IMAGES.job,
-      command: ['/node', '-e', RECEIVER],
-      readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
-    });
-    await namespace.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'webhook' },
-      stringData: { headers: 'Authorization: Bearer s3cret-token\n' },
-    });
-    const job = buildTellingJob(
-      {
-        LASTSCRAPE_TTL: '5s',
-        LASTSCRAPE_WEBHOOK: `http://${address}:8080/hook`,
-        LASTSCRAPE_WEBHOOK_HEADERS_FILE: '/etc/webhook/headers',
-      },
-      { name: 'webhook', secret: { secretName: 'webhook' } },
-    );
-    await namespace.apply(job);
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const pod = jobPod(namespace);
-    const { report } = readEnd(pod);
-    const told = await until('the request', START_MS, async () => {
-      const [line = ''] = (await namespace.readLog('receiver', 'receiver')).trim().split('\n');
-      return line === '' ? undefined : JSON.parse(line);
-    });
-    assert.deepEqual([told.url, told.authorization], ['/hook', 'Bearer s3cret-token']);
-    const { text, namespace: name, pod: podName, job: jobName, ...rest } = told.body;
-    assert.deepEqual([name, podName, jobName], [namespace.name, pod.metadata.name, JOB]);
-    assert.deepEqual(rest, report);
-    assert.match(text, /^Job report, namespace \S+, pod report-\w{5}: Not scraped within 5 s after main ended\n/);
-    assert.doesNotMatch(await namespace.readLog(pod.metadata.name, 'lastscrape'), /s3cret/);
-  });
+      const told = await until('the request', START_MS, async () => {
+        const [request = ''] = (await namespace.readLog('receiver', 'receiver')).trim().split('\n');
+        return request === '' ? undefined : JSON.parse(request);
+      });
+      assert.deepEqual([told.url, told.authorization], ['/hook', 'Bearer s3cret-token']);
+      const { text, ...body } = told.body;
+      assert.deepEqual(body, { ...report, namespace: namespace.name, pod: name, job: JOB });
+      assert.match(text, /^Job report, namespace \S+, pod report-\w{5}: Not scraped within 5 s after main ended; /);
+      assert.doesNotMatch(await namespace.readLog(name, 'lastscrape'), /s3cret/);
+    },
+  );
 }
 
 /** A pod of one server, as soon as it is ready; its address. */
@@ -107,11 +94,8 @@ async function startServer(namespace: Namespace, container: Container): Promise<
   return pod.status.podIP;
 }
 
-/** The Job with its front, on a port that no Prometheus finds. */
-function buildTellingJob(
-  env: Readonly<Record<string, string>>,
-  volume?: { readonly name: string; readonly [kind: string]: unknown },
-): Manifest {
+/** The Job with its front, on a port that no Prometheus finds, and the Secret of the webhook. */
+function buildTellingJob(env: Readonly<Record<string, string>>): Manifest {
   const path = join(import.meta.dirname, '../../deploy/job/front/job.yaml');
   const { spec } = parse(readFileSync(path, 'utf8')).spec.template;
   const [lastscrape] = spec.initContainers;
@@ -121,13 +105,13 @@ function buildTellingJob(
     image: IMAGES.lastscrape,
     startupProbe: { ...startupProbe, httpGet: { path: '/-/ready', port: 9469 } },
     env: [...rest.env, ...Object.entries(env).map(([name, value]) => ({ name, value }))],
-    ...(volume === undefined ? {} : { volumeMounts: [{ name: volume.name, mountPath: `/etc/${volume.name}` }] }),
+    volumeMounts: [{ name: 'webhook', mountPath: '/etc/webhook' }],
   };
   const edit = (own: PodSpec) => ({
     ...own,
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
     initContainers: [told],
-    ...(volume === undefined ? {} : { volumes: [volume] }),
+    volumes: [{ name: 'webhook', secret: { secretName: 'webhook' } }],
   });
   return buildCountingJob({ labels: {}, portName: 'unscraped', env: SNAPSHOT, edit });
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
@@ -136,6 +136,12 @@ test('each file names the image once, at the version of the program', () => {
   for (const file of ['deploy/jobs-policy.yaml', 'deploy/jobs-kyverno.yaml']) {
     const code = read(file).replaceAll(/^\s*#.*$/gm, '');
     assert.deepEqual(code.match(/lastscrape:[\w.-]+/g), [`lastscrape:${VERSION}`], file);
+  }
+});
+
+test('both policies are evaluated again where another one changes the pod after them', () => {
+  for (const file of ['deploy/policy.yaml', 'deploy/jobs-policy.yaml']) {
+    assert.equal(parseAllDocuments(read(file))[0]?.toJS().spec.reinvocationPolicy, 'IfNeeded', file);
   }
 });
 

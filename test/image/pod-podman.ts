@@ -2,8 +2,7 @@
 // machine's is read or changed, and no registry is ever asked. Disposing of it ends and removes every
 // container, then the folder.
 
-import { execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,20 +14,11 @@ import { DIST, gateDist, gateProgram } from './dist.ts';
 /** What is read of `podman inspect` about a container. */
 export type Container = {
   readonly State: {
-    readonly Status: string;
     readonly ExitCode: number;
     readonly OOMKilled: boolean;
-    /** RFC 3339, with nanoseconds. */
-    readonly FinishedAt: string;
     readonly Pid: number;
   };
   readonly EffectiveCaps: readonly string[] | null;
-  readonly Config: { readonly User: string };
-  readonly HostConfig: {
-    readonly Memory: number;
-    readonly ReadonlyRootfs: boolean;
-    readonly SecurityOpt: readonly string[];
-  };
 };
 
 /** One podman. */
@@ -40,16 +30,11 @@ export type Podman = AsyncDisposable & {
   /** The same as a program that prints lines. */
   start(name: string, ...args: readonly string[]): Child;
   inspect(container: string): Promise<Container>;
-  /** Makes an image from a folder. `changes` are lines of a Containerfile. */
-  importRoot(folder: string, image: string, changes: readonly string[]): Promise<void>;
   /** Takes this machine's architecture from dist/image, and gives it a name. */
   pullLayout(image: string): Promise<void>;
 };
 
-/**
- * The import of Locust's image takes 6 s, and has taken 35 s on a busy disk; any other command takes less
- * than 2 s.
- */
+/** A command takes less than 2 s; the disk may be busy. */
 const COMMAND_MS = 300_000;
 
 // podman asks the service manager for cgroups and the journal for events where nothing else is said; here may
@@ -130,17 +115,6 @@ export function openPodman(): Podman {
       const [found]: readonly Container[] = JSON.parse(await run('container', 'inspect', container));
       if (found === undefined) throw new Error(`Cannot inspect ${container}: podman shows nothing`);
       return found;
-    },
-    async importRoot(folder, image, changes) {
-      const script = 'folder=$1; shift; tar --create --owner=0 --group=0 --directory "$folder" . | podman import "$@"';
-      const options = changes.flatMap((change) => ['--change', change]);
-      const importing = spawn('sh', ['-c', script, 'sh', folder, '--quiet', ...options, '-', image], {
-        env,
-        stdio: ['ignore', 'ignore', 'inherit'],
-        timeout: COMMAND_MS,
-      });
-      const [code] = await once(importing, 'exit');
-      if (code !== 0) throw new Error(`Cannot import ${image}: podman ended with ${code}; see above`);
     },
     async pullLayout(image) {
       await run('tag', (await run('pull', '--quiet', `oci:${join(DIST, 'image')}`)).trim(), image);

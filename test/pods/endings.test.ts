@@ -57,14 +57,6 @@ describe('a load test ends undisturbed', { concurrency: CONCURRENCY, skip }, () 
     playNormalEnd(pod, { scrapeInterval: '5s', isBare: true, masterExitCode: 0 }),
   );
 
-  runScenario(programs, 'Prometheus at 1 s holds the final total', (pod) =>
-    playNormalEnd(pod, { scrapeInterval: '1s', masterExitCode: 0 }),
-  );
-
-  runScenario(programs, 'failing requests, Locust exits 1, and the watcher 0', async (pod) => {
-    await playNormalEnd(pod, { locustfile: locustfile('failing'), scrapeInterval: '2s', masterExitCode: 1 });
-  });
-
   runScenario(programs, 'odd request names cost no number', (pod) =>
     playNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '2s', masterExitCode: 1 }),
   );
@@ -81,19 +73,6 @@ describe('a load test ends undisturbed', { concurrency: CONCURRENCY, skip }, () 
     assert.equal(report.mainEndedAt, null);
     await proveExporterGone(exporter, report);
     assert.equal(await readLast(prometheus, TOTAL), undefined, 'no total was ever stored');
-  });
-
-  runScenario(programs, 'without Prometheus the hold expires', async (pod) => {
-    const exporter = pod.startExporter();
-    const watcher = pod.startWatcher({ env: { LASTSCRAPE_TTL: '8s' } });
-    const master = pod.startMaster();
-    pod.startWorker();
-    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
-
-    const report = await proveReport(pod, watcher, 'expired');
-    assert.equal(report.scrapesSeen, 0);
-    assert.equal(report.final.requests, readFinalTotal(master), 'the requests in the report');
-    await proveExporterGone(exporter, report);
   });
 
   // locust_up stays 0 for the whole run, and only the port tells that Locust is there.

@@ -1,12 +1,11 @@
-// What goes wrong in mid-run, on the real Locust and a real Prometheus: Locust stopped, killed or frozen, the
-// watcher killed. After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers; what it
+// What goes wrong in mid-run, on the real Locust and a real Prometheus: Locust stopped, killed or frozen. After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers; what it
 // has is then stored.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Child } from '../support/child.ts';
 import { type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
 import { findPrograms, gate } from '../support/programs.ts';
-import { assertRuns, proveExporterGone, proveReport, proveStored, readLast, TOTAL } from '../support/proof.ts';
+import { assertRuns, proveExporterGone, proveReport, proveStored, readLast } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 import { runScenario } from './scenario.ts';
 
@@ -98,59 +97,5 @@ describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () =>
   runScenario(programs, 'SIGKILL to Locust: what the exporter has is stored', async (pod) => {
     const master = await endLocustBy(pod, 'SIGKILL');
     assert.equal(master.exit?.signal, 'SIGKILL');
-  });
-
-  runScenario(programs, 'the watcher is killed while Locust runs, and started again', async (pod) => {
-    const exporter = pod.startExporter();
-    const prometheus = await pod.startPrometheus('2s');
-    const killed = pod.startWatcher();
-    const master = pod.startMaster({ runTime: '30s' });
-    pod.startWorker();
-    await waitForMidRun(pod, killed);
-    killed.signal('SIGKILL');
-    await killed.waitForExit(START_MS);
-    const watcher = pod.startWatcher();
-    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
-
-    const report = await proveReport(pod, watcher, 'scraped');
-    await proveExporterGone(exporter, report);
-    await proveStored(prometheus, readFinalTotal(master));
-  });
-
-  // Prometheus comes last, so that the hold lasts until the second watcher holds.
-  runScenario(programs, 'the watcher is killed while it holds, and started again', async (pod) => {
-    const exporter = pod.startExporter();
-    const killed = pod.startWatcher();
-    const master = pod.startMaster();
-    pod.startWorker();
-    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
-    await waitForMsg(killed, 'main ended');
-    killed.signal('SIGKILL');
-    await killed.waitForExit(START_MS);
-    const watcher = pod.startWatcher();
-    await waitForMsg(watcher, 'main ended');
-    assertRuns(exporter);
-    const prometheus = await pod.startPrometheus('1s');
-
-    const report = await proveReport(pod, watcher, 'scraped');
-    await proveExporterGone(exporter, report);
-    await proveStored(prometheus, readFinalTotal(master));
-  });
-
-  runScenario(programs, 'the watcher starts when Locust has long ended', async (pod) => {
-    const exporter = pod.startExporter();
-    const prometheus = await pod.startPrometheus('1s');
-    const master = pod.startMaster();
-    pod.startWorker();
-    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
-    const total = readFinalTotal(master);
-    await until(`the total ${total} in Prometheus`, START_MS, async () =>
-      (await readLast(prometheus, TOTAL)) === total ? true : undefined,
-    );
-    const watcher = pod.startWatcher();
-
-    const report = await proveReport(pod, watcher, 'scraped');
-    await proveExporterGone(exporter, report);
-    await proveStored(prometheus, total);
   });
 });

@@ -1,4 +1,4 @@
-// Root file systems for images beside lastscrape's in a test's pod: the tests' Locust with its Python, and
+// Root file systems for images beside lastscrape's on a cluster: the tests' Locust with its Python, and
 // Node with a stand-in. Each holds a program and the libraries that the loader names for it on this machine,
 // nothing else.
 
@@ -6,9 +6,6 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listImports } from '../tools/house.ts';
-
-/** Where the locustfiles of test/pods are in Locust's image. */
-export const LOCUSTFILES = '/mnt/locust';
 
 const TEST = join(import.meta.dirname, '..');
 
@@ -40,7 +37,6 @@ export function makeLocustRoot(root: string, python: string): readonly string[] 
   symlinkSync(inside, join(root, 'usr/bin/python'));
   copy(library, join(root, 'usr/lib', `python${version}`), (path) => !LEFT_OUT.test(path));
   copy(site, join(root, 'opt/site'));
-  copy(join(TEST, 'pods/locustfiles'), join(root, LOCUSTFILES));
   const modules = [join(library, 'lib-dynload'), site].flatMap(listModules);
   copyLibraries([program, ...modules], root, [library, site]);
   makeTmp(root);
