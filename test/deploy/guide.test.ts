@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { findPrograms, gate } from '../support/programs.ts';
 import {
   type BlockName,
@@ -22,13 +22,12 @@ import { findLastscrape, readGolden } from './injected.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const programs = findPrograms();
 
-/** Runs a block in the root of the checkout; `prelude` may replace a program by a function. */
-function runBlock(name: BlockName, prelude = ''): string {
-  const { status, stdout, stderr } = spawnSync(
-    'bash',
-    ['-euo', 'pipefail', '-c', `${prelude}\n${readBlock('run', name)}`],
-    { cwd: ROOT, encoding: 'utf8' },
-  );
+/** Runs a block in the root of the checkout. */
+function runBlock(name: BlockName): string {
+  const { status, stdout, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', readBlock('run', name)], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
   assert.equal(status, 0, stderr);
   return stdout;
 }
@@ -52,32 +51,6 @@ test('every command of the guide is run by a test, or says why it is not', () =>
   }
   const operator = readFileSync(join(ROOT, 'test/cluster/operator.ts'), 'utf8');
   for (const name of RUN_WITH_OPERATOR) assert.match(operator, new RegExp(`readCommand\\('${name}'\\)`), name);
-});
-
-test('for an older API server the policy is the same, but for the API version', () => {
-  const [policy, binding] = parseAllDocuments(readFileSync(join(ROOT, 'deploy/policy.yaml'), 'utf8')).map((document) =>
-    document.toJS(),
-  );
-  const apiVersion = 'admissionregistration.k8s.io/v1beta1';
-  // kubectl prints what it would have applied.
-  const asIs = parseAllDocuments(runBlock('v1beta1', 'kubectl() { cat; }')).map((document) => document.toJS());
-  assert.deepEqual(asIs, [
-    { ...policy, apiVersion },
-    { ...binding, apiVersion },
-  ]);
-
-  const [changed, changedBinding] = parseAllDocuments(runBlock('v1beta1 without rules', 'kubectl() { cat; }')).map(
-    (document) => document.toJS(),
-  );
-  assert.deepEqual(changedBinding, { ...binding, apiVersion });
-  const readExpression = ({ spec }: typeof policy): string => spec.mutations[0].jsonPatch.expression;
-  const rules = /restartPolicy: 'Never', restartPolicyRules: \[.*?values: \[134, 137, 139\]\}\}\], /;
-  assert.match(readExpression(policy), rules);
-  assert.equal(readExpression(changed), readExpression(policy).replace(rules, ''));
-  assert.deepEqual(
-    { ...changed, spec: { ...changed.spec, mutations: null } },
-    { ...policy, apiVersion, spec: { ...policy.spec, mutations: null } },
-  );
 });
 
 test("the container to add by hand equals the policy's, apart from its variables", () => {

@@ -54,7 +54,7 @@ export const RUN_IN_CLUSTER = [
 ] as const;
 
 /** What test/deploy/guide.test.ts runs. */
-export const RUN_HERE = ['v1beta1', 'v1beta1 without rules', 'rules'] as const;
+export const RUN_HERE = ['rules'] as const;
 
 /** What the cluster test runs where it has a real operator. */
 export const RUN_WITH_OPERATOR = ['exporter image'] as const;
