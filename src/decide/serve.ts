@@ -38,13 +38,16 @@ export type SourceAnswer = {
   readonly exporter: ExporterObservation;
   /** The conditions' metrics; null where one cannot be read. */
   readonly metrics: readonly (number | null)[];
+  /** It may be cut, and lacks families that the answer before it had. Default: false. */
+  readonly isShort?: boolean;
 };
 
 /**
  * What an answer becomes: the snapshot itself; from main's end on, the snapshot with the families that have
- * vanished from it, so that no number goes back; or nothing, where the numbers of this run are lost.
+ * vanished from it, so that no number goes back; or nothing, where the numbers of this run are lost
+ * (`ignored`), or until one like it comes (`provisional`).
  */
-export type Becomes = 'renewed' | 'joined' | 'ignored';
+export type Becomes = 'renewed' | 'joined' | 'ignored' | 'provisional';
 
 /** How a read went: `refused` also where a file is missing, `ignored` where its answer is not of this run. */
 export type SourceResult = 'answered' | 'refused' | 'failed' | 'ignored';
@@ -102,12 +105,13 @@ export function takeRefusal(state: SourceState): SourceState {
 /** The state after a whole, readable answer, and what that answer becomes. */
 export function takeAnswer(
   state: SourceState,
-  { readAtMs, exporter, metrics }: SourceAnswer,
+  { readAtMs, exporter, metrics, isShort = false }: SourceAnswer,
 ): { readonly state: SourceState; readonly becomes: Becomes } {
   const { view } = state;
   const isEnd = isEndSeen(state, metrics);
   const continuity = advanceContinuity(state.continuity, exporter, !isEnd);
   if (continuity.isLost) return { state: { ...state, continuity }, becomes: 'ignored' };
+  if (isShort) return { state: { ...state, continuity }, becomes: 'provisional' };
   const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
   const thresholds =
     newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
@@ -115,7 +119,7 @@ export function takeAnswer(
 }
 
 /** What the newest answer becomes after the rest of its poll; main may be alive again. */
-export function reviseBecomes(state: SourceState, metrics: SourceAnswer['metrics']): Becomes {
+export function reviseBecomes(state: SourceState, metrics: SourceAnswer['metrics']): Exclude<Becomes, 'provisional'> {
   if (state.continuity.isLost) return 'ignored';
   return isEndSeen(state, metrics) ? 'joined' : 'renewed';
 }

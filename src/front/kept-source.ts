@@ -57,23 +57,18 @@ export function keepSource(
     };
   }
 
-  async function keep(body: Body, { observation, metric }: ExporterReading, readAt: Moment): Promise<Kept> {
+  async function keep(body: Body, reading: ExporterReading, readAt: Moment): Promise<Kept> {
     const end = await body.ended;
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
     // Of two reads at a time the younger one has ended first: what it showed is newer.
     const isOlder = state.answeredAtMs !== null && readAt.atMs < state.answeredAtMs;
     const newer = isOlder ? await snapshots.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
-    const metrics = readMetrics(metricNames, metric);
-    const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics });
+    const isShort = reading.mayBeCut === true && (await snapshots.isShort(body));
+    const metrics = readMetrics(metricNames, reading.metric);
+    const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
     ({ state } = taken);
-    if (taken.becomes === 'ignored') {
-      return {
-        kind: 'notKept',
-        result: 'ignored',
-        why: 'the source was restarted after main ended, and counts from 0',
-      };
-    }
+    if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
     const snapshot = await snapshots.keep(body, readAt, taken.becomes);
     if (snapshot !== null) return { kind: 'kept', snapshot };
     return { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' };
@@ -91,5 +86,18 @@ export function keepSource(
     newest: snapshots.newest,
   };
 }
+
+const NOT_KEPT: Readonly<Record<'ignored' | 'provisional', Kept>> = {
+  ignored: {
+    kind: 'notKept',
+    result: 'ignored',
+    why: 'the source was restarted after main ended, and counts from 0',
+  },
+  provisional: {
+    kind: 'notKept',
+    result: 'failed',
+    why: 'it has no length and lacks families of the one before, so that it may be cut',
+  },
+};
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };

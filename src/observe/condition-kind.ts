@@ -15,6 +15,8 @@ export type ExporterReading = {
   readonly metric: (name: string) => Reading;
   /** It has Locust's request rows: it once reached Locust. */
   readonly hasRequests: boolean;
+  /** It ended with its connection, as that of a program that was killed does. Default: false. */
+  readonly mayBeCut?: boolean;
 };
 
 /** What the conditions of a configuration share. */

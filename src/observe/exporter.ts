@@ -43,7 +43,7 @@ export function openExporter(
       const tap = openTap?.();
       const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, tap && { write: tap.write });
       if (result.kind === 'answered' && !result.isCut) {
-        const reading = makeReading(result.exposition);
+        const reading = makeReading(result.exposition, result.mayBeCut);
         tap?.end(reading);
         return reading;
       }
@@ -57,7 +57,7 @@ export function openExporter(
 }
 
 /** What a whole exposition shows. */
-export function makeReading(exposition: Exposition): ExporterReading {
+export function makeReading(exposition: Exposition, mayBeCut = false): ExporterReading {
   const { metrics, selected, hasRequests, scrapes, requests, failures, users, isFront } = exposition;
   const totals = { requests, failures, users };
   const judged = selected.length > 0 ? { thresholds: selected } : {};
@@ -65,6 +65,7 @@ export function makeReading(exposition: Exposition): ExporterReading {
     observation: { kind: 'answered', scrapes, totals, ...(isFront ? { isFront } : {}), ...judged },
     metric: (name) => metrics.get(name) ?? { kind: 'unknown', why: 'not asked for' },
     hasRequests,
+    ...(mayBeCut ? { mayBeCut } : {}),
   };
 }
 

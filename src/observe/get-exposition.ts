@@ -24,9 +24,12 @@ export type ExpositionSink = {
   readonly write?: (piece: Uint8Array) => void;
 };
 
-/** How a fetch ended. `isCut`: within a line; `mayCount`: the program may have counted it as a scrape. */
+/**
+ * How a fetch ended. `isCut`: within a line; `mayBeCut`: it ended with its connection; `mayCount`: the program
+ * may have counted it as a scrape.
+ */
 export type ExpositionResult =
-  | { readonly kind: 'answered'; readonly exposition: Exposition; readonly isCut: boolean }
+  | { readonly kind: 'answered'; readonly exposition: Exposition; readonly isCut: boolean; readonly mayBeCut: boolean }
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
@@ -80,7 +83,8 @@ export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
       if (isForServing && result.kind === 'dropped') result = await exchange.send(request);
       if (result.kind !== 'answered' || problem !== null) return describeFailure(result, problem);
       // The end of the connection is also that of a program that was killed.
-      return { kind: 'answered', exposition: exposition.end(), isCut: !hasEnd && lastByte !== LINE_FEED };
+      const isCut = !hasEnd && lastByte !== LINE_FEED;
+      return { kind: 'answered', exposition: exposition.end(), isCut, mayBeCut: !hasEnd };
     },
   };
 }

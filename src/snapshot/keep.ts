@@ -20,6 +20,8 @@ import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from './sn
 export type ShownByAnswer = {
   readonly observation: ExporterObservation;
   readonly metric: (name: string) => Reading;
+  /** It ended with its connection. Default: false. */
+  readonly mayBeCut?: boolean;
 };
 
 /** Takes one answer as it comes. */
@@ -40,7 +42,11 @@ export type Keeper = {
   readonly newest: () => Promise<Snapshot | null>;
 };
 
-type Answer = Pick<SourceAnswer, 'metrics'> & { readonly body: Body; readonly readAt: Moment };
+type Answer = Pick<SourceAnswer, 'metrics'> & {
+  readonly body: Body;
+  readonly readAt: Moment;
+  readonly mayBeCut: boolean;
+};
 
 /** Opens a keeper; `findMoment`: now, by both clocks. `metricNames`: the conditions' metrics. */
 export function openKeeper(metricNames: readonly string[], findMoment: () => Moment): Keeper {
@@ -54,9 +60,13 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
 
   function settle(): void {
     if (newest !== null) {
-      const { body, readAt, metrics } = newest;
+      const { body, readAt, metrics, mayBeCut } = newest;
       const becomes = reviseBecomes(state, metrics);
-      if (becomes !== 'ignored') next = () => snapshots.keep(body, readAt, becomes);
+      if (becomes !== 'ignored') {
+        next = async () => {
+          if (!mayBeCut || !(await snapshots.isShort(body))) await snapshots.keep(body, readAt, becomes);
+        };
+      }
       newest = null;
     }
     if (next !== null) keeping ??= keepNext();
@@ -77,12 +87,12 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
       const readAt = findMoment();
       return {
         write: push,
-        end({ observation, metric }) {
+        end({ observation, metric, mayBeCut = false }) {
           // A body without a sample is not readable.
           if (!end()) return;
           const metrics = readMetrics(metricNames, metric);
           ({ state } = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics }));
-          newest = { body, readAt, metrics };
+          newest = { body, readAt, metrics, mayBeCut };
         },
         breakOff(isRefused) {
           breakOff('cut');

@@ -20,6 +20,11 @@ export type SnapshotStore = {
   readonly newest: () => Promise<Snapshot | null>;
   /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
+  /**
+   * Whether a body that may be cut lacks families of the one before it, kept or not: one that lacks none of
+   * those that were there the last time is whole.
+   */
+  readonly isShort: (body: Body) => Promise<boolean>;
   /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
   readonly takeVanished: (fate: VanishedFate, atMs: number) => Promise<void>;
 };
@@ -32,11 +37,20 @@ export function openSnapshotStore(): SnapshotStore {
   let current: Snapshot | null = null;
   // The newest one that was kept, as it was given.
   let given: Body | null = null;
+  // Of the newest one that was short; null: one was kept since.
+  let shortFamilies: ReadonlySet<string> | null = null;
   // The newest first.
   let vanished: readonly Vanished[] = [];
   let last: Promise<unknown> = Promise.resolve();
 
+  async function isShort(body: Body): Promise<boolean> {
+    const before = shortFamilies ?? (await given?.families()) ?? NONE;
+    const families = await body.families();
+    shortFamilies = findMissing(before, families).size > 0 ? families : null;
+    return shortFamilies !== null;
+  }
   async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
+    shortFamilies = null;
     if (how === 'joined') await restore(readAt.atMs);
     // A source without news gives the same body: joining 20 MB takes half a second of a processor.
     if (current !== null && body === given && (how === 'joined' || !current.hasVanished)) {
@@ -90,6 +104,7 @@ export function openSnapshotStore(): SnapshotStore {
 
   return {
     newest: () => last.then(() => current),
+    isShort: (body) => inTurn(() => isShort(body)),
     keep: (body, readAt, how) => inTurn(() => keep(body, readAt, how)),
     takeVanished: (fate, atMs) => inTurn(() => takeVanished(fate, atMs)),
   };
@@ -98,8 +113,11 @@ export function openSnapshotStore(): SnapshotStore {
 const NONE: ReadonlySet<string> = new Set();
 
 async function findLacking(before: Body, now: Body): Promise<ReadonlySet<string>> {
-  const [old, present] = await Promise.all([before.families(), now.families()]);
-  return new Set([...old].filter((family) => !present.has(family)));
+  return findMissing(...(await Promise.all([before.families(), now.families()])));
+}
+
+function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...before].filter((family) => !now.has(family)));
 }
 
 /** These families of a body, and nothing else. */

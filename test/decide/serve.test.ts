@@ -114,7 +114,10 @@ test('chooseAnswer() fails on a result outside its type', () => {
 });
 
 /** Main from now on, a refusal, or an answer: its `up` (null: it cannot be read), what is judged, the counter of scrapes. */
-type Step = Main | 'refused' | { readonly up?: number | null; readonly judged?: number; readonly count?: number };
+type Step =
+  | Main
+  | 'refused'
+  | { readonly up?: number | null; readonly judged?: number; readonly count?: number; readonly isShort?: boolean };
 
 function play(kind: SourceKind, steps: readonly Step[]): { readonly state: SourceState; readonly becomes: string } {
   let state = beginSource(kind);
@@ -123,9 +126,10 @@ function play(kind: SourceKind, steps: readonly Step[]): { readonly state: Sourc
     if (step === 'refused') state = takeRefusal(state);
     else if (typeof step === 'string') state = takeView(state, VIEWS_OF_MAIN[step]);
     else {
-      const { up, judged, count } = step;
+      const { up, judged, count, isShort = false } = step;
       const taken = takeAnswer(state, {
         readAtMs: atMs,
+        isShort,
         metrics: up === undefined ? [] : [up],
         exporter: {
           kind: 'answered',
@@ -159,6 +163,8 @@ const BECOMES: readonly (readonly [what: string, SourceKind, steps: readonly Ste
   ['of one whose restart and end come together', 'program', ['living', { count: 7 }, { count: 1, up: 0 }], 'ignored'],
   ['of one that refused while the end is proven', 'program', ['living', {}, 'ending', 'refused', {}], 'ignored'],
   ['of one that comes up after the end', 'program', ['ended', 'refused', {}], 'joined'],
+  ['that may be cut and lacks families', 'program', ['living', {}, { isShort: true }], 'provisional'],
+  ['that may be cut, of one restarted', 'program', ['ended', { count: 7 }, { count: 1, isShort: true }], 'ignored'],
   ['once main lives again', 'program', ['ended', { count: 7 }, { count: 1 }, 'living', { count: 2 }], 'renewed'],
   ['of a file that was missing', 'files', ['living', {}, 'ended', 'refused', {}], 'joined'],
 ];
@@ -179,6 +185,11 @@ test('an answer that is ignored is no sign of the source, and judged by nothing'
     answeredAtMs: null,
     inFlightCount: 0,
   });
+});
+
+test('an answer that is provisional is no sign of the source, and judged by nothing', () => {
+  const { state } = play('program', ['living', { judged: 7 }, { judged: 1, isShort: true }]);
+  assert.deepEqual([state.answeredAtMs, state.thresholds], [1, [{ kind: 'value', value: 7 }]]);
 });
 
 test('a program that refused after the end is gone until main lives again; a file never is', () => {

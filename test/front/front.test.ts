@@ -291,6 +291,46 @@ for (const isThere of [true, false]) {
   });
 }
 
+/** A whole answer without a length, as HTTP/1.0 has it; a program that is killed while it writes sends the same. */
+function replyUntilClosed(body: string): Answer {
+  return (socket) => socket.end(`HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n${body}`);
+}
+
+test('an answer without a length that lacks a family may be cut: the older one stays, until a later one confirms it', async (t) => {
+  const world = await openWorld(t, { selectors: JUDGED });
+  const { front, source } = world;
+  source.answer = replyUntilClosed('a 1\nb 1\nc 1\n');
+  await takeSnapshot(world);
+  source.answer = replyUntilClosed('a 2\nb 2\n');
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 2\nb 2\n', 'passed on as it comes');
+  const { status, text } = await scrape(front.port, { method: 'POST', path: '/-/snapshot' });
+  assert.deepEqual([status, text], [200, 'kept\n'], 'the second time it is what the program shows');
+  source.answer = replyUntilClosed('a 3\n');
+  await poll(world);
+  front.tell(ENDED);
+  await source.stop();
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 2\nb 2\n');
+  assert.deepEqual(readNumbers(world), [2, 2], 'nor is it judged');
+});
+
+for (const view of [LIVING, ENDED]) {
+  test(`an answer without a length is provisional as well where it lacks families of a provisional one (main ${view.main})`, async (t) => {
+    const world = await openWorld(t);
+    const { front, source } = world;
+    source.answer = replyUntilClosed('a 1\nb 1\nc 1\n');
+    await takeSnapshot(world);
+    front.tell(view);
+    for (const body of ['a 2\nb 2\n', 'a 3\n', 'b 4\n']) {
+      source.answer = replyUntilClosed(body);
+      assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
+    }
+    source.answer = replyUntilClosed('a 5\nb 5\nc 5\n');
+    assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 200);
+    await source.stop();
+    assert.equal(withoutOwn((await scrape(front.port)).text), 'a 5\nb 5\nc 5\n');
+  });
+}
+
 test('a program that refused after the end is not asked again, until main lives again', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await takeSnapshot(world);

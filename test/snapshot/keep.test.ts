@@ -25,10 +25,10 @@ function openScene(metricNames: readonly string[] = ['locust_up']) {
   const keeper = openKeeper(metricNames, () => ({ atMs: 0, seconds: 0 }));
   return {
     keeper,
-    take(text: string, up = 1, finishedCount: number | null = null) {
+    take(text: string, up = 1, finishedCount: number | null = null, mayBeCut = false) {
       const tap = keeper.openTap();
       for (const letter of Buffer.from(text)) tap.write(Uint8Array.of(letter));
-      tap.end(reading(up, finishedCount));
+      tap.end({ ...reading(up, finishedCount), mayBeCut });
     },
     async read(): Promise<string | null> {
       // What came is judged in turns of the event loop.
@@ -95,6 +95,15 @@ test('openKeeper() keeps what vanished shortly before the end was known, though 
   keeper.openTap().breakOff(true);
   keeper.tell(ENDED);
   assert.equal(await read(), 'a 2\nb 1\n');
+});
+
+test('openKeeper() keeps the older one where one that may be cut lacks a family, until it is confirmed', async () => {
+  const { take, read } = openScene();
+  take('a 1\nb 1\n');
+  take('a 2\n', 1, null, true);
+  assert.equal(await read(), 'a 1\nb 1\n');
+  take('a 3\n', 1, null, true);
+  assert.equal(await read(), 'a 3\n');
 });
 
 test('openKeeper() does not believe an exporter that was started anew after the end', async () => {

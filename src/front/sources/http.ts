@@ -47,7 +47,7 @@ export function openHttpSource(
     // A number that may be cut must not be served.
     if (result.isCut) return fail('the connection was closed within a line', true);
     end();
-    return makeReading(result.exposition);
+    return makeReading(result.exposition, result.mayBeCut);
   }
 
   return {
