@@ -2,53 +2,102 @@
 
 /** Shorter secrets are hidden only as written: in other notations they would match half of a text. */
 const SPELLED_MIN_LENGTH = 8;
-/** A longer secret would make a regular expression of more than 200 KB. */
-const SPELLED_MAX_LENGTH = 4096;
-/** How deep notations may be nested, such as a URL in JSON. */
-const NESTED_MAX_COUNT = 3;
+/** How deep notations may be nested, such as a URL in JSON. Each takes as long as reading the text. */
+const NESTED_MAX_COUNT = 8;
 
-const NAMED_LETTERS: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
-/** A letter as JSON, a URL or HTML writes it. */
-const ESCAPED_LETTER =
-  /\\(["\\/])|(?:\\u00|%)([0-9a-f]{2})|&#x0*([0-9a-f]{1,2});|&#0*(\d{1,3});|&(amp|lt|gt|quot|apos);/gi;
+const NAMED_LETTERS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+/** A letter as JSON, a URL (UTF-8, else Latin-1) or HTML writes it. No two alternatives begin alike and match. */
+const ESCAPED_LETTER = new RegExp(
+  [
+    String.raw`\\(["\\/])`,
+    String.raw`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`,
+    String.raw`\\u([0-9a-f]{4})`,
+    '((?:%[cd][0-9a-f]|%e[0-9a-f]%[89ab][0-9a-f]|%f[0-7](?:%[89ab][0-9a-f]){2})%[89ab][0-9a-f])',
+    '%([0-9a-f]{2})',
+    '&#x0*([0-9a-f]{1,6});',
+    String.raw`&#0*(\d{1,7});`,
+    '&(amp|lt|gt|quot|apos);',
+  ].join('|'),
+  'gi',
+);
+const CODE_POINT_MAX = 0x10ffff;
 
-/** Replaces each secret by `***`; null if one is left, in nested notations. */
+/** A text, and of each of its 16-bit units, and of its end, where that stands in the text as it came. */
+type View = { readonly text: string; readonly at: readonly number[] };
+type Range = readonly [from: number, to: number];
+
+/** Replaces each secret by `***`; null if notations are nested too deep to know whether one is left. */
 export function hideSecrets(text: string, secrets: readonly string[]): string | null {
-  // The longest first: one may be a part of another.
-  const sorted = secrets.toSorted((one, other) => other.length - one.length);
-  const spelled = sorted.filter(({ length }) => length >= SPELLED_MIN_LENGTH);
-  let shown = sorted.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
-  for (const secret of spelled) {
-    if (secret.length <= SPELLED_MAX_LENGTH) shown = shown.replace(matchSpellings(secret), '***');
+  const found = secrets.flatMap((secret) => findAll(text, secret));
+  const at = Array.from({ length: text.length + 1 }, (_, index) => index);
+  let view: View = { text, at };
+  // What only looks like a notation in a secret is read like one in the text.
+  const spelled = new Set(secrets.filter(({ length }) => length >= SPELLED_MIN_LENGTH).map(foldCase));
+  for (let count = 0; count <= NESTED_MAX_COUNT && spelled.size > 0; count++) {
+    const folded = foldCase(view.text);
+    for (const secret of spelled) {
+      for (const [from, to] of findAll(folded, secret)) found.push([view.at[from] as number, view.at[to] as number]);
+    }
+    const next = decodeLetters(view);
+    if (next.text === view.text) break;
+    if (count === NESTED_MAX_COUNT) return null;
+    view = next;
+    for (const secret of [...spelled]) {
+      const decoded = foldCase(decodeLetters({ text: secret, at: [] }).text);
+      if (decoded.length >= SPELLED_MIN_LENGTH) spelled.add(decoded);
+    }
   }
-  let decoded = shown;
-  for (let count = 0; count < NESTED_MAX_COUNT; count++) {
-    decoded = decodeLetters(decoded);
-    if (spelled.some((secret) => decoded.includes(secret))) return null;
-  }
-  return shown;
+  return replaceRanges(text, found);
 }
 
-/** Matches a secret, each of its letters in any notation. */
-function matchSpellings(secret: string): RegExp {
-  const letters = Array.from(secret, (letter) => {
-    const code = letter.charCodeAt(0);
-    const hex = code.toString(16).padStart(2, '0');
-    const plain = `\\u${hex.padStart(4, '0')}`;
-    const url = code < 0x80 ? `%${hex}` : encodeURIComponent(letter);
-    const named = NAMED_LETTERS[letter] === undefined ? '' : `|&${NAMED_LETTERS[letter]};`;
-    return `(?:\\\\u00${hex}|${url}|&#x0*${hex};|&#0*${code};${named}|\\\\?${plain})`;
-  });
-  return new RegExp(letters.join(''), 'gi');
+/** Letters of ASCII only: others may change the length. */
+function foldCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-function decodeLetters(text: string): string {
-  return text.replace(ESCAPED_LETTER, (_, plain, hex, entityHex, entityCode, named) => {
-    if (plain !== undefined) return plain;
-    if (named !== undefined)
-      return Object.entries(NAMED_LETTERS).find(([, name]) => name === named.toLowerCase())?.[0] ?? '';
-    return String.fromCharCode(entityCode === undefined ? Number.parseInt(hex ?? entityHex, 16) : Number(entityCode));
-  });
+function findAll(text: string, part: string): readonly Range[] {
+  const ranges: Range[] = [];
+  for (let from = text.indexOf(part); from >= 0; from = text.indexOf(part, from + part.length)) {
+    ranges.push([from, from + part.length]);
+  }
+  return ranges;
+}
+
+/** Reads each letter that is escaped, once. */
+function decodeLetters({ text, at }: View): View {
+  const decoded: string[] = [];
+  const decodedAt: number[] = [];
+  let from = 0;
+  for (const match of text.matchAll(ESCAPED_LETTER)) {
+    const { index } = match;
+    const letter = readLetter(match);
+    decoded.push(text.slice(from, index), letter);
+    for (; from < index; from++) decodedAt.push(at[from] as number);
+    for (let unit = 0; unit < letter.length; unit++) decodedAt.push(at[index] as number);
+    from = index + match[0].length;
+  }
+  decoded.push(text.slice(from));
+  for (; from <= text.length; from++) decodedAt.push(at[from] as number);
+  return { text: decoded.join(''), at: decodedAt };
+}
+
+function readLetter([written, plain, high, low, unit, utf8, byte, hex, code, named]: RegExpExecArray): string {
+  if (plain !== undefined) return plain;
+  if (high !== undefined) return String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low as string, 16));
+  if (utf8 !== undefined) return decodePart(utf8);
+  if (named !== undefined) return NAMED_LETTERS[named.toLowerCase()] as string;
+  const point = code === undefined ? Number.parseInt((unit ?? byte ?? hex) as string, 16) : Number(code);
+  return point > CODE_POINT_MAX ? written : String.fromCodePoint(point);
+}
+
+function replaceRanges(text: string, ranges: readonly Range[]): string {
+  let shown = '';
+  let shownTo = 0;
+  for (const [from, to] of ranges.toSorted((one, other) => one[0] - other[0] || other[1] - one[1])) {
+    if (from >= shownTo) shown += `${text.slice(shownTo, from)}***`;
+    shownTo = Math.max(shownTo, to);
+  }
+  return shown + text.slice(shownTo);
 }
 
 /** The query and, with `isPathSecret`, the path; and their parts, as written and decoded. */
