@@ -57,6 +57,30 @@ test('the version is that of package.json', () => {
   assert.equal(VERSION, JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version);
 });
 
+test('main() exits by a second signal that comes after the last decision', async () => {
+  for (const [second, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 0],
+    [null, 1],
+  ] as const) {
+    let signal = (_: SignalName) => {};
+    const { host, out } = openHost(
+      { ...SHORT, LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_FAIL_IF: 'a > 1' },
+      {
+        onSignal: (listener) => {
+          signal = listener;
+        },
+        stdout: (text) => {
+          out.stdout += text;
+          if (text.includes('"msg":"main is running"')) signal('SIGTERM');
+          if (second !== null && text.includes('"msg":"quitting"')) signal(second);
+        },
+      },
+    );
+    assert.deepEqual([(await main(host)).code, readLast(out.stdout)['exitCode']], [code, code], String(second));
+  }
+});
+
 test('main() takes an option by the names that people write', async () => {
   for (const [starts, options] of [
     [`lastscrape ${VERSION} (from source, Node 24.0.0)\n`, ['--version', '-v', '-V', 'version']],

@@ -3,7 +3,15 @@
 
 import type { Evidence } from './evidence.ts';
 import type { LogEntry, MessageId } from './messages.ts';
-import { findLeastWanted, findWatchEnd, type HoldOutcome, hasHold, type Observation, type Policy } from './model.ts';
+import {
+  findLeastWanted,
+  findWatchEnd,
+  type HoldOutcome,
+  hasHold,
+  type Observation,
+  type Policy,
+  toSeconds,
+} from './model.ts';
 import { IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
 import { beginQuitting } from './quitting.ts';
 import { isQuiet } from './scrape-count.ts';
@@ -216,11 +224,6 @@ export function isGraceOver(turn: Turn): boolean {
 export function isGone(sinceMs: number | null, turn: Turn): boolean {
   if (sinceMs === null || !turn.evidence.isRefused || !turn.evidence.areOthersDone) return false;
   return turn.facts.terminatedAtMs !== null || turn.observation.atMs - sinceMs >= GONE_AFTER_MS;
-}
-
-/** Three decimals: a log line is for people. */
-export function toSeconds(ms: number): number {
-  return Math.round(ms) / 1000;
 }
 
 export function log(turn: Turn, id: MessageId, fields: LogEntry['fields']): void {

@@ -207,6 +207,12 @@ export type Outcome =
 /** The outcomes that `step` decides. */
 export type HoldOutcome = Exclude<Outcome, 'misconfigured' | 'bug' | 'unfinished'>;
 
+/** Milliseconds as seconds: three decimals in a log, fewer in a report. */
+export function toSeconds(ms: number, decimals: 1 | 2 | 3 = 3): number {
+  const scale = 10 ** decimals;
+  return Math.round((ms * scale) / 1000) / scale;
+}
+
 /** Fails the type check where a union gained a member, and the run where a value is outside its type. */
 export function assertNever(value: never): never {
   throw new Error(`Bug: unexpected value ${JSON.stringify(value)}`);

@@ -3,7 +3,7 @@
 
 import { findExitCode } from './exit-codes.ts';
 import type { LogEntry, MessageId } from './messages.ts';
-import type { Limits, Policy, SignalName, TargetPolicy } from './model.ts';
+import { type Limits, type Policy, type SignalName, type TargetPolicy, toSeconds } from './model.ts';
 import {
   beginTarget,
   nextTargetMove,
@@ -211,7 +211,7 @@ function buildTargetReport(
   { result, hint }: { readonly result: QuitResult; readonly hint: string },
   tookMs: number,
 ): TargetReport {
-  const seconds = Math.round(tookMs / 10) / 100;
+  const seconds = toSeconds(tookMs, 2);
   return { target: name, result, seconds, ...(result === 'failed' ? { hint } : {}) };
 }
 

@@ -3,7 +3,7 @@
 import { cut } from '../base/text.ts';
 import { findExitCode } from './exit-codes.ts';
 import { MESSAGES } from './messages.ts';
-import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy } from './model.ts';
+import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from './model.ts';
 import { findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
 import type { DoneEffect, Phase, PushReport, State, TargetReport } from './state.ts';
 import type { FailedThreshold, Verdict } from './verdict.ts';
@@ -146,7 +146,7 @@ export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report
       const intervalMs = findInterval(scraper);
       return {
         scraper: nameScraper(scraper),
-        intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
+        intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs, 1),
         last: scraper.takenAtMs === null ? null : toTime(scraper.takenAtMs),
       };
     });
@@ -179,11 +179,6 @@ export function buildFinal({ facts }: State): NonNullable<Report['final']> {
 /** When main ended, or was treated as ended; null while that is not known. */
 export function findMainEnd(phase: Phase): number | null {
   return phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
-}
-
-/** Seconds of one decimal. */
-export function toSeconds(ms: number): number {
-  return Math.round(ms / 100) / 10;
 }
 
 /** Five decimals, as the report's readers compare it; a smaller ratio keeps one digit, since it is not 0. */

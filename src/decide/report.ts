@@ -3,6 +3,7 @@
 import { cut } from '../base/text.ts';
 import { EXIT, judgeRun } from './exit-codes.ts';
 import { countScrapesWhileRunning } from './facts.ts';
+import { toSeconds } from './model.ts';
 import {
   buildFinal,
   countScrapes,
@@ -17,7 +18,6 @@ import {
   type ReportInput,
   type RunOutcome,
   readExitCode,
-  toSeconds,
 } from './report-fields.ts';
 import type { PushReport } from './state.ts';
 import { summarize } from './summary.ts';
@@ -44,8 +44,8 @@ export function buildReport(input: ReportInput): Report {
       ? facts.front.scrapesCount - (counts.seen ?? 0)
       : countScrapesWhileRunning(state),
     // Main can be known to have been alive only after its end was seen.
-    ranSeconds: ranMs === null ? null : toSeconds(Math.max(0, ranMs)),
-    heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs),
+    ranSeconds: ranMs === null ? null : toSeconds(Math.max(0, ranMs), 1),
+    heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs, 1),
     mainEndedAt: mainEndedAtMs === null ? null : toTime(mainEndedAtMs),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),

@@ -2,7 +2,7 @@
 // long each may take. Pure.
 
 import { cut } from '../base/text.ts';
-import { findLeastWanted, type Policy } from './model.ts';
+import { findLeastWanted, type Policy, toSeconds } from './model.ts';
 import type { PushReport, PushResult, Quitting, SendEffect } from './state.ts';
 
 /** How much of the grace a push or a webhook reserves: the watch and the hold end earlier by this. */
@@ -58,7 +58,7 @@ export function findWebhookIndex({ targets }: Policy): number {
 
 /** The push as the report shows it. */
 export function reportPush(to: string, result: PushResult, tookMs: number): PushReport {
-  const seconds = Math.round(tookMs / 100) / 10;
+  const seconds = toSeconds(tookMs, 1);
   if (result.kind === 'accepted') return { to, result: 'accepted', seconds };
   return { to, result: 'failed', seconds, why: cut(result.why, WHY_MAX_LENGTH) };
 }

@@ -4,9 +4,17 @@
 
 import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
-import { hold, holdOn, isGone, isGraceOver, isOver, log, quit, type Turn, toSeconds, warnOnce, watch } from './hold.ts';
+import { hold, holdOn, isGone, isGraceOver, isOver, log, quit, type Turn, warnOnce, watch } from './hold.ts';
 import type { LogEntry } from './messages.ts';
-import { assertNever, findLeastWanted, findWatchEnd, hasHold, type Observation, type Policy } from './model.ts';
+import {
+  assertNever,
+  findLeastWanted,
+  findWatchEnd,
+  hasHold,
+  type Observation,
+  type Policy,
+  toSeconds,
+} from './model.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
 import { addRequest, addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';

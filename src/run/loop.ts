@@ -80,6 +80,13 @@ export async function runLoop(parts: LoopParts): Promise<EndDecision> {
   return decision;
 }
 
+/** The end of a run; a second signal that came after the last decision decides it. */
+export function endLate(end: EndDecision, { signals, policy }: Pick<LoopParts, 'signals' | 'policy'>): EndDecision {
+  const interrupted = end.next.by === null ? interrupt(end.state, signals) : null;
+  const decision = interrupted === null ? end : step(interrupted, policy);
+  return decision.kind === 'ended' ? decision : end;
+}
+
 function showView({ front, onView }: LoopParts, state: State): void {
   const view = viewMain(state);
   front?.tell(view);

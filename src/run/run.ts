@@ -11,7 +11,7 @@ import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
 import type { Exit, Host, Signals } from './host.ts';
 import type { Log } from './log.ts';
-import { type LoopParts, runLoop } from './loop.ts';
+import { endLate, type LoopParts, runLoop } from './loop.ts';
 import { openReporter, openRunLog, type Reporter, reportBug } from './outcome.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 import {
@@ -93,8 +93,9 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
           callWebhook: (now, limit, lastCall) =>
             told.telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
         };
-  const { state, next } = await runLoop({
-    ...buildLoopParts(host, config, { exporter, front, keeper }, signals),
+  const loopParts = buildLoopParts(host, config, { exporter, front, keeper }, signals);
+  const end = await runLoop({
+    ...loopParts,
     log: log.write,
     ...sendParts,
     ...(tombstone === null ? {} : { declareDead: tombstone.declareDead }),
@@ -103,6 +104,7 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
   await closeInTime(told?.telling ?? null, signals.second);
   // A pod that is being stopped ends its proxies itself.
   if (signals.terminatedAtMs === null) await logFound(findForgottenMesh(config.targets, PRESETS));
+  const { state, next } = endLate(end, loopParts);
   const final = reporter.build(state, next);
   reporter.write(final);
   const code = findProcessExitCode(next.exitCode, config.isExitZero);

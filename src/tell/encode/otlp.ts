@@ -9,11 +9,11 @@ import type { Label } from '../../exposition/lexer.ts';
 import type { Family } from '../../exposition/samples.ts';
 import { type BucketStep, openBucketPoints } from './bucket-points.ts';
 import {
+  type EncodeParts,
   judgeStatus,
   openBatch,
   openLabelExporter,
   type PushKind,
-  type PushParts,
   type PushRequest,
 } from './receiver.ts';
 
@@ -54,7 +54,7 @@ export const otlp: PushKind = {
   },
 };
 
-async function* encodeRequests({ families, labels, url, nowMs }: PushParts): AsyncGenerator<PushRequest> {
+async function* encodeRequests({ families, labels, url, nowMs }: EncodeParts): AsyncGenerator<PushRequest> {
   const path = otlp.findPath(url, labels);
   const headers = { 'Content-Type': 'application/json' };
   const resourceLabels = labels.flatMap(([name, value]): Label[] => {

@@ -17,7 +17,7 @@ export type PushRequest = {
 };
 
 /** What is pushed. */
-export type PushParts = {
+export type EncodeParts = {
   /** Reads the exposition from its start, with every call (`readFamilies`). */
   readonly families: () => AsyncGenerator<Family>;
   /** Labels of every series, `job` and `instance` among them if known; each name once. */
@@ -44,7 +44,7 @@ export type PushKind = {
   /** Path and query of the requests, for the labels of the push; also shown by `--check`. */
   readonly findPath: (url: URL, labels: readonly Label[]) => string;
   /** Yields the requests in the order to send them, each made when needed. @throws as `families` does. */
-  readonly encode: (parts: PushParts) => AsyncGenerator<PushRequest>;
+  readonly encode: (parts: EncodeParts) => AsyncGenerator<PushRequest>;
   /** Judges an answer; `text` is its body, as far as it was read. */
   readonly judge: (status: number, text: string, end: AnswerEnd) => PushJudgement;
 };

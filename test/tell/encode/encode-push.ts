@@ -1,7 +1,7 @@
 // Encodes a body as a push would, and reads what comes out of it.
 
 import type { Label } from '../../../src/exposition/lexer.ts';
-import { type PushKind, type PushParts, readFamilies } from '../../../src/tell/encode/receiver.ts';
+import { type EncodeParts, type PushKind, readFamilies } from '../../../src/tell/encode/receiver.ts';
 
 export type Encoded = {
   readonly method: string;
@@ -20,7 +20,7 @@ export async function encode(
   body: string,
   { url = 'http://127.0.0.1', labels = [] }: { readonly url?: string; readonly labels?: readonly Label[] } = {},
 ): Promise<readonly Encoded[]> {
-  const parts: PushParts = {
+  const parts: EncodeParts = {
     families: () => readFamilies(ReadableStream.from([Buffer.from(body)])),
     labels,
     url: new URL(url),
