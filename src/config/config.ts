@@ -175,7 +175,7 @@ export function readFallbackConfig(
   const signal = findSignalEntry(env['LASTSCRAPE_DONE_WHEN'] ?? '', isReadable, kinds, program);
   const isGuess = signal === null && !isReadable;
   const dropped = new Set(unreadable);
-  const forced = {
+  const forced: Record<string, string> = {
     ...(signal === null ? {} : { LASTSCRAPE_DONE_WHEN: signal }),
     LASTSCRAPE_SCRAPES: '0',
     LASTSCRAPE_QUIT: 'none',
@@ -190,7 +190,11 @@ export function readFallbackConfig(
     }
     // Dropping one value may break another: a file to serve needs its front.
     const more = result.unreadable.filter((name) => !dropped.has(name));
-    if (more.length === 0) throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
+    if (more.length === 0 && 'LASTSCRAPE_FRONT' in forced) {
+      throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
+    }
+    // Its default beside Locust's page may be the port of the page, or of main.
+    if (more.length === 0) forced['LASTSCRAPE_FRONT'] = 'none';
     for (const name of more) dropped.add(name);
   }
 }

@@ -30,7 +30,7 @@ const MORE_LABELS = `(?:,${BLANKS}${LABEL})*(?:,${BLANKS})?`;
 const LABELS = `${BLANKS}(?:${LABEL}${MORE_LABELS})?`;
 // What Go's strconv.ParseFloat takes, without `p` and `_`, and so without hexadecimal numbers: Prometheus
 // refuses those (parseFloat in model/textparse of prometheus/prometheus and in expfmt of prometheus/common:
-// "unsupported character in float").
+// "unsupported character in float"); what is beyond a double, it refuses as well (`isTooLarge`).
 const INFINITE = '[iI][nN][fF](?:[iI][nN][iI][tT][yY])?';
 const DECIMAL = '(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?';
 const VALUE = `(?:[nN][aA][nN]|[+-]?(?:${INFINITE}|${DECIMAL}))`;
@@ -59,6 +59,9 @@ const READABLE_LINES = {
 const ONE_SAMPLE = new RegExp(SAMPLE, 'y');
 const ONE_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 const ONE_LABEL = new RegExp(`[ \\t,]*(?:(${LABEL_NAME})|(${QUOTED}))${BLANKS}=${BLANKS}"(${TEXT})"`, 'y');
+const ONE_SERIES = new RegExp(SERIES, 'y');
+/** What may be beyond a double: hardly any text has it, and each value is looked at only there. */
+const LARGE = /[ \t}][+-]?(?:[\d.]{300}|[\d.]+[eE]\+?\d{3})/;
 const ONE_VALUE = new RegExp(`^${VALUE}$`);
 /** A header, consecutive samples of one name, or any other line and the blank ones after it. */
 const RUN = new RegExp(
@@ -76,7 +79,21 @@ export function findUnreadableLine(text: string, format: keyof typeof READABLE_L
   const lines = READABLE_LINES[format];
   lines.lastIndex = 0;
   lines.test(text);
-  return lines.lastIndex;
+  const readable = text.slice(0, lines.lastIndex);
+  return (LARGE.test(readable) ? findTooLarge(readable) : null) ?? readable.length;
+}
+
+function findTooLarge(text: string): number | null {
+  for (let at = 0; at < text.length; at = text.indexOf('\n', at) + 1 || text.length) {
+    ONE_SERIES.lastIndex = at;
+    if (isTooLarge(ONE_SERIES.exec(text)?.[5] ?? '')) return at;
+  }
+  return null;
+}
+
+/** Whether a value is beyond a double: `strconv.ParseFloat` returns an error there. */
+function isTooLarge(value: string): boolean {
+  return /\d/.test(value) && !Number.isFinite(Number(value));
 }
 
 /** Gets the samples and headers of a text; other lines are skipped. */
@@ -103,7 +120,8 @@ export function readLines(text: string, { onSample, onHeader }: LineSink): void 
 export function readSampleLine(line: string): SampleLine | null {
   ONE_SAMPLE.lastIndex = 0;
   const match = ONE_SAMPLE.exec(line);
-  return match === null || ONE_SAMPLE.lastIndex !== line.length ? null : makeSample(match);
+  if (match === null || ONE_SAMPLE.lastIndex !== line.length || isTooLarge(match[5] as string)) return null;
+  return makeSample(match);
 }
 
 /** Consecutive samples of one name, its HELP (or UNIT) or TYPE, or `other`: comments, blank and odd lines. */
@@ -140,7 +158,7 @@ const OTHER: Run = { kind: 'other' };
 
 /** Reads a value, `le` or `quantile`; NaN if it is not a number. */
 export function readNumber(text: string): number {
-  if (!ONE_VALUE.test(text)) return Number.NaN;
+  if (!ONE_VALUE.test(text) || isTooLarge(text)) return Number.NaN;
   return Number(text.replace(/inf(?:inity)?/i, 'Infinity'));
 }
 

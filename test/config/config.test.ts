@@ -403,6 +403,19 @@ test('readFallbackConfig() does without values that are wrong only without those
   );
 });
 
+test('readFallbackConfig() does without the front where its default is the port of the source or of main', () => {
+  for (const env of [
+    { LOCUST_EXPORTER_URI: 'http://localhost:9646', LASTSCRAPE_TTL: 'soon' },
+    { LASTSCRAPE_METRICS_URL: 'locust+http://localhost:9646', LASTSCRAPE_TTL: 'soon' },
+    { LOCUST_EXPORTER_URI: 'http://localhost:8089', LASTSCRAPE_DONE_WHEN: 'port:9646', LASTSCRAPE_TTL: 'soon' },
+  ]) {
+    const result = readConfig(env, KINDS, PROGRAM);
+    assert.ok('unreadable' in result);
+    const { front, conditions } = readFallbackConfig(env, result.unreadable, KINDS, PROGRAM);
+    assert.deepEqual([front, conditions.at(-1)?.text], [null, env.LASTSCRAPE_DONE_WHEN ?? 'port:5557']);
+  }
+});
+
 test('readFallbackConfig() fails where a default is wrong: a bug', () => {
   const read = () => readFallbackConfig({}, [], { conditions: [], targets: [] }, PROGRAM);
   assert.throws(read, /^Error: Bug: defaults are wrong: Cannot read LASTSCRAPE_DONE_WHEN/);

@@ -312,7 +312,7 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['{locust_up} 0', 'not in the exposition'],
   ['{"locust_up" 0', 'unreadable'],
   ['locust_up{"a.b"="c"} 0', 'it has labels'],
-  ['locust_up 1e999', 'no finite number'],
+  ['locust_up 1e999', 'unreadable'],
   ['locust_up{a="b"} 0', 'it has labels'],
   ['locust_up { a = "b" , c = "d" } 0', 'it has labels'],
   ['locust_up 0\nlocust_up 0', 'there more than once'],
@@ -479,7 +479,7 @@ test('openExposition() reads the longest lines, whatever they are made of, witho
     head + piece.repeat(Math.floor((LINE_MAX_BYTES - head.length - tail.length) / piece.length)) + tail;
   const table: readonly (readonly [line: string, read: number | string])[] = [
     [fill('locust_up ', '1', 'x'), 'unreadable'],
-    [fill('locust_up ', '1'), 'no finite number'],
+    [fill('locust_up ', '1'), 'unreadable'],
     [fill('locust_up 1.', '1', 'x'), 'unreadable'],
     [fill('locust_up 1e', '1', 'x'), 'unreadable'],
     [fill('locust_up 1 ', '1', 'x'), 'unreadable'],

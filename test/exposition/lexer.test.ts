@@ -17,17 +17,33 @@ test('readNumber() reads what Prometheus reads', () => {
     '+.5': 0.5,
     '-1.e-3': -0.001,
     '1E5': 100_000,
-    '1e999': infinite,
+    '1.797e308': 1.797e308,
+    '-1e-999': -0,
+    '0e999': 0,
     nan: none,
     Inf: infinite,
     '+inf': infinite,
     Infinity: infinite,
     '-INFINITY': negative,
     ...Object.fromEntries(
-      ['', ' ', 'one', '+NaN', '0x10', '0x1p4', '0b1', '1_0', 'Infi', '1 '].map((text) => [text, none]),
+      ['', ' ', 'one', '+NaN', '1e999', '-1.8E+308', '9'.repeat(400), '0x10', '0x1p4', '0b1', '1_0', 'Infi', '1 '].map(
+        (text) => [text, none],
+      ),
     ),
   };
   for (const [text, number] of Object.entries(numbers)) assert.equal(readNumber(text), number, text);
+});
+
+test('a number beyond a double, which Prometheus refuses, makes its line unreadable', () => {
+  for (const value of ['1e999', '-1.8E+308', `${'9'.repeat(400)}.5`]) {
+    assert.equal(readSampleLine(`a ${value}`), null, value);
+    for (const format of ['text', 'openMetrics'] as const) {
+      assert.equal(findUnreadableLine(`a{b="1e999"} 1\nb{c="d"} ${value}\n`, format), 15, value);
+      assert.equal(findUnreadableLine(`{"a"} ${value}\n`, format), 0, value);
+    }
+  }
+  const large = `a{b="1e999"} 1e308\n# HELP a 1e999\n\na 0e999\n a 1e-999`;
+  assert.equal(findUnreadableLine(large), large.length);
 });
 
 test('readSampleLine() reads names, labels, value and timestamp, blanks aside', () => {
