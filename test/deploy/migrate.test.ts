@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { listVariables, readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
@@ -44,10 +44,10 @@ const SETTINGS: Readonly<Record<string, readonly string[]>> = {
   pushgateway: ['PUSHGATEWAY_URL', 'honor_labels', 'push_time_seconds', 'DELETE'],
 };
 
-type Block = { readonly moment: string; readonly name: string; readonly text: string };
+type Block = { readonly name: string; readonly text: string };
 
-const blocks: readonly Block[] = [...page.matchAll(/<!-- (before|after): (\S+) -->\n```yaml\n([\s\S]*?)```/g)].map(
-  ([, moment = '', name = '', text = '']) => ({ moment, name, text }),
+const blocks: readonly Block[] = [...page.matchAll(/<!-- after: (\S+) -->\n```yaml\n([\s\S]*?)```/g)].map(
+  ([, name = '', text = '']) => ({ name, text }),
 );
 
 const files = readdirSync(join(DEPLOY, 'migrate')).map((file) => file.replace(/\.yaml$/, ''));
@@ -55,7 +55,6 @@ const files = readdirSync(join(DEPLOY, 'migrate')).map((file) => file.replace(/\
 type Container = {
   readonly name: string;
   readonly image: string;
-  readonly command?: readonly string[];
   readonly restartPolicy?: string;
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 };
@@ -108,8 +107,8 @@ function quotedIn(text: string): readonly string[] {
 
 describe('deploy/migrate.md', () => {
   test('has every file, and each of its blocks word by word', () => {
-    assert.deepEqual([...new Set(afterBlocks().map(({ name }) => name))].toSorted(), files.toSorted());
-    for (const { name, text } of afterBlocks()) {
+    assert.deepEqual([...new Set(blocks.map(({ name }) => name))].toSorted(), files.toSorted());
+    for (const { name, text } of blocks) {
       const indented = [0, 2, 4, 6].map((depth) => text.replaceAll(/^(?=.)/gm, ' '.repeat(depth)));
       assert.ok(
         indented.some((each) => `\n${readText(name)}`.includes(`\n${each}`)),
@@ -124,23 +123,6 @@ describe('deploy/migrate.md', () => {
     for (const [name, settings] of Object.entries(SETTINGS)) {
       const found = readRows(name).flatMap(quotedIn);
       assert.deepEqual(found.toSorted(), settings.toSorted(), name);
-    }
-  });
-
-  test('shows as "before" a pod with settings of that tool only, and the same main as "after"', () => {
-    for (const { name, text } of blocks.filter(({ moment }) => moment === 'before')) {
-      const pod: PodSpec & { readonly spec?: PodSpec; readonly metadata?: { annotations: object } } = parse(text);
-      const { containers } = pod.spec ?? pod;
-      const wrapper = containers[0]?.command ?? [];
-      const used = [
-        ...containers.flatMap(({ env = [] }) => env.map((each) => each.name)),
-        ...Object.keys(pod.metadata?.annotations ?? {}),
-        // linkerd-await's own options stand before `--`.
-        ...wrapper.slice(1, Math.max(1, wrapper.indexOf('--'))),
-      ];
-      for (const setting of used) assert.ok(SETTINGS[name]?.includes(setting), `${setting} of ${name}`);
-      const command = wrapper.join(' ');
-      assert.ok(command.includes(findMain(name).command?.join(' ') ?? '-'), `${name}: ${command}`);
     }
   });
 
@@ -161,16 +143,6 @@ describe('deploy/migrate.md', () => {
     }
   });
 });
-
-function afterBlocks(): readonly Block[] {
-  return blocks.filter(({ moment }) => moment === 'after');
-}
-
-function findMain(name: string): Container {
-  const main = readSpec(name).containers.find((each) => each.name === 'report');
-  assert.ok(main, `${name}.yaml has a main`);
-  return main;
-}
 
 describe('deploy/migrate/*.yaml', () => {
   for (const name of files) {

@@ -84,13 +84,10 @@ test('the example of the kustomize component is valid as it is built', { skip },
 test('the manifests that the README shows are valid', { skip }, () => {
   const blocks = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```$/gm)];
   const verdicts = validate(['-'], blocks.map(([, text]) => text).join('---\n'));
-  assert.deepEqual(
-    verdicts.map(({ kind, status, msg }) => [kind, status, msg]),
-    [
-      ['Job', 'statusValid', ''],
-      ['PodMonitor', 'statusValid', ''],
-    ],
-  );
+  assert.deepEqual(verdicts.map(({ kind, status, msg }) => `${kind} ${status} ${msg}`).toSorted(), [
+    'Job statusValid ',
+    'PodMonitor statusValid ',
+  ]);
 });
 
 /** A file, what is misspelt or wrong in it, and what it becomes. */
