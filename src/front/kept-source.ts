@@ -15,7 +15,7 @@ import type { ExporterReading } from '../observe/condition-kind.ts';
 import { REFUSED } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';
-import type { BegunAnswer, Source, SourceRead } from './sources/source.ts';
+import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 /** What became of an answer. */
 export type Kept =
@@ -47,14 +47,29 @@ export function keepSource(
     if (state.isGone) return GONE;
     const readAt = findMoment();
     const { begun, ended } = source.read(signal);
-    return {
-      ended,
-      begun: begun.then((beginning) => {
-        if (beginning.kind === 'refused') state = takeRefusal(state);
-        if (beginning.kind !== 'answered') return beginning;
-        return { ...beginning, readAt, kept: ended.then((reading) => keep(beginning.body, reading, readAt)) };
-      }),
-    };
+    const kept = begun.then((beginning): Beginning<KeptAnswer> => {
+      if (beginning.kind === 'refused') takeRefused();
+      if (beginning.kind !== 'answered') return beginning;
+      return { ...beginning, readAt, kept: ended.then((reading) => keep(beginning.body, reading, readAt)) };
+    });
+    return { begun: kept, ended: waitUntilKept(kept, ended) };
+  }
+
+  /** What becomes of an answer that may be cut is known later than of others, and the rules must not ask before. */
+  async function waitUntilKept(
+    begun: Promise<Beginning<KeptAnswer>>,
+    ended: Promise<ExporterReading>,
+  ): Promise<ExporterReading> {
+    const reading = await ended;
+    const beginning = await begun;
+    if (reading.mayBeCut === true && beginning.kind === 'answered') await beginning.kept;
+    return reading;
+  }
+
+  /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
+  function takeRefused(): void {
+    state = takeRefusal(state);
+    snapshots.takeVanished('restored', findMoment().atMs);
   }
 
   async function keep(body: Body, reading: ExporterReading, readAt: Moment): Promise<Kept> {

@@ -96,7 +96,10 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
         },
         breakOff(isRefused) {
           breakOff('cut');
-          if (isRefused) state = takeRefusal(state);
+          if (!isRefused) return;
+          state = takeRefusal(state);
+          // It may be main, and have ended.
+          snapshots.takeVanished('restored', findMoment().atMs);
         },
       };
     },

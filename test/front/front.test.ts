@@ -291,6 +291,29 @@ for (const isThere of [true, false]) {
   });
 }
 
+test('a source that refuses may be a main that has ended: what vanished shortly before is served, and counts', async (t) => {
+  const world = await openWorld(t, { body: 'kept 1\napp_rows 42\n' });
+  await takeSnapshot(world);
+  world.source.answer = reply('kept 2\n');
+  await takeSnapshot(world);
+  await world.source.stop();
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\napp_rows 42\n');
+  await world.source.start();
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\n', 'it has not ended');
+});
+
+test('a read whose answer may be cut has ended when it is known what becomes of it', async (t) => {
+  const world = await openWorld(t, { selectors: JUDGED });
+  const { front, source, clock } = world;
+  source.answer = replyUntilClosed('a 1\nb 1\n');
+  await takeSnapshot(world);
+  source.answer = replyUntilClosed('a 2\nb 2\n');
+  clock.advance(30_000);
+  await front.readExporter(never);
+  while ((await front.readExporter(never)).observation.kind !== 'answered') await new Promise(setImmediate);
+  assert.deepEqual([readNumbers(world), front.observe().answeredAtMs], [[2, 2], clock.nowMs()]);
+});
+
 /** A whole answer without a length, as HTTP/1.0 has it; a program that is killed while it writes sends the same. */
 function replyUntilClosed(body: string): Answer {
   return (socket) => socket.end(`HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n${body}`);

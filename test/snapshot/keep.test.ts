@@ -97,6 +97,18 @@ test('openKeeper() keeps what vanished shortly before the end was known, though 
   assert.equal(await read(), 'a 2\nb 1\n');
 });
 
+test('openKeeper() keeps what vanished shortly before a refusal', async () => {
+  const { keeper, take, read } = openScene();
+  keeper.tell(LIVING);
+  take('a 1\nb 1\n');
+  keeper.tell(LIVING);
+  take('a 2\n');
+  keeper.tell(LIVING);
+  assert.equal(await read(), 'a 2\n');
+  keeper.openTap().breakOff(true);
+  assert.equal(await read(), 'a 2\nb 1\n');
+});
+
 test('openKeeper() keeps the older one where one that may be cut lacks a family, until it is confirmed', async () => {
   const { take, read } = openScene();
   take('a 1\nb 1\n');
