@@ -1,7 +1,7 @@
 // Reads the exporter, and says what its answer shows the conditions; decides nothing.
 
 import type { ExporterObservation } from '../decide/model.ts';
-import type { Exposition, Selector } from '../exposition/exposition.ts';
+import { type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
 import type { ExporterReading } from './condition-kind.ts';
 import { openExpositionGetter } from './get-exposition.ts';
 
@@ -36,14 +36,19 @@ export function openExporter(
   selectors: readonly Selector[] = [],
   openTap?: () => Tap,
 ): Exporter {
-  const getter = openExpositionGetter({ url, metricNames, selectors, isForServing: false });
+  const getter = openExpositionGetter({ url, isForServing: false });
   return {
     close: getter.close,
     async read(signal) {
       const tap = openTap?.();
-      const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, tap && { write: tap.write });
+      const exposition = openExposition(metricNames, selectors);
+      const write = (piece: Uint8Array) => {
+        exposition.write(piece);
+        tap?.write(piece);
+      };
+      const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, { write });
       if (result.kind === 'answered' && !result.isCut) {
-        const reading = makeReading(result.exposition, result.mayBeCut);
+        const reading = makeReading(exposition.end(), result.mayBeCut);
         tap?.end(reading);
         return reading;
       }
@@ -51,7 +56,7 @@ export function openExporter(
       if (result.kind === 'refused') return REFUSED;
       if (result.kind === 'failed') return makeFailedReading(result.why, result.mayCount);
       // No number that may be cut is judged.
-      return makeReading({ ...result.exposition, selected: [] });
+      return makeReading({ ...exposition.end(), selected: [] });
     },
   };
 }

@@ -4,14 +4,13 @@
 import { type ExchangeResult, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { Limits } from '../base/waits.ts';
-import { BODY_MAX_BYTES, type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
+import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
+import { readFormat } from '../exposition/format.ts';
 
-/** What is fetched: for `metricNames` of the conditions, and `selectors` of what is judged. */
+/** Where it is fetched. */
 export type GetterParts = {
   readonly url: URL;
-  readonly metricNames: readonly string[];
-  readonly selectors?: readonly Selector[];
-  /** Reject other types than the text format, and send a request again that was dropped. */
+  /** Reject what is no exposition by its Content-Type, and send a request again that was dropped. */
   readonly isForServing: boolean;
   /** How the program is asked. Default: over HTTP. */
   readonly open?: typeof openExchange;
@@ -19,9 +18,10 @@ export type GetterParts = {
 
 /** Takes an answer as it comes. */
 export type ExpositionSink = {
-  /** The answer has begun; null: its body follows, else why it cannot be used. */
-  readonly begin?: (problem: string | null) => void;
-  readonly write?: (piece: Uint8Array) => void;
+  /** The answer has begun, with that Content-Type; null: its body follows, else why it cannot be used. */
+  readonly begin?: (problem: string | null, contentType: string) => void;
+  /** The piece does not change afterwards. */
+  readonly write: (piece: Uint8Array) => void;
 };
 
 /**
@@ -29,30 +29,29 @@ export type ExpositionSink = {
  * may have counted it as a scrape.
  */
 export type ExpositionResult =
-  | { readonly kind: 'answered'; readonly exposition: Exposition; readonly isCut: boolean; readonly mayBeCut: boolean }
+  | { readonly kind: 'answered'; readonly isCut: boolean; readonly mayBeCut: boolean }
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
 /** Fetches from one program. */
 export type ExpositionGetter = {
-  /** Never rejects. */
-  readonly get: (limits: Limits, sink?: ExpositionSink) => Promise<ExpositionResult>;
+  /** `accept`: the formats that are asked for. Default: text 0.0.4. Never rejects. */
+  readonly get: (limits: Limits, sink: ExpositionSink, accept?: string) => Promise<ExpositionResult>;
   readonly close: () => Promise<void>;
 };
 
 const LINE_FEED = 0x0a;
 
-/** Always the text format, and no Accept-Encoding. */
-const HEADERS: Readonly<Record<string, string>> = { accept: 'text/plain;version=0.0.4', 'user-agent': USER_AGENT };
+/** Asks for what every scraper takes. */
+export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
 
 /** Opens a getter; connects at the first fetch. */
 export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
-  const { url, metricNames, selectors, isForServing, open = openExchange } = parts;
+  const { url, isForServing, open = openExchange } = parts;
   const exchange = open(url);
   return {
     close: exchange.close,
-    async get(limits, sink) {
-      const exposition = openExposition(metricNames, selectors);
+    async get(limits, sink, accept = TEXT_ACCEPT) {
       let problem: string | null = null;
       let hasEnd = true;
       let lastByte: number | undefined;
@@ -61,20 +60,20 @@ export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
         ...limits,
         method: 'GET',
         path: url.pathname + url.search,
-        headers: HEADERS,
+        // No Accept-Encoding.
+        headers: { accept, 'user-agent': USER_AGENT },
         onAnswer(status, headers) {
           hasEnd = 'content-length' in headers || 'transfer-encoding' in headers;
-          problem = status === 200 ? findProblem(headers, isForServing) : `HTTP ${status}`;
-          sink?.begin?.(problem);
+          const contentType = String(headers['content-type'] ?? '').trim();
+          problem = status === 200 ? findProblem(headers, isForServing ? contentType : '') : `HTTP ${status}`;
+          sink.begin?.(problem, contentType);
         },
         onBody(piece) {
           sizeBytes += piece.length;
           lastByte = piece.at(-1) ?? lastByte;
           if (sizeBytes > BODY_MAX_BYTES) return false;
           // An unusable body is read to its end, so that the connection can be kept.
-          if (problem !== null) return true;
-          exposition.write(piece);
-          sink?.write?.(piece);
+          if (problem === null) sink.write(piece);
           return true;
         },
       };
@@ -83,8 +82,7 @@ export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
       if (isForServing && result.kind === 'dropped') result = await exchange.send(request);
       if (result.kind !== 'answered' || problem !== null) return describeFailure(result, problem);
       // The end of the connection is also that of a program that was killed.
-      const isCut = !hasEnd && lastByte !== LINE_FEED;
-      return { kind: 'answered', exposition: exposition.end(), isCut, mayBeCut: !hasEnd };
+      return { kind: 'answered', isCut: !hasEnd && lastByte !== LINE_FEED, mayBeCut: !hasEnd };
     },
   };
 }
@@ -103,19 +101,10 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
   }
 }
 
-/** Why the body of a 200 cannot be used; null: it can. A program that names no type is believed. */
-function findProblem(headers: Parameters<NonNullable<Request['onAnswer']>>[1], isTextOnly: boolean): string | null {
-  const type = String(headers['content-type'] ?? '').trim();
+/** Why the body of a 200 cannot be used; null: it can. */
+function findProblem(headers: Parameters<NonNullable<Request['onAnswer']>>[1], contentType: string): string | null {
   const encoding = String(headers['content-encoding'] ?? '').trim();
   // None was asked for: it is a proxy's mistake, or another program's.
   if (!['', 'identity'].includes(encoding.toLowerCase())) return `Content-Encoding ${encoding.slice(0, 40)}`;
-  if (!isTextOnly || type === '' || isTextFormat(type)) return null;
-  return `Content-Type ${type.slice(0, 80)}`;
-}
-
-/** The text format is version 0.0.4, named or not (Prometheus documentation, "Exposition formats"). */
-function isTextFormat(type: string): boolean {
-  const [media = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
-  const version = parameters.find((parameter) => /^version\s*=/.test(parameter));
-  return media === 'text/plain' && (version === undefined || /^version\s*=\s*"?0\.0\.4"?$/.test(version));
+  return readFormat(contentType) !== 'text' ? `Content-Type ${contentType.slice(0, 80)}` : null;
 }

@@ -4,9 +4,11 @@
 import { onAbort } from '../base/waits.ts';
 import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../exposition/families.ts';
 import { openReadableCheck, type ReadableCheck } from '../exposition/readable.ts';
-import { openChunks } from './chunks.ts';
+import { type Chunks, openChunks } from './chunks.ts';
 
 export type Body = {
+  /** The same for two bodies: so are all their bytes. */
+  readonly page: object;
   /** Of the source's bytes, so far. */
   readonly sizeBytes: number;
   /** All pieces; waits for more. @throws BrokenBody at a cut, or at `signal`, whose reason is a string */
@@ -21,57 +23,79 @@ export type Body = {
 /** How a body ended: whole and readable, whole, or cut off. */
 export type BodyEnd = { readonly kind: 'whole' } | { readonly kind: 'unreadable' | 'broken'; readonly why: string };
 
-/** A body and its source's side. After the end, `push` and `breakOff` do nothing. */
+/** A body and its source's side. After the end, `push`, `pass` and `breakOff` do nothing. */
 export type OpenBody = {
   readonly body: Body;
   /** Copies the next piece. */
   readonly push: (piece: Uint8Array) => void;
+  /** The same; readers that wait get the piece as it is, so its bytes must not change. */
+  readonly pass: (piece: Uint8Array) => void;
   /** It is whole; returns whether it is readable. */
   readonly end: () => boolean;
+  /**
+   * It is whole, and was not checked while it came: readers end, and `ended` is what `inspect` finds. Where
+   * `before` has the same bytes, it takes its end and families instead, and returns true.
+   */
+  readonly endUnchecked: (before: OpenBody | null, inspect: () => Promise<BodyEnd>) => boolean;
   /** No more will come: readers fail, and what came is forgotten. */
   readonly breakOff: (why: string) => void;
+  readonly chunks: Chunks;
 };
 
 /** A body that did not come whole; the message says why. */
 export class BrokenBody extends Error {}
 
-const READABLE: ReadableCheck = { write() {}, end: () => ({ isReadable: true }) };
+const UNCHECKED: ReadableCheck = { write() {}, end: () => ({ isReadable: true }) };
 
-/** Opens an empty body. `isReadable`: its source knows that it is, so that it need not be checked. */
-export function openBody({ isReadable = false } = {}): OpenBody {
+/** What a reader waits for: the next piece as it is, or null to look. */
+type Waiting = { readonly skip: (count: number) => void; readonly wake: (piece: Uint8Array | null) => void };
+
+/** Opens an empty body. `isChecked` false: it is known to be readable, or `endUnchecked` ends it. */
+export function openBody({ isChecked = true } = {}): OpenBody {
   const chunks = openChunks();
-  const check = isReadable ? READABLE : openReadableCheck();
+  const check = isChecked ? openReadableCheck() : UNCHECKED;
   const ended = Promise.withResolvers<BodyEnd>();
   let lastByte = 0;
-  let end: BodyEnd | null = null;
+  /** No more will come; null: it may. */
+  let stop: 'whole' | BrokenBody | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
-  const waiting: (() => void)[] = [];
+  let same: Body | null = null;
+  const waiting: Waiting[] = [];
 
-  function settle(how: BodyEnd): void {
-    end = how;
-    ended.resolve(how);
-    wake();
-  }
-  function wake(): void {
-    for (const each of waiting.splice(0)) each();
-  }
-  async function* read(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
-    const next = chunks.openReader();
-    for (;;) {
-      if (signal?.aborted) throw new BrokenBody(String(signal.reason));
-      if (end?.kind === 'broken') throw new BrokenBody(end.why);
-      const piece = next();
-      if (piece !== null) yield piece;
-      else if (end !== null) return;
-      else await waitForMore(signal);
+  function wake(piece: Uint8Array | null): void {
+    for (const each of waiting.splice(0)) {
+      if (piece !== null) each.skip(piece.length);
+      each.wake(piece);
     }
   }
-  async function waitForMore(signal: AbortSignal | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    waiting.push(resolve);
-    const cancel = onAbort(signal, resolve);
-    await promise;
+  function take(piece: Uint8Array, isLasting: boolean): void {
+    if (stop !== null || piece.length === 0) return;
+    check.write(piece);
+    lastByte = piece.at(-1) as number;
+    chunks.add(piece);
+    wake(isLasting ? piece : null);
+  }
+  async function* read(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { next, skip } = chunks.openReader();
+    for (;;) {
+      if (signal?.aborted) throw new BrokenBody(String(signal.reason));
+      if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
+      const piece = next();
+      if (piece !== null) yield piece;
+      else if (stop !== null) return;
+      else {
+        const given = await waitForMore(signal, skip);
+        if (given !== null) yield given;
+      }
+    }
+  }
+  async function waitForMore(signal: AbortSignal | undefined, skip: Waiting['skip']): Promise<Uint8Array | null> {
+    const { promise, resolve } = Promise.withResolvers<Uint8Array | null>();
+    waiting.push({ skip, wake: resolve });
+    const cancel = onAbort(signal, () => resolve(null));
+    const piece = await promise;
     cancel();
+    return piece;
   }
   async function scanFamilies(): Promise<ReadonlySet<string>> {
     const scan = openFamilyScan();
@@ -80,6 +104,9 @@ export function openBody({ isReadable = false } = {}): OpenBody {
   }
 
   const body: Body = {
+    get page() {
+      return same?.page ?? chunks;
+    },
     get sizeBytes() {
       return chunks.sizeBytes();
     },
@@ -89,30 +116,42 @@ export function openBody({ isReadable = false } = {}): OpenBody {
     read,
     ended: ended.promise,
     families: () => {
-      families ??= scanFamilies();
+      families ??= same?.families() ?? scanFamilies();
       return families;
     },
   };
   return {
     body,
-    push(bytes) {
-      if (end !== null || bytes.length === 0) return;
-      check.write(bytes);
-      lastByte = bytes.at(-1) as number;
-      chunks.add(bytes);
-      wake();
-    },
+    chunks,
+    push: (piece) => take(piece, false),
+    pass: (piece) => take(piece, true),
     end() {
-      if (end !== null) return false;
+      if (stop !== null) return false;
       const result = check.end();
+      stop = 'whole';
       chunks.seal();
-      settle(result.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: result.why });
+      ended.resolve(result.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: result.why });
+      wake(null);
       return result.isReadable;
     },
+    endUnchecked(before, inspect) {
+      stop = 'whole';
+      if (before !== null && chunks.share(before.chunks)) same = before.body;
+      wake(null);
+      if (same !== null) {
+        ended.resolve(same.ended);
+        return true;
+      }
+      // Not packed before it was looked at.
+      ended.resolve(inspect().finally(chunks.seal));
+      return false;
+    },
     breakOff(why) {
-      if (end !== null) return;
+      if (stop !== null) return;
+      stop = new BrokenBody(why);
       chunks.clear();
-      settle({ kind: 'broken', why });
+      ended.resolve({ kind: 'broken', why });
+      wake(null);
     },
   };
 }
@@ -127,6 +166,9 @@ export function limitBody(body: Body, signal: AbortSignal): Body {
   });
   body.ended.then(cancel);
   return {
+    get page() {
+      return body.page;
+    },
     get sizeBytes() {
       return body.sizeBytes;
     },
@@ -150,7 +192,7 @@ export function makeWrittenBody({ families, write }: BodyWriter): Body {
   let written: Body | null = null;
   const writeOnce = (): Body => {
     if (written === null) {
-      const { body, push, end } = openBody({ isReadable: true });
+      const { body, push, end } = openBody({ isChecked: false });
       write(push);
       end();
       written = body;
@@ -158,6 +200,7 @@ export function makeWrittenBody({ families, write }: BodyWriter): Body {
     return written;
   };
   return {
+    page: writeOnce,
     get sizeBytes() {
       return writeOnce().sizeBytes;
     },

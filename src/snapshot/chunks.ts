@@ -1,8 +1,8 @@
-// The bytes of one answer, packed as they come. Never knows what they mean. V8 frees young buffers at once
-// and old ones seldom: so the bytes are copied into a few buffers that are used again, and deflated from
-// there to a tenth.
+// The bytes of one answer, packed once they have come, or earlier where they are many. Never knows what they
+// mean. V8 frees young buffers at once and old ones seldom: so the bytes are copied into a few buffers that are
+// used again, and deflated from there to a tenth.
 
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** What is packed at once: few calls of zlib, since each leaves `CALL_BYTES`. */
 const CHUNK_BYTES = 256 * 1024;
@@ -14,32 +14,64 @@ const ZLIB_BYTES = 16 * 1024;
 const CALL_BYTES = 10 * 1024;
 /** V8 by itself would collect this garbage after some 24 MB. */
 const GARBAGE_MAX_BYTES = 2 * 1024 * 1024;
-/** Unpacked chunks kept at the tail, so that a fast reader need not inflate them. */
-const UNPACKED_MAX_COUNT = 2;
+/** Unpacked chunks kept at the tail while bytes come: 4 MB, so that most answers leave as they come. */
+const UNPACKED_MAX_COUNT = 16;
+/** A whole answer that is no longer is copied, not packed. */
+const UNPACKED_MAX_BYTES = 128 * 1024;
 
-type Chunk = { sizeBytes: number; bytes: Buffer; isPacked: boolean };
+type Chunk = { sizeBytes: number; bytes: Buffer; isPacked: boolean; checksum: number };
+
+/** The bytes of one answer. */
+export type Chunks = {
+  readonly sizeBytes: () => number;
+  /** Copies the next piece; not after `seal` or `share`. */
+  readonly add: (piece: Uint8Array) => void;
+  /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
+  readonly seal: () => void;
+  /**
+   * Nothing is added any more, and `other` is sealed: takes its bytes if they are the same, by the checksum of
+   * each chunk, of which two collide once in 4 billion. Returns whether they are.
+   */
+  readonly share: (other: Chunks) => boolean;
+  readonly list: () => Chunk[];
+  readonly clear: () => void;
+  readonly openReader: () => ChunkReader;
+};
+
+/** Reads from the first byte on. */
+export type ChunkReader = {
+  /** The next piece; null: no more for now. */
+  readonly next: () => Uint8Array | null;
+  /** Its caller has the next bytes. */
+  readonly skip: (count: number) => void;
+};
 
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
 
 /** Opens it empty. */
-export function openChunks() {
+export function openChunks(): Chunks {
   let chunks: Chunk[] = [];
   let sizeBytes = 0;
   let packedCount = 0;
   let isSealed = false;
 
-  /** Copies the next piece; not after `seal`. */
   function add(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; ) {
       let chunk = chunks.at(-1);
       if (chunk === undefined || chunk.sizeBytes === CHUNK_BYTES) {
         while (chunks.length - packedCount > UNPACKED_MAX_COUNT && packNext());
-        chunk = { sizeBytes: 0, bytes: spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES), isPacked: false };
+        chunk = {
+          sizeBytes: 0,
+          bytes: spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES),
+          isPacked: false,
+          checksum: 0,
+        };
         chunks.push(chunk);
       }
       const part = piece.subarray(at, at + CHUNK_BYTES - chunk.sizeBytes);
       chunk.bytes.set(part, chunk.sizeBytes);
+      chunk.checksum = crc32(part, chunk.checksum);
       chunk.sizeBytes += part.length;
       at += part.length;
     }
@@ -50,11 +82,16 @@ export function openChunks() {
     const chunk = chunks[packedCount];
     if (chunk === undefined || !isComplete(packedCount)) return false;
     const { bytes } = chunk;
-    chunk.bytes = pack(bytes.subarray(0, chunk.sizeBytes));
-    chunk.isPacked = true;
-    if (spare.length < UNPACKED_MAX_COUNT) spare.push(bytes);
+    const raw = bytes.subarray(0, chunk.sizeBytes);
+    chunk.isPacked = sizeBytes > UNPACKED_MAX_BYTES;
+    chunk.bytes = chunk.isPacked ? pack(raw) : copy(raw);
+    if (!chunk.isPacked) countGarbage(raw.length);
+    giveBack(bytes);
     packedCount++;
     return true;
+  }
+  function giveBack(bytes: Buffer): void {
+    if (spare.length < UNPACKED_MAX_COUNT) spare.push(bytes);
   }
   function isComplete(index: number): boolean {
     return isSealed || index < chunks.length - 1;
@@ -64,40 +101,55 @@ export function openChunks() {
       if (packNext()) packInTurns();
     });
   }
-  /** Each call of what it returns gives the next piece, from the first on; null: no more for now. */
-  function openReader(): () => Uint8Array | null {
-    let index = 0;
-    let offset = 0;
-    let unpacked: Buffer | null = null;
-    return () => {
-      let chunk = chunks[index];
-      if (chunk?.sizeBytes === offset && isComplete(index)) {
-        chunk = chunks[++index];
-        offset = 0;
-        unpacked = null;
-      }
-      if (chunk === undefined || chunk.sizeBytes === offset) return null;
-      const from = offset;
-      offset = Math.min(from + PIECE_BYTES, chunk.sizeBytes);
-      if (!chunk.isPacked) return copy(chunk.bytes.subarray(from, offset));
-      unpacked ??= unpack(chunk.bytes);
-      return unpacked.subarray(from, offset);
+  function openReader(): ChunkReader {
+    let at = 0;
+    /** Of the chunk that is being read. */
+    let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
+    return {
+      next() {
+        const index = Math.floor(at / CHUNK_BYTES);
+        const chunk = chunks[index];
+        const from = at % CHUNK_BYTES;
+        if (chunk === undefined || chunk.sizeBytes === from) return null;
+        const to = Math.min(from + PIECE_BYTES, chunk.sizeBytes);
+        at += to - from;
+        if (!chunk.isPacked) return copy(chunk.bytes.subarray(from, to));
+        if (unpacked?.index !== index) unpacked = { index, bytes: unpack(chunk.bytes) };
+        return unpacked.bytes.subarray(from, to);
+      },
+      skip(count) {
+        at += count;
+      },
     };
   }
 
   return {
     sizeBytes: () => sizeBytes,
     add,
-    /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
-    seal(): void {
+    seal() {
       isSealed = true;
       packInTurns();
     },
-    clear(): void {
+    share(other) {
+      const others = other.list();
+      const isSame = others.length === chunks.length && chunks.every((chunk, index) => isAlike(chunk, others[index]));
+      if (!isSame) return false;
+      for (const { bytes } of chunks.slice(packedCount)) giveBack(bytes);
+      chunks = other.list();
+      packedCount = chunks.length;
+      isSealed = true;
+      return true;
+    },
+    list: () => chunks,
+    clear() {
       chunks = [];
     },
     openReader,
   };
+}
+
+function isAlike(one: Chunk, other: Chunk | undefined): boolean {
+  return one.sizeBytes === other?.sizeBytes && one.checksum === other.checksum;
 }
 
 /** Level 1: a sixth of the time of the default for nearly the same size. */

@@ -53,7 +53,7 @@ export function openSnapshotStore(): SnapshotStore {
     shortFamilies = null;
     if (how === 'joined') await restore(readAt.atMs);
     // A source without news gives the same body: joining 20 MB takes half a second of a processor.
-    if (current !== null && body === given && (how === 'joined' || !current.hasVanished)) {
+    if (current !== null && body.page === given?.page && (how === 'joined' || !current.hasVanished)) {
       current = { ...current, readAt };
       return current;
     }
@@ -76,7 +76,7 @@ export function openSnapshotStore(): SnapshotStore {
         atMs - seenAtMs <= VANISHED_KEPT_MS && [...families].some((each) => !present.has(each) && !lacking.has(each)),
     );
     if (given === null || lacking.size === 0) return;
-    const { body: rest, push, end } = openBody({ isReadable: true });
+    const { body: rest, push, end } = openBody({ isChecked: false });
     for await (const piece of readFamilies(given, lacking)) push(piece);
     end();
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];

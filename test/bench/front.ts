@@ -36,15 +36,18 @@ export type FrontPlan = {
 export type PageKind = 'ready' | 'made';
 export type Encoding = 'identity' | 'gzip';
 
-/** One kind of scrape, direct and through a front. */
+/** One kind of scrape, direct, through a relay that does nothing else, and through a front. */
 export type ScrapeCost = {
   readonly page: PageKind;
   readonly bodyBytes: number;
   readonly encoding: Encoding;
   readonly directSeconds: number;
+  /** Without gzip, which the relay does not do. */
+  readonly relaySeconds: number;
   readonly frontSeconds: number;
   /** CPU time of the source for a direct scrape. */
   readonly sourceCpuSeconds: number;
+  readonly relayCpuSeconds: number;
   /** CPU time of lastscrape for one through it. */
   readonly frontCpuSeconds: number;
 };
@@ -157,15 +160,27 @@ async function timeScrapes(
   const exposition = await (page === 'ready' ? runner.openExposition(bodyBytes) : runner.openClientPage(bodyBytes));
   const env = { LASTSCRAPE_POLL: NO_POLL };
   const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
+  const relay = await runner.openRelay(`${exposition.url}/metrics`);
   using client = openClient();
   await waitForFront(client, url);
   const costs: ScrapeCost[] = [];
   for (const encoding of page === 'ready' ? (['identity', 'gzip'] as const) : (['identity'] as const)) {
-    const taken = { direct: [] as number[], front: [] as number[], source: [] as number[], own: [] as number[] };
+    const taken = {
+      direct: [] as number[],
+      relay: [] as number[],
+      front: [] as number[],
+      source: [] as number[],
+      relayOwn: [] as number[],
+      own: [] as number[],
+    };
     for (let turn = 0; turn < count; turn += 1) {
       const sourceBefore = readThreadSeconds(exposition.pid);
       taken.direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
       taken.source.push(readThreadSeconds(exposition.pid) - sourceBefore);
+      const relayBefore = readThreadSeconds(relay.pid);
+      taken.relay.push(await client.scrape(relay.url, 'identity'));
+      await delay(PAUSE_MS);
+      taken.relayOwn.push(readThreadSeconds(relay.pid) - relayBefore);
       const ownBefore = readThreadSeconds(running.pid);
       taken.front.push(await client.scrape(url, encoding));
       // What it does afterwards with the answer belongs to it as well.
@@ -177,12 +192,15 @@ async function timeScrapes(
       bodyBytes,
       encoding,
       directSeconds: findMedian(taken.direct),
+      relaySeconds: findMedian(taken.relay),
       frontSeconds: findMedian(taken.front),
+      relayCpuSeconds: findMedian(taken.relayOwn),
       sourceCpuSeconds: findMedian(taken.source),
       frontCpuSeconds: findMedian(taken.own),
     });
   }
   await stop(running);
+  await relay.stop();
   await exposition.stop();
   return costs;
 }

@@ -7,6 +7,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FLAGS } from '../../image/flags.ts';
 import { listen } from '../support/listen.ts';
 import { readTestVariable } from '../support/programs.ts';
 
@@ -38,6 +39,8 @@ export type Runner = AsyncDisposable & {
   start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
   /** Starts exposition-main.ts. */
   openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
+  /** Starts relay-main.ts, with the flags of the binary. */
+  openRelay(url: string): Promise<Pick<Exposition, 'url' | 'pid' | 'stop'>>;
   /** Starts client-page-main.ts. */
   openClientPage(bodyBytes: number): Promise<Exposition>;
 };
@@ -72,7 +75,14 @@ export function openRunner(): Runner {
     const { pid } = running;
     return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), pid, stop: () => stop(running) };
   };
+  const openRelay = async (url: string) => {
+    const running = start([process.execPath, ...FLAGS, join(import.meta.dirname, 'relay-main.ts'), url], {});
+    const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
+    const [, port = ''] = /^ready (\d+)$/m.exec(line) ?? [];
+    return { url: `http://127.0.0.1:${port}/`, pid: running.pid, stop: () => stop(running) };
+  };
   return {
+    openRelay,
     copy(file, name) {
       copyFileSync(file, join(folder, name));
       return join(folder, name);

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { FLAGS } from '../../image/flags.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import { until } from '../support/until.ts';
@@ -22,11 +23,6 @@ const EXPOSITIONS = globSync('expositions/*.txt', {
 }).toSorted();
 
 /** What Node runs with in the binary. */
-const BINARY_FLAGS = Array.from(
-  readFileSync(join(import.meta.dirname, '../../image/inject.ts'), 'utf8').matchAll(/^ {2}'(--[^']+)',$/gm),
-  ([, flag = '']) => flag,
-);
-
 type Run = {
   readonly watcher: Watcher;
   readonly port: number;
@@ -276,7 +272,7 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
     t,
     rows('first'),
     { LASTSCRAPE_POLL: '1h', LASTSCRAPE_SCRAPES: '3' },
-    COMMAND.length === 1 ? COMMAND : [COMMAND[0] ?? '', ...BINARY_FLAGS, ...COMMAND.slice(1)],
+    COMMAND.length === 1 ? COMMAND : [COMMAND[0] ?? '', ...FLAGS, ...COMMAND.slice(1)],
   );
   const peakKb = () =>
     Number(/^Pss_Anon:\s+(\d+)/m.exec(readFileSync(`/proc/${watcher.child.pid}/smaps_rollup`, 'utf8'))?.[1]);

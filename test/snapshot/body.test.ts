@@ -3,10 +3,12 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import {
   type Body,
+  type BodyEnd,
   BrokenBody,
   filterFamilies,
   limitBody,
   makeWrittenBody,
+  type OpenBody,
   openBody,
 } from '../../src/snapshot/body.ts';
 import { collectGarbage } from '../support/memory.ts';
@@ -223,6 +225,71 @@ test('openBody() is read on from within a chunk that was packed meanwhile', asyn
   end();
   for (let next = await reader.next(); !next.done; next = await reader.next()) parts.push(next.value);
   assert.ok(Buffer.concat(parts).equals(bytes));
+});
+
+test('pass() gives the bytes themselves to readers that wait, and every reader all of them', async () => {
+  const { body, pass, endUnchecked } = openBody({ isChecked: false });
+  const reader = body.read()[Symbol.asyncIterator]();
+  const next = reader.next();
+  const [first, second] = [Buffer.from('a 1\n'), Buffer.from('b 1\n')];
+  pass(first);
+  // Before the reader that waited has its first piece.
+  pass(second);
+  assert.equal((await next).value, first);
+  assert.equal(String(Buffer.from((await reader.next()).value)), 'b 1\n');
+  endUnchecked(null, async () => ({ kind: 'whole' }));
+  assert.equal((await reader.next()).done, true);
+  assert.equal(String(await readAll(body)), 'a 1\nb 1\n');
+});
+
+test('endUnchecked() ends readers at once, and the body with what was found in it', async () => {
+  const { body, pass, endUnchecked } = openBody({ isChecked: false });
+  const read = readAll(body);
+  pass(Buffer.from('<p>\n'));
+  const found = Promise.withResolvers<BodyEnd>();
+  assert.equal(
+    endUnchecked(null, () => found.promise),
+    false,
+  );
+  assert.equal(String(await read), '<p>\n');
+  found.resolve({ kind: 'unreadable', why: 'odd' });
+  assert.deepEqual(await body.ended, { kind: 'unreadable', why: 'odd' });
+});
+
+test('endUnchecked() takes over the page before it where the bytes are the same, and looks at no other twice', async () => {
+  const bytes = makeExposition(5 * MIB);
+  let inspectedCount = 0;
+  const inspect = async (): Promise<BodyEnd> => {
+    inspectedCount++;
+    return { kind: 'whole' };
+  };
+  const send = (page: Buffer, before: OpenBody | null) => {
+    const open = openBody({ isChecked: false });
+    for (let at = 0; at < page.length; at += 70_001) open.pass(page.subarray(at, at + 70_001));
+    return { ...open, isSame: open.endUnchecked(before, inspect) };
+  };
+  const first = send(bytes, null);
+  await first.body.ended;
+  const slow = first.body.read()[Symbol.asyncIterator]();
+  await slow.next();
+  const same = send(bytes, first);
+  assert.equal(same.isSame, true);
+  assert.equal(same.body.page, first.body.page);
+  assert.equal(await same.body.families(), await first.body.families());
+  assert.deepEqual(await same.body.ended, { kind: 'whole' });
+  assert.ok((await readAll(same.body)).equals(bytes));
+  for (const at of [0, 300_000, bytes.length - 3]) {
+    const other = Buffer.from(bytes);
+    other[at] = 0x31 + (Number(other[at]) % 2);
+    const changed = send(other, first);
+    assert.equal(changed.isSame, false);
+    assert.notEqual(changed.body.page, first.body.page);
+    assert.ok((await readAll(changed.body)).equals(other));
+  }
+  assert.equal(send(bytes.subarray(0, -1), first).isSame, false);
+  assert.equal(send(Buffer.concat([bytes, Buffer.from('a 1\n')]), first).isSame, false);
+  assert.equal(inspectedCount, 6);
+  assert.ok((await readAll(first.body)).equals(bytes));
 });
 
 test('openBody() forgets what came of a body that breaks off', async () => {
