@@ -12,7 +12,7 @@ import {
   type Policy,
   toSeconds,
 } from './model.ts';
-import { IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
+import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
 import { beginQuitting } from './quitting.ts';
 import { isQuiet } from './scrape-count.ts';
 import {
@@ -107,8 +107,10 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
   // After the process stood still, an observation says nothing about a limit that was over before.
   if (!canEnd) return watch(turn, { ...phase, scrapedAtMs: evidence.isStalled ? phase.scrapedAtMs : null });
   const scrapedAtMs = phase.scrapedAtMs ?? observation.atMs;
-  const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
-  if (front.seen.inFlightCount > 0 && !isWaitOver && !isGraceOver(turn)) return watch(turn, { ...phase, scrapedAtMs });
+  const { terminatedAtMs } = turn.facts;
+  const isCut = terminatedAtMs !== null && isOver(turn, findAnswersEnd(terminatedAtMs, limits));
+  const isWaitOver = isCut || observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
+  if (front.seen.inFlightCount > 0 && !isWaitOver) return watch(turn, { ...phase, scrapedAtMs });
   if (isReached) return end('scraped');
   if (isNothingLeft) return end('exporterGone');
   return end(isTtlOver ? 'expired' : 'terminated');

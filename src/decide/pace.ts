@@ -11,6 +11,8 @@ export const PAUSE_FACTOR = 4;
 export const PAUSE_MAX_MS = 30_000;
 /** Longest wait for a scrape in flight once the count is reached: Prometheus's default scrape_timeout. */
 export const IN_FLIGHT_WAIT_MS = 10_000;
+/** The same once the grace is over, and no longer than the grace: SIGKILL comes 5 s after it, as is advised. */
+const GRACE_WAIT_MS = 4_000;
 /** How long the exporter may be read once a limit is over or a signal came: a hang must not delay either. */
 export const SHORT_READ_MS = 1_000;
 
@@ -129,6 +131,11 @@ export function findHoldEnd({ sinceMs }: Series, limits: Limits): number {
   return sinceMs + Math.max(hasHold(limits) ? limits.ttlMs : 0, limits.settleMs);
 }
 
+/** When answers in flight are cut off after a signal. */
+export function findAnswersEnd(terminatedAtMs: number, limits: Limits): number {
+  return findWatchEnd(terminatedAtMs, limits) + Math.min(GRACE_WAIT_MS, limits.terminationGraceMs);
+}
+
 /** When main has run for too long; null: never. An end that is being settled by then is waited for. */
 export function findRunEnd(
   { aliveSinceMs }: Facts,
@@ -150,7 +157,13 @@ function findStartEnd({ facts, phase }: WatchState, { startTimeoutMs }: Limits):
 /** The nearest hard limit that may decide next; null: none. `atMs`: the last read. */
 function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Limits): number | null {
   const ends: number[] = [];
-  if (facts.terminatedAtMs !== null) ends.push(findWatchEnd(facts.terminatedAtMs, limits));
+  const { terminatedAtMs } = facts;
+  const isWaiting = phase.kind === 'holding' && phase.scrapedAtMs !== null;
+  if (terminatedAtMs !== null) {
+    const graceEndMs = findWatchEnd(terminatedAtMs, limits);
+    if (!isWaiting || graceEndMs > atMs) ends.push(graceEndMs);
+    if (isWaiting) ends.push(findAnswersEnd(terminatedAtMs, limits));
+  }
   if (phase.kind === 'running') {
     const runEndMs = findRunEnd(facts, phase, limits);
     if (runEndMs !== null) ends.push(runEndMs);
@@ -162,7 +175,7 @@ function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Li
   }
   if (phase.kind === 'holding') {
     const ttlEndMs = phase.mainEndedAtMs + limits.ttlMs;
-    // Once the hold could end, answers in flight are waited for, beyond the TTL where there is a front.
+    // Once the hold could end, answers in flight are waited for, beyond its limits where there is a front.
     if (phase.scrapedAtMs === null || ttlEndMs > atMs) ends.push(ttlEndMs);
     if (phase.scrapedAtMs !== null) ends.push(phase.scrapedAtMs + IN_FLIGHT_WAIT_MS);
   }

@@ -13,7 +13,7 @@ export type ConnectionLimits = {
 
 /** One connection of a client. */
 export type Connection = {
-  /** From 1 in the order of accepting. */
+  /** From 1 in the order of accepting, those counted that were closed at once. */
   readonly number: number;
   readonly socket: Socket;
   /** The peer's. */
@@ -60,11 +60,12 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
   function accept(socket: Socket): Connection | null {
     // Without a listener an error would end the process.
     socket.on('error', () => {});
+    acceptedCount++;
     if (!makeRoom(readAddress(socket))) {
       socket.destroy();
       return null;
     }
-    const connection = openConnection(socket, ++acceptedCount, clock, limits.idleMs);
+    const connection = openConnection(socket, acceptedCount, clock, limits.idleMs);
     socket.once('close', () => open.delete(socket));
     open.set(socket, connection);
     return connection;
@@ -72,6 +73,7 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
 
   return {
     accept,
+    acceptedCount: () => acceptedCount,
     find: (socket: Socket) => open.get(socket),
     list: (): readonly Connection[] => [...open.values()],
     closeAll(why: string): void {

@@ -27,6 +27,8 @@ export type Front = {
   /** The newest reading of the source since the last call; begins a poll where one is due, or waits for one. */
   readonly readExporter: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
   readonly observe: () => FrontObservation;
+  /** Takes the scrapes that wait in the kernel. */
+  readonly settle: () => Promise<void>;
   /** The oldest event that was not taken yet; null: none. */
   readonly takeEvent: () => FrontEvent | null;
   /** Calls back once there is one. @returns how to cancel */
@@ -88,6 +90,7 @@ export async function openFront(
     front: {
       port: server.port,
       observe,
+      settle: server.settle,
       readExporter: polls.observe,
       takeEvent() {
         const event = events.take();

@@ -81,6 +81,9 @@ export const SERVER_LIMITS: ServerLimits = {
   allHosts: ALL_HOSTS,
 };
 
+/** How many connections the kernel may hold back: Node's default. */
+const BACKLOG_COUNT = 511;
+
 /** Of a User-Agent. */
 const AGENT_LENGTH_MAX = 100;
 
@@ -89,6 +92,8 @@ export type Server = {
   readonly port: number;
   /** Answers to scrapes that have begun and not ended. */
   readonly inFlightCount: number;
+  /** Takes what waits in the kernel, after a standstill for example: its scrapes are in flight then. */
+  readonly settle: () => Promise<void>;
   /** Stops listening and closes every connection at once. May be called again. Never rejects. */
   readonly close: () => Promise<void>;
 };
@@ -125,6 +130,14 @@ export async function openServer<Answer extends ScrapeAnswer>(
       port: (http.address() as AddressInfo).port,
       get inFlightCount() {
         return routes.inFlightCount();
+      },
+      async settle() {
+        // libuv accepts one connection a turn, and reads it in the next one; a flood must not keep us here.
+        for (let turns = 0, quietCount = 0; quietCount < 3 && turns < BACKLOG_COUNT; turns++) {
+          const before = connections.acceptedCount();
+          await new Promise((resolve) => setImmediate(resolve));
+          quietCount = connections.acceptedCount() === before ? quietCount + 1 : 0;
+        }
       },
       close() {
         closed ??= new Promise((resolve) => {

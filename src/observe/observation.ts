@@ -20,7 +20,7 @@ export type Sources = {
   /** Reads the exporter, with `isFresh` from now on; null if there is nothing to read. */
   readonly readExporter: ((signal: AbortSignal, isFresh: boolean) => Promise<ExporterReading>) | null;
   /** What the front has at the end of an observation; absent without a front. */
-  readonly observeFront?: () => FrontObservation;
+  readonly observeFront?: () => FrontObservation | Promise<FrontObservation>;
 };
 
 /** When to give up, as `step` decides. */
@@ -69,7 +69,7 @@ export function beginObservation(
         conditions[index] = observation;
         if (observation.kind === 'alive') break;
       }
-      const front = sources.observeFront && { front: sources.observeFront(), isFresh };
+      const front = sources.observeFront && { front: await sources.observeFront(), isFresh };
       const { observation } = exporter;
       return { startedAtMs, readAtMs, atMs: clock.nowMs(), allowedMs, exporter: observation, conditions, ...front };
     } finally {

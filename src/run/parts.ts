@@ -33,10 +33,11 @@ export function buildLoopParts(
   signals: Signals,
 ): Pick<LoopParts, 'policy' | 'clock' | 'signals' | 'observe' | 'front' | 'closeFront' | 'onView' | 'targets'> {
   const clock = openClock(host);
+  const observeFront = front && (() => front.settle().then(front.observe));
   const sources = {
     conditions: config.conditions,
     readExporter: front?.readExporter ?? exporter?.read ?? null,
-    ...(front === null ? {} : { observeFront: front.observe }),
+    ...(observeFront && { observeFront }),
   };
   return {
     policy: buildPolicy(config),

@@ -10,7 +10,7 @@ import type {
   Limits,
   Policy,
 } from '../../src/decide/model.ts';
-import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
+import { findAnswersEnd, IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/serve.ts';
 import {
   type Decision,
@@ -275,6 +275,11 @@ function listLiving({ scrapes, nowMs }: World, endedAtMs: number): ScraperName[]
   });
 }
 
+/** Whether the grace has been over for so long that no answer in flight is waited for. */
+function isCut({ signalMs, nowMs }: World): boolean {
+  return signalMs !== null && nowMs >= findAnswersEnd(signalMs, LIMITS);
+}
+
 /** Asserts that the hold, or the watch, may end so. */
 function checkQuit(before: WatchState, world: World, phase: Quitting, source: SourceResult, policy: Policy): void {
   const { nowMs, scrapes, inFlight, signalMs, snapshot } = world;
@@ -289,7 +294,7 @@ function checkQuit(before: WatchState, world: World, phase: Quitting, source: So
   // Main that was seen alive is never quit under, but when the grace is over.
   assert.ok(world.doneMs !== null || isGraceOver, text());
   assert.ok(endedAtMs >= (world.doneMs ?? endedAtMs), text());
-  if (inFlight !== null && !isGraceOver) {
+  if (inFlight !== null && !isCut(world)) {
     const sinceMs = before.phase.kind === 'holding' ? before.phase.scrapedAtMs : null;
     assert.ok(sinceMs !== null && nowMs - sinceMs >= IN_FLIGHT_WAIT_MS, `cuts an answer off: ${text()}`);
   }
@@ -329,8 +334,9 @@ function checkQuit(before: WatchState, world: World, phase: Quitting, source: So
 /** Asserts that the hold had to go on. */
 function checkHold(world: World, endedAtMs: number, { limits: { scrapesWantedCount } }: Policy): void {
   const { nowMs, scrapes, inFlight, signalMs } = world;
-  if (inFlight !== null) return;
   const text = () => `holds on: ${JSON.stringify({ world, endedAtMs })}`;
+  assert.ok(inFlight === null || !isCut(world), text());
+  if (inFlight !== null) return;
   assert.ok(nowMs < endedAtMs + LIMITS.ttlMs, text());
   assert.ok(signalMs === null || nowMs < signalMs + LIMITS.terminationGraceMs, text());
   const isSure = ({ startedAtMs, isLive }: Scrape) => startedAtMs > endedAtMs && isLive;
@@ -479,7 +485,7 @@ function playOn(from: Decision, world: World, conditions: readonly ConditionName
   const untilMs = Math.min(
     // The wait for an answer in flight begins when the TTL is seen to be over.
     Math.max(phase.mainEndedAtMs + LIMITS.ttlMs, world.nowMs) + IN_FLIGHT_WAIT_MS,
-    (now.signalMs ?? Number.POSITIVE_INFINITY) + LIMITS.terminationGraceMs,
+    now.signalMs === null ? Number.POSITIVE_INFINITY : findAnswersEnd(now.signalMs, LIMITS),
   );
   while (decision.kind === 'watching') {
     const { atMs } = decision.next;

@@ -77,6 +77,11 @@ test('nextObserve() comes at the TTL, and once the hold could end when the wait 
   assert.equal(findNext(waiting, observe(29_700), limits), 30_000);
   assert.equal(findNext(waiting, observe(30_000), limits), 30_500, 'the TTL has decided');
   assert.equal(findNext(waiting, observe(38_800), limits), 39_000);
+  const terminated = { ...limits, terminatedAtMs: 20_000, freshAtMs: 20_000, terminationGraceMs: 12_000 };
+  assert.equal(findNext(waiting, observe(31_800), terminated), 32_000);
+  assert.equal(findNext(waiting, observe(32_000), terminated), 32_500, 'the grace has decided');
+  assert.equal(findNext(waiting, observe(35_700), terminated), 36_000, '4 s after it answers are cut off');
+  assert.equal(findNext(waiting, observe(22_900), { ...terminated, terminationGraceMs: 1_500 }), 23_000);
 });
 
 test('isPollDue() is not where a scrape has read within the last POLL, nor while a slow source has its pause', () => {

@@ -15,6 +15,8 @@ import { findPrograms, gate } from '../support/programs.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, openPort, startWatcher, type Watcher } from '../support/watcher.ts';
+import { scrapeHead } from './front-server.ts';
+import { openRawClient } from './raw-client.ts';
 import { hang, openSource, readValue, reply, scrape } from './source.ts';
 
 const OWN = /# HELP lastscrape_[\s\S]*$/;
@@ -300,6 +302,25 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
   const boundKb = COMMAND.length === 1 ? 64 * 1024 : idleKb + 64 * 1024;
   assert.ok(highestKb < boundKb, `${highestKb} KiB after ${idleKb} KiB`);
 });
+
+for (const [limit, env] of [
+  ['TTL', { LASTSCRAPE_TTL: '2s' }],
+  ['grace', { LASTSCRAPE_TERMINATION_GRACE: '2s' }],
+] as const) {
+  test(`scrapes that wait in the backlog when the ${limit} is over, after a standstill, are answered and count`, async (t) => {
+    const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_SCRAPES: '20', ...env });
+    watcher.child.kill('SIGTERM');
+    await logged('"asked to terminate');
+    watcher.child.kill('SIGSTOP');
+    const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
+    for (const { send } of clients) send(scrapeHead());
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    watcher.child.kill('SIGCONT');
+    for (const { readAnswer } of clients) assert.equal((await readAnswer()).status, 200);
+    const { report } = await watcher.ended;
+    assert.deepEqual([report?.['outcome'], report?.['scrapesSeen']], ['scraped', 20]);
+  });
+}
 
 test('a full disk: the report cannot be written, and the last number is served all the same', async (t) => {
   const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });

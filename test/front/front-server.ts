@@ -87,6 +87,7 @@ export async function openFrontServer(
     get inFlightCount() {
       return server.inFlightCount;
     },
+    settle: server.settle,
     close: server.close,
     seen,
     served,

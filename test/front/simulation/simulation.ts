@@ -128,6 +128,7 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
           get inFlightCount() {
             return serving.routes.inFlightCount();
           },
+          async settle() {},
           async close() {
             port.serving = null;
             serving.connections.closeAll('the front closes');
