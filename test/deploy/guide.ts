@@ -1,4 +1,4 @@
-// The commands of deploy/README.md: each block is marked with the name under which a test runs it, or with
+// The commands of deploy/README.md, and of the README for Locust: each block is marked with the name under which a test runs it, or with
 // why none does.
 
 import { readFileSync } from 'node:fs';
@@ -64,9 +64,11 @@ export type BlockName =
   | (typeof RUN_HERE)[number]
   | (typeof RUN_WITH_OPERATOR)[number];
 
-/** The guide without the `> ` of its box. */
+/** The guide, and before it what the README has of Locust. */
 export function readGuide(): string {
-  return readFileSync(join(import.meta.dirname, '../../deploy/README.md'), 'utf8').replaceAll(/^> ?/gm, '');
+  const read = (page: string) => readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
+  const [, locust = ''] = /^## Locust\n([\s\S]*?)^## /m.exec(read('README.md')) ?? [];
+  return `${locust}\n${read('deploy/README.md')}`;
 }
 
 /** Every marked block, in the order of the page. */
@@ -85,9 +87,7 @@ export function readBlock(marker: 'run' | 'shown', name: BlockName): string {
   const found = readBlocks().filter((block) => block.marker === marker && block.name === name);
   const [block] = found;
   if (block === undefined || found.length > 1) {
-    throw new Error(
-      `Cannot find the block "${marker}: ${name}" in deploy/README.md: there are ${found.length}; must be one`,
-    );
+    throw new Error(`Cannot find the block "${marker}: ${name}" in the guide: there are ${found.length}; must be one`);
   }
   return block.text;
 }

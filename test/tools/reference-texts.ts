@@ -63,8 +63,11 @@ export const REPORT_FIELDS: Readonly<Record<keyof Report, string | null>> = {
 type Level = { readonly [Id in MessageId]: (typeof MESSAGES)[Id]['level'] };
 type Troubling = { [Id in MessageId]: Level[Id] extends 'warn' | 'error' ? Id : never }[MessageId];
 
-/** The cause of a message, and what to do: every warning and error, and what else a user may wonder about. */
-export const CAUSES: Readonly<Record<Troubling, string> & Partial<Record<MessageId, string>>> = {
+/**
+ * The cause of a message, and what to do: every warning and error, and what else a user may wonder about. null:
+ * the message itself says it.
+ */
+export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<MessageId, string | null>>> = {
   mainRanTooLong: '`LASTSCRAPE_RUN_TIMEOUT`. Raise it, or find out why main hangs.',
   conditionBlind:
     'The `problem` says why, such as a missing Role, or a file that this UID may not read ([all of them](helpers.md#what-may-keep-container-from-seeing)). Mend it; the watch goes on by itself.',
@@ -101,11 +104,11 @@ export const CAUSES: Readonly<Record<Troubling, string> & Partial<Record<Message
     'No quit endpoint, one that is switched off, or the wrong port: the `hint` says which. `LASTSCRAPE_QUIT=none` where the kubelet ends it.',
   tombstoneUnwritable: "Mount kubexit's graveyard, writable for this UID (`fsGroup`).",
   messageUnwritable: '`LASTSCRAPE_TERMINATION_LOG` is not a file that can be written. Nothing else depends on it.',
-  waitsForTargets: 'List the containers of your targets there. Not needed for native sidecars.',
-  meshNotLast: "Put the mesh's proxy last in `LASTSCRAPE_QUIT`.",
+  waitsForTargets: null,
+  meshNotLast: null,
   quitTimeoutShort: 'The target needs `needsSeconds`. Raise the timeout, or shorten the drain time of the target.',
-  meshForgotten: "Put the mesh's proxy last in `LASTSCRAPE_QUIT`. Not needed for a native sidecar.",
-  otherLastscrape: 'Remove one of them.',
-  bug: 'Report the line with its `error`.',
+  meshForgotten: 'Put it last in `LASTSCRAPE_QUIT`. Not needed for a native sidecar.',
+  otherLastscrape: null,
+  bug: null,
   logFull: 'Main restarts again and again. Look at main.',
 };

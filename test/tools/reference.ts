@@ -46,16 +46,23 @@ export function writeParts(): Readonly<Record<string, readonly string[]>> {
     presets: PRESETS.map(({ name, path, port, servicePorts, flag }) => {
       const ports = port === null ? 'the port of `LASTSCRAPE_METRICS_URL`' : [port, ...servicePorts].join(', ');
       const needs = flag === null || flag === undefined ? '' : ` Needs ${flag}.`;
-      return `\`${name}\`: \`POST ${path}\` on ${ports}.${needs} Proven on ${provenOn(name)}.`;
+      return `\`${name}\`: \`POST ${path}\` on ${ports}.${needs} Tested: ${provenOn(name)}.`;
     }),
     outcomes: Object.entries(OUTCOMES).map(([name, text]) => `\`${name}\`: ${text}`),
     'exit codes': Object.entries(EXIT).map(([name, code]) => `${code}: ${EXIT_CODES[name as keyof typeof EXIT]}`),
     report: Object.entries(REPORT_FIELDS).flatMap(([name, text]) => (text === null ? [] : [`\`${name}\`: ${text}`])),
     messages: (Object.keys(MESSAGES) as MessageId[]).flatMap((id) => {
       const { level, text } = MESSAGES[id];
-      return CAUSES[id] === undefined ? [] : [`\`${text}\` (${level}). ${CAUSES[id]}`];
+      const cause = CAUSES[id] ?? null;
+      return cause === null ? [] : [`\`${shorten(text)}\` (${level}). ${cause}`];
     }),
   };
+}
+
+/** What a message begins with. */
+export function shorten(text: string): string {
+  const [start = '', ...rest] = text.split(': ');
+  return rest.length === 0 ? start : `${start}: …`;
 }
 
 /** The real program that test/pods stops, or what a stand-in was written from. @throws where a preset has neither. */
@@ -63,9 +70,9 @@ function provenOn(preset: string): string {
   const program = TARGET_PROGRAMS.find(({ entry }) => entry === preset);
   if (program !== undefined) return program.name;
   const standIn = STAND_INS.find((each) => each.preset === preset);
-  if (standIn !== undefined) return `a stand-in from ${standIn.from}`;
+  if (standIn !== undefined) return `stand-in from ${standIn.from}`;
   if (preset !== 'locust-exporter') throw new Error(`Cannot say what "${preset}" was proven on: no test stops it`);
-  return 'a stand-in compared with recordings of locust_exporter 0.4.3, 0.5.0 and 0.5.2; 0.5.0 is the first that can be quit';
+  return 'stand-in and recordings of locust_exporter; 0.5.0 is the first that can be quit';
 }
 
 /** The page with each part between its markers. @throws where the page lacks a marker. */
