@@ -164,6 +164,14 @@ async function describeCondition(
   }
 }
 
+/** What an entry that would fail now may need. */
+const FAILS_NOW = {
+  none: ', unless there is one by the end',
+  unmatched: ', unless there is one by the end',
+  several: '; add labels until one matches',
+  value: '; if this run is healthy, turn the comparison round: an entry is what must not hold',
+} as const;
+
 /** What an entry of FAIL_IF would come to now. */
 function describeThreshold(
   { thresholds }: Config,
@@ -179,8 +187,7 @@ function describeThreshold(
   const reading = observation.thresholds?.[index] ?? { kind: 'none' };
   const verdict = judgeNumbers(thresholds.slice(index, index + 1), { ...NO_NUMBERS, readings: [reading] });
   const failed = verdict?.kind === 'failed' ? verdict.failed[0] : undefined;
-  const mayComeLater = reading.kind === 'none' || reading.kind === 'unmatched';
-  const result = failed === undefined ? 'passes' : `fails${mayComeLater ? ', unless there is one by the end' : ''}`;
+  const result = failed === undefined ? 'passes' : `fails${FAILS_NOW[reading.kind]}`;
   return `${reading.kind === 'value' ? reading.value : (failed?.seen ?? '')} now: ${result}`;
 }
 

@@ -145,7 +145,7 @@ type Ending = {
 export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, held }: Ending): Decision {
   const { observation, facts, policy } = turn;
   const scrapesSeenCount = held === undefined ? null : countSeen(turn, held);
-  log(turn, 'quitting', {
+  log(turn, policy.targets.length === 0 ? 'releasing' : 'quitting', {
     outcome,
     because,
     heldSeconds: endedAtMs === null ? null : toSeconds(observation.atMs - endedAtMs),

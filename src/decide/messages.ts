@@ -17,6 +17,7 @@ export const MESSAGES = {
   mainRanTooLong: { level: 'info', text: 'main ran for too long: treated as ended' },
   terminating: { level: 'info', text: 'asked to terminate' },
   quitting: { level: 'info', text: 'quitting' },
+  releasing: { level: 'info', text: 'releasing the pod' },
   conditionBlind: { level: 'warn', text: 'a condition cannot be checked' },
   metricGivenUp: {
     level: 'warn',

@@ -82,6 +82,8 @@ export type Policy = {
   readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
   /** There is a front: it serves the exporter's numbers, and counts who takes them. */
   readonly hasFront?: boolean;
+  /** Where it listens. */
+  readonly frontPort?: number;
   /** Where the last exposition is pushed to, and when; absent: nowhere. */
   readonly push?: { readonly to: string; readonly when: 'expired' | 'always' };
   /** The report is sent to a webhook before the end. Default: false. */

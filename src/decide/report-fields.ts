@@ -158,22 +158,32 @@ export function findHint({ state: { facts, phase }, policy, source }: ReportInpu
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : 'where the exporter listens';
     return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 where there is none`;
   }
+  const { running, front, warned } = facts;
+  const { hasFront, frontPort } = policy;
+  if (
+    hasFront &&
+    front.scrapesCount === 0 &&
+    findMainEnd(phase) !== null &&
+    (outcome === 'expired' || outcome === 'terminated')
+  ) {
+    return `nothing scraped port ${frontPort}: see "Prometheus" in docs/front.md`;
+  }
   if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
   if (phase.scrapesSeenCount === null) {
     return phase.hasAnswered
       ? 'the exporter showed no promhttp scrape counter after main ended'
       : 'the exporter gave no answer after main ended';
   }
-  const { running, front, warned } = facts;
-  const isNobody = policy.hasFront ? front.scrapesCount === 0 : running.count.isNobody && !running.wasScrapedBefore;
+  const isNobody = !hasFront && running.count.isNobody && !running.wasScrapedBefore;
   return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
 }
 
-/** The last totals of the exporter. */
-export function buildFinal({ facts }: State): NonNullable<Report['final']> {
+/** The last totals of the exporter, if it showed any. */
+export function buildFinal({ facts }: State): Pick<Report, 'final'> {
   const { requests, failures, users } = facts.totals;
+  if (requests === null && failures === null && users === null) return {};
   const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
-  return { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users };
+  return { final: { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users } };
 }
 
 /** When main ended, or was treated as ended; null while that is not known. */

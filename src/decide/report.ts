@@ -51,7 +51,7 @@ export function buildReport(input: ReportInput): Report {
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
     ...(push === null ? {} : { push }),
     targets: listTargets(input),
-    final: buildFinal(state),
+    ...buildFinal(state),
     exitCode: readExitCode(input),
     version: input.version,
   };

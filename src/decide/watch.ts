@@ -305,7 +305,8 @@ function warnWhileRunning(turn: Turn): void {
     ? facts.front.scrapesCount === 0
     : running.count.isNobody && !running.wasScrapedBefore;
   if (isLong && isNobody && hasHold(policy.limits)) {
-    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000 });
+    const { frontPort: port } = turn.policy;
+    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000, ...(port === undefined ? {} : { port }) });
   }
   warnOfSlowScrapers(turn);
 }

@@ -22,6 +22,7 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
     ...[
       'terminating',
       'quitting',
+      'releasing',
       'scraperFound',
       'scraperGivenUp',
       'inExportersPlace',

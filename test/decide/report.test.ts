@@ -152,7 +152,7 @@ test('buildReport() says null for what is unknown', () => {
   const report = reportOn(stateWith(ended('neverStarted', null, null)));
   assert.deepEqual(
     [report.scrapesSeen, report.ranSeconds, report.heldSeconds, report.mainEndedAt, report.final],
-    [null, null, null, null, { requests: null, failures: null, failRatio: null, users: null }],
+    [null, null, null, null, undefined],
   );
 });
 
@@ -451,11 +451,14 @@ test('buildReport() speaks of a hold with a front that is not over, and of a run
   assert.deepEqual([unseen.scrapesSeen, unseen.scrapesWhileRunning], [null, 3]);
 });
 
-test('buildReport() hints with a front that nobody ever scraped it, where the warning was given', () => {
-  const warned = { warned: ['nobodyScraped'] };
-  assert.equal(reportFront('expired', NO_SCRAPERS, AUTO, warned).hint, MESSAGES.nobodyScraped.text);
-  assert.equal(reportFront('expired', NO_SCRAPERS).hint, undefined, 'the run was too short to tell');
-  assert.equal(reportFront('expired', frontWith(['a', 50]), AUTO, warned).hint, undefined);
+test('buildReport() says which port of the front nothing ever scraped, and where to read on', () => {
+  const policy = { ...AUTO, frontPort: 9_469 };
+  const hint = 'nothing scraped port 9469: see "Prometheus" in docs/front.md';
+  for (const outcome of ['expired', 'terminated'] as const) {
+    assert.equal(reportFront(outcome, NO_SCRAPERS, policy).hint, hint);
+    assert.equal(reportFront(outcome, frontWith(['a', 50]), policy).hint, undefined);
+  }
+  assert.equal(reportOn(stateWith(ended('terminated', null, null)), [], policy).hint, undefined, 'main lived');
 });
 
 test('fitReport() drops scrapers after hints and exit codes, and before targets: the longest silent first', () => {
@@ -474,7 +477,7 @@ test('fitReport() drops scrapers after hints and exit codes, and before targets:
   assert.equal(fitted.scrapers?.at(-1)?.scraper, '10.0.0.11 Prometheus/3.0.0');
   const one = measureSize(fitted) - 1;
   assert.equal(fitReport(long, one).scrapers?.length, keptCount - 1, 'one byte less costs one more');
-  const tight = fitReport(long, 600);
+  const tight = fitReport(long, 530);
   assert.deepEqual([tight.scrapers, tight.scrapersOmitted, tight.targets?.length], [[], 12, 2]);
 });
 
