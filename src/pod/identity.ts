@@ -3,8 +3,13 @@
 import { hostname } from 'node:os';
 import { prepareSmallFile } from '../base/mounted-file.ts';
 
-/** What is known. */
-export type Identity = { readonly namespace?: string; readonly pod?: string; readonly job?: string };
+/** What is known. `hostname`: of a pod whose name may be another one. */
+export type Identity = {
+  readonly namespace?: string;
+  readonly pod?: string;
+  readonly hostname?: string;
+  readonly job?: string;
+};
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,7 +19,7 @@ const FILE_TIMEOUT_MS = 1_000;
 /** Where the identity is read from. */
 export type IdentitySources = {
   readonly env: Environment;
-  /** The host name: the pod's name in Kubernetes, unless it uses its node's network. */
+  /** The pod's name in Kubernetes, but in an Indexed Job, on its node's network, or where the pod names its host. */
   readonly hostname: () => string;
   /** The namespace mounted with the service account's token; null without a mount. */
   readonly readNamespace: () => Promise<string | null>;
@@ -36,20 +41,25 @@ export function findIdentitySources(env: Environment): IdentitySources {
 /** Finds the identity; POD_NAME and POD_NAMESPACE win. */
 export async function findIdentity({ env, hostname: readHostname, readNamespace }: IdentitySources): Promise<Identity> {
   const isPod = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '';
-  const pod = (env['POD_NAME'] ?? '').trim() || (isPod ? readHostname() : '');
+  const host = isPod ? readHostname() : '';
+  // A name that the controller of a Job made is no other's.
+  const pod = (env['POD_NAME'] ?? '').trim() || (findJob(host) === null ? '' : host);
   const namespace = (env['POD_NAMESPACE'] ?? '').trim() || ((await readNamespace()) ?? '');
-  const job = findJob(pod);
+  const job = findJob(pod, host);
   return {
     ...(namespace === '' ? {} : { namespace }),
     ...(pod === '' ? {} : { pod }),
+    ...(pod !== '' || host === '' ? {} : { hostname: host }),
     ...(job === null ? {} : { job }),
   };
 }
 
 /**
  * The Job of a pod, by its name; null: not a Job's. The controller appends five random letters and digits,
- * without vowels, 0, 1 and 3 (kubernetes/kubernetes, apiserver/pkg/storage/names/generate.go).
+ * without vowels, 0, 1 and 3 (kubernetes/kubernetes, apiserver/pkg/storage/names/generate.go); in an Indexed
+ * Job to the host name, which is the Job's name and the index (pkg/controller/job/indexed_job_utils.go).
  */
-export function findJob(pod: string): string | null {
-  return /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/.exec(pod)?.[1] ?? null;
+export function findJob(pod: string, host = ''): string | null {
+  const owner = /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/.exec(pod)?.[1] ?? null;
+  return owner === host ? host.replace(/-\d+$/, '') : owner;
 }

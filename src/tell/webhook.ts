@@ -42,18 +42,22 @@ export function buildMessage(report: Report, identity: Identity): Readonly<Recor
 }
 
 /** The pod, the summary, and if something went wrong the hints and the command to look further. */
-function formatText(report: Report, { namespace, pod, job }: Identity): string {
+function formatText(report: Report, { namespace, pod, hostname, job }: Identity): string {
   const { summary, outcome, hint, exitCode, targets = [] } = report;
   const where = [
     ...(job === undefined ? [] : [`Job ${job}`]),
     ...(namespace === undefined ? [] : [`namespace ${namespace}`]),
     ...(pod === undefined ? [] : [`pod ${pod}`]),
+    ...(hostname === undefined ? [] : [`hostname ${hostname}`]),
   ].join(', ');
   const hints = [hint, ...targets.map((target) => target.hint)].filter((each) => each !== undefined);
   const isWell = exitCode === 0 && (outcome === 'scraped' || outcome === 'released') && hints.length === 0;
+  const inNamespace = namespace === undefined ? '' : ` -n ${namespace}`;
   const look =
-    isWell || pod === undefined
-      ? []
-      : [`kubectl describe pod ${namespace === undefined ? '' : `-n ${namespace} `}${pod}`];
-  return [`${where === '' ? '' : `${where}: `}${summary}`, ...hints, ...look].join('\n');
+    pod !== undefined
+      ? [`kubectl describe pod${inNamespace} ${pod}`]
+      : hostname !== undefined
+        ? [`kubectl get pods${inNamespace} (the pod's name is not known: set POD_NAME by fieldRef)`]
+        : [];
+  return [`${where === '' ? '' : `${where}: `}${summary}`, ...hints, ...(isWell ? [] : look)].join('\n');
 }

@@ -6,33 +6,51 @@ type Known = Awaited<ReturnType<typeof findIdentity>>;
 
 const TABLE: readonly (readonly [
   name: string,
+  hostname: string,
   env: Readonly<Record<string, string>>,
   file: string | null,
   known: Known,
 ])[] = [
-  ['a laptop', {}, null, {}],
+  ['a laptop', 'thinkpad-x7k2p', {}, null, {}],
   [
     'a pod with a token',
+    'demo-master-x7k2p',
     { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
     'load',
     { namespace: 'load', pod: 'demo-master-x7k2p', job: 'demo-master' },
   ],
   [
     'a pod without a token',
+    'demo-master-x7k2p',
     { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
     null,
     { pod: 'demo-master-x7k2p', job: 'demo-master' },
   ],
   [
     'a pod with the downward API',
+    'demo-master-x7k2p',
     { KUBERNETES_SERVICE_HOST: '10.0.0.1', POD_NAME: 'other', POD_NAMESPACE: 'mine' },
     'load',
     { namespace: 'mine', pod: 'other' },
   ],
+  [
+    'a pod of an Indexed Job, whose host name is not its name',
+    'render-3',
+    { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
+    'load',
+    { namespace: 'load', hostname: 'render-3' },
+  ],
+  [
+    'a pod of an Indexed Job with the downward API',
+    'render-3',
+    { KUBERNETES_SERVICE_HOST: '10.0.0.1', POD_NAME: 'render-3-x7k2p' },
+    null,
+    { pod: 'render-3-x7k2p', job: 'render' },
+  ],
 ];
-for (const [name, env, file, known] of TABLE) {
+for (const [name, hostname, env, file, known] of TABLE) {
   test(`findIdentity() knows of ${name} what it can`, async () => {
-    const sources = { env, hostname: () => 'demo-master-x7k2p', readNamespace: async () => file };
+    const sources = { env, hostname: () => hostname, readNamespace: async () => file };
     assert.deepEqual(await findIdentity(sources), known);
   });
 }
@@ -44,7 +62,6 @@ test('findIdentity() knows nothing outside of Kubernetes, from this very process
 const PODS: readonly (readonly [pod: string, job: string | null])[] = [
   ['checkout-x7k2p', 'checkout'],
   ['nightly-29380040-bcdfg', 'nightly-29380040'],
-  // An indexed Job: its index is part of the name, and cannot be told from a name that ends so.
   ['render-3-x7k2p', 'render-3'],
   ['checkout-apple', null],
   ['x7k2p', null],

@@ -159,6 +159,14 @@ test('buildMessage() has one line where all is well, and what is not known is no
   );
 });
 
+test('buildMessage() says the hostname where the name of the pod is not known', () => {
+  const { text, hostname, pod } = buildMessage(REPORT, { namespace: 'load', hostname: 'render-3' });
+  const lines = String(text).split('\n');
+  assert.match(lines[0] ?? '', /^namespace load, hostname render-3: Not scraped/);
+  assert.equal(lines.at(-1), "kubectl get pods -n load (the pod's name is not known: set POD_NAME by fieldRef)");
+  assert.deepEqual([hostname, pod], ['render-3', undefined]);
+});
+
 test('buildMessage() says where to look unless all went well', () => {
   const well: Report = { summary: 'It ran', outcome: 'scraped', exitCode: 0, version: '0.1.0' };
   const parts: readonly (readonly [Partial<Report>, boolean])[] = [
