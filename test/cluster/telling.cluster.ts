@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { until } from '../support/until.ts';
 import type { Container, Manifest, Namespace } from './cluster.ts';
-import { buildCountingJob, JOB, jobPod, METRIC, readFinal, SNAPSHOT } from './counting-job.ts';
+import { buildCountingJob, type CountingJob, JOB, jobPod, METRIC, readFinal, SNAPSHOT } from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
 import { END_MS, getFixture, readEnd, runScenarioIn, START_MS } from './scenario.ts';
@@ -27,11 +27,7 @@ export function runTellingScenarios(): void {
     'telling: unscraped, a Pushgateway has the final number, and a webhook the report',
     {},
     async (namespace) => {
-      const gateway = await startServer(namespace, {
-        name: 'pushgateway',
-        image: IMAGES.pushgateway,
-        readinessProbe: { httpGet: { path: '/-/ready', port: 9091 }, periodSeconds: 1 },
-      });
+      const gateway = await startGateway(namespace);
       const receiver = await startServer(namespace, {
         name: 'receiver',
         image: IMAGES.job,
@@ -59,8 +55,7 @@ export function runTellingScenarios(): void {
       assert.deepEqual([report.outcome, exitCode], ['expired', 0], report.summary);
       assert.equal(report.push?.result, 'accepted', JSON.stringify(report.push));
       const { final } = await readFinal(namespace, pod);
-      const api = `/api/v1/namespaces/${namespace.name}/pods/pushgateway:9091/proxy/metrics`;
-      const line = (await getFixture().cluster.read(api)).split('\n').find((each) => each.startsWith(`${METRIC}{`));
+      const line = await readPushed(namespace);
       const name = pod.metadata.name;
       for (const label of [`job="${JOB}"`, `namespace="${namespace.name}"`, `pod="${name}"`, 'team="checkout"']) {
         assert.ok(line?.includes(label), `${label} in ${line}`);
@@ -78,6 +73,43 @@ export function runTellingScenarios(): void {
       assert.doesNotMatch(await namespace.readLog(name, 'lastscrape'), /s3cret/);
     },
   );
+
+  // The host name of its pod is report-0, its name report-0-x7k2p.
+  const indexed = { backoffLimit: 0, completionMode: 'Indexed', completions: 1 };
+  runScenarioIn('telling: an Indexed Job with the label is pushed by the name of its pod', {}, async (namespace) => {
+    const annotations = {
+      'lastscrape.dev/push': `pushgateway+http://${await startGateway(namespace)}:9091`,
+      'lastscrape.dev/push-when': 'always',
+    };
+    await namespace.apply(buildCountingJob({ annotations, env: SNAPSHOT, job: indexed }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const line = await readPushed(namespace);
+    assert.match(line ?? '', /[{,]job="report"[,}]/);
+    assert.ok(line?.includes(`pod="${jobPod(namespace).metadata.name}"`), line);
+  });
+
+  runScenarioIn('telling: an Indexed Job without POD_NAME is pushed by its host name', {}, async (namespace) => {
+    const url = `pushgateway+http://${await startGateway(namespace)}:9091`;
+    await namespace.apply(buildTellingJob({ LASTSCRAPE_TTL: '5s', LASTSCRAPE_PUSH: url }, indexed));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+    const line = await readPushed(namespace);
+    assert.match(line ?? '', /[{,]hostname="report-0"[,}]/);
+    assert.doesNotMatch(line ?? '', /[{,]pod=/);
+  });
+}
+
+function startGateway(namespace: Namespace): Promise<string> {
+  return startServer(namespace, {
+    name: 'pushgateway',
+    image: IMAGES.pushgateway,
+    readinessProbe: { httpGet: { path: '/-/ready', port: 9091 }, periodSeconds: 1 },
+  });
+}
+
+/** The line of the Job's metric in the Pushgateway. */
+async function readPushed({ name }: Namespace): Promise<string | undefined> {
+  const text = await getFixture().cluster.read(`/api/v1/namespaces/${name}/pods/pushgateway:9091/proxy/metrics`);
+  return text.split('\n').find((each) => each.startsWith(`${METRIC}{`));
 }
 
 /** A pod of one server, as soon as it is ready; its address. */
@@ -95,7 +127,7 @@ async function startServer(namespace: Namespace, container: Container): Promise<
 }
 
 /** The Job with its front, on a port that no Prometheus finds, and the Secret of the webhook. */
-function buildTellingJob(env: Readonly<Record<string, string>>): Manifest {
+function buildTellingJob(env: Readonly<Record<string, string>>, job: CountingJob['job'] = {}): Manifest {
   const path = join(import.meta.dirname, '../../deploy/job/front/job.yaml');
   const { spec } = parse(readFileSync(path, 'utf8')).spec.template;
   const [lastscrape] = spec.initContainers;
@@ -111,7 +143,7 @@ function buildTellingJob(env: Readonly<Record<string, string>>): Manifest {
     ...own,
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
     initContainers: [told],
-    volumes: [{ name: 'webhook', secret: { secretName: 'webhook' } }],
+    volumes: [{ name: 'webhook', secret: { secretName: 'webhook', optional: true } }],
   });
-  return buildCountingJob({ labels: {}, portName: 'unscraped', env: SNAPSHOT, edit });
+  return buildCountingJob({ labels: {}, portName: 'unscraped', env: SNAPSHOT, job: { backoffLimit: 0, ...job }, edit });
 }

@@ -75,7 +75,7 @@ test('Kyverno and kustomize let an annotation set the same variables', () => {
   }
 });
 
-test('an injected container has a variable for each annotation, in the order of the README, and always exits 0', () => {
+test('an injected container has a variable for each annotation, in the order of the README, always exits 0, and knows its pod', () => {
   for (const name of INJECTED) {
     const { env = [] } = findLastscrape(readGolden(name));
     const set: Readonly<Record<string, string>> = {
@@ -92,7 +92,11 @@ test('an injected container has a variable for each annotation, in the order of 
             valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${nameAnnotation(variable)}']` } },
           },
     );
-    assert.deepEqual(env, [...expected, { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }], name);
+    const always = [
+      { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' },
+      { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    ];
+    assert.deepEqual(env, [...expected, ...always], name);
   }
 });
 
