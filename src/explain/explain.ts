@@ -106,6 +106,5 @@ export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', 
 /** The row of a pod that no other row explains. */
 export const UNKNOWN: Reason<PodFacts> = {
   id: 'unknown',
-  meaning: 'none of these: the JSON does not show it',
   find: explainUnknown,
 };

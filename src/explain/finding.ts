@@ -50,8 +50,6 @@ type Optional = 'container' | 'change' | 'first' | 'see' | 'now';
 /** A row of a table of reasons. */
 export type Reason<Facts> = {
   readonly id: string;
-  /** What it says, for docs/explain.md. */
-  readonly meaning: string;
   /** @param nowMs epoch */
   readonly find: (facts: Facts, nowMs: number) => Found | readonly Found[] | null;
 };

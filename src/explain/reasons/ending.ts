@@ -18,7 +18,6 @@ const SHORT_GRACE_SECONDS = 10;
 export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'nodeSilent',
-    meaning: 'the pod is deleted, its grace is over, and its node has not confirmed that it is gone',
     find: (pod, nowMs) => {
       const [first] = findRunning(pod);
       if (first === undefined || !isLate(pod, nowMs)) return null;
@@ -39,7 +38,6 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'terminating',
-    meaning: 'the pod is deleted, and a container has not ended since its SIGTERM',
     find: (pod, nowMs) => {
       const [first, ...more] = findRunning(pod);
       if (first === undefined || pod.deletedByMs === null || isLate(pod, nowMs)) return null;
@@ -63,7 +61,6 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'finalizer',
-    meaning: 'the pod is deleted and over, and a finalizer keeps the object',
     find: (pod) => {
       const { finalizers } = pod;
       if (finalizers.length === 0 || findRunning(pod).length > 0) return null;
@@ -74,7 +71,6 @@ export const DELETED_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'deleted',
-    meaning: 'the pod is deleted, nothing runs, and it has no finalizer: it goes any moment',
     find: (pod) => {
       if (pod.finalizers.length > 0 || findRunning(pod).length > 0) return null;
       const see = { what: 'whether it is still there', line: kubectl(pod, `get pod ${quoteShell(pod.name)}`) };
@@ -110,7 +106,6 @@ export function removeFinalizers(
 export const NATIVE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'nativeEnds',
-    meaning: 'all regular containers have ended, and a native sidecar has not ended since its SIGTERM',
     find: (pod, nowMs) => {
       const isOver = pod.containers.every(({ role, isDone }) => role !== 'regular' || isDone);
       const last = pod.containers.findLast(({ role, running }) => role === 'native' && running !== null);

@@ -30,18 +30,17 @@ const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other co
 const MOVE_IF_SERVING = 'If it only serves the other, make it a native sidecar';
 
 /** The kinds of programs that have a row. */
-const KINDS: readonly (readonly [id: string, kind: ProgramKind, meaning: string])[] = [
-  ['exporterRuns', 'exporter', 'an exporter of metrics runs on as a regular container'],
-  ['meshRuns', 'mesh', "a mesh's proxy runs on as a regular container"],
-  ['databaseProxyRuns', 'databaseProxy', 'a database proxy runs on as a regular container'],
-  ['helperRuns', 'helper', 'another known helper runs on as a regular container: a log shipper, a collector, an agent'],
+const KINDS: readonly (readonly [id: string, kind: ProgramKind])[] = [
+  ['exporterRuns', 'exporter'],
+  ['meshRuns', 'mesh'],
+  ['databaseProxyRuns', 'databaseProxy'],
+  ['helperRuns', 'helper'],
 ];
 
 /** The rows. */
 export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
-  ...KINDS.map(([id, kind, meaning]) => ({
+  ...KINDS.map(([id, kind]) => ({
     id,
-    meaning,
     find: (pod: PodFacts) =>
       findHelpers(pod, kind).map((helper) =>
         explainHelper(helper, pod, kind === 'exporter' ? holdExporter(helper, pod) : endHelper(helper, pod)),
@@ -49,7 +48,6 @@ export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
   })),
   {
     id: 'otherRuns',
-    meaning: 'a container runs on after another has ended, and its name does not show what it is',
     find: (pod) =>
       findHelpers(pod, null).map((container) => ({
         ...explainHelper(container, pod, moveHelper(container, pod, MOVE_IF_SERVING)),

@@ -19,7 +19,6 @@ const DEADLINE = ['activeDeadlineSeconds', 3600] as const;
 export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   {
     id: 'jobDeleted',
-    meaning: 'the Job is deleted, and a finalizer keeps the object',
     find: (job) => {
       if (job.deletedAtMs === null) return null;
       const since = { atMs: job.deletedAtMs, what: 'it was deleted' };
@@ -33,7 +32,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'jobEnds',
-    meaning: 'the Job has failed or succeeded, and waits for its last pods to be gone',
     find: (job) => {
       const condition =
         findCondition(job.conditions, 'FailureTarget', 'True') ??
@@ -52,7 +50,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'suspended',
-    meaning: 'the Job is suspended: it makes no pods',
     find: (job) => {
       if (job.spec['suspend'] !== true) return null;
       const condition = findCondition(job.conditions, 'Suspended', 'True');
@@ -67,7 +64,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'managedByAnother',
-    meaning: 'another program runs the Job, and Kubernetes makes no pods for it',
     find: (job) => {
       if (job.managedBy === null) return null;
       const summary = `${describeJob(job)} is run by ${job.managedBy}, not by Kubernetes: only that program knows why it is not over`;
@@ -77,7 +73,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'noParallelism',
-    meaning: 'the Job may run no pods: parallelism is 0',
     find: (job) => {
       if (job.parallelism !== 0 || job.activeCount > 0) return null;
       const summary = `${describeJob(job)} makes no pods: its parallelism is 0`;
@@ -87,7 +82,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'podsRun',
-    meaning: 'pods of the Job are there: explain them',
     find: (job) => {
       if (job.activeCount === 0) return null;
       const { completions, succeededCount, failedCount, backoffLimit, started } = job;
@@ -105,7 +99,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'retries',
-    meaning: 'pods of the Job have failed, and it makes the next one after a pause',
     find: (job) => {
       if (job.failedCount === 0) return null;
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (job.failedCount - 1), LONGEST_PAUSE_MS);
@@ -125,7 +118,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'ignoredFailures',
-    meaning: 'no pod of the Job counts, and its podFailurePolicy ignores some failures: it may try for ever',
     find: (job, nowMs) => {
       const rules = toObjects(at(job.spec, 'podFailurePolicy')['rules']);
       if (isYoung(job, nowMs) || !rules.some(({ action }) => action === 'Ignore')) return null;
@@ -141,7 +133,6 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
   },
   {
     id: 'noPods',
-    meaning: 'the Job has no pods, and none have failed: something refuses them',
     find: (job, nowMs) => {
       const isNew = isYoung(job, nowMs);
       return {

@@ -31,17 +31,14 @@ const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) =
 const RUNNING = [
   {
     id: 'lastscrapeSigterm',
-    meaning: 'lastscrape waits for SIGTERM, and is a regular container, which gets none',
     explain: explainSigterm,
   },
   {
     id: 'lastscrapeHolds',
-    meaning: 'lastscrape waits for the last scrape, or stops the helpers, within its time limits',
     explain: explainHold,
   },
   {
     id: 'lastscrapeOverdue',
-    meaning: 'lastscrape still runs, longer after the end of main than its time limits allow',
     explain: explainOverdue,
   },
 ] as const;
@@ -49,9 +46,8 @@ const RUNNING = [
 /** The rows. */
 export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   ...RUNNING.map(
-    ({ id, meaning, explain }): Reason<PodFacts> => ({
+    ({ id, explain }): Reason<PodFacts> => ({
       id,
-      meaning,
       find: (pod, nowMs) => {
         const { lastscrape, mainsEnded } = pod;
         if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
@@ -62,7 +58,6 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   ),
   {
     id: 'lastscrapeMisconfigured',
-    meaning: 'lastscrape could not read a variable, and stopped nothing',
     find: afterEnd((helper, pod, lastscrape) => {
       const { report } = lastscrape;
       if (report?.outcome !== 'misconfigured') return null;
@@ -76,7 +71,6 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'quitFailed',
-    meaning: 'lastscrape asked a helper to end, and it did not; its hint says what must be set',
     find: afterEnd((helper, pod, lastscrape) => {
       const { report } = lastscrape;
       const asked = findTarget(report, helper);
@@ -98,7 +92,6 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'lastscrapeKilled',
-    meaning: 'lastscrape was killed before it had stopped the helpers',
     find: afterEnd((helper, pod, lastscrape) => {
       const { report, container } = lastscrape;
       if (report !== null && report.outcome !== 'unfinished' && report.outcome !== 'bug') return null;
@@ -114,7 +107,6 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'notInQuit',
-    meaning: 'lastscrape is done, and LASTSCRAPE_QUIT does not name this helper',
     find: afterEnd((helper, pod, lastscrape) => {
       const { report } = lastscrape;
       const isDone = report !== null && !['misconfigured', 'unfinished', 'bug'].includes(report.outcome);

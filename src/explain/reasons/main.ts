@@ -13,7 +13,6 @@ const KEEPERS = ['ReplicaSet', 'ReplicationController', 'StatefulSet', 'DaemonSe
 export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'meantToRun',
-    meaning: 'the pod belongs to a Deployment, StatefulSet or DaemonSet, which keeps it running for ever',
     find: (pod) => {
       const [running] = findRunningMains(pod);
       if (!isKept(pod) || running === undefined) return null;
@@ -27,7 +26,6 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'restartedAlways',
-    meaning: 'main has ended with 0 and is restarted: restartPolicy is Always',
     find: (pod) =>
       pod.mains.flatMap((container) => {
         const { name, spec, restartCount, isDone } = container;
@@ -44,7 +42,6 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'mainRuns',
-    meaning: 'main still runs: the pod is not over',
     find: (pod) => {
       const [first, ...others] = findRunningMains(pod);
       if (first === undefined || isKept(pod)) return null;

@@ -20,12 +20,10 @@ const CONFIG_REASONS = ['CreateContainerConfigError', 'CreateContainerError'];
 export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'gated',
-    meaning: 'the pod has scheduling gates: another program must remove them first',
     find: (pod) => (isGated(pod) ? explainUnscheduled(pod) : null),
   },
   {
     id: 'unschedulable',
-    meaning: 'no node takes the pod; the scheduler says why',
     find: (pod) => (isGated(pod) ? null : explainUnscheduled(pod)),
   },
 ];
@@ -34,17 +32,14 @@ export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
 export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'image',
-    meaning: 'the kubelet cannot get the image of a container',
     find: (pod) => findWaiting(pod, IMAGE_REASONS).map((container) => explainWaiting(container, pod, true)),
   },
   {
     id: 'config',
-    meaning: 'the kubelet cannot create a container: a missing ConfigMap or Secret, for example',
     find: (pod) => findWaiting(pod, CONFIG_REASONS).map((container) => explainWaiting(container, pod, true)),
   },
   {
     id: 'backOff',
-    meaning: 'a container ends with an error and is restarted after a pause, longer each time',
     find: (pod) =>
       pod.containers.flatMap((container) => {
         const last = container.ended ?? container.lastEnded;
@@ -60,7 +55,6 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'initRuns',
-    meaning: 'an init container still runs, or a native sidecar does not pass its startupProbe: the others wait for it',
     find: (pod) => {
       const first = pod.containers.find(({ role, running, isDone }) =>
         role === 'init' ? !isDone : role === 'native' && running?.hasStarted === false,
@@ -71,7 +65,6 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
   },
   {
     id: 'creating',
-    meaning: 'the kubelet has not started a container: it prepares volumes, network or image, or runs a postStart hook',
     find: (pod) => {
       const isBusy = pod.containers.some(
         ({ role, running, waiting }) =>
@@ -89,7 +82,6 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
 export const BESIDE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'nativeFails',
-    meaning: 'a native sidecar ends with an error again and again: the pod does not wait for it',
     find: (pod) =>
       pod.containers.flatMap((container) => {
         const { name, running, lastEnded } = container;
