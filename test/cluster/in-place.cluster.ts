@@ -9,7 +9,6 @@ import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import { startKiller } from './killer.ts';
 import { EXPORTER, MASTER, withFields, withVariable } from './locust-test.ts';
-import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import {
   END_MS,
   endRun,
@@ -32,22 +31,6 @@ const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
 const SHORT = { runSeconds: 8, autoquitSeconds: 2, exporterImage: IMAGES.lastscrape } as const;
 /** The operator's limits of the exporter. */
 const LIMIT_MIB = 128;
-
-/** What people put into locustfiles so that the pod completes: quit the exporter when the test stops. */
-const QUITS = `
-import urllib.request
-from locust import events
-from locust.runners import MasterRunner
-
-@events.test_stop.add_listener
-def quit_exporter(environment, **_):
-    if isinstance(environment.runner, MasterRunner):
-        request = urllib.request.Request("http://localhost:9646/quitquitquit", method="POST")
-        try:
-            print("quitquitquit:", urllib.request.urlopen(request, timeout=20).status)
-        except OSError as error:
-            print("quitquitquit:", repr(error))
-`;
 
 /** Registers the scenarios; five of all run side by side. */
 export function runInPlaceScenarios(): void {
@@ -116,16 +99,6 @@ export function runInPlaceScenarios(): void {
         await proveBoth(namespace, 'released');
       },
     );
-
-    runScenario(
-      `in place, ${shape}: a locustfile that quits the exporter at its end needs no change`,
-      { ...SHORT, ...OPTED_OUT, shape, more: QUITS },
-      async (namespace) => {
-        await proveInPlace(namespace, 'Complete');
-        const log = await namespace.readLog(masterPod(namespace).metadata.name, MASTER);
-        assert.match(log, /^quitquitquit: 200$/m);
-      },
-    );
   }
 
   // As a regular container it stays for its TTL, 90 s.
@@ -134,23 +107,6 @@ export function runInPlaceScenarios(): void {
     { ...SHORT, shape: 'native', exporterImage: IMAGES.renamed, annotations: { 'lastscrape.dev/front': 'true' } },
     async (namespace) => {
       await proveBoth(namespace, 'scraped');
-    },
-  );
-
-  runScenario(
-    'without lastscrape a locustfile that quits the exporter at its end loses the final numbers',
-    // The default of Prometheus: no scrape comes by luck between the last number and the quit.
-    {
-      ...SHORT,
-      ...OPTED_OUT,
-      shape: 'regular',
-      exporterImage: IMAGES.exporter,
-      more: QUITS,
-      annotations: { [INTERVAL_ANNOTATION]: '60s' },
-    },
-    async (namespace) => {
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
-      assert.notEqual(await readStoredTotal(namespace), await readLocustTotal(namespace));
     },
   );
 

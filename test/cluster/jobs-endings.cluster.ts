@@ -25,7 +25,7 @@ import {
 } from './counting-job.ts';
 import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
+import { END_MS, findStatus, getFixture, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
 /** Registers the scenarios. */
 export function runJobsEndingScenarios(): void {
@@ -106,16 +106,6 @@ export function runJobsEndingScenarios(): void {
     const pod = await proveFinal(namespace);
     assert.equal(findStatus(pod, 'main')?.restartCount, 2);
     assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
-  });
-
-  runScenarioIn('jobs: a wrong annotation is in the message, and the Job runs and ends', {}, async (namespace) => {
-    await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/ttl': 'soon' } }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const { report, exitCode } = readEnd(jobPod(namespace));
-    assert.equal(exitCode, 0);
-    assert.deepEqual(report.problems, [
-      'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
-    ]);
   });
 
   runScenarioIn(

@@ -96,15 +96,6 @@ export function runMigrationScenarios(): void {
     assert.deepEqual(readResults(pod), ['released', 'linkerd stopped']);
   });
 
-  migration('linkerd-await: a disabled shutdown is reported, with what enables it', async (namespace) => {
-    await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd', 'off'));
-    const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
-    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 69);
-    const [target] = readEnd(pod).report.targets;
-    assert.equal(target?.result, 'failed');
-    assert.match(target?.hint ?? '', /404.*config\.linkerd\.io\/proxy-admin-shutdown: enabled/);
-  });
-
   migration('k8s-controller-sidecars: without the names of the main containers', async (namespace) => {
     await start(namespace, 'k8s-controller-sidecars');
     await scrapeHeld(namespace);
@@ -140,23 +131,6 @@ export function runMigrationScenarios(): void {
     await start(namespace, 'pkill');
     const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'cloud-sql-proxy': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
-  });
-
-  migration('pkill: also after a main that was killed', async (namespace) => {
-    await start(namespace, 'pkill', (spec) => withMain(spec, [MAIN, '--killed']));
-    const pod = await proveEnd(namespace, 'Failed', { [MAIN]: 137, 'cloud-sql-proxy': 0, lastscrape: 0 });
-    assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
-  });
-
-  migration('pkill: another UID is reported at the start', async (namespace) => {
-    await start(namespace, 'pkill', (spec) =>
-      withFields(spec, 'cloud-sql-proxy', { securityContext: { runAsUser: 1000 } }),
-    );
-    const { pod } = await namespace.untilPod('the end of lastscrape', END_MS, (each) => hasEnded(each, 'lastscrape'));
-    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 78);
-    assert.ok(findStatus(pod, MAIN)?.state.running, 'main has not ended yet');
-    const [problem = ''] = readEnd(pod).report.problems ?? [];
-    assert.match(problem, /^Cannot use "signal:cloud-sql-proxy" of LASTSCRAPE_QUIT: /);
   });
 
   runScenarioIn('job: a migration, then its database proxy, then the mesh', {}, async (namespace) => {
@@ -216,11 +190,10 @@ function withShared(spec: PodSpec): PodSpec {
  * What the webhook of the mesh puts into the pod: its proxy as a regular container, here a stand-in
  * (quit-targets.ts).
  */
-function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd', quit: 'on' | 'off' = 'on'): PodSpec {
-  const env = [{ name: 'LASTSCRAPE_TEST_QUIT', value: quit }];
+function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
   return {
     ...spec,
-    containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh], env }],
+    containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh] }],
   };
 }
 

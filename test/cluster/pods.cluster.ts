@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
 import { type Death, startKiller } from './killer.ts';
-import { EXPORTER, MASTER, withFields } from './locust-test.ts';
+import { EXPORTER, MASTER } from './locust-test.ts';
 import {
   END_MS,
   endRun,
@@ -60,34 +60,7 @@ export function runPodScenarios(): void {
         assert.equal(users?.at(-1)?.atSeconds, ups?.at(-1)?.atSeconds, 'the newest locust_users');
       },
     );
-
-    runScenario(
-      `${shape}: a test that fails is a Failed Job, and no hanging one`,
-      { shape, users: 'failing' },
-      async (namespace) => {
-        assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
-        const pod = masterPod(namespace);
-        assert.equal(findStatus(pod, MASTER)?.state.terminated?.exitCode, 1);
-        assert.equal(readReport(namespace).report.outcome, 'scraped');
-        await proveTotalStored(namespace, await readLocustTotal(namespace));
-      },
-    );
   }
-
-  runScenario(
-    'annotations set the scrapes and the TTL',
-    {
-      shape: 'native',
-      annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '12s' },
-    },
-    async (namespace) => {
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
-      const { report, exitCode } = readReport(namespace);
-      assert.equal(report.outcome, 'expired', report.summary);
-      assert.match(report.summary, /^Not scraped often enough within 12 s after main ended, /);
-      assert.equal(exitCode, 0);
-    },
-  );
 
   for (const shape of ['native', 'regular'] as const) {
     runScenario(
@@ -119,25 +92,6 @@ export function runPodScenarios(): void {
       },
     );
   }
-
-  runScenario(
-    'a Locust that fails at its start is never seen, and its Job fails',
-    {
-      shape: 'regular',
-      annotations: { 'lastscrape.dev/start-timeout': '15s' },
-      edit: (spec) => withFields(spec, MASTER, { args: ['--no-such-option'] }),
-    },
-    async (namespace) => {
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
-      const { report, exitCode } = readReport(namespace);
-      assert.equal(report.outcome, 'neverStarted', report.summary);
-      assert.equal(exitCode, 0);
-      assert.deepEqual(
-        report.targets.map(({ result }) => result),
-        ['stopped'],
-      );
-    },
-  );
 
   runScenario(
     'deleted while it is held: ends within the grace, and keeps the numbers',

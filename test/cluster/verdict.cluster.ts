@@ -24,7 +24,6 @@ import {
 const RATIO = 'locust_requests_fail_ratio > 0.01';
 const AVERAGE = 'locust_requests_avg_response_time{name="Aggregated"} > 500';
 const TOO_FEW = 'locust_requests_num_requests{name="Aggregated",method=""} < 3';
-const SLOW = 'locust_requests_avg_response_time{name="/told"} >= 0.5';
 const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
 /** Locust's own verdict, its exit code, is switched off: what fails here fails by a threshold. */
 const TOLERANT = { args: ['--exit-code-on-error', '0'] } as const;
@@ -57,14 +56,6 @@ export function runVerdictScenarios(): void {
         await printed;
       },
     );
-
-    runScenario(
-      `verdict, ${shape}: a test fails its Job by a response time`,
-      { shape, ...failIf(RATIO, SLOW) },
-      async (namespace) => {
-        assert.deepEqual((await proveFailed(namespace)).failed, { entry: SLOW, seen: 1 });
-      },
-    );
   }
 
   const percentile = (quantile: string, limit: number) =>
@@ -87,18 +78,6 @@ export function runVerdictScenarios(): void {
       },
     );
   }
-
-  runScenario(
-    'verdict, in place: a test within its thresholds is a Complete Job',
-    inPlace('regular', `${percentile('0.99', 500)}, ${RATIO}`),
-    async (namespace) => {
-      const printed = runPipeline(namespace);
-      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
-      const { report, exitCode } = readEnd(masterPod(namespace), EXPORTER);
-      assert.deepEqual([report.verdict, report.exitCode, exitCode], ['passed', 0, 0]);
-      assert.equal(JSON.parse(await printed).verdict, 'passed');
-    },
-  );
 }
 
 /** What a pipeline does, as the guide has it: waits for the Job, prints the report, ends with 0 or 1. */
