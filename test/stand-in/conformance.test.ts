@@ -1,5 +1,5 @@
-// Holds the stand-in exporter against recordings of the real one, and, where a real one is on the machine (a path in
-// LASTSCRAPE_TEST_EXPORTER, or locust_exporter on the PATH), holds that one against the same recordings.
+// Holds the stand-in exporter against recordings of the real one. Where a real one is on the machine (a path
+// in LASTSCRAPE_TEST_EXPORTER, or locust_exporter on the PATH), it is held against them as well.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -92,7 +92,7 @@ for (const subject of subjects) {
       await using feed = await openFeed();
       await using exporter = await subject.start({ locustUrl: feed.url });
       const stopped = readRecording(V050, '13-odd-names-stopped.txt').body;
-      // The states that the worker had had before are no part of the recorded answer, but of the exporter's memory.
+      // The exporter remembers earlier states of the worker, which the recorded answer of Locust lacks.
       feed.body = rebuildStats(stopped).workers;
       await ask(`${exporter.url}/metrics`);
       feed.body = readBytes(V050, '13-odd-names.stats-requests.json');
@@ -141,7 +141,7 @@ for (const subject of subjects) {
       }
     });
 
-    test('every recorded answer of Locust gives the values that were recorded beside it', async () => {
+    test('every recorded answer of Locust gives the values recorded with it', async () => {
       await using feed = await openFeed();
       const folder = join(RECORDINGS, 'locust-2.47.0');
       const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
@@ -209,8 +209,8 @@ for (const subject of subjects) {
       const behind = ask(`${exporter.url}/metrics`);
       await settle(exporter);
       assert.equal(feed.requestCount, 1);
-      // As recorded in exporter-0.5.0-aborted-scrapes.timeline: 0/1 for the first, then all four in flight; there the
-      // first had ended (1/3). Afterwards the two that were given up are in the counter like the others.
+      // As in exporter-0.5.0-aborted-scrapes.timeline: scrapes that were given up are counted like the
+      // others.
       feed.release();
       assert.deepEqual(readCounters((await first).body), { counted: 0, inFlight: 1 });
       assert.deepEqual(readCounters((await behind).body), { counted: 0, inFlight: 2 + givenUp.length });
@@ -353,7 +353,7 @@ type Feed = AsyncDisposable & {
   hold(): void;
   release(): void;
   waitForRequests(count: number): Promise<void>;
-  /** No new connection; those that are open live on, as in the real Locust between the closing of 8089 and its exit. */
+  /** No new connections; open ones live on, as in the real Locust from the closing of 8089 to its exit. */
   closeListener(): Promise<void>;
   exit(): Promise<void>;
 };
@@ -418,7 +418,7 @@ async function openFeed(): Promise<Feed> {
   return feed;
 }
 
-/** An answer as the recordings have it: `head` is the status line and the headers in their order, bytes as latin1. */
+/** An answer as recorded: `head` is the status line and the headers in order; bytes as latin1. */
 type Answer = { readonly status: number; readonly head: string[]; readonly body: string };
 
 function ask(
@@ -465,7 +465,7 @@ async function askAndGiveUp(exporter: Running): Promise<void> {
   socket.destroy();
 }
 
-/** Waits until the exporter has read what was sent before: it has answered a page, which takes no lock, sent later. */
+/** Waits until the exporter has read what was sent before: its page takes no lock. */
 async function settle({ url }: Running): Promise<void> {
   await sleep(50);
   await ask(`${url}/`);

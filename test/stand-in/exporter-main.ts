@@ -1,5 +1,5 @@
-// The stand-in exporter as a process of its own, with the environment of the real one (kingpin's names and defaults):
-// `node exporter-main.ts`. A request of /quitquitquit ends it with exit code 0, SIGTERM with 143, or 2 as PID 1.
+// The stand-in exporter as a process, with the environment of the real one. /quitquitquit ends it with exit
+// code 0, SIGTERM with 143, or 2 as PID 1.
 
 import process from 'node:process';
 import { openExporter } from './exporter.ts';

@@ -1,6 +1,5 @@
-// The stand-in for locust_exporter, which no package registry has: reads a Locust's /stats/requests and answers as
-// 0.5.0 and 0.5.2 do, byte for byte where a reader could tell. conformance.test.ts holds it against the recordings.
-// Faults are off unless a test sets them.
+// The stand-in for locust_exporter, which no package registry has: reads a Locust's /stats/requests and
+// answers as 0.5.0 and 0.5.2 do, byte for byte where a reader could tell (conformance.test.ts).
 
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
@@ -13,7 +12,7 @@ import { GO_VERSION, readRuntimeFamilies, readStartSeconds } from './go-runtime.
 export type ExporterFaults = {
   /** /metrics is never answered and stays in flight until the exporter ends. */
   hangs: boolean;
-  /** /quitquitquit answers 200 with the page, and the exporter lives on: 0.4.3, and a dozen other exporters. */
+  /** /quitquitquit answers 200 with the page, as of 0.4.3 and a dozen other exporters. */
   outlivesQuit: boolean;
 };
 
@@ -48,7 +47,7 @@ const PAGE =
   '<html><head><title>Locust Exporter</title></head><body><h1>Locust Exporter</h1>' +
   "<p><a href='/metrics'>Metrics</a></p></body></html>";
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-// net/http buffers this many bytes of an answer; one that ends within gets a Content-Length instead of chunks.
+// net/http buffers as much of an answer; a shorter one gets a Content-Length instead of chunks.
 const GO_BUFFER_BYTES = 2_048;
 // net/http's client gives up after 10 redirects.
 const REDIRECT_COUNT = 10;
@@ -65,10 +64,10 @@ export async function openExporter(options: ExporterOptions): Promise<Exporter> 
   async function answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { hangs } = faults;
     life.inFlightCount += 1;
-    // The registry asks all its collectors at once: only Locust's queues, so the counters are those of this moment.
+    // Only Locust's collector queues: the other counters are from the moment of the request.
     const own = [...readRuntimeFamilies(life.startedAtSeconds), buildFamily(), ...countFamilies(life)];
     const families = await collectInTurn(life, options.locustUrl, fetchTimeoutMs);
-    // After its exit nobody is left to count a scrape that was cut.
+    // After its exit no process is left to count a scrape that was cut.
     if (hangs || !server.listening) return;
     life.inFlightCount -= 1;
     life.scrapeCount += 1;

@@ -1,6 +1,5 @@
-// What locust_exporter shows: the memory of what Locust last said, and how it reads an answer, with what it reads wrong. Names, HELP,
-// numbers and escapes are those of src/exposition. No I/O here. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, Go's encoding/json;
-// conformance.test.ts holds it against the recordings.
+// What locust_exporter shows: its memory of Locust's answers, and how it reads one, mistakes included. No
+// I/O. Source: locust_exporter's main.go at v0.5.0 and v0.5.2, Go's encoding/json.
 
 import { type Json, parseObject, toObject, toText } from '../../src/base/json.ts';
 import {
@@ -14,23 +13,23 @@ import {
 import { findHelp } from '../../src/front/locust/memory.ts';
 import { ROW_FIELDS } from '../../src/front/locust/page.ts';
 
-/** Writes families as the text format 0.0.4, families ordered by name as a registry does; samples stay in the order given. */
+/** Writes families in the text format 0.0.4, ordered by name as a registry does; samples keep their order. */
 export function writeExposition(families: readonly Family[]): string {
   const ordered = families.toSorted((a, b) => (makeByteKey(a.name) < makeByteKey(b.name) ? -1 : 1));
   return ordered.flatMap((family) => [...listLines(family)]).join('');
 }
 
 /**
- * What the exporter remembers of Locust: the vectors keep every row they ever had (as of the last readable fetch by anyone),
- * the plain gauges exist only in the answer to a fetch that succeeded.
+ * What the exporter remembers of Locust: vectors keep every row they ever had, plain gauges exist only in the
+ * answer to a fetch that succeeded.
  */
 export class LocustMemory {
   readonly #vectors = new Map<string, Map<string, Row>>();
 
   /**
    * Takes the answer of one fetch and returns the families of this scrape.
-   * @param body what Locust answered with a 2xx, or `undefined` if the fetch failed. A body that is not JSON (bare NaN, a
-   * login page) is no failure: up is 1 and every plain gauge 0, as in the recordings 14-nan and Q3-web-login.
+   * @param body what Locust answered with a 2xx, or `undefined` if the fetch failed. A body that is not JSON
+   * is no failure: up is 1 and every plain gauge 0, as in the recordings 14-nan and Q3-web-login.
    */
   collect(body: string | undefined): Family[] {
     const plain = body === undefined ? [] : this.#collectPlain(readLocustStats(body));
@@ -47,7 +46,7 @@ export class LocustMemory {
 
   #collectPlain(stats: ReturnType<typeof readLocustStats>): Family[] {
     for (const row of stats.rows) {
-      // The exporter's own filter, from the time of Locust 0.x; the row of today's totals is called "Aggregated".
+      // The exporter's filter for Locust 0.x; today the row of totals is "Aggregated".
       if (row.name === 'Total' || row.name === '//stats/requests') continue;
       const labels = [
         ['method', row.method],
@@ -105,7 +104,7 @@ type Row = Sample & { readonly keys: readonly string[] };
 
 const VECTORS: readonly string[] = [...ROW_FIELDS.map((field) => `requests_${field}`), 'errors', 'worker_detail'];
 
-/** Reads as Go's json.Unmarshal into a struct does when its error is ignored: what is missing or of another type is zero. */
+/** Reads as Go's json.Unmarshal with its error ignored: what is missing or of another type is zero. */
 function readLocustStats(body: string) {
   const top = parseObject(body) ?? {};
   return {

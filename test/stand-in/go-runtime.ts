@@ -1,12 +1,11 @@
-// The go_* and process_* families that every Go exporter has, with values of this process where Node knows them and
-// otherwise the ones recorded from the real exporter. Nobody may draw a conclusion from them; they are there so that
-// a body has the real size and shape.
+// The go_* and process_* families of every Go exporter, with values of this process where Node knows them,
+// else recorded ones: they give a body its real size and shape.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpuUsage, memoryUsage, uptime } from 'node:process';
 import { type Family, formatLabels, makeGauge } from '../../src/exposition/exposition-text.ts';
 
-/** The families as of now, as client_golang 1.11 names and describes them (HELP and TYPE as in exporter-0.5.0). */
+/** The families as of now, named and described as in the recordings of exporter 0.5.0. */
 export function readRuntimeFamilies(startedAtSeconds: number): Family[] {
   const memory = memoryUsage();
   const cpu = cpuUsage();

@@ -1,5 +1,5 @@
-// A stand-in for a Locust master, made of the recording locust-2.47.0/B-autostart-autoquit5: the same phases, JSON and
-// order of the ports, with other times, and totals that rise in between.
+// A stand-in for a Locust master, made of the recording locust-2.47.0/B-autostart-autoquit5: the same phases,
+// JSON and order of the ports, with other times, and totals that rise in between.
 
 import { readFileSync } from 'node:fs';
 import { Server as HttpServer, type ServerResponse } from 'node:http';
@@ -211,13 +211,13 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
 }
 
 /**
- * Below the ports that the system gives to those that ask for any, and to connections (32768 and up: the kernel's
- * Documentation/networking/ip-sysctl.rst, ip_local_port_range), and above those of well-known services.
+ * Below the ports that the kernel hands out (32768 and up: ip_local_port_range), above those of well-known
+ * services.
  */
 const PORTS = { first: 18_000, count: 14_000 };
 const given = new Set<number>();
 
-/** A port of this host that nobody has now, and that only another call may choose before it is used. */
+/** A free port of this host; no other call in this process gets it. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
@@ -239,7 +239,7 @@ function readStats(number: string): Stats {
   return JSON.parse(readFileSync(join(RECORDINGS, `B-autostart-autoquit5.stats.${number}.json`), 'utf8'));
 }
 
-/** The recorded rows with other totals, shared out as recorded; the Aggregated row, which is last, has the whole. */
+/** The recorded rows with other totals in the recorded proportions; the Aggregated row is last. */
 function withTotals(stats: Stats, requests: number): Stats {
   const whole = stats.stats.at(-1)?.num_requests ?? 0;
   let left = requests;

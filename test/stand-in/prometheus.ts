@@ -27,8 +27,7 @@ export type PrometheusOptions = {
   /** The target with its path: `http://127.0.0.1:9646/metrics`. */
   readonly url: string;
   /**
-   * From the start of a scrape to the start of the next; its time limit as well. A late scrape is skipped, not
-   * made up.
+   * From the start of a scrape to the start of the next, and its time limit. A late scrape is skipped.
    */
   readonly intervalMs: number;
   /** When the first scrape begins, from now; default 0. A real one chooses its own phase. */

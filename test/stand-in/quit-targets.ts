@@ -15,7 +15,7 @@ export type Said = { readonly status: number; readonly body?: string; readonly e
 export type Setup = {
   /** Its quit endpoint is switched on. */
   readonly isEnabled: boolean;
-  /** Of dapr; null: it wants none. */
+  /** Of dapr; null: no token is wanted. */
   readonly token: string | null;
 };
 

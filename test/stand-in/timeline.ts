@@ -1,6 +1,5 @@
-// Prints who did what when, for a person: seconds, who in a column, short sentences. Shared by the demo with
-// stand-ins and the one with real programs. It decides nothing, and knows of the watcher only that its log is
-// JSON lines.
+// Prints who did what when, for a person: seconds, who in a column, short sentences. Shared by both demos. It
+// knows of the watcher only that its log is JSON lines.
 
 /** A colour of the terminal's own palette. */
 export type Tone = 'green' | 'yellow' | 'magenta' | 'cyan' | 'red' | 'bold' | 'dim';
