@@ -71,13 +71,21 @@ type PodFixture = {
 
 /**
  * Users without a target: they report requests to Locust without sending a byte. A worker that a busy node
- * leaves without processor for 3 s counts as lost, and its test as over, unless the master has more patience.
+ * leaves without processor for 3 s counts as lost, and its test as over, unless the master has more patience;
+ * and a run is not over before it has a request.
  */
 export const LOCUSTFILE = (isFailing: boolean, more: string) => `
+import gevent
 import locust.runners
-from locust import User, constant, task
+from locust import User, constant, events, task
 
 locust.runners.HEARTBEAT_LIVENESS = 60
+
+@events.test_stopping.add_listener
+def wait_for_a_request(environment, **_):
+    runner = environment.runner
+    while isinstance(runner, locust.runners.MasterRunner) and runner.stats.total.num_requests == 0:
+        gevent.sleep(0.1)
 
 class Teller(User):
     wait_time = constant(0.2)
@@ -94,7 +102,6 @@ ${more}`;
 /** The master stops its users when its page was asked for this path. */
 const LOOKED = `
 import gevent.event
-from locust import events
 
 looked = gevent.event.Event()
 

@@ -52,24 +52,8 @@ async function playEnd(pod: Pod, frontPort: number): Promise<void> {
   assert.equal(ratio?.toFixed(9), ((report.final.failures ?? 0) / total).toFixed(9), 'the final failure ratio');
 }
 
-describe('Locust behind a front', { concurrency: 2, skip }, () => {
+describe('Locust behind a front', { skip }, () => {
   runScenario(programs, 'what vanishes with Locust is in the last scrape', async (pod) =>
     playEnd(pod, await pod.network.newPort()),
   );
-
-  // Without a front the exporter is what is scraped, and its last word lacks them.
-  runScenario(programs, 'without a front it is not', async (pod) => {
-    pod.startExporter();
-    const watcher = pod.startWatcher();
-    const prometheus = await pod.startPrometheus('2s');
-    const master = pod.startMaster({ locustfile: locustfile('failing') });
-    pod.startWorker(locustfile('failing'));
-    await master.waitForExit(RUN_MS);
-    await proveReport(pod, watcher, 'scraped');
-    await proveStored(prometheus, readFinalTotal(master));
-    const [up] = await prometheus.readSeries('locust_up');
-    for (const metric of VANISHING) {
-      assert.equal(await readAt(prometheus, metric, up?.samples.at(-1)?.atSeconds ?? 0), undefined, metric);
-    }
-  });
 });
