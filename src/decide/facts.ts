@@ -47,10 +47,11 @@ function advanceFront(
   seen: FrontObservation,
 ): Facts['front'] {
   const spans = [
-    { fromMs: dueAtMs, toMs: startedAtMs },
-    { fromMs: startedAtMs + allowedMs, toMs: atMs },
+    { knownFromMs: dueAtMs, toMs: startedAtMs },
+    { knownFromMs: startedAtMs + allowedMs, toMs: atMs },
   ];
-  return spans.filter(({ fromMs, toMs }) => toMs - fromMs > LATE_MS).reduce(addStandstill, { ...front, seen });
+  const late = spans.filter(({ knownFromMs, toMs }) => toMs - knownFromMs > LATE_MS);
+  return { ...late.reduce(addStandstill, front), seen, observedAtMs: atMs };
 }
 
 function mergeTotals(before: Totals, now: Totals): Totals {

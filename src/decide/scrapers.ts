@@ -79,8 +79,9 @@ export type FrontFacts = {
   readonly givenUpIds: readonly number[];
   /** What the newest scrape got; null before the first. */
   readonly last: Pick<ServedScrape, 'startedAtMs' | 'served' | 'readAtMs'> | null;
-  /** The newest that was observed. */
+  /** The newest that was observed, and when that observation ended. */
   readonly seen: FrontObservation;
+  readonly observedAtMs: number;
 };
 
 /** Before the first request. */
@@ -92,6 +93,7 @@ export const NO_SCRAPERS: FrontFacts = {
   givenUpIds: [],
   last: null,
   seen: { answeredAtMs: null, inFlightCount: 0 },
+  observedAtMs: 0,
 };
 
 /** The facts after a request, which may be known already, and its scraper; `isNew`: this is its first. */
@@ -144,11 +146,14 @@ export function addScrape(before: FrontFacts, scrape: ServedScrape): FrontFacts 
 
 const NEW_SCRAPER = { deafMs: 0, takenAtMs: null, gapsMs: [] };
 
-/** The facts after this process stood still: that is no scraper's silence. */
+/** The facts after this process stood still, from `knownFromMs` on at least: that is no scraper's silence. */
 export function addStandstill(
   front: FrontFacts,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  { knownFromMs, toMs }: { readonly knownFromMs: number; readonly toMs: number },
 ): FrontFacts {
+  // It may have begun in the pause before, once nothing was heard any more.
+  const heard = front.scrapers.map(({ lastAtMs }) => lastAtMs).filter((atMs) => atMs <= knownFromMs);
+  const fromMs = Math.min(knownFromMs, Math.max(front.observedAtMs, ...heard));
   const scrapers = front.scrapers.map((each) => ({
     ...each,
     deafMs: each.deafMs + Math.max(0, toMs - Math.max(fromMs, each.lastAtMs)),

@@ -46,7 +46,17 @@ type ConditionName = keyof typeof CONDITIONS;
 /** What the decisions do not read, with a front and without counters. */
 const NOT_DECIDING = [
   ...['seenText', 'warned', 'totals', 'running', 'history', 'count', 'hasAnswered', 'aliveSinceMs', 'startedAtMs'],
-  ...['answerNumbers', 'givenUpIds', 'scrapesCount', 'last', 'number', 'firstAtMs', 'connection', 'planned'],
+  ...[
+    'answerNumbers',
+    'givenUpIds',
+    'scrapesCount',
+    'last',
+    'number',
+    'firstAtMs',
+    'connection',
+    'planned',
+    'observedAtMs',
+  ],
 ];
 
 /** One scrape as it really was. */

@@ -152,14 +152,22 @@ test('findLiving() gives one that was seen once 2.5 of the median of the interva
 });
 
 test('addStandstill() is no silence, but for what came before it, and no interval', () => {
-  const before = addAll([scrapeBy('a', 0), scrapeBy('a', 10_000), scrapeBy('b', 5_000), scrapeBy('b', 15_000)]);
+  const scrapes = [scrapeBy('a', 0), scrapeBy('a', 10_000), scrapeBy('b', 5_000), scrapeBy('b', 15_000)];
+  // The pause that should have ended at 40 s began at 20 s.
+  const before = { ...addAll(scrapes), observedAtMs: 20_000 };
   // One came while it lasted, and was read within it.
-  const deaf = addStandstill(addRequest(before, scrapeBy('b', 50_000)).front, { fromMs: 20_000, toMs: 60_000 });
+  const deaf = addStandstill(addRequest(before, scrapeBy('b', 50_000)).front, { knownFromMs: 40_000, toMs: 60_000 });
   assert.deepEqual(
     deaf.scrapers.map((scraper) => findSilence(scraper, 61_000)),
     [11_000, 1_000],
   );
   assert.deepEqual([listLiving(deaf, 75_000), listLiving(deaf, 75_001)], ['ab', 'b']);
+  const heard = addStandstill({ ...before, observedAtMs: 12_000 }, { knownFromMs: 40_000, toMs: 60_000 });
+  assert.deepEqual(
+    heard.scrapers.map((scraper) => findSilence(scraper, 61_000)),
+    [6_000, 1_000],
+    'it ran at 15 s',
+  );
   const again = addRequest(deaf, scrapeBy('a', 62_000)).front;
   assert.deepEqual([again.scrapers[0]?.gapsMs, again.scrapers[0]?.deafMs], [[10_000, 12_000], 0]);
 });
