@@ -3,7 +3,10 @@
 // it reads.
 
 import assert from 'node:assert/strict';
-import type { Namespace } from './cluster.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Manifest, Namespace, Pod } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import { EXPORTER, type LocustTest, MASTER, withVariable } from './locust-test.ts';
@@ -18,12 +21,14 @@ import {
   readEnd,
   readLocustTotal,
   runScenario,
+  runScenarioIn,
 } from './scenario.ts';
 
 /** With what the users of the test do: 1 ms each, and of the failing ones every fifth. */
 const RATIO = 'locust_requests_fail_ratio > 0.01';
 const AVERAGE = 'locust_requests_avg_response_time{name="Aggregated"} > 500';
 const TOO_FEW = 'locust_requests_num_requests{name="Aggregated",method=""} < 3';
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/verdict.md'), 'utf8');
 const OPTED_OUT = { namespaceLabels: { 'lastscrape.dev/inject': 'false' } };
 /** Locust's own verdict, its exit code, is switched off: what fails here fails by a threshold. */
 const TOLERANT = { args: ['--exit-code-on-error', '0'] } as const;
@@ -78,6 +83,49 @@ export function runVerdictScenarios(): void {
       },
     );
   }
+
+  runScenarioIn('verdict: a Job that repeats failures does not repeat a failing verdict', {}, async (namespace) => {
+    await namespace.apply(failingJob());
+    assert.equal(await namespace.untilJobEnded('counts', END_MS), 'Failed');
+    const pods = new Set(namespace.events.map(({ pod }) => pod.metadata.name));
+    assert.equal(pods.size, 1, 'it ran once');
+    const pod = namespace.events.at(-1)?.pod as Pod;
+    const { report, exitCode } = readEnd(pod);
+    assert.deepEqual([report.verdict, report.failed, exitCode], ['failed', { entry: 'errors_total > 0', seen: 3 }, 1]);
+  });
+}
+
+/** A job that counts three errors in a textfile, and succeeds. */
+const COUNTS =
+  'printf "# TYPE errors_total counter\\nerrors_total 3\\n" >/shared/a.tmp; mv /shared/a.tmp /shared/a.prom; touch /shared/done';
+
+/** A Job that is repeated three times, unless the policy of docs/verdict.md ends it. */
+function failingJob(): Manifest {
+  const [, yaml = ''] = /^ {2}```yaml\n( {2}backoffLimit: 3\n[\s\S]*?)^ {2}```$/m.exec(PAGE) ?? [];
+  const volumeMounts = [{ name: 'shared', mountPath: '/shared' }];
+  const env = {
+    LASTSCRAPE_DONE_WHEN: 'file:/shared/done',
+    LASTSCRAPE_METRICS_URL: 'file:///shared/a.prom',
+    LASTSCRAPE_FRONT: '9469',
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_FAIL_IF: 'errors_total > 0',
+  };
+  const containers = [
+    { name: 'main', image: IMAGES.busybox, command: ['sh', '-c', COUNTS], volumeMounts },
+    {
+      name: 'lastscrape',
+      image: IMAGES.lastscrape,
+      env: Object.entries(env).map(([name, value]) => ({ name, value })),
+      volumeMounts,
+    },
+  ];
+  const spec = { restartPolicy: 'Never', volumes: [{ name: 'shared', emptyDir: {} }], containers };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'counts' },
+    spec: { ...parse(yaml), template: { spec } },
+  };
 }
 
 /** What a pipeline does, as the guide has it: waits for the Job, prints the report, ends with 0 or 1. */
