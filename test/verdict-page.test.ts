@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 import { judgeNumbers, NO_NUMBERS } from '../src/decide/verdict.ts';
 import { openExposition } from '../src/exposition/exposition.ts';
 import { readValid } from './config/read-config.ts';
@@ -38,6 +39,17 @@ test('the page has six thresholds, and each can be read and judged on what Locus
 
 test('every entry that the page shows can be read', () => {
   const lists = [...PAGE.matchAll(/FAIL_IF='([^']*)'|fail-if: (.*)/g)].map(([, one, two]) => one ?? two ?? '');
-  assert.equal(lists.length, 3);
-  for (const list of lists) assert.equal(readValid({ LASTSCRAPE_FAIL_IF: list }).thresholds.length, 2, list);
+  const lengths = lists.map((list) => readValid({ LASTSCRAPE_FAIL_IF: list }).thresholds.length);
+  assert.deepEqual(lengths, [2, 2, 1, 2]);
+});
+
+test("the annotations that judge Locust's own page beside the exporter are settings that go together", () => {
+  const [, yaml = ''] = /<!-- read by test\/verdict-page.test.ts -->\n```yaml\n([\s\S]*?)```/.exec(PAGE) ?? [];
+  const annotations: Readonly<Record<string, string>> = parse(yaml);
+  const variables = Object.entries(annotations).map(([name, value]) => [
+    name.replace('lastscrape.dev/', 'LASTSCRAPE_').toUpperCase().replaceAll('-', '_'),
+    value,
+  ]);
+  const { metricsUrl, front, targets } = readValid(Object.fromEntries(variables));
+  assert.deepEqual([metricsUrl.protocol, front?.port, targets.length], ['locust+http:', 9469, 1]);
 });
