@@ -39,6 +39,8 @@ export type Front = {
   readonly newest: () => Promise<Snapshot | null>;
   /** Main is about to end: the next read shows what is newest. */
   readonly expectEnd: () => void;
+  /** Ends every connection, and serves nothing but /-/healthy from now on. */
+  readonly retire: () => Promise<void>;
   /** Ends every connection. */
   readonly close: () => Promise<void>;
   readonly port: number;
@@ -106,6 +108,10 @@ export async function openFront(
       },
       newest: source.newest,
       expectEnd: () => source.expectEnd?.(),
+      async retire() {
+        server.retire();
+        await polls.close();
+      },
       async close() {
         await Promise.all([server.close(), polls.close()]);
       },

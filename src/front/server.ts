@@ -94,6 +94,8 @@ export type Server = {
   readonly inFlightCount: number;
   /** Takes what waits in the kernel, after a standstill for example: its scrapes are in flight then. */
   readonly settle: () => Promise<void>;
+  /** Closes every connection at once; from now on only /-/healthy is answered with a 200. */
+  readonly retire: () => void;
   /** Stops listening and closes every connection at once. May be called again. Never rejects. */
   readonly close: () => Promise<void>;
 };
@@ -139,6 +141,10 @@ export async function openServer<Answer extends ScrapeAnswer>(
           quietCount = connections.acceptedCount() === before ? quietCount + 1 : 0;
         }
       },
+      retire() {
+        connections.closeAll('the front closes');
+        http.off('request', routes.onRequest).on('request', answerRetired);
+      },
       close() {
         closed ??= new Promise((resolve) => {
           http.close(() => resolve());
@@ -148,6 +154,16 @@ export async function openServer<Answer extends ScrapeAnswer>(
       },
     },
   };
+}
+
+/** A livenessProbe must not fail, and the container be started again, while targets are quitting. */
+function answerRetired(request: IncomingMessage, response: ServerResponse): void {
+  request.resume();
+  request.on('error', () => {});
+  response.on('error', () => {});
+  const isHealthy = readRequestPath(request.url ?? '') === '/-/healthy';
+  response.writeHead(isHealthy ? 200 : 503, { 'Content-Type': 'text/plain; charset=utf-8' });
+  response.end(isHealthy ? 'ok\n' : 'the front has closed\n');
 }
 
 /** All of a server but the sockets: takes connections, and answers the requests of each. */

@@ -45,7 +45,7 @@ export function buildLoopParts(
     signals,
     observe: (effect) => beginObservation(sources, clock, effect),
     front,
-    closeFront: () => closeInTime(front, signals.second),
+    closeFront: () => closeInTime(front && { close: front.retire }, signals.second),
     ...(keeper === null ? {} : { onView: keeper.tell }),
     targets: config.targets,
   };

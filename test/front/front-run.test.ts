@@ -322,6 +322,25 @@ for (const [limit, env] of [
   });
 }
 
+test('a livenessProbe of the front goes on while a target is quitting, and a scrape gets nothing', async (t) => {
+  const target = await openSource();
+  t.after(() => target[Symbol.asyncDispose]());
+  target.answer = hang;
+  const { port, watcher, logged } = await open(t, 'a 1\n', {
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_QUIT: `http://127.0.0.1:${target.port}/quit`,
+  });
+  watcher.child.kill('SIGTERM');
+  await logged('"quitting');
+  await target.requests(1);
+  assert.equal((await scrape(port, { path: '/-/healthy', isScraper: false })).status, 200);
+  assert.equal((await scrape(port)).status, 503);
+  await target.stop();
+  const { code, report } = await watcher.ended;
+  assert.deepEqual([code, report?.['outcome'], report?.['scrapesSeen']], [0, 'released', 0]);
+  await assert.rejects(scrape(port, { path: '/-/healthy' }), { code: 'ECONNREFUSED' });
+});
+
 test('a full disk: the report cannot be written, and the last number is served all the same', async (t) => {
   const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });
   watcher.child.kill('SIGTERM');

@@ -88,6 +88,7 @@ export async function openFrontServer(
       return server.inFlightCount;
     },
     settle: server.settle,
+    retire: server.retire,
     close: server.close,
     seen,
     served,

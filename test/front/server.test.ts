@@ -389,6 +389,23 @@ test('Connection: close ends the connection after the answer, which is served', 
   }
 });
 
+test('retire() ends every connection, and answers /-/healthy until close()', async () => {
+  await using server = await openFrontServer(() => new Promise(() => {}));
+  const waiting = await openRawClient(server.port);
+  waiting.send(scrapeHead());
+  await server.requestedCount(1);
+  server.retire();
+  await waiting.closed;
+  const get = async (method: string, path: string) =>
+    (await ask(server.port, `${method} ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`)).status;
+  assert.deepEqual([await get('GET', '/-/healthy?x'), await get('HEAD', '/-/healthy')], [200, 200]);
+  for (const path of ['/metrics', '/-/ready', '/x']) assert.equal(await get('GET', path), 503);
+  assert.equal(await get('POST', '/-/snapshot'), 503);
+  assert.deepEqual([server.requests.length, server.inFlightCount], [1, 0]);
+  await server.close();
+  assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
+});
+
 test('close() ends every connection at once, the ones in the middle of an answer as well', async () => {
   async function* read() {
     yield Buffer.from(BODY);

@@ -129,6 +129,7 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
             return serving.routes.inFlightCount();
           },
           async settle() {},
+          retire() {},
           async close() {
             port.serving = null;
             serving.connections.closeAll('the front closes');
