@@ -11,7 +11,7 @@ export const PAUSE_FACTOR = 4;
 export const PAUSE_MAX_MS = 30_000;
 /** Longest wait for a scrape in flight once the count is reached: Prometheus's default scrape_timeout. */
 export const IN_FLIGHT_WAIT_MS = 10_000;
-/** The same once the grace is over, and no longer than the grace: SIGKILL comes 5 s after it, as is advised. */
+/** The same once the grace is over, and no longer than the grace: SIGKILL should come 5 s after it. */
 const GRACE_WAIT_MS = 4_000;
 /** How long the exporter may be read once a limit is over or a signal came: a hang must not delay either. */
 export const SHORT_READ_MS = 1_000;

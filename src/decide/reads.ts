@@ -21,8 +21,8 @@ export type ReadMove<Read extends OngoingRead> =
   | { readonly kind: 'giveWay'; readonly atMs: number; readonly read: Read };
 
 /**
- * The next move for a request that waits; null: none until a read ends. An own read gives way to a scrape once
- * (`hasGivenWay`), then the oldest one has its time, or impatient scrapers would keep it from ever ending.
+ * The next move for a request that waits; null: none until a read ends. An own read gives way to a scrape
+ * once (`hasGivenWay`), then the oldest one has its time, or impatient scrapers would never let it end.
  */
 export function findReadMove<Read extends OngoingRead>(
   oldestFirst: readonly Read[],

@@ -18,7 +18,7 @@ export type FrontAnswer = ScrapeAnswer & Pick<ServedScrape, 'served' | 'isByRefu
 /** The values of our own families that do not depend on the answer. */
 export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
 
-/** How long a scraper that sends no time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
+/** How long a scraper without a time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
 const UNTOLD_TIMEOUT_MS = 4_000;
 
 /** Answers from a source, which is read by `polls`. */

@@ -88,8 +88,9 @@ const BLOCKED_MS = 1_000;
 type Since = Pick<Connection, 'idleSinceMs' | 'blockedSinceMs'>;
 
 /**
- * Which connection makes room for one more of `address`: one of the address that has the most, if that is more
- * than `addressCount`, else any that is idle or blocked. Null: none, the new one is closed. `open`: oldest first.
+ * Which connection makes room for one more of `address`: one of the address that has the most, if that is
+ * more than `addressCount`, else any that is idle or blocked. Null: none, the new one is closed. `open`:
+ * oldest first.
  */
 export function chooseToClose<One extends Since & Pick<Connection, 'address'>>(
   open: readonly One[],

@@ -45,7 +45,7 @@ export function readScrapeDeadline(header: string | undefined): number {
   return seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
 }
 
-/** How long a read may take for a scraper with this X-Prometheus-Scrape-Timeout-Seconds. Above 0; null: unknown. */
+/** How long a read may take with this X-Prometheus-Scrape-Timeout-Seconds. Above 0; null: unknown. */
 export function readScrapeTimeout(header: string | undefined): number | null {
   const seconds = Math.min(readSeconds(header), MAX_SECONDS);
   if (seconds <= 0) return null;
