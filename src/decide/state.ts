@@ -182,7 +182,7 @@ export type FrontEvent =
   | { readonly kind: 'scraped'; readonly scrape: ServedScrape; readonly front: FrontObservation };
 
 /**
- * What can happen while main is watched. `signalled`: the first signal came. `planned` is the observation that
+ * What can happen while main is watched. `signalled`: the first signal came. `planned`: the observation that
  * comes next, or is on its way.
  */
 export type WatchEvent =

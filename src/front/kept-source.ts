@@ -55,7 +55,7 @@ export function keepSource(
     return { begun: kept, ended: waitUntilKept(kept, ended) };
   }
 
-  /** What becomes of an answer that may be cut is known later than of others, and the rules must not ask before. */
+  /** What becomes of an answer that may be cut is known later; the rules must not ask before. */
   async function waitUntilKept(
     begun: Promise<Beginning<KeptAnswer>>,
     ended: Promise<ExporterReading>,

@@ -76,9 +76,8 @@ export function openSnapshotStore(): SnapshotStore {
         atMs - seenAtMs <= VANISHED_KEPT_MS && [...families].some((each) => !present.has(each) && !lacking.has(each)),
     );
     if (given === null || lacking.size === 0) return;
-    const { body: rest, push, end } = openBody({ isChecked: false });
-    for await (const piece of readFamilies(given, lacking)) push(piece);
-    end();
+    const isAll = lacking.size === (await given.families()).size;
+    const rest = isAll ? given : await copyFamilies(given, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
   async function restore(atMs: number): Promise<void> {
@@ -113,11 +112,19 @@ export function openSnapshotStore(): SnapshotStore {
 const NONE: ReadonlySet<string> = new Set();
 
 async function findLacking(before: Body, now: Body): Promise<ReadonlySet<string>> {
-  return findMissing(...(await Promise.all([before.families(), now.families()])));
+  // One after the other: each unpacks its body.
+  return findMissing(await before.families(), await now.families());
 }
 
 function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): ReadonlySet<string> {
   return new Set([...before].filter((family) => !now.has(family)));
+}
+
+async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<Body> {
+  const { body, push, end } = openBody({ isChecked: false });
+  for await (const piece of readFamilies(from, families)) push(piece);
+  end();
+  return body;
 }
 
 /** These families of a body, and nothing else. */
