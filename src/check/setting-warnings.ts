@@ -150,11 +150,6 @@ export const ODD_SETTINGS = {
     thresholds.length > 0 &&
     (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
     `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and fails no Job; read "verdict" there, or run lastscrape as a regular container`,
-  percentileOfExporter: ({ thresholds, isPage }) => {
-    const entry = thresholds.find(({ name }) => /_current_response_time_percentile_(50|95)$/.test(name));
-    if (entry === undefined || isPage) return false;
-    return `LASTSCRAPE_FAIL_IF has ${entry.name}, which Locust's exporter shows as 0 with any Locust 2.x: it would never fail; take locust_requests_avg_response_time{name="Aggregated"}, or put lastscrape in the exporter's place`;
-  },
   terminationLogNone: ({ terminationLog }) =>
     terminationLog.path === 'none' &&
     'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists',

@@ -61,6 +61,10 @@ export const MESSAGES = {
     level: 'warn',
     text: 'a metric in LASTSCRAPE_FAIL_IF was always 0: does anything set it?',
   },
+  thresholdOfLastSeconds: {
+    level: 'warn',
+    text: 'a metric in LASTSCRAPE_FAIL_IF is of Locust\'s last seconds, or always 0 beside its exporter: see "Percentiles of Locust" in docs/verdict.md',
+  },
   thresholdsPassed: { level: 'info', text: 'no threshold fails this run' },
   thresholdFailed: { level: 'error', text: 'a threshold fails this run' },
   toldFileUnusable: {

@@ -6,7 +6,7 @@ import { MESSAGES } from './messages.ts';
 import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from './model.ts';
 import { findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
 import type { DoneEffect, Phase, PushReport, State, TargetReport } from './state.ts';
-import type { FailedThreshold, Verdict } from './verdict.ts';
+import { type FailedThreshold, findOfLastSeconds, type Verdict } from './verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
 export type Report = {
@@ -184,6 +184,11 @@ export function buildFinal({ facts }: State): Pick<Report, 'final'> {
   if (requests === null && failures === null && users === null) return {};
   const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
   return { final: { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users } };
+}
+
+/** What a verdict that was found may not be worth; null: nothing is known against it. */
+export function findVerdictHint({ thresholds = [] }: Policy): string | null {
+  return findOfLastSeconds(thresholds) === undefined ? null : MESSAGES.thresholdOfLastSeconds.text;
 }
 
 /** When main ended, or was treated as ended; null while that is not known. */

@@ -12,6 +12,7 @@ import {
   findHint,
   findMainEnd,
   findPush,
+  findVerdictHint,
   listScrapers,
   listTargets,
   type Report,
@@ -56,7 +57,7 @@ export function buildReport(input: ReportInput): Report {
     version: input.version,
   };
   const summary = summarize({ ...fields, judged: verdict, pushed: push, mainEndedAtMs, cameCount: counts.came }, input);
-  const hint = findHint(input, outcome);
+  const hint = findHint(input, outcome) ?? (verdict === null ? null : findVerdictHint(policy));
   return { summary, ...(hint === null ? {} : { hint }), ...fields };
 }
 

@@ -105,6 +105,16 @@ export function findAlwaysZero(
   });
 }
 
+/** Of Locust's last seconds in its own page, and always 0 of its exporter with Locust 2.x (recordings). */
+const OF_LAST_SECONDS = /_current_response_time_percentile_(50|95)$/;
+
+/** The first entry whose metric says nothing of the whole run. */
+export function findOfLastSeconds<Entry extends Pick<ThresholdPolicy, 'name'>>(
+  thresholds: readonly Entry[],
+): Entry | undefined {
+  return thresholds.find(({ name }) => OF_LAST_SECONDS.test(name));
+}
+
 /** What is remembered after one more read, or after main changed (`none`: the exporter was not read). */
 export function advanceContinuity(
   before: Continuity,

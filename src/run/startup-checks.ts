@@ -3,6 +3,7 @@
 import { findProcesses, readNamespace } from '../base/procfs.ts';
 import type { Config, Misconfigured } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
+import { findOfLastSeconds } from '../decide/verdict.ts';
 
 /** Checks whether every entry can work in this pod; null: nothing speaks against it. */
 export async function findEntryProblems(config: Config): Promise<Misconfigured | null> {
@@ -35,10 +36,14 @@ export function formatEntryProblem({ entry, variable, problem }: EntryProblem): 
   return `Cannot use "${entry}" of ${variable}: ${problem}`;
 }
 
-/** What is odd about the targets as a whole. */
-export function listWarnings({ targets, conditions, quitTimeoutMs }: Config): readonly LogEntry[] {
+/** What is odd about the targets as a whole, and the thresholds. */
+export function listWarnings({ targets, conditions, quitTimeoutMs, thresholds }: Config): readonly LogEntry[] {
   const waitsForAll = conditions.some((condition) => condition.waitsForAll === true);
-  return listTargetWarnings(targets, { quitTimeoutMs, waitsForAll });
+  const entry = findOfLastSeconds(thresholds)?.text;
+  return [
+    ...listTargetWarnings(targets, { quitTimeoutMs, waitsForAll }),
+    ...(entry === undefined ? [] : [{ id: 'thresholdOfLastSeconds', fields: { entry } } as const]),
+  ];
 }
 
 /** Other lastscrapes that can be seen: in a process namespace that the pod's containers share. */

@@ -34,12 +34,6 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['METRICS_URL=http://localhost:557/metrics', []],
   ['FAIL_IF=a > 1', []],
   ['FAIL_IF=a > 1; DONE_WHEN=sigterm; TTL=25s; METRICS_URL=http://localhost:1/m', ['verdictOfSidecar']],
-  ['FAIL_IF=locust_requests_current_response_time_percentile_95 > 1', ['percentileOfExporter']],
-  ['FAIL_IF=load_requests_current_response_time_percentile_50 > 1', ['percentileOfExporter']],
-  [
-    'FAIL_IF=locust_requests_current_response_time_percentile_95 > 1; METRICS_URL=locust+http://localhost:8089; FRONT=9646',
-    [],
-  ],
   ['QUIT=locust-exporter,locust-exporter', ['targetTwice']],
   ['QUIT=locust-exporter,POST http://localhost:9646/quitquitquit', ['targetTwice']],
   ['DONE_WHEN=metric:up; QUIT=envoy,envoy:9902', []],

@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { MESSAGES } from '../../src/decide/messages.ts';
 import { hang, openSource, reply, scrape } from '../front/source.ts';
 import { listen } from '../support/listen.ts';
 import { until } from '../support/until.ts';
@@ -260,4 +261,20 @@ test("a load test fails by Locust's own numbers, of which the failure ratio vani
       ({ level, entry }) => level === 'warn' && entry === 'locust_requests_current_response_time_percentile_95 > 500',
     ),
   );
+});
+
+test('a threshold on a current percentile: the log says at the start what it is of, and the report as well', async (t) => {
+  const name = 'locust_requests_current_response_time_percentile_95';
+  const run = await open(t, `${name} 2\n`, { ...NO_HOLD, LASTSCRAPE_FAIL_IF: `${name} > 3` });
+  await untilRead(run);
+  run.endMain();
+  const { log, report } = await run.watcher.ended;
+  const { text } = MESSAGES.thresholdOfLastSeconds;
+  const warned = log.filter(({ msg }) => msg === text);
+  assert.deepEqual(
+    warned.map(({ level, entry }) => [level, entry]),
+    [['warn', `${name} > 3`]],
+  );
+  assert.ok(log.indexOf(warned[0] ?? {}) < log.findIndex(({ msg }) => msg === 'main is running'));
+  assert.deepEqual([report?.['verdict'], report?.['hint']], ['passed', text]);
 });

@@ -92,6 +92,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   locustError: 'Status 404: `--web-base-path` is missing in the URL. Status 500: see the log of Locust.',
   thresholdAlwaysZero:
     "Nothing sets it, such as the exporter's [percentiles](verdict.md#percentiles-of-locust), or the run did nothing.",
+  thresholdOfLastSeconds: 'Take [another](verdict.md#percentiles-of-locust).',
   thresholdFailed: 'The run failed by this `entry`, or [it could not be judged](verdict.md#what-cannot-be-judged).',
   toldFileUnusable:
     'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line. Mend it: it is read again for each try.',
