@@ -86,8 +86,7 @@ export function openPodReader(env: Variables, environment: PodEnvironment): PodR
       const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;
       const address = findPodAddress(env, accountFolder);
       if ('problem' in address) {
-        const { problem } = address;
-        return { ...notAsked, why: problem.split(';')[0] as string, problem, isLasting: true };
+        return { ...notAsked, ...address, isLasting: true };
       }
       const { result, body, retryAfterMs, distrust } = await client.get(address, wanted.signal);
       // Ended by the caller: it says nothing of the server.
@@ -215,27 +214,29 @@ export type PodAddress = PodRequest & {
 /** The names of objects (documentation, "Object Names and IDs"): nothing that could end a path. */
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** Reads the address, for each request: the kubelet renews the token. A problem is `what is; what to do`. */
-export function findPodAddress(env: Variables, accountFolder: string): PodAddress | { readonly problem: string } {
+/** `why`: what is; `problem`: what is; what to do. */
+type AddressProblem = { readonly why: string; readonly problem: string };
+
+/** Reads the address, for each request: the kubelet renews the token. */
+export function findPodAddress(env: Variables, accountFolder: string): PodAddress | AddressProblem {
   const host = readVariable(env, 'KUBERNETES_SERVICE_HOST');
-  if (host === '') return { problem: 'KUBERNETES_SERVICE_HOST is not set; this must run in a pod of Kubernetes' };
+  if (host === '') return toProblem('KUBERNETES_SERVICE_HOST is not set', 'this must run in a pod of Kubernetes');
   const port = readVariable(env, 'KUBERNETES_SERVICE_PORT') || '443';
   const url = URL.parse(`https://${host.includes(':') ? `[${host}]` : host}:${port}`);
   if (url === null) {
-    return { problem: `KUBERNETES_SERVICE_HOST and _PORT are "${host}" and "${port}"; must be a host and a port` };
+    return toProblem(`KUBERNETES_SERVICE_HOST and _PORT are "${host}" and "${port}"`, 'must be a host and a port');
   }
   const tokenPath = `${accountFolder}/token`;
   const token = readToken(tokenPath);
   const ca = readText(`${accountFolder}/ca.crt`);
   if (token === '' || ca === null) {
-    return {
-      problem: `no service account is mounted at ${accountFolder}; remove automountServiceAccountToken: false from the pod or its account`,
-    };
+    const advice = 'remove automountServiceAccountToken: false from the pod or its account';
+    return toProblem(`no service account is mounted at ${accountFolder}`, advice);
   }
   const namespace = readVariable(env, 'POD_NAMESPACE') || (readText(`${accountFolder}/namespace`)?.trim() ?? '');
-  if (!OBJECT_NAME.test(namespace)) return { problem: describeBadName('POD_NAMESPACE', namespace, 'namespace') };
+  if (!OBJECT_NAME.test(namespace)) return describeBadName('POD_NAMESPACE', namespace, 'namespace');
   const pod = readVariable(env, 'POD_NAME') || readVariable(env, 'HOSTNAME');
-  if (!OBJECT_NAME.test(pod)) return { problem: describeBadName('POD_NAME', pod, 'name') };
+  if (!OBJECT_NAME.test(pod)) return describeBadName('POD_NAME', pod, 'name');
   return { origin: url.origin, namespace, pod, token, tokenPath, ca, account: readAccount(token) };
 }
 
@@ -253,8 +254,12 @@ export function readText(path: string): string | null {
   }
 }
 
-function describeBadName(variable: string, text: string, field: string): string {
-  return `${variable} is "${text}"; set it from metadata.${field} by fieldRef`;
+function describeBadName(variable: string, text: string, field: string): AddressProblem {
+  return toProblem(`${variable} is "${text}"`, `set it from metadata.${field} by fieldRef`);
+}
+
+function toProblem(why: string, advice: string): AddressProblem {
+  return { why, problem: `${why}; ${advice}` };
 }
 
 /** `NAMESPACE:NAME` from the subject of a JWT, which is no secret; null if it cannot be read. */

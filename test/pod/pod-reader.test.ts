@@ -345,6 +345,7 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
     ],
     [{ HOSTNAME: '' }, /^POD_NAME is ""; set it from metadata.name by fieldRef$/],
     [{ POD_NAME: '../secrets' }, /^POD_NAME is "..\/secrets"; set it from metadata.name by fieldRef$/],
+    [{ POD_NAME: 'a;b' }, /^POD_NAME is "a;b"; set it from metadata.name by fieldRef$/],
     [{ POD_NAMESPACE: 'a/b' }, /^POD_NAMESPACE is "a\/b"; set it from metadata.namespace by fieldRef$/],
   ];
   for (const [env, problem] of cases) {
@@ -353,6 +354,7 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
       async ({ pod, server }) => {
         const result = expectFailure(await pod.read(NEWEST));
         assert.match(String(result.problem), problem);
+        assert.equal(result.why, String(result.problem).replace(/; (?:this must|must be|set it) .*$/, ''));
         assert.deepEqual([result.isLasting, result.retryAtMs, server.requests.length], [true, null, 0]);
       },
       { env },
