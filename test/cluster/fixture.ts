@@ -8,7 +8,7 @@ import { gateDist } from '../image/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { DEFINITIONS, definitionPath } from '../tools/definitions.ts';
-import { openCluster, RUN_LABEL } from './cluster.ts';
+import { type Cluster, openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
 import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
 import { startClusterPrometheus } from './prometheus.ts';
@@ -62,6 +62,7 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     const cluster = stack.use(await openCluster());
+    await claimCluster(cluster);
     // A run that was killed could not remove what it had made.
     await cluster.kubectl(['delete', CLUSTER_KINDS, '--selector', RUN_LABEL, '--wait=false', '--ignore-not-found']);
     await refuseForeign(cluster.kubectl);
@@ -74,6 +75,36 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
     throw error;
   }
 }
+
+const LEASE = { name: 'lastscrape-test', namespace: 'default' } as const;
+/** How long a lease counts that is not renewed: its run was killed. */
+const LEASE_MS = 120_000;
+
+/** Has this cluster to itself: two runs share the policies, and each begins by removing what it finds. */
+export async function claimCluster(cluster: Cluster): Promise<void> {
+  const found = await cluster.kubectl(['get', 'lease', LEASE.name, '--namespace', LEASE.namespace, ...RENEWED_AT]);
+  if (Date.now() - Date.parse(found) < LEASE_MS) {
+    throw new Error(
+      'Cannot run test:cluster: another run has this cluster; wait for its end, or 2 minutes if it was killed',
+    );
+  }
+  const renew = () =>
+    cluster.apply({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: LEASE,
+      // MicroTime wants six digits.
+      spec: { holderIdentity: cluster.run, renewTime: new Date().toISOString().replace('Z', '000Z') },
+    });
+  await renew();
+  const timer = setInterval(() => void renew().catch(() => {}), LEASE_MS / 4);
+  cluster.defer(async () => {
+    clearInterval(timer);
+    await cluster.kubectl(['delete', 'lease', LEASE.name, '--namespace', LEASE.namespace]);
+  });
+}
+
+const RENEWED_AT = ['--ignore-not-found', '--output=jsonpath={.spec.renewTime}'];
 
 /**
  * Applies both policies as the guide says, waits until the API server obeys them, and takes them away at the
