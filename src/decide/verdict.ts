@@ -8,13 +8,21 @@ export type Continuity = {
   /** promhttp's newest counter of finished scrapes; null: none yet. */
   readonly finishedCount: number | null;
   readonly hasAnswered: boolean;
-  /** Since its last answer it refused, or that answer's counter had fallen. */
+  /** Since its last answer it refused; or that answer's counter had fallen, and main was not seen alive since. */
   readonly isInterrupted: boolean;
+  /** It has not answered since it refused. */
+  readonly isRefused: boolean;
   /** It was interrupted while main's end was known or being proven; false again once main is alive. */
   readonly isLost: boolean;
 };
 
-export const UNSEEN: Continuity = { finishedCount: null, hasAnswered: false, isInterrupted: false, isLost: false };
+export const UNSEEN: Continuity = {
+  finishedCount: null,
+  hasAnswered: false,
+  isInterrupted: false,
+  isRefused: false,
+  isLost: false,
+};
 
 /** What is remembered of the numbers that are judged. */
 export type JudgedNumbers = {
@@ -122,13 +130,18 @@ export function advanceContinuity(
   isMainLiving: boolean,
 ): Continuity {
   const now = advance(before, exporter);
-  return { ...now, isLost: !isMainLiving && (now.isLost || now.isInterrupted) };
+  if (!isMainLiving) return { ...now, isLost: now.isLost || now.isInterrupted };
+  // Main lived after the answer: what it shows is of this run.
+  const isOver = exporter.kind === 'none' && !now.isRefused;
+  return { ...now, isInterrupted: now.isInterrupted && !isOver, isLost: false };
 }
 
 function advance(before: Continuity, exporter: ExporterObservation): Continuity {
-  if (exporter.kind === 'refused') return { ...before, isInterrupted: before.isInterrupted || before.hasAnswered };
+  if (exporter.kind === 'refused') {
+    return { ...before, isInterrupted: before.isInterrupted || before.hasAnswered, isRefused: true };
+  }
   if (exporter.kind !== 'answered') return before;
   const finishedCount = exporter.scrapes?.finishedCount ?? before.finishedCount;
   const isInterrupted = before.finishedCount !== null && finishedCount !== null && finishedCount < before.finishedCount;
-  return { ...before, finishedCount, hasAnswered: true, isInterrupted };
+  return { ...before, finishedCount, hasAnswered: true, isInterrupted, isRefused: false };
 }

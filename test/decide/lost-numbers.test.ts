@@ -24,6 +24,7 @@ const TABLE: readonly (readonly [what: string, steps: readonly Step[], isLost: b
   ['an exporter that has counted nothing', [0, 'ended', 0], false],
   ['a counter that falls after the end, and rises', [5, 'ended', 1, 2, 9], true],
   ['a counter that falls in the very read that shows the end', [5, 1, 'ended'], true],
+  ['a counter that falls while main lives', [5, 1, 'living', 'ended', 2], false],
   ['a counter that falls where an answer in between had none', [5, null, 'ended', 1], true],
   ['a refusal after the end', [5, 'ended', 'refused', 6], true],
   ['a refusal in the very read that shows the end', [5, 'refused', 'ended', 6], true],
