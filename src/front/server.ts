@@ -133,14 +133,7 @@ export async function openServer<Answer extends ScrapeAnswer>(
       get inFlightCount() {
         return routes.inFlightCount();
       },
-      async settle() {
-        // libuv accepts one connection a turn, and reads it in the next one; a flood must not keep us here.
-        for (let turns = 0, quietCount = 0; quietCount < 3 && turns < BACKLOG_COUNT; turns++) {
-          const before = connections.acceptedCount();
-          await new Promise((resolve) => setImmediate(resolve));
-          quietCount = connections.acceptedCount() === before ? quietCount + 1 : 0;
-        }
-      },
+      settle: () => settleConnections(connections),
       retire() {
         connections.closeAll('the front closes');
         http.off('request', routes.onRequest).on('request', answerRetired);
@@ -164,6 +157,16 @@ function answerRetired(request: IncomingMessage, response: ServerResponse): void
   const isHealthy = readRequestPath(request.url ?? '') === '/-/healthy';
   response.writeHead(isHealthy ? 200 : 503, { 'Content-Type': 'text/plain; charset=utf-8' });
   response.end(isHealthy ? 'ok\n' : 'the front has closed\n');
+}
+
+/** Takes what waits in the kernel. */
+export async function settleConnections({ acceptedCount }: Pick<Connections, 'acceptedCount'>): Promise<void> {
+  // libuv accepts one connection a turn, and reads it in the next one; a flood must not keep us here.
+  for (let turns = 0, quietCount = 0; quietCount < 3 && turns < BACKLOG_COUNT; turns++) {
+    const before = acceptedCount();
+    await new Promise((resolve) => setImmediate(resolve));
+    quietCount = acceptedCount() === before ? quietCount + 1 : 0;
+  }
 }
 
 /** All of a server but the sockets: takes connections, and answers the requests of each. */

@@ -4,6 +4,7 @@
 // 3 who was counted has taken    4 no hold beyond its limit    5 the report says what happened
 
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
+import { LAST_READ_MS } from '../../../src/decide/pace.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED } from './simulation.ts';
@@ -71,14 +72,19 @@ function checkUnheld({ report, by, overAtMs, scenario }: Run): readonly string[]
 }
 
 /** The newest value of each family that the front had when main's end became known. */
-function findFinal({ wholes, scenario }: Run, endedAtMs: number, knownAtMs: number): Page | null {
+function findFinal({ wholes, wasDeceived, scenario }: Run, endedAtMs: number, knownAtMs: number): Page | null {
   const { source } = scenario;
+  if (wasDeceived) return null;
   const isNear = (ms: number) => ms > endedAtMs - 2_000 && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
   if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
     return null;
   const before = wholes.filter((each) => each.endedAtMs <= knownAtMs);
   const last = before.at(-1);
+  // So is whose numbers count where it was before, and its first answer since shows the end.
+  const signMs = wholes.find((each) => source.upUntilMs !== null && each.askedAtMs >= source.upUntilMs)?.endedAtMs;
+  const atEnd = wholes.findLast((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
+  if (atEnd !== undefined && atEnd.generation !== last?.generation) return null;
   const after = wholes.filter((each) => each.endedAtMs > knownAtMs);
   if (after.some((each) => each.generation !== (last ?? each).generation && !each.isKnownAsNew)) return null;
   const final = new Map<string, number>();
@@ -139,12 +145,16 @@ function readNumbers(page: Page = new Map()): Page {
 
 /** 1: a source that can be read is read, so that what main had shortly before its end is there. */
 function checkFreshness({ run, scenario }: Facts): readonly string[] {
-  const { source, endMs, limits, standstills } = scenario;
+  const { source, endMs, limits, standstills, scrapers } = scenario;
   const hangs = source.faults.filter(({ kind }) => kind === 'hangOnce' || kind === 'drop');
   const allowedMs = 2 * limits.pollMs + 8 * source.tookMs + 1_500 + 4_000 * hangs.length;
   const fromMs = endMs - allowedMs;
+  // Nothing is read beside a read that hangs unless a scrape waits.
+  const isAsked = scrapers.some((each) => each.intervalMs <= 2_000 && each.firstMs < fromMs && each.untilMs > endMs);
   const isEasy =
     fromMs > 0 &&
+    source.hasLength &&
+    (hangs.length === 0 || isAsked) &&
     source.faults.every((each) => hangs.includes(each) || each.fromMs > endMs || each.toMs < fromMs - 15_000) &&
     source.downs.every((down) => down.fromMs >= endMs || down.toMs < fromMs) &&
     standstills.every((each) => each.fromMs > endMs) &&
@@ -217,8 +227,9 @@ function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
   const { source, endMs, shape, standstills } = scenario;
   const isEasy =
     !isOwn(shape) &&
+    source.hasLength &&
     source.tookMs <= 200 &&
-    source.faults.every(({ toMs }) => toMs < endMs) &&
+    source.faults.every(({ toMs }) => toMs < endMs - 15_000) &&
     source.downs.every(({ toMs }) => toMs < endMs) &&
     standstills.length === 0;
   if (!isEasy || run.pushed === null || final === null) return [];
@@ -243,17 +254,20 @@ function checkCounted({ run, final, ended }: Facts): readonly string[] {
 function checkLimits(facts: Facts): readonly string[] {
   const { run, scenario, limitMs } = facts;
   const stoodMs = scenario.standstills.reduce((sum, { ms }) => sum + ms + LAST_LOOK_MS, 0);
-  const waits = run.scrapes.some(
-    ({ sentAtMs, endedAtMs }) => sentAtMs <= limitMs && (endedAtMs ?? run.closedAtMs) >= limitMs,
-  );
-  const lastMs = limitMs + LAST_LOOK_MS + stoodMs + (waits ? ANSWERS_MS : 0);
+  const readMs = limitMs === facts.knownAtMs ? LAST_READ_MS : 0;
+  const lastMs = limitMs + LAST_LOOK_MS + readMs + stoodMs + findAnswersMs(run, limitMs);
   if (run.closedAtMs > lastMs) return [`4: closed at ${run.closedAtMs}, and the limit was ${limitMs}`];
   const neededMs = findNeeded(facts);
   if (neededMs === null) return [];
-  const deafMs = run.scrapes.some(({ end, isFaulty }) => end !== 'whole' || isFaulty) ? ANSWERS_MS : 0;
-  return run.closedAtMs > neededMs + LAST_LOOK_MS + deafMs + stoodMs
+  return run.closedAtMs > neededMs + LAST_LOOK_MS + findAnswersMs(run, neededMs) + stoodMs
     ? [`4: closed at ${run.closedAtMs}, and nobody was left to wait for since ${neededMs}`]
     : [];
+}
+
+/** How long answers that are on their way then may be waited for. */
+function findAnswersMs({ scrapes, closedAtMs }: Run, atMs: number): number {
+  const waits = scrapes.some((each) => each.sentAtMs <= atMs + LAST_LOOK_MS && (each.endedAtMs ?? closedAtMs) >= atMs);
+  return waits ? ANSWERS_MS : 0;
 }
 
 /** When the last living scraper had taken, or lived no more; null: not known. */
@@ -271,15 +285,23 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
       before,
       tookMs: took?.endedAtMs ?? Number.POSITIVE_INFINITY,
       intervalMs: findMedian(before.slice(1).map((at, index) => at - Number(before[index]))),
+      // What one is known by that was seen once: the longest interval of the others.
+      otherMs:
+        sent.length > 1
+          ? Math.max(
+              plan.intervalMs,
+              ...sent.slice(1).map(({ sentAtMs }, index) => sentAtMs - Number(sent[index]?.sentAtMs)),
+            )
+          : 0,
     };
   });
-  const others = findMedian(known.flatMap(({ intervalMs }) => intervalMs ?? []));
+  const others = Math.max(...known.map(({ otherMs }) => otherMs));
   const firstMs = Math.min(...known.map(({ tookMs }) => tookMs));
   const endsMs = known
     .filter(({ before }) => before.length > 0)
     .map(({ before, tookMs, intervalMs }) => {
       const livesMs = intervalMs ?? others;
-      return Math.min(tookMs, livesMs === null ? Number.POSITIVE_INFINITY : Number(before.at(-1)) + 2.5 * livesMs);
+      return Math.min(tookMs, livesMs === 0 ? Number.POSITIVE_INFINITY : Number(before.at(-1)) + 2.5 * livesMs);
     });
   const neededMs = Math.max(firstMs, knownAtMs, ...endsMs);
   return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;

@@ -6,7 +6,7 @@ import { buildReport, fitReport } from '../../../src/decide/report.ts';
 import type { Report } from '../../../src/decide/report-fields.ts';
 import type { State } from '../../../src/decide/state.ts';
 import { openFront } from '../../../src/front/front.ts';
-import { openServing } from '../../../src/front/server.ts';
+import { openServing, settleConnections } from '../../../src/front/server.ts';
 import type { Condition, ConditionKind } from '../../../src/observe/condition-kind.ts';
 import { metricKind } from '../../../src/observe/metric.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
@@ -26,6 +26,8 @@ export type Run = {
   readonly scrapes: readonly Scrape[];
   /** The source's answers that came whole, as they ended. */
   readonly wholes: readonly Whole[];
+  /** An answer that was cut looked whole. */
+  readonly wasDeceived: boolean;
   readonly state: State;
   readonly report: Report;
   /** When the rules knew of the end; null: never. */
@@ -59,7 +61,11 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
     for (const { fromMs, ms } of scenario.standstills) world.outside(fromMs, () => world.standStill(ms));
     for (const atMs of scenario.snapshotsMs) world.outside(atMs, () => callSnapshot(world, port));
     const conditions = buildConditions(scenario, world);
-    const sources = { conditions, readExporter: front.readExporter, observeFront: front.observe };
+    const sources = {
+      conditions,
+      readExporter: front.readExporter,
+      observeFront: () => front.settle().then(front.observe),
+    };
     const end = await runLoop({
       policy,
       clock: world,
@@ -69,11 +75,11 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
       targets: [],
       log({ id, fields }) {
         if (id === 'mainEnded') times.knownAtMs = world.nowMs();
-        if (id === 'quitting') times.overAtMs = world.nowMs();
+        if (id === 'releasing') times.overAtMs = world.nowMs();
         if (id !== 'polled') world.tell(() => `lastscrape: ${id} ${JSON.stringify(fields)}`);
       },
       async closeFront() {
-        await front.close();
+        await front.retire();
         times.closedAtMs = world.nowMs();
         world.tell(() => 'the front has closed');
       },
@@ -99,8 +105,19 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
     }),
   );
   world.tell(() => JSON.stringify(report));
-  const { wholes } = source;
-  return { scenario, scrapes, wholes, state, report, by: next.by, ...times, pushed, story: world.story };
+  const { wholes, hasDeceived } = source;
+  return {
+    scenario,
+    scrapes,
+    wholes,
+    wasDeceived: hasDeceived(),
+    state,
+    report,
+    by: next.by,
+    ...times,
+    pushed,
+    story: world.story,
+  };
 }
 
 /** The front on a virtual port, which reads the virtual source. */
@@ -128,12 +145,12 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
           get inFlightCount() {
             return serving.routes.inFlightCount();
           },
-          async settle() {},
-          retire() {},
-          async close() {
+          settle: () => settleConnections(serving.connections),
+          retire() {
             port.serving = null;
             serving.connections.closeAll('the front closes');
           },
+          close: async () => {},
         },
       };
     },

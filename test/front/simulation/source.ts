@@ -40,7 +40,7 @@ export type SourcePlan = {
   readonly upUntilMs: number | null;
 };
 
-/** An answer that came whole. */
+/** An answer that came whole, has a sample, and is believed. */
 export type Whole = {
   readonly askedAtMs: number;
   readonly endedAtMs: number;
@@ -70,6 +70,10 @@ export function readPage(plan: SourcePlan, atMs: number): Page {
 /** Opens it. `wholes` gets each answer that came whole. */
 export function openSource(world: World, plan: SourcePlan) {
   const wholes: Whole[] = [];
+  /** Without a length: the families of the newest answer; one that lacks some of them may be cut. */
+  let shown: readonly string[] = [];
+  /** A cut answer looked whole. */
+  let hasDeceived = false;
   let finishedCount = 0;
   let generation = 0;
   let newest = { finishedCount: 0, generation: 0 };
@@ -80,8 +84,13 @@ export function openSource(world: World, plan: SourcePlan) {
   function findFault(): Fault | undefined {
     const nowMs = world.nowMs();
     const fault = plan.faults.find((each) => each.fromMs <= nowMs && nowMs < each.toMs && !hung.has(each));
-    if (fault?.kind === 'hangOnce' || fault?.kind === 'drop') hung.add(fault);
+    if (fault !== undefined && isOnce(fault)) hung.add(fault);
     return fault;
+  }
+
+  /** A page that is cut at the same line again and again looks like one that has lost families. */
+  function isOnce({ kind }: Fault): boolean {
+    return kind === 'hangOnce' || kind === 'drop' || (kind === 'cut' && !plan.hasLength);
   }
 
   function send(request: Request): Promise<ExchangeResult> {
@@ -98,6 +107,12 @@ export function openSource(world: World, plan: SourcePlan) {
     };
     const at = (atMs: number, callback: () => void) => {
       cancels.push(world.outside(atMs, () => world.deliver(() => isOver || callback())));
+    };
+    /** Whether an answer with these families is believed. */
+    const isBelieved = (families: readonly string[]): boolean => {
+      const isShort = !plan.hasLength && shown.some((each) => !families.includes(each));
+      shown = families;
+      return !isShort;
     };
     const fail = (why: string) => end({ kind: 'failed', why, wasSent: true, status });
     const { signal } = request;
@@ -124,11 +139,19 @@ export function openSource(world: World, plan: SourcePlan) {
     };
     const downAtMs = plan.downs.find(({ fromMs }) => fromMs > askedAtMs)?.fromMs ?? Number.POSITIVE_INFINITY;
     const isCut = fault?.kind === 'cut';
+    const rows = [...page].map(([name, value]) => `# TYPE ${name} counter\n${name} ${value}\n`);
+    if (plan.upUntilMs !== null) rows.unshift(`job_up ${Number(askedAtMs < plan.upUntilMs)}\n`);
+    if (counted !== null) rows.push(formatCounters(counted));
+    const names = plan.hasLength ? [] : rows.map((row) => row.replace(/.*\n(?=.)|[ {].*\n/gs, ''));
+    const half = Math.ceil(rows.length / 2);
     const breakOff = () => {
       world.tell(() => `the source's answer of ${(askedAtMs / 1000).toFixed(3)}s ends early`);
       if (status === null) end({ kind: 'dropped' });
       else if (plan.hasLength) fail('other side closed');
-      else end({ kind: 'answered', status, contentType: '' });
+      else {
+        hasDeceived ||= status === 200 && isBelieved(names.slice(0, half));
+        end({ kind: 'answered', status, contentType: '' });
+      }
     };
     const cutAtMs = Math.min(downAtMs, isCut ? askedAtMs + tookMs : downAtMs);
     if (cutAtMs < Number.POSITIVE_INFINITY) at(cutAtMs, breakOff);
@@ -139,10 +162,6 @@ export function openSource(world: World, plan: SourcePlan) {
         end({ kind: 'answered', status: 500, contentType: '' });
       });
     } else if (fault?.kind !== 'hang' && fault?.kind !== 'hangOnce') {
-      const isUp = plan.upUntilMs === null ? [] : [`job_up ${Number(askedAtMs < plan.upUntilMs)}\n`];
-      const rows = [...isUp, ...[...page].map(([name, value]) => `# TYPE ${name} counter\n${name} ${value}\n`)];
-      if (counted !== null) rows.push(formatCounters(counted));
-      const half = Math.ceil(rows.length / 2);
       at(askedAtMs + Math.floor(tookMs / 2), () => {
         begin(200, plan.hasLength ? { 'content-length': '1' } : {});
         request.onBody?.(Buffer.from(rows.slice(0, half).join('')));
@@ -155,7 +174,8 @@ export function openSource(world: World, plan: SourcePlan) {
           const isKnownAsNew = isNew && (wasRefused || (counted !== null && counted < newest.finishedCount));
           newest = { finishedCount: counted ?? 0, generation: now };
           wasRefused = false;
-          wholes.push({ askedAtMs, endedAtMs: world.nowMs(), page, generation: now, isKnownAsNew });
+          if (isBelieved(names) && rows.length > 0)
+            wholes.push({ askedAtMs, endedAtMs: world.nowMs(), page, generation: now, isKnownAsNew });
           world.tell(() => `the source answered what it had at ${(askedAtMs / 1000).toFixed(3)}s: ${showPage(page)}`);
           end({ kind: 'answered', status: 200, contentType: '' });
         });
@@ -166,7 +186,7 @@ export function openSource(world: World, plan: SourcePlan) {
   }
 
   const exchange: Exchange = { send, close: async () => {} };
-  return { exchange, wholes };
+  return { exchange, wholes, hasDeceived: () => hasDeceived };
 }
 
 function formatCounters(finishedCount: number): string {
