@@ -9,23 +9,12 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { ROW_FIELDS } from '../../src/front/locust/page.ts';
 import { listen } from '../support/listen.ts';
 
 const [bytesText = '50000', holdText = '0'] = process.argv.slice(2);
 const bodyByteCount = Number(bytesText);
 const holdMs = Number(holdText);
-
-const FAMILIES = [
-  'avg_content_length',
-  'avg_response_time',
-  'current_fail_per_sec',
-  'current_rps',
-  'max_response_time',
-  'median_response_time',
-  'min_response_time',
-  'num_failures',
-  'num_requests',
-];
 
 const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
 let body = sizes.isUp;
@@ -76,9 +65,9 @@ function writeBody(up: 0 | 1): Buffer {
     '# HELP locust_users The current number of users.\n# TYPE locust_users gauge\nlocust_users 50\n' +
     'promhttp_metric_handler_requests_in_flight 1\npromhttp_metric_handler_requests_total{code="200"} 7\n';
   const rowBytes = writeFamily('num_requests', 2).length - writeFamily('num_requests', 1).length;
-  const fixedBytes = tail.length + FAMILIES.map((family) => writeFamily(family, 0)).join('').length;
-  const rowCount = Math.round((bodyByteCount - fixedBytes) / FAMILIES.length / rowBytes);
-  return Buffer.from(FAMILIES.map((family) => writeFamily(family, rowCount)).join('') + tail);
+  const fixedBytes = tail.length + ROW_FIELDS.map((family) => writeFamily(family, 0)).join('').length;
+  const rowCount = Math.round((bodyByteCount - fixedBytes) / ROW_FIELDS.length / rowBytes);
+  return Buffer.from(ROW_FIELDS.map((family) => writeFamily(family, rowCount)).join('') + tail);
 }
 
 function writeFamily(family: string, rowCount: number): string {
