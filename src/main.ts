@@ -2,7 +2,6 @@
 
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
 import { waitUnless } from './base/waits.ts';
-import { formatHelp } from './check/help.ts';
 import type { Kinds, Misconfigured, Program } from './config/config.ts';
 import { readConfig, readFallbackConfig, readReportSettings } from './config/config.ts';
 import { EXIT } from './decide/exit-codes.ts';
@@ -22,7 +21,6 @@ import type { TargetKind } from './quit/target-kind.ts';
 import type { Exit, Host } from './run/host.ts';
 import { listenForSignals, type Signals } from './run/host.ts';
 import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
-import { outlastMain } from './run/outlast.ts';
 import { closeInTime } from './run/parts.ts';
 import { run } from './run/run.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
@@ -76,6 +74,7 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
     return exitWith(EXIT.done);
   }
   if (option === '--help') {
+    const { formatHelp } = await import('./check/help.ts');
     host.stdout(formatHelp(kinds));
     return exitWith(EXIT.done);
   }
@@ -160,6 +159,7 @@ async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: S
   if ('code' in wrong) return wrong;
   reportMisconfigured(host, wrong);
   if (!wrong.isExitZero) return exitWith(EXIT.misconfigured);
+  const { outlastMain } = await import('./run/outlast.ts');
   return outlastMain(host, readFallbackConfig(host.env, wrong.unreadable, kinds, program), signals);
 }
 

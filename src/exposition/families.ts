@@ -6,8 +6,8 @@
 // OpenMetrics `name_total` to the counter `name`. Any other sample belongs to the family of the same name.
 
 import type { Format } from './format.ts';
-import { findRuns, type Run } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
+import { findRuns, type Run } from './lines.ts';
 import { openMessageFilter, openMessageScan } from './messages.ts';
 
 export type FilterOptions = {

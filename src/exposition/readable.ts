@@ -2,8 +2,8 @@
 // it. Changes nothing. Pure; holds one line at most.
 
 import type { Format } from './format.ts';
-import { findUnreadableLine } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
+import { findUnreadableLine } from './lines.ts';
 import { openMessageCheck } from './messages.ts';
 
 /** The longest line of an exposition. */

@@ -2,8 +2,9 @@
 // neither samples nor HELP nor TYPE; never throws. Pure; holds at most one part of one family.
 
 import { copyText } from '../base/text.ts';
-import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
+import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
+import { readLines } from './lines.ts';
 
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
 

@@ -1,9 +1,10 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
 // what a scrape gets: decide/serve.ts does.
 
+import type { MainView } from '../decide/main-view.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import type { ScraperRequest } from '../decide/scrapers.ts';
-import { type MainView, observeSource } from '../decide/serve.ts';
+import { observeSource } from '../decide/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -1,9 +1,9 @@
 // The source, read and kept as the law of decide/serve.ts says. Holds no rule.
 
+import type { MainView } from '../decide/main-view.ts';
 import {
   beginSource,
   findVanishedFate,
-  type MainView,
   type SourceKind,
   type SourceResult,
   type SourceState,

@@ -3,7 +3,8 @@
 
 import { readFileSync } from 'node:fs';
 import { dialTls } from '../base/net/dial-tls.ts';
-import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
+import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
+import { readRetryAfter } from '../base/net/retry-after.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
 import {

@@ -2,10 +2,10 @@
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onAbort, waitWithin } from '../base/waits.ts';
+import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit-target.ts';
-import { type MainView, viewMain } from '../decide/serve.ts';
 import type {
   Decision,
   EndDecision,

@@ -13,7 +13,7 @@ import type { Telling } from '../tell/telling.ts';
 import type { Signals } from './host.ts';
 import { formatTime, type Host } from './host.ts';
 import type { LoopParts } from './loop.ts';
-import { type OwnTombstone, openTombstone } from './own-tombstone.ts';
+import type { OwnTombstone } from './own-tombstone.ts';
 
 /** Longest wait for connections to close, which takes a millisecond; exit closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -103,13 +103,14 @@ export async function openConfiguredTelling(
 }
 
 /** lastscrape's own tombstone. `signal`: stop waiting for it. */
-export function openConfiguredTombstone(
+export async function openConfiguredTombstone(
   host: Host,
   { tombstonePath, isDryRun }: Config,
   signal: AbortSignal,
   log: (entry: LogEntry) => void,
-): OwnTombstone | null {
+): Promise<OwnTombstone | null> {
   if (tombstonePath === null || isDryRun) return null;
+  const { openTombstone } = await import('./own-tombstone.ts');
   return openTombstone({
     path: tombstonePath,
     pid: host.pid,

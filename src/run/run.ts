@@ -42,10 +42,10 @@ type Opened = {
 export async function run(host: Host, config: Config, signals: Signals): Promise<Exit | Misconfigured> {
   const log = openRunLog(host, config.logLevel);
   const toWallMs = openWallTime(host);
-  const tombstone = openConfiguredTombstone(host, config, signals.second, log.write);
   const reporter = openReporter(host, config, buildPolicy(config), toWallMs, log);
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
+  const tombstone = await openConfiguredTombstone(host, config, signals.second, log.write);
   const opened = await openConfiguredFront(host, config, toWallMs, log.write);
   if (opened?.kind === 'failed') {
     const problems = [`Cannot use LASTSCRAPE_FRONT: ${opened.problem}`];

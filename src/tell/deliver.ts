@@ -2,7 +2,8 @@
 // Describes each result in words for a person; never shows a secret.
 
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/mounted-file.ts';
-import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
+import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
+import { readRetryAfter } from '../base/net/retry-after.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { AnswerEnd } from './encode/receiver.ts';

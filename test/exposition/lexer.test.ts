@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  findRuns,
-  findUnreadableLine,
-  readLines,
-  readNumber,
-  readSampleLine,
-  unescapeHelp,
-  unescapeValue,
-} from '../../src/exposition/lexer.ts';
+import { readNumber, readSampleLine, unescapeHelp, unescapeValue } from '../../src/exposition/lexer.ts';
+import { findRuns, findUnreadableLine, readLines } from '../../src/exposition/lines.ts';
 
 test('readNumber() reads what Prometheus reads', () => {
   const { NaN: none, POSITIVE_INFINITY: infinite, NEGATIVE_INFINITY: negative } = Number;

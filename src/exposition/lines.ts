@@ -1,0 +1,121 @@
+// What whole texts of the text format and of OpenMetrics are, line by line, by the grammar of `lexer.ts`. Loaded
+// only where a body is served or pushed. Pure; keeps nothing.
+
+import {
+  BLANKS,
+  DECIMAL,
+  END,
+  isTooLarge,
+  LABELS,
+  makeSample,
+  NAME,
+  QUOTED,
+  SAMPLE,
+  type SampleLine,
+  SERIES,
+  stripQuotes,
+  unquote,
+  VALUE,
+} from './lexer.ts';
+
+/** The same in OpenMetrics: seconds, and an exemplar. */
+const OM_TIMESTAMP = `(?:[ \\t]+[+-]?${DECIMAL})?`;
+const OM_SAMPLE = `${SERIES}${OM_TIMESTAMP}(?:[ \\t]+#${BLANKS}\\{${BLANKS}${LABELS}\\}[ \\t]+${VALUE}${OM_TIMESTAMP})?${BLANKS}${END}`;
+/** Groups: `TYPE`, or nothing for another of `words`; name; text. */
+function header(words: string): string {
+  return `${BLANKS}#${BLANKS}(?:(TYPE)|${words})[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
+}
+const ANY_LINE = `[^\\n]*${END}`;
+
+/** OpenMetrics has no blank lines, and ends with `# EOF`. */
+const READABLE_LINES = {
+  text: new RegExp(`(?:${withoutGroups(SAMPLE)}|${BLANKS}#${ANY_LINE}|${BLANKS}\\r?${END})*`, 'y'),
+  openMetrics: new RegExp(`(?:${withoutGroups(OM_SAMPLE)}|#(?! EOF)${ANY_LINE})*`, 'y'),
+} as const;
+const ONE_SERIES = new RegExp(SERIES, 'y');
+/** What may be beyond a double: hardly any text has it, and each value is looked at only there. */
+const LARGE = /[ \t}][+-]?(?:[\d.]{300}|[\d.]+[eE]\+?\d{3})/;
+const ONE_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
+/** A header, consecutive samples of one name, or any other line and the blank ones after it. */
+const RUN = new RegExp(
+  [
+    header('HELP|UNIT'),
+    `${BLANKS}(${NAME})(?![\\w:])${ANY_LINE}(?:${BLANKS}\\4(?![\\w:])${ANY_LINE})*`,
+    `${BLANKS}\\{${BLANKS}(${QUOTED})${ANY_LINE}`,
+    `${ANY_LINE}(?:${BLANKS}\\r?\\n)*`,
+  ].join('|'),
+  'y',
+);
+
+/** The index of the first line that is no sample, comment or blank, or is `# EOF`; if none, the text's length. */
+export function findUnreadableLine(text: string, format: keyof typeof READABLE_LINES = 'text'): number {
+  const lines = READABLE_LINES[format];
+  lines.lastIndex = 0;
+  lines.test(text);
+  const readable = text.slice(0, lines.lastIndex);
+  return (LARGE.test(readable) ? findTooLarge(readable) : null) ?? readable.length;
+}
+
+function findTooLarge(text: string): number | null {
+  for (let at = 0; at < text.length; at = text.indexOf('\n', at) + 1 || text.length) {
+    ONE_SERIES.lastIndex = at;
+    if (isTooLarge(ONE_SERIES.exec(text)?.[5] ?? '')) return at;
+  }
+  return null;
+}
+
+/** Gets the samples and headers of a text; other lines are skipped. */
+export type LineSink = {
+  readonly onSample: (sample: SampleLine) => void;
+  /** `text`: the type, or the help as written; with any blanks and CR at the end. */
+  readonly onHeader: (kind: 'type' | 'help', name: string, text: string) => void;
+};
+
+/** Reads whole lines. */
+export function readLines(text: string, { onSample, onHeader }: LineSink): void {
+  for (let at = 0; at < text.length; ) {
+    ONE_LINE.lastIndex = at;
+    // The last alternative takes any line.
+    const match = ONE_LINE.exec(text) as RegExpExecArray;
+    at = ONE_LINE.lastIndex;
+    if (match[5] !== undefined) onSample(makeSample(match));
+    else if (match[8] !== undefined)
+      onHeader(match[7] === undefined ? 'help' : 'type', unquote(match[8]), match[9] ?? '');
+  }
+}
+
+/** Consecutive samples of one name, its HELP (or UNIT) or TYPE, or `other`: comments, blank and odd lines. */
+export type Run =
+  | { readonly kind: 'samples' | 'help'; readonly name: string }
+  | { readonly kind: 'type'; readonly name: string; readonly type: string }
+  | { readonly kind: 'other' };
+
+/**
+ * Finds the runs of whole lines by the names at their start, readable or not; calls `onRun` with where each
+ * begins and ends. Names keep their escapes, and are slices of `text`.
+ */
+export function findRuns(text: string, onRun: (run: Run, from: number, to: number) => void): void {
+  for (let at = 0; at < text.length; ) {
+    const from = at;
+    RUN.lastIndex = from;
+    const match = RUN.exec(text) as RegExpExecArray;
+    // Read before `onRun`, which may use the same expression.
+    at = RUN.lastIndex;
+    onRun(makeRun(match), from, at);
+  }
+}
+
+function makeRun([, isType, announced, text = '', sampled, quoted]: RegExpExecArray): Run {
+  if (announced !== undefined) {
+    const name = stripQuotes(announced);
+    return isType === undefined ? { kind: 'help', name } : { kind: 'type', name, type: text.trimEnd() };
+  }
+  const name = sampled ?? quoted;
+  return name === undefined ? OTHER : { kind: 'samples', name: stripQuotes(name) };
+}
+
+const OTHER: Run = { kind: 'other' };
+
+function withoutGroups(pattern: string): string {
+  return pattern.replace(/\((?!\?)/g, '(?:');
+}
