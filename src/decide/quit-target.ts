@@ -133,11 +133,7 @@ export function shortenTarget(state: TargetState, { nowMs, quitByMs, leftCount }
 }
 
 /** Decides what an event means for the target; `nowMs` is when it had happened. */
-export function nextTargetMove(
-  state: TargetState,
-  event: TargetEvent,
-  nowMs: number,
-): { readonly state: TargetState; readonly move: TargetMove } {
+export function nextTargetMove(state: TargetState, event: TargetEvent, nowMs: number): Next {
   switch (event.kind) {
     case 'begun':
       return ask(state, nowMs);
