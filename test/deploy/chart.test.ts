@@ -94,6 +94,35 @@ describe('deploy/chart', { skip }, () => {
     }
   });
 
+  test('quantities stay what they are: not rounded, and strings for CEL as well', () => {
+    const values = ['resources.requests.cpu=0.5', 'resources.limits.cpu=1', 'resources.limits.memory=134217728'];
+    const { stdout } = template([IMAGE, ...values], { only: ['policy', 'jobs-policy'] });
+    const line = /limits: \{'cpu': '1', 'memory': '134217728'\},\n +requests: \{'cpu': '0\.5', 'memory': '64Mi'\}/g;
+    assert.equal(stdout.match(line)?.length, 2, stdout);
+    const kyverno = template([IMAGE, 'engine=kyverno', ...values], { only: ['kyverno', 'jobs-kyverno'] });
+    assert.equal(kyverno.stdout.match(/limits: \{cpu: "1", memory: "134217728"\}/g)?.length, 2, kyverno.stdout);
+  });
+
+  test('without resources the policies set none', () => {
+    const { stdout } = template([IMAGE, 'resources.requests=null', 'resources.limits=null']);
+    assert.doesNotMatch(stdout, /^ +resources: (?!\{|\[)/m);
+  });
+
+  test('names of digits alone, which are valid, are strings', () => {
+    const cluster = ['--kube-version', '1.36.0', '--api-versions', 'kyverno.io/v1/ClusterPolicy', '--namespace', '42'];
+    const digits = ['--set-string', 'name=1e3,networkPolicy.from=7,networkPolicy.namespaces={8}'];
+    const others = ['--set', `${IMAGE},engine=kyverno,monitors.enabled=true`];
+    const { stdout } = runHelm('template', 'lastscrape', CHART, ...cluster, ...others, ...digits);
+    const found = parseAllDocuments(stdout).map((document) => document.toJS().metadata);
+    const names = found.flatMap(({ name, namespace = '' }) => [name, namespace]);
+    assert.deepEqual(
+      [names.filter((name) => typeof name !== 'string'), new Set(names).has('1e3'), new Set(names).has('42')],
+      [[], true, true],
+      stdout,
+    );
+    assert.match(stdout, /metadata.name: "7"/);
+  });
+
   for (const [what, values, apis, said] of [
     ['no image', [], undefined, /image is not set: helm … --set image=HOST\/lastscrape:VERSION/],
     ['no policies', [IMAGE], [], /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/],

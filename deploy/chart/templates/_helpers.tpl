@@ -16,15 +16,22 @@ METRICS_URL FRONT DONE_WHEN SIDECARS SCRAPES TTL QUIT QUIT_TIMEOUT POLL SETTLE S
 {name: LASTSCRAPE_{{ . }}, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['lastscrape.dev/{{ . | lower | replace "_" "-" }}']"}}}
 {{- end }}
 
+{{/* A quantity as a string, which YAML and CEL would else read as a number: 0.5, 1e9, 128974848. */}}
+{{- define "lastscrape.quantity" -}}
+{{- toYaml (kindIs "string" . | ternary (toString .) (int64 . | toString)) -}}
+{{- end }}
+
 {{/* What every lastscrape has, whoever adds it. */}}
 {{- define "lastscrape.container" -}}
 terminationMessagePolicy: FallbackToLogsOnError
+{{- if or .Values.resources.requests .Values.resources.limits }}
 resources:
   {{- range $kind := list "requests" "limits" }}
   {{- with $quantities := index $.Values.resources $kind }}
-  {{ $kind }}: { {{- range $i, $name := keys $quantities | sortAlpha }}{{ if $i }}, {{ end }}{{ $name }}: {{ index $quantities $name }}{{ end -}} }
+  {{ $kind }}: { {{- range $i, $name := keys $quantities | sortAlpha }}{{ if $i }}, {{ end }}{{ $name }}: {{ include "lastscrape.quantity" (index $quantities $name) }}{{ end -}} }
   {{- end }}
   {{- end }}
+{{- end }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532
