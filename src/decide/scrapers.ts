@@ -110,9 +110,7 @@ export function addRequest(
       : {
           ...known,
           connection,
-          lastAtMs: Math.max(known.lastAtMs, startedAtMs),
-          deafMs: 0,
-          gapsMs: addGap(known.gapsMs, findSilence(known, startedAtMs)),
+          ...(startedAtMs > known.lastAtMs && { lastAtMs: startedAtMs, deafMs: 0, gapsMs: addGap(known, startedAtMs) }),
         };
   const others = front.scrapers.filter((each) => each.id !== id);
   const bySilence = others.toSorted((a, b) => a.lastAtMs - b.lastAtMs);
@@ -166,9 +164,9 @@ export function findSilence({ lastAtMs, deafMs }: Scraper, nowMs: number): numbe
   return nowMs - lastAtMs - deafMs;
 }
 
-/** Two at the same moment show no interval. */
-function addGap(gapsMs: readonly number[], gapMs: number): readonly number[] {
-  return gapMs <= 0 ? gapsMs : [...gapsMs, gapMs].slice(-GAPS_MAX_COUNT);
+/** A gap in which this process stood still shows no interval: taken for too short, it would give up who lives. */
+function addGap({ gapsMs, lastAtMs, deafMs }: Scraper, startedAtMs: number): readonly number[] {
+  return deafMs > 0 ? gapsMs : [...gapsMs, startedAtMs - lastAtMs].slice(-GAPS_MAX_COUNT);
 }
 
 /** Matches a request by connection, else to the most due scraper whose connection has ended. */

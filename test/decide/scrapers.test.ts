@@ -169,7 +169,22 @@ test('addStandstill() is no silence, but for what came before it, and no interva
     'it ran at 15 s',
   );
   const again = addRequest(deaf, scrapeBy('a', 62_000)).front;
-  assert.deepEqual([again.scrapers[0]?.gapsMs, again.scrapers[0]?.deafMs], [[10_000, 12_000], 0]);
+  assert.deepEqual([again.scrapers[0]?.gapsMs, again.scrapers[0]?.deafMs], [[10_000], 0], 'it shows no interval');
+  const served = addScrape(deaf, scrapeBy('a', 10_000));
+  assert.equal(served.scrapers[0]?.deafMs, 40_000, 'an answer to the request before is no news of its scraper');
+});
+
+test('a process that was late all the while does not take 15 s for less, and gives up nobody for it', () => {
+  let front = NO_SCRAPERS;
+  for (let second = 0; second < 60; second++) {
+    const dueMs = second * 1_000;
+    if (second % 15 === 0) front = addRequest(front, scrapeBy('a', dueMs + 10)).front;
+    if (second % 15 === 5) front = addRequest(front, scrapeBy('b', dueMs + 10)).front;
+    front = { ...addStandstill(front, { knownFromMs: dueMs, toMs: dueMs + 600 }), observedAtMs: dueMs + 610 };
+  }
+  const taken = addScrape(front, scrapeBy('a', 60_100));
+  const { isReached, givenUp } = judgeTurnout(taken, { endedAtMs: 59_610, nowMs: 64_000, limits: LIMITS });
+  assert.deepEqual([isReached, givenUp.length], [false, 0], 'b comes at 65 s');
 });
 
 test('addScrape() remembers 64 scrapers, and forgets the one that was silent for longest', () => {
