@@ -158,6 +158,14 @@ function flat(text: string): string {
   return text.replaceAll(/\s+/g, ' ');
 }
 
+test('what a page shows of a manifest is in it, word by word', () => {
+  const marked = /^<!-- of (deploy\/\S+\.yaml)[^>]*-->\n```yaml\n([\s\S]*?)^```$/gm;
+  const shown = PAGES.flatMap((page) => [...readPage(page).matchAll(marked)]);
+  const files = ['job/front/job', 'job/front/rules', 'job/migration/job'].map((name) => `deploy/${name}.yaml`);
+  assert.deepEqual(shown.map(([, file]) => file).toSorted(), files);
+  for (const [, file = '', text = ''] of shown) assert.ok(readPage(file).includes(text), `${file} has\n${text}`);
+});
+
 test('every file and folder of the checkout that a page names is there', () => {
   for (const page of PAGES) {
     for (const [, path = ''] of readPage(page).matchAll(/`((?:src|test|fixtures|deploy|image|bin|\.ci)\/[\w./-]*)`/g)) {

@@ -1,5 +1,4 @@
-// deploy/job/front: what the pages show of it is in it, lastscrape accepts its variables, its container is
-// that of the policy, and Prometheus scrapes the port that it serves.
+// deploy/job/front: lastscrape accepts its variables, its container is that of the policy, and Prometheus scrapes its port.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -41,24 +40,6 @@ function readConfigOf(variables: Readonly<Record<string, string>>) {
   assert.ok('config' in result, JSON.stringify(result));
   return result.config;
 }
-
-/** The blocks of a page that are marked as a file's. */
-function readBlocks(page: string): readonly { readonly file: string; readonly text: string }[] {
-  return [...readFile(page).matchAll(/^<!-- of (deploy\/job\/front\/[\w.-]+)[^>]*-->\n```yaml\n([\s\S]*?)^```$/gm)].map(
-    ([, file = '', text = '']) => ({ file, text }),
-  );
-}
-
-test('the pages show of the files what is in them, word by word', () => {
-  const shown = ['README.md', 'docs/front.md'].flatMap(readBlocks);
-  for (const file of ['job.yaml', 'rules.yaml']) {
-    assert.ok(
-      shown.some((block) => block.file === `${FOLDER}/${file}`),
-      `no page shows ${file}`,
-    );
-  }
-  for (const { file, text } of shown) assert.ok(readFile(file).includes(text), `${file} has\n${text}`);
-});
 
 test('lastscrape accepts the variables: the signal is the end, every scraper is waited for, nothing is quit', () => {
   const { conditions, front, limits, targets } = readConfigOf(env);

@@ -149,16 +149,14 @@ export function hashPolicy(file: 'policy.yaml' | 'jobs-policy.yaml'): string {
  */
 export function gateGoldens(): string | false {
   const files = ['policy.yaml', 'jobs-policy.yaml'] as const;
-  const changed = files.find((file) => readHash(file) !== hashPolicy(file));
+  const read = (file: string) =>
+    readFileSync(join(FIXTURES, 'injected', file.replace('.yaml', '.sha256')), 'utf8').trim();
+  const changed = files.find((file) => read(file) !== hashPolicy(file));
   if (changed === undefined) return false;
   const message = `NOT COMPARED with fixtures/injected: deploy/${changed} changed since; test/tools/make-injected.ts rewrites them, with a cluster`;
   if (readTestVariable('CI') === 'true') throw new Error(message);
   process.stderr.write(`${message}\n`);
   return message;
-}
-
-function readHash(file: 'policy.yaml' | 'jobs-policy.yaml'): string {
-  return readFileSync(join(FIXTURES, 'injected', file.replace('.yaml', '.sha256')), 'utf8').trim();
 }
 
 /** The operator's pod with the annotations and the grace of a row. */

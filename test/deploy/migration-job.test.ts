@@ -1,5 +1,4 @@
-// deploy/job/migration: what docs/helpers.md shows of it is in it, lastscrape accepts its variables, and the pod
-// has what they ask for.
+// deploy/job/migration: lastscrape accepts its variables, and the pod has what they ask for.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -20,14 +19,6 @@ const [account, role, binding] = parseAllDocuments(
 ).map((document) => document.toJS());
 
 type Container = { readonly name: string; readonly args?: readonly string[] };
-
-test('docs/helpers.md shows of the migration what is in the file, word by word', () => {
-  const page = readFileSync(join(ROOT, 'docs/helpers.md'), 'utf8');
-  const [, shown = ''] =
-    /^<!-- of deploy\/job\/migration\/job\.yaml[^>]*-->\n```yaml\n([\s\S]*?)^```$/m.exec(page) ?? [];
-  assert.match(shown, /LASTSCRAPE_QUIT/);
-  assert.ok(text.includes(shown), shown);
-});
 
 test('lastscrape accepts the variables of the migration, and asks each target where its program takes it', () => {
   const { env } = spec.containers.at(-1) as { env: { name: string; value?: string }[] };

@@ -30,17 +30,15 @@ export const EXIT_CODES: Readonly<Record<keyof typeof EXIT, string>> = {
   interrupted: 'a second signal that is SIGINT, or a signal during `--check`',
 };
 
-/** The fields that are told together stand at the first of them. */
-export const REPORT_FIELDS: Readonly<Record<keyof Report, string | null>> = {
+/** How many were left out needs no words. */
+export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omitted`>, string>> = {
   summary: 'the run in one sentence, for people',
   outcome: 'how the hold ended: see [outcomes](#outcomes)',
   verdict: 'with `LASTSCRAPE_FAIL_IF`: `passed` or `failed`. Absent while main runs and after a second signal',
   failed: 'the first `entry` that fails, and the number `seen`, or why there was none',
   alsoFailed: 'the other entries that fail',
-  failedOmitted: null,
   hint: 'why nobody may have scraped',
   problems: 'what is wrong in the configuration',
-  problemsOmitted: null,
   scrapesWanted: 'how many scrapes to wait for; with `auto`, how many scrapers were waited for',
   scrapesSeen: 'scrapes after the end of main',
   scrapesWhileRunning: 'scrapes before the end of main',
@@ -50,11 +48,9 @@ export const REPORT_FIELDS: Readonly<Record<keyof Report, string | null>> = {
   mainExitCodes: 'exit codes by container, where `container:` or `tombstone:` knows them',
   scrapers:
     'with a front: address and User-Agent of each scraper, its `intervalSeconds`, and when it asked for the `last` answer that it took (null: none); the longest silent stands first',
-  scrapersOmitted: null,
   push: 'with `LASTSCRAPE_PUSH`: the `result` is `accepted`, `notNeeded` or `failed`',
   targets:
     'the `result` for each target: `stopped`, `alreadyGone` (no request can have reached it), `failed` (with a `hint`), `skipped` (dry run) or `pending` (webhook only)',
-  targetsOmitted: null,
   final: "Locust's last totals; `users` while Locust was up",
   exitCode: 'see [exit codes](#exit-codes)',
   version: 'of lastscrape',

@@ -50,7 +50,7 @@ export function writeParts(): Readonly<Record<string, readonly string[]>> {
     }),
     outcomes: Object.entries(OUTCOMES).map(([name, text]) => `\`${name}\`: ${text}`),
     'exit codes': Object.entries(EXIT).map(([name, code]) => `${code}: ${EXIT_CODES[name as keyof typeof EXIT]}`),
-    report: Object.entries(REPORT_FIELDS).flatMap(([name, text]) => (text === null ? [] : [`\`${name}\`: ${text}`])),
+    report: Object.entries(REPORT_FIELDS).map(([name, text]) => `\`${name}\`: ${text}`),
     messages: (Object.keys(MESSAGES) as MessageId[]).flatMap((id) => {
       const { level, text } = MESSAGES[id];
       const cause = CAUSES[id] ?? null;
