@@ -37,7 +37,7 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   verdict: 'with `LASTSCRAPE_FAIL_IF`: `passed` or `failed`. Absent while main runs and after a second signal',
   failed: 'the first `entry` that fails, and the number `seen`, or why there was none',
   alsoFailed: 'the other entries that fail',
-  hint: 'why nobody may have scraped',
+  hint: 'why no scrape may have come',
   problems: 'what is wrong in the configuration',
   scrapesWanted: 'how many scrapes to wait for; with `auto`, how many scrapers were waited for',
   scrapesSeen: 'scrapes after the end of main',
