@@ -13,7 +13,7 @@ const SCRIPT = join(FOLDER, 'verdict.sh');
 
 const PASSED = '{"outcome":"scraped","verdict":"passed","exitCode":0}';
 const FAILED =
-  '{"outcome":"scraped","verdict":"failed","failed":{"entry":"a{b=\\"\\"verdict\\":\\"passed\\"\\"} > 1"},"exitCode":1}';
+  '{"outcome":"scraped","verdict":"failed","failed":{"entry":"a{b=\\"\\"verdict\\":\\"passed\\"\\\\t\\"} > 1"},"exitCode":1}';
 
 /** What kubectl prints for the Job, for pods of the container lastscrape, and of the exporter's. */
 type Answers = {
@@ -21,27 +21,45 @@ type Answers = {
   readonly lastscrape?: string;
   readonly exporter?: string;
   readonly code?: number;
+  /** How many calls the first of all is followed by that fail, for the Job and for its pods. */
+  readonly failing?: number;
+  /** No kubeconfig, as in a pod. */
+  readonly isInPod?: boolean;
 };
 
-function run(args: readonly string[], { job = '', lastscrape = '', exporter = '', code = 0 }: Answers = {}) {
+function run(args: readonly string[], answers: Answers = {}) {
+  const { job = '', lastscrape = '', exporter = '', code = 0, failing = 0, isInPod = false } = answers;
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-verdict-'));
   try {
     writeFileSync(
       join(folder, 'kubectl'),
       `#!/bin/sh
 echo "$*" >>"$CALLS"
+count=$(grep -c "^get $2" "$CALLS")
 case "$*" in
-  *'config view'*) printf shop ;;
-  *'get job '*) printf '%s' "$JOB"; exit "$CODE" ;;
+  *'config view'*) [ -z "$IN_POD" ] || exit 1; printf shop ;;
+  *'get job '*) [ "$count" -gt 1 ] && [ "$count" -le $((FAILING + 1)) ] && exit 1
+    [ "$count" -gt "$FAILING" ] || JOB='a '
+    printf '%s' "$JOB"; exit "$CODE" ;;
+  *'get pods '*) [ "$count" -gt "$FAILING" ] || exit 1 ;;
+esac
+case "$*" in
   *"name=='lastscrape'"*) printf '%s' "$LASTSCRAPE" ;;
   *"name=='locust-metrics-exporter'"*) printf '%s' "$EXPORTER" ;;
 esac
 `,
     );
     chmodSync(join(folder, 'kubectl'), 0o755);
-    // The pauses pass at once.
-    writeFileSync(join(folder, 'sleep'), '#!/bin/sh\n');
-    chmodSync(join(folder, 'sleep'), 0o755);
+    // The pauses pass at once, by a clock of their own.
+    const clock = join(folder, 'clock');
+    writeFileSync(clock, '1000');
+    for (const [name, text] of [
+      ['sleep', `echo $(($(cat "${clock}") + $1)) >"${clock}"`],
+      ['date', `cat "${clock}"`],
+    ] as const) {
+      writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`);
+      chmodSync(join(folder, name), 0o755);
+    }
     const calls = join(folder, 'calls');
     const env = {
       PATH: `${folder}:${process.env['PATH']}`,
@@ -50,6 +68,8 @@ esac
       LASTSCRAPE: lastscrape,
       EXPORTER: exporter,
       CODE: String(code),
+      FAILING: String(failing),
+      IN_POD: isInPod ? 'yes' : '',
     };
     const { status, stdout, stderr } = spawnSync(SCRIPT, args, { env, encoding: 'utf8' });
     return { status, stdout, stderr, calls: status === null ? '' : tryRead(calls) };
@@ -95,12 +115,36 @@ for (const [what, answers, status, stdout, stderr] of [
     '{"outcome":"scraped"}\n',
     /the Job a failed/,
   ],
+  [
+    'one of several pods failed',
+    { job: 'a Complete', lastscrape: `${PASSED}\n${FAILED}\n${PASSED}` },
+    1,
+    `${PASSED}\n${FAILED}\n${PASSED}\n`,
+    /^$/,
+  ],
+  [
+    'one of several pods has no verdict',
+    { job: 'a Complete', lastscrape: `${PASSED}\n{"outcome":"terminated"}` },
+    2,
+    `${PASSED}\n{"outcome":"terminated"}\n`,
+    /a report has no verdict/,
+  ],
+  ['several pods passed', { job: 'a Complete', lastscrape: `${PASSED}\n${PASSED}` }, 0, `${PASSED}\n${PASSED}\n`, /^$/],
+  [
+    'a cluster that is away for a moment',
+    { job: 'a Complete', lastscrape: PASSED, failing: 20 },
+    0,
+    `${PASSED}\n`,
+    /^$/,
+  ],
+  ['a cluster that is away', { job: 'a Complete', failing: 40 }, 2, '', /cannot ask for the Job a in shop/],
+  ['no kubeconfig, in a pod', { job: 'a Complete', lastscrape: PASSED, isInPod: true }, 0, `${PASSED}\n`, /^$/],
   ['no Job', {}, 2, '', /^verdict.sh: no Job a in shop$/m],
   ['no cluster', { code: 1 }, 2, '', /cannot ask for the Job a in shop/],
   ['a Job that does not end', { job: 'a ' }, 2, '', /the Job a in shop has not ended within 6 s/],
 ] as const) {
   test(`verdict.sh: ${what}`, () => {
-    const ended = run(['--timeout', '6', 'job/a'], answers);
+    const ended = run(['--timeout', 'failing' in answers ? '600' : '6', 'job/a'], answers);
     assert.deepEqual([ended.status, ended.stdout], [status, stdout], ended.stderr);
     assert.match(ended.stderr, stderr);
   });
@@ -110,7 +154,18 @@ test("verdict.sh: a LocustTest is its master's Job, which may come later, and th
   const { calls, status, stderr } = run(['--namespace', 'bank', 'locusttest/cart']);
   assert.equal(status, 2);
   assert.match(stderr, /no Job cart-master in bank/);
-  assert.ok((calls.match(/^get job cart-master --namespace bank /gm)?.length ?? 0) > 10, calls);
+  assert.ok((calls.match(/^get job cart-master .* --namespace=bank /gm)?.length ?? 0) > 10, calls);
+});
+
+test('verdict.sh asks for all pods that succeeded of a Complete Job, for all of a failed one, and never without a time limit', () => {
+  for (const [job, items] of [
+    ['a Complete', '?(@.status.phase=="Succeeded")'],
+    ['a Failed', '*'],
+  ] as const) {
+    const { calls } = run(['job/a'], { job, lastscrape: PASSED });
+    assert.ok(calls.includes(`{range .items[${items}]}`), calls);
+    assert.doesNotMatch(calls, /^get (?!.*--request-timeout=30s$)/m);
+  }
 });
 
 for (const args of [
@@ -134,7 +189,7 @@ test('the action runs the script, prints its report, and ends with its code', ()
   const { runs } = parse(readFileSync(join(FOLDER, 'action.yml'), 'utf8'));
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-action-'));
   try {
-    writeFileSync(join(folder, 'verdict.sh'), `#!/bin/sh\necho '${FAILED}'; echo why >&2; exit 1\n`);
+    writeFileSync(join(folder, 'verdict.sh'), `#!/bin/sh\nprintf '%s\\n' '${FAILED}'; echo why >&2; exit 1\n`);
     chmodSync(join(folder, 'verdict.sh'), 0o755);
     const summary = join(folder, 'summary');
     const env = {
