@@ -1,5 +1,5 @@
-// The encodings of remote write and of protobuf pages. Protocol buffers (protobuf.dev, "Encoding") as strings of one letter
-// per byte: V8 joins and copies those natively, where a loop over bytes costs 100 ns a step. Pure.
+// The encodings of remote write and of protobuf pages. Protocol buffers (protobuf.dev, "Encoding") as strings
+// of one letter per byte: V8 joins and copies those natively; a loop over bytes costs 100 ns a step. Pure.
 
 /** One letter per byte: U+0000 to U+00FF. */
 export type ByteText = string;

@@ -5,7 +5,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 type Message = { readonly level: LogLevel; readonly text: string };
 
-/** A new message is a row here; its cause, where an operator must act, is in test/tools/reference-texts.ts. */
+/** A new message is a row here; its cause, if an operator must act, is in test/tools/reference-texts.ts. */
 export const MESSAGES = {
   watching: { level: 'info', text: 'watching' },
   polled: { level: 'debug', text: 'poll' },

@@ -73,7 +73,7 @@ export type RunOutcome = HoldOutcome | 'unfinished';
 /** When a report is written: on the way, for the webhook before the last targets are asked, or at the end. */
 export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;
 
-/** What is read: an exporter at a host and port, or the textfiles of a path, a folder if that ends in a slash. */
+/** What is read: an exporter at a host and port, or textfiles: a file, or a folder (`at` ends in a slash). */
 export type ReportSource = { readonly kind: 'exporter' | 'files'; readonly at: string };
 
 /** What a report is built from. */

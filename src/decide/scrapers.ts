@@ -164,7 +164,7 @@ export function findSilence({ lastAtMs, deafMs }: Scraper, nowMs: number): numbe
   return nowMs - lastAtMs - deafMs;
 }
 
-/** A gap in which this process stood still shows no interval: taken for too short, it would give up who lives. */
+/** A gap in which this process stood still shows no interval: too short a one would give up who lives. */
 function addGap({ gapsMs, lastAtMs, deafMs }: Scraper, startedAtMs: number): readonly number[] {
   return deafMs > 0 ? gapsMs : [...gapsMs, startedAtMs - lastAtMs].slice(-GAPS_MAX_COUNT);
 }

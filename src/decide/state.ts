@@ -219,8 +219,8 @@ export type StepInput =
 
 /**
  * Observe everything at `atMs`. The exporter may be read until `readByMs`, which is the nearest limit (null:
- * none is near), and for SHORT_READ_MS in any case; the conditions after it get as long again. `isFresh`: it is
- * read within the observation, whatever POLL says.
+ * none is near), and for SHORT_READ_MS in any case; the conditions after it get as long again. `isFresh`:
+ * it is read within the observation, whatever POLL says.
  */
 export type ObserveEffect = {
   readonly kind: 'observe';

@@ -8,7 +8,7 @@ export type Continuity = {
   /** promhttp's newest counter of finished scrapes; null: none yet. */
   readonly finishedCount: number | null;
   readonly hasAnswered: boolean;
-  /** Since its last answer it refused; or that answer's counter had fallen, and main was not seen alive since. */
+  /** Since its last answer it refused; or that answer's counter fell, and main was not seen alive since. */
   readonly isInterrupted: boolean;
   /** It has not answered since it refused. */
   readonly isRefused: boolean;

@@ -1,5 +1,5 @@
-// What whole texts of the text format and of OpenMetrics are, line by line, by the grammar of `lexer.ts`. Loaded
-// only where a body is served or pushed. Pure; keeps nothing.
+// What whole texts of the text format and of OpenMetrics are, line by line, by the grammar of `lexer.ts`.
+// Loaded only where a body is served or pushed. Pure; keeps nothing.
 
 import {
   BLANKS,
@@ -47,7 +47,7 @@ const RUN = new RegExp(
   'y',
 );
 
-/** The index of the first line that is no sample, comment or blank, or is `# EOF`; if none, the text's length. */
+/** The index of the first line that is no sample, comment or blank, or is `# EOF`; else the text's length. */
 export function findUnreadableLine(text: string, format: keyof typeof READABLE_LINES = 'text'): number {
   const lines = READABLE_LINES[format];
   lines.lastIndex = 0;

@@ -25,7 +25,7 @@ export type FrontParts = SourceParts & {
 
 /** A front that listens. */
 export type Front = {
-  /** The newest reading of the source since the last call; begins a poll where one is due, or waits for one. */
+  /** The newest reading of the source since the last call; begins a poll if one is due, or waits for one. */
   readonly readExporter: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
   readonly observe: () => FrontObservation;
   /** Takes the scrapes that wait in the kernel. */

@@ -172,7 +172,7 @@ export type PollParts = {
 
 /** The reads, and the front's own polls. */
 export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'close'> & {
-  /** Begins a poll if one is due; the newest reading since the last call. `isFresh`: of a poll that begins now. */
+  /** Begins a poll if one is due; the newest reading since the last call. `isFresh`: of a new poll. */
   readonly observe: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
   /** Reads for a scrape that came now: polls are left out for a while. */
   readonly readForScrape: Reads<SomeAnswer>['request'];

@@ -6,7 +6,7 @@ const SPELLED_MIN_LENGTH = 8;
 const NESTED_MAX_COUNT = 8;
 
 const NAMED_LETTERS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-/** A letter as JSON, a URL (UTF-8, else Latin-1) or HTML writes it. No two alternatives begin alike and match. */
+/** A letter as JSON, a URL (UTF-8, else Latin-1) or HTML writes it. At most one alternative matches. */
 const ESCAPED_LETTER = new RegExp(
   [
     String.raw`\\(["\\/])`,
