@@ -3,10 +3,11 @@
 import type { ServedScrape } from '../decide/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../exposition/own-families.ts';
+import type { ExporterReading } from '../observe/condition-kind.ts';
 import { READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
 import { LINE_FEED, type Moment, type Snapshot } from '../snapshot/snapshot.ts';
-import type { KeptAnswer, KeptSource } from './kept-source.ts';
+import type { Kept, KeptAnswer, KeptSource } from './kept-source.ts';
 import type { Polls } from './reads.ts';
 import type { AnswerBody } from './send-answer.ts';
 import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './server.ts';
@@ -36,16 +37,16 @@ export function openAnswers(
   async function answer({ signal, ...scrape }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
     const canWait = chooseAnswer(source.state(), 'failed') === 'unavailable';
     const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
-    const beginning = await polls.readForScrape({ timeoutMs, signal, isPoll: false }).begun;
+    const { begun, ended } = polls.readForScrape({ timeoutMs, signal, isPoll: false });
+    const beginning = await begun;
     if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
     const { body, readAt, kept: keeping, isSourceUp = true } = beginning;
     if (chooseAnswer(source.state(), 'answered') === 'live') {
       const live = serveGrowing(body, values(isSourceUp, readAt));
       return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
-    const end = await body.ended;
-    // Broken off for this scraper, whose time is up; others may still share the read.
-    const kept = end.kind === 'broken' ? ({ kind: 'notKept', result: 'failed', why: end.why } as const) : await keeping;
+    // This scraper's time may be up; others may still share the read.
+    const kept = await Promise.race([keeping, ended.then((reading) => describeEnd(reading) ?? keeping)]);
     if (kept.kind === 'notKept') return serveLast(kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     const { snapshot } = kept;
     return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', false, isSourceUp);
@@ -80,6 +81,11 @@ export function openAnswers(
       return kept.kind === 'kept' ? { kind: 'kept' } : { kind: 'failed', why: kept.why };
     },
   };
+}
+
+/** Null: the read came to its end. */
+function describeEnd({ observation }: ExporterReading): Kept | null {
+  return observation.kind === 'failed' ? { kind: 'notKept', result: 'failed', why: observation.why } : null;
 }
 
 function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {

@@ -43,16 +43,24 @@ export function keepSource(
   const snapshots = openSnapshotStore();
   let state = beginSource(kind);
 
-  function read(signal: AbortSignal): SourceRead<KeptAnswer> {
+  function read(signal: AbortSignal, isSecond = false): SourceRead<KeptAnswer> {
     if (state.isGone) return GONE;
     const readAt = findMoment();
     const { begun, ended } = source.read(signal);
     const kept = begun.then((beginning): Beginning<KeptAnswer> => {
       if (beginning.kind === 'refused') takeRefused();
       if (beginning.kind !== 'answered') return beginning;
-      return { ...beginning, readAt, kept: ended.then((reading) => keep(beginning.body, reading, readAt)) };
+      const once = ended.then((reading) => keep(beginning.body, reading, readAt));
+      return { ...beginning, readAt, kept: isSecond ? once : once.then((result) => confirm(result, signal)) };
     });
     return { begun: kept, ended: waitUntilKept(kept, ended) };
+  }
+
+  /** What may be cut is asked for again at once: this may be the last read, or main's last word. */
+  async function confirm(kept: Kept, signal: AbortSignal): Promise<Kept> {
+    if (kept !== NOT_KEPT.provisional) return kept;
+    const second = await read(signal, true).begun;
+    return second.kind === 'answered' ? second.kept : kept;
   }
 
   /** What becomes of an answer that may be cut is known later; the rules must not ask before. */
@@ -91,7 +99,7 @@ export function keepSource(
 
   return {
     ...source,
-    read,
+    read: (signal) => read(signal),
     state: () => state,
     takeView(view) {
       const fate = findVanishedFate(state.view, view);
