@@ -34,7 +34,7 @@ function run(args: readonly string[], answers: Answers = {}) {
     writeFileSync(
       join(folder, 'kubectl'),
       `#!/bin/sh
-echo "$*" >>"$CALLS"
+printf '%s\\n' "$*" >>"$CALLS"
 count=$(grep -c "^get $2" "$CALLS")
 case "$*" in
   *'config view'*) [ -z "$IN_POD" ] || exit 1; printf shop ;;
