@@ -64,20 +64,26 @@ test('main() exits by a second signal that comes after the last decision', async
     [null, 1],
   ] as const) {
     let signal = (_: SignalName) => {};
+    const sent: SignalName[] = [];
     const { host, out } = openHost(
       { ...SHORT, LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_FAIL_IF: 'a > 1' },
       {
         onSignal: (listener) => {
-          signal = listener;
+          signal = (name) => {
+            sent.push(name);
+            listener(name);
+          };
         },
         stdout: (text) => {
           out.stdout += text;
           if (text.includes('"msg":"main is running"')) signal('SIGTERM');
-          if (second !== null && text.includes('"msg":"quitting"')) signal(second);
+          if (second !== null && text.includes('"msg":"releasing the pod"')) signal(second);
         },
       },
     );
-    assert.deepEqual([(await main(host)).code, readLast(out.stdout)['exitCode']], [code, code], String(second));
+    const exit = await main(host);
+    assert.deepEqual(sent, second === null ? ['SIGTERM'] : ['SIGTERM', second]);
+    assert.deepEqual([exit.code, readLast(out.stdout)['exitCode']], [code, code], String(second));
   }
 });
 
