@@ -93,6 +93,10 @@ export function openChunks(): Chunks {
   function giveBack(bytes: Buffer): void {
     if (spare.length < UNPACKED_MAX_COUNT) spare.push(bytes);
   }
+  /** Those of chunks that are not packed. */
+  function giveAllBack(): void {
+    for (const { bytes } of chunks.slice(packedCount)) giveBack(bytes);
+  }
   function isComplete(index: number): boolean {
     return isSealed || index < chunks.length - 1;
   }
@@ -134,7 +138,7 @@ export function openChunks(): Chunks {
       const others = other.list();
       const isSame = others.length === chunks.length && chunks.every((chunk, index) => isAlike(chunk, others[index]));
       if (!isSame) return false;
-      for (const { bytes } of chunks.slice(packedCount)) giveBack(bytes);
+      giveAllBack();
       chunks = other.list();
       packedCount = chunks.length;
       isSealed = true;
@@ -142,6 +146,7 @@ export function openChunks(): Chunks {
     },
     list: () => chunks,
     clear() {
+      giveAllBack();
       chunks = [];
     },
     openReader,
