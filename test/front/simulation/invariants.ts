@@ -4,7 +4,7 @@
 // 3 who was counted has taken    4 no hold beyond its limit    5 the report says what happened
 
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
-import { LAST_READ_MS } from '../../../src/decide/pace.ts';
+import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED } from './simulation.ts';
@@ -206,18 +206,16 @@ function checkLiving(facts: Facts): readonly string[] {
 
 /** 1: nothing is closed under a scrape that waits, for 10 s. */
 function checkClosing(facts: Facts): readonly string[] {
-  const { run, knownAtMs, limitMs } = facts;
+  const { run, knownAtMs, limitMs, scenario } = facts;
+  const { terminatedAtMs } = run.state.facts;
+  const cutAtMs = terminatedAtMs === null ? Number.POSITIVE_INFINITY : findAnswersEnd(terminatedAtMs, scenario.limits);
+  const lastMs = Math.min(limitMs + ANSWERS_MS, scenario.limits.terminationGraceMs === 0 ? limitMs : cutAtMs) - 500;
   return run.scrapes
     .filter(({ end, endedAtMs }) => end === 'closed' && endedAtMs === run.closedAtMs)
     .filter(({ isFaulty, plan }) => !isFaulty && !hasFinal(facts, plan))
     .filter(({ sentAtMs }) => {
       const waitedMs = run.closedAtMs - sentAtMs;
-      return (
-        limitMs > knownAtMs &&
-        waitedMs > 5 &&
-        waitedMs < ANSWERS_MS - 500 &&
-        run.closedAtMs < limitMs + ANSWERS_MS - 500
-      );
+      return limitMs > knownAtMs && waitedMs > 5 && waitedMs < ANSWERS_MS - 500 && run.closedAtMs < lastMs;
     })
     .map(({ plan, sentAtMs }) => `1: the scrape of ${plan.address} at ${sentAtMs} was reset by the end`);
 }
@@ -254,7 +252,8 @@ function checkCounted({ run, final, ended }: Facts): readonly string[] {
 function checkLimits(facts: Facts): readonly string[] {
   const { run, scenario, limitMs } = facts;
   const stoodMs = scenario.standstills.reduce((sum, { ms }) => sum + ms + LAST_LOOK_MS, 0);
-  const readMs = limitMs === facts.knownAtMs ? LAST_READ_MS : 0;
+  // A signal gives the last read its time again.
+  const readMs = limitMs === facts.knownAtMs ? 2 * LAST_READ_MS : 0;
   const lastMs = limitMs + LAST_LOOK_MS + readMs + stoodMs + findAnswersMs(run, limitMs);
   if (run.closedAtMs > lastMs) return [`4: closed at ${run.closedAtMs}, and the limit was ${limitMs}`];
   const neededMs = findNeeded(facts);

@@ -39,23 +39,19 @@ export function isOwn(shape: Shape): boolean {
 export function drawScenario(seed: number): Scenario {
   const random = openRandom(seed);
   const shape = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
-  const endMs = random.pick([
-    random.between(1_500, 8_000),
-    random.between(1_500, 8_000),
-    random.between(5_000, 25_000),
-  ]);
+  const endMs = random.between(1_500, random.pick([6_000, 6_000, 10_000, 20_000]));
   const afterMs = endMs + random.between(200, 2_000);
   // With a metric alone only the signal ends a run whose exporter is gone.
-  const lateMs = random.chance(0.2) ? endMs + random.between(-3_000, 8_000) : endMs + 45_000;
+  const lateMs = random.chance(0.2) ? endMs + random.between(-3_000, 8_000) : endMs + 40_000;
   const signalsMs = [isBySignal(shape) ? afterMs : lateMs];
   if (random.chance(0.03)) signalsMs.push(Number(signalsMs[0]) + random.between(1, 10_000));
   const limits: Limits = {
     scrapesWantedCount: random.pick(['auto', 'auto', 'auto', 'auto', 0, 1, 2]),
-    ttlMs: random.pick([0, 5_000, 10_000, 10_000, 20_000]),
+    ttlMs: random.pick([0, 3_000, 6_000, 10_000, 15_000]),
     settleMs: random.pick([0, 1_000, 3_000]),
     startTimeoutMs: 60_000,
     runTimeoutMs: 0,
-    terminationGraceMs: random.pick([0, 5_000, 10_000, 25_000]),
+    terminationGraceMs: random.pick([0, 5_000, 10_000, 15_000]),
     pollMs: random.pick([250, 1_000, 1_000, 1_000, 1_000, 5_000, 5_000]),
   };
   return {

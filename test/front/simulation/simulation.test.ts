@@ -5,8 +5,6 @@ import { simulateMany, tellRun } from './simulate.ts';
 /** In a minute or two on two processors. */
 const RUNS_COUNT = 100_000;
 
-const UNTIL = 'families that vanish before the end, cut pages and the backlog are being mended';
-
 test('no run of the front loses a number, goes back, miscounts, holds too long or reports wrongly', {
   todo: UNTIL,
 }, async () => {
