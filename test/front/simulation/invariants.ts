@@ -228,7 +228,7 @@ function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
     source.hasLength &&
     source.tookMs <= 200 &&
     source.faults.every(({ toMs }) => toMs < endMs - 15_000) &&
-    source.downs.every(({ toMs }) => toMs < endMs) &&
+    source.downs.every(({ toMs }) => toMs < endMs - 12_000) &&
     standstills.length === 0;
   if (!isEasy || run.pushed === null || final === null) return [];
   const atEnd = new Map(
