@@ -37,6 +37,33 @@ export function isOwn(shape: Shape): boolean {
 }
 
 export function drawScenario(seed: number): Scenario {
+  const scenario = draw(seed);
+  return seed % 8 === 7 ? hangPatient(scenario) : scenario;
+}
+
+/** A request that a patient scraper waits for hangs, while another scraper comes every 2 s. */
+function hangPatient(scenario: Scenario): Scenario {
+  const { endMs, limits, source } = scenario;
+  const fromMs = Math.max(500, endMs - 9_000);
+  const base = {
+    agent: 'Prometheus/3',
+    hasHeader: true,
+    untilMs: Number.POSITIVE_INFINITY,
+    keeps: true,
+    faultsProbability: 0,
+  };
+  return {
+    ...scenario,
+    limits: { ...limits, pollMs: 1_000 },
+    source: { ...source, tookMs: 20, faults: [{ kind: 'hangOnce', fromMs, toMs: fromMs + 500, ms: 0 }] },
+    scrapers: [
+      { ...base, address: '10.0.0.1', timeoutMs: 30_000, intervalMs: 30_000, firstMs: fromMs },
+      { ...base, address: '10.0.0.2', timeoutMs: 2_000, intervalMs: 2_000, firstMs: 300 },
+    ],
+  };
+}
+
+function draw(seed: number): Scenario {
   const random = openRandom(seed);
   const shape = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
   const endMs = random.between(1_500, random.pick([6_000, 6_000, 10_000, 20_000]));

@@ -10,16 +10,24 @@ import { simulate } from './simulation.ts';
 /** A run that something is wrong with. */
 export type Failure = { readonly seed: number; readonly faults: readonly string[] };
 
-type Share = { readonly first: number; readonly step: number; readonly count: number };
+/** What came of many runs. */
+export type Found = { readonly runsCount: number; readonly failures: readonly Failure[] };
+
+/** `endMs`: since 1970; no run begins later. */
+type Share = { readonly first: number; readonly step: number; readonly count: number; readonly endMs: number };
 
 /** A process with more failures has shown enough. */
 const FAILURES_MAX_COUNT = 20;
 
-/** Runs the seeds from 0 on, shared between two threads. */
-export async function simulateMany(count: number): Promise<readonly Failure[]> {
+/** Runs the seeds from 0 on, shared between two threads, as many as there is time for. */
+export async function simulateMany(count: number, timeoutMs: number): Promise<Found> {
   const step = Math.min(2, availableParallelism());
-  const shares = Array.from({ length: step }, (_, first) => runShare({ first, step, count }));
-  return (await Promise.all(shares)).flat().toSorted((a, b) => a.seed - b.seed);
+  const endMs = Date.now() + timeoutMs;
+  const found = await Promise.all(Array.from({ length: step }, (_, first) => runShare({ first, step, count, endMs })));
+  return {
+    runsCount: found.reduce((sum, { runsCount }) => sum + runsCount, 0),
+    failures: found.flatMap(({ failures }) => failures).toSorted((a, b) => a.seed - b.seed),
+  };
 }
 
 /** What happened in a run, and what is wrong with it. */
@@ -30,7 +38,7 @@ export async function tellRun(seed: number): Promise<string> {
   return [...lines, ...(run.story ?? []), ...findFaults(run)].join('\n');
 }
 
-async function runShare(share: Share): Promise<readonly Failure[]> {
+async function runShare(share: Share): Promise<Found> {
   // Young garbage is most of it.
   const resourceLimits = { maxYoungGenerationSizeMb: 64 };
   const worker = new Worker(new URL(import.meta.url), { workerData: share, resourceLimits });
@@ -39,13 +47,15 @@ async function runShare(share: Share): Promise<readonly Failure[]> {
   });
 }
 
-async function runSeeds({ first, step, count }: Share): Promise<readonly Failure[]> {
+async function runSeeds({ first, step, count, endMs }: Share): Promise<Found> {
   const failures: Failure[] = [];
-  for (let seed = first; seed < count && failures.length < FAILURES_MAX_COUNT; seed += step) {
+  let runsCount = 0;
+  for (let seed = first; seed < count && failures.length < FAILURES_MAX_COUNT && Date.now() < endMs; seed += step) {
     const faults = await simulate(drawScenario(seed)).then(findFaults, (error) => [String(error)]);
     if (faults.length > 0) failures.push({ seed, faults });
+    runsCount++;
   }
-  return failures;
+  return { runsCount, failures };
 }
 
 if (!isMainThread) parentPort?.postMessage(await runSeeds(workerData as Share));
@@ -53,9 +63,9 @@ else if (import.meta.main) {
   const [first = '1000000', second] = process.argv.slice(2);
   if (first === 'seed') console.log(await tellRun(Number(second)));
   else {
-    const failures = await simulateMany(Number(first));
+    const { runsCount, failures } = await simulateMany(Number(first), Number.POSITIVE_INFINITY);
     for (const { seed, faults } of failures) console.log(`seed ${seed}: ${faults.join('; ')}`);
-    console.log(`${failures.length === 0 ? 'nothing' : failures.length} found in ${first} runs`);
+    console.log(`${failures.length === 0 ? 'nothing' : failures.length} found in ${runsCount} runs`);
     if (failures.length > 0) process.exitCode = 1;
   }
 }
