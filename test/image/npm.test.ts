@@ -106,6 +106,8 @@ test("krew's manifest has the version, the package and its sum", () => {
   const [platform] = spec.platforms;
   assert.deepEqual([platform.uri, platform.sha256], ['https://example.com/lastscrape-1.2.3.tgz', 'a'.repeat(64)]);
   assert.ok(existsSync(join(ROOT, 'image/npm', platform.bin)));
+  // On Windows krew runs nothing but an .exe.
+  assert.deepEqual(platform.selector.matchExpressions, [{ key: 'os', operator: 'In', values: ['darwin', 'linux'] }]);
 });
 
 function gateNode(node: string): string | false {
