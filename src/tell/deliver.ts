@@ -159,7 +159,7 @@ function openAnswer() {
       return {
         kind: 'answered',
         status,
-        text: isPacked ? '' : shorten(text(), hidden),
+        text: isPacked ? '' : shorten(text(), hidden, !isWhole || isUnreadable),
         end: isUnreadable ? 'unreadable' : isWhole ? 'whole' : 'brokenOff',
         retryAfterMs,
       };
@@ -175,8 +175,8 @@ function mergeHeaders(...all: readonly Headers[]): Headers {
 }
 
 /** The start of an answer, on one line. */
-function shorten(whole: string, hidden: readonly string[]): string {
-  const text = (hideSecrets(whole, hidden) ?? '')
+function shorten(read: string, hidden: readonly string[], isCut: boolean): string {
+  const text = (hideSecrets(read, hidden, isCut) ?? '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
     .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
     .trim();

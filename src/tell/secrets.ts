@@ -26,8 +26,16 @@ const CODE_POINT_MAX = 0x10ffff;
 type View = { readonly text: string; readonly at: readonly number[] };
 type Range = readonly [from: number, to: number];
 
-/** Replaces each secret by `***`; null if notations are nested too deep to know whether one is left. */
-export function hideSecrets(text: string, secrets: readonly string[]): string | null {
+/** How much of a secret may stand at the end of a text that is cut. */
+const PART_MAX_LENGTH = 3;
+/** The start of a letter that is escaped. */
+const CUT_LETTER = /(?:\\(?:u[\da-f]{0,3})?|%[\da-f]?|&(?:[a-z]{0,4}|#x?[\da-f]{0,9}))$/;
+
+/**
+ * Replaces each secret by `***`; null if notations are nested too deep to know whether one is left. `isCut`: the
+ * text may end within one.
+ */
+export function hideSecrets(text: string, secrets: readonly string[], isCut = false): string | null {
   const found = secrets.flatMap((secret) => findAll(text, secret));
   const at = Array.from({ length: text.length + 1 }, (_, index) => index);
   let view: View = { text, at };
@@ -36,7 +44,8 @@ export function hideSecrets(text: string, secrets: readonly string[]): string | 
   for (let count = 0; count <= NESTED_MAX_COUNT && spelled.size > 0; count++) {
     const folded = foldCase(view.text);
     for (const secret of spelled) {
-      for (const [from, to] of findAll(folded, secret)) found.push([view.at[from] as number, view.at[to] as number]);
+      const ranges = isCut ? [...findAll(folded, secret), ...findStart(folded, secret)] : findAll(folded, secret);
+      for (const [from, to] of ranges) found.push([view.at[from] as number, view.at[to] as number]);
     }
     const next = decodeLetters(view);
     if (next.text === view.text) break;
@@ -61,6 +70,15 @@ function findAll(text: string, part: string): readonly Range[] {
     ranges.push([from, from + part.length]);
   }
   return ranges;
+}
+
+/** The start of `part` that the text ends with. */
+function findStart(text: string, part: string): readonly Range[] {
+  const whole = text.replace(CUT_LETTER, '');
+  for (let length = Math.min(whole.length, part.length - 1); length > PART_MAX_LENGTH; length--) {
+    if (whole.endsWith(part.slice(0, length))) return [[whole.length - length, text.length]];
+  }
+  return [];
 }
 
 /** Reads each letter that is escaped, once. */

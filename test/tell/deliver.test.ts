@@ -229,6 +229,21 @@ test('send() knows the status where the rest of the answer hangs or is endless',
   assert.deepEqual(result, answered(400, 'out of order sample', 'brokenOff'));
 });
 
+test('send() hides the part of a header with which an answer ends that breaks off, or is too long', async () => {
+  const headersFile = file('cut', 'Authorization: Bearer s3cret-t0ken\n');
+  await using broken = await openHttp((response) => {
+    response.writeHead(403, { 'content-length': '1000' });
+    response.write('not Bearer s3cret-t0', () => response.destroy());
+  });
+  const result = await send(destination(`http://127.0.0.1:${broken.port}/`, { headersFile }));
+  assert.deepEqual(result, answered(403, 'not ***', 'brokenOff'));
+  await using long = await openHttp((response) =>
+    response.writeHead(403).end(`not${' '.repeat(65_520)}s3cret-t0ken s3`),
+  );
+  const read = await send(destination(`http://127.0.0.1:${long.port}/`, { headersFile }));
+  assert.deepEqual(read, answered(403, 'not ***', 'unreadable'));
+});
+
 test('send() gives up a server that accepts and never answers, and one that answers a byte at a time', async () => {
   await using silent = await openPeer(() => {});
   const to = destination(`http://127.0.0.1:${silent.port}/`);

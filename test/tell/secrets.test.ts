@@ -106,3 +106,24 @@ test('listUrlSecrets() has the query and, where it is secret, the path, with the
   assert.deepEqual(listUrlSecrets(url, false), query);
   assert.deepEqual(listUrlSecrets(url, true), [...query, '/hooks/tok3n%2FT0ken/b%zz', 'tok3n%2FT0ken', 'tok3n/T0ken']);
 });
+
+test('hideSecrets() hides the start of a secret at the end of a text that is cut, wherever that is', () => {
+  const secret = 's3cret/t0ken';
+  const spell = (write: (hex: string) => string) =>
+    Array.from(secret, (letter) => write(letter.charCodeAt(0).toString(16))).join('');
+  const spellings = {
+    'as it is': [secret, 1],
+    'a part of a URL': [spell((hex) => `%${hex}`), 3],
+    JSON: [spell((hex) => `\\u00${hex}`), 6],
+    HTML: [spell((hex) => `&#x${hex};`), 6],
+    'HTML in JSON': [spell((hex) => `\\u0026#x${hex};`), 11],
+  } as const;
+  for (const [name, [text, letterLength]] of Object.entries(spellings)) {
+    for (let length = 4 * letterLength; length <= text.length; length++) {
+      const cut = text.slice(0, length);
+      assert.equal(hideSecrets(`no: ${cut}`, [secret], true), 'no: ***', `${name}: ${cut}`);
+    }
+  }
+  assert.equal(hideSecrets('no: s3cret', [secret]), 'no: s3cret');
+  assert.equal(hideSecrets('no: s3c', [secret], true), 'no: s3c');
+});
