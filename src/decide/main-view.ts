@@ -10,13 +10,16 @@ export type MainView = {
   readonly wasAlive: boolean;
   /** When it was first seen to have ended; null while that is not known. */
   readonly endedAtMs: number | null;
+  /** Since when the hold waits only for answers in flight; absent: it does not. */
+  readonly holdOverAtMs?: number;
 };
 
 /** Main as the rules know it. */
 export function viewMain({ facts, phase }: State): MainView {
   const wasAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
   if (phase.kind === 'holding' || phase.kind === 'quitting') {
-    return { main: 'ended', wasAlive, endedAtMs: phase.mainEndedAtMs };
+    const holdOverAtMs = phase.kind === 'holding' ? phase.scrapedAtMs : null;
+    return { main: 'ended', wasAlive, endedAtMs: phase.mainEndedAtMs, ...(holdOverAtMs !== null && { holdOverAtMs }) };
   }
   // Where a metric stays unreadable, the other conditions prove the end.
   const isRunning = phase.kind === 'running';

@@ -13,6 +13,8 @@ export const PAUSE_MAX_MS = 30_000;
 export const IN_FLIGHT_WAIT_MS = 10_000;
 /** The same once the grace is over, and no longer than the grace: SIGKILL should come 5 s after it. */
 const GRACE_WAIT_MS = 4_000;
+/** How long of that it waits for the source; then it gets the snapshot. */
+export const LAST_WAIT_MS = 3_000;
 /** How long the exporter may be read once a limit is over or a signal came: a hang must not delay either. */
 export const SHORT_READ_MS = 1_000;
 

@@ -1,8 +1,10 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
 // what a scrape gets: decide/serve.ts does.
 
+import { callAfter } from '../base/clock.ts';
 import type { MainView } from '../decide/main-view.ts';
 import type { FrontObservation } from '../decide/model.ts';
+import { LAST_WAIT_MS } from '../decide/pace.ts';
 import type { ScraperRequest } from '../decide/scrapers.ts';
 import { observeSource } from '../decide/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
@@ -72,6 +74,7 @@ export async function openFront(
   const events = openEvents();
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;
+  let cancelLastWait = () => {};
   const answers = openAnswers(source, polls, () => ({
     isMainEnded: source.state().view.main === 'ended',
     mainEndSeconds,
@@ -101,19 +104,25 @@ export async function openFront(
       },
       onEvent: events.onEvent,
       tell(view) {
-        const { endedAtMs } = view;
+        const { endedAtMs, holdOverAtMs } = view;
         if (endedAtMs !== source.state().view.endedAtMs) {
           mainEndSeconds = endedAtMs === null ? null : toUnixSeconds(endedAtMs);
         }
         source.takeView(view);
+        cancelLastWait();
+        if (holdOverAtMs === undefined) return;
+        const leftMs = holdOverAtMs + LAST_WAIT_MS - clock.nowMs();
+        cancelLastWait = callAfter(clock, leftMs, () => polls.giveUpScrapes('the hold is over'));
       },
       newest: source.newest,
       expectEnd: () => source.expectEnd?.(),
       async retire() {
+        cancelLastWait();
         server.retire();
         await polls.close();
       },
       async close() {
+        cancelLastWait();
         await Promise.all([server.close(), polls.close()]);
       },
     },

@@ -26,6 +26,8 @@ export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
   /** A poll would have to wait. */
   readonly isBusy: boolean;
+  /** Ends the requests of scrapes; what is being read goes on. */
+  readonly giveUpScrapes: (why: string) => void;
   /** Ends all requests and the read, and closes the source. Nothing may be requested afterwards. */
   readonly close: () => Promise<void>;
 };
@@ -118,6 +120,10 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     moveOn();
   }
 
+  function listSharers(): readonly Sharer<SomeAnswer>[] {
+    return [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
+  }
+
   /** Its polls share the next read, or end if its answer has begun. */
   function giveWay(read: Read<SomeAnswer>): void {
     const why = 'it gave way to a scrape';
@@ -136,10 +142,11 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
       const move = findMove(false);
       return move === null || move.atMs > clock.nowMs();
     },
+    giveUpScrapes(why) {
+      for (const sharer of listSharers()) if (!sharer.isPoll) giveUp(sharer, why);
+    },
     async close() {
-      for (const sharer of [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])]) {
-        giveUp(sharer, 'closed');
-      }
+      for (const sharer of listSharers()) giveUp(sharer, 'closed');
       for (const { limit } of reads.keys()) limit.abort('closed');
       await Promise.all(reads.values());
       await source.close();
@@ -171,7 +178,7 @@ export type PollParts = {
 };
 
 /** The reads, and the front's own polls. */
-export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'close'> & {
+export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'giveUpScrapes' | 'close'> & {
   /** Begins a poll if one is due; the newest reading since the last call. `isFresh`: of a new poll. */
   readonly observe: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
   /** Reads for a scrape that came now: polls are left out for a while. */
@@ -231,6 +238,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
 
   return {
     request: reads.request,
+    giveUpScrapes: reads.giveUpScrapes,
     readForScrape(request) {
       const cameAtMs = clock.nowMs();
       const scraped = reads.request(request);

@@ -66,6 +66,12 @@ const VIEWS: readonly (readonly [string, Phase, Partial<State['facts']>, MainVie
     { main: 'ending', wasAlive: true, endedAtMs: null },
   ],
   ['the hold', HELD, { aliveSinceMs: 0 }, { main: 'ended', wasAlive: true, endedAtMs: 5_000 }],
+  [
+    'the hold, but for answers in flight',
+    { ...HOLDING, mainEndedAtMs: 5_000, scrapedAtMs: 7_000 },
+    { aliveSinceMs: 0 },
+    { main: 'ended', wasAlive: true, endedAtMs: 5_000, holdOverAtMs: 7_000 },
+  ],
   ['quitting', NEVER_STARTED, {}, { main: 'ended', wasAlive: false, endedAtMs: null }],
 ];
 

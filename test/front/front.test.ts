@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { MainView } from '../../src/decide/main-view.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
+import { LAST_WAIT_MS } from '../../src/decide/pace.ts';
 import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/reads.ts';
 import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
@@ -573,6 +574,27 @@ test('polls go on beside scrapers that give up at once', async (t) => {
   source.answer = hang;
   await scrapeTooLong(world);
   assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
+});
+
+test('a scrape that waits for a source that hangs gets the snapshot before the hold ends without it', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\n' });
+  const { front, source, clock } = world;
+  await takeSnapshot(world);
+  source.answer = hang;
+  const before = source.requestsCount;
+  const scraped = scrape(front.port);
+  await source.requests(before + 1);
+  front.tell({ ...ENDED, holdOverAtMs: clock.nowMs() });
+  let isAnswered = false;
+  scraped.then(() => {
+    isAnswered = true;
+  });
+  clock.advance(LAST_WAIT_MS - 1);
+  front.tell({ ...ENDED, holdOverAtMs: clock.nowMs() - LAST_WAIT_MS + 1 });
+  await scrape(front.port, { path: '/-/ready' });
+  assert.equal(isAnswered, false);
+  clock.advance(1);
+  assert.equal(withoutOwn((await scraped).text), 'a 1\n');
 });
 
 test('a scraper that sends no time-out waits 15 s, and 4 s where it then gets the snapshot', async (t) => {
