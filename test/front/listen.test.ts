@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo, ListenOptions } from 'node:net';
 import { test } from 'node:test';
-import { describeListenProblem, listListenHosts } from '../../src/front/listen.ts';
+import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from '../../src/front/listen.ts';
 import { openServer } from '../../src/front/server.ts';
 import { openPeer } from '../support/peer.ts';
 import { answerOf, openFrontServer, REAL_CLOCK, scrapeHead } from './front-server.ts';
@@ -35,6 +37,20 @@ test('openServer() listens on IPv4 alone where there is no IPv6', async () => {
   assert.equal((await client.readAnswer()).status, 200);
 });
 
+test('listen() takes all IPv4 addresses, however the host says that it has no IPv6', async () => {
+  for (const code of ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL']) {
+    await using server = createServer();
+    const listenReally = server.listen.bind(server);
+    server.listen = (options?: unknown) => {
+      if ((options as ListenOptions).host !== '::') return listenReally(options as ListenOptions);
+      process.nextTick(() => server.emit('error', Object.assign(new Error(code), { code })));
+      return server;
+    };
+    assert.equal(await listen(server, ALL_HOSTS, 0), null, code);
+    assert.equal((server.address() as AddressInfo).address, '0.0.0.0', code);
+  }
+});
+
 test('openServer() listens at the host that was asked for only', async () => {
   await using server = await openFrontServer(() => answerOf([]), { host: 'localhost' });
   const elsewhere = await openRawClient(server.port, { host: '127.0.0.2' });
@@ -66,6 +82,7 @@ test('describeListenProblem() says what to do about a port that is not allowed, 
     describeListenProblem(null, 80, 'EACCES'),
     'port 80 is not allowed for this user; choose one above 1023, or add the capability NET_BIND_SERVICE',
   );
+  assert.equal(describeListenProblem('::1', 80, 'EAFNOSUPPORT'), describeListenProblem('::1', 80, 'EADDRNOTAVAIL'));
   assert.equal(describeListenProblem(null, 80, 'EMFILE'), 'listening on port 80 gives EMFILE; choose another port');
 });
 

@@ -44,7 +44,7 @@ const { values: options } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '200' },
-    only: { type: 'string', default: 'src/' },
+    only: { type: 'string', multiple: true, default: ['src/'] },
     since: { type: 'string' },
     quick: { type: 'boolean', default: false },
   },
@@ -98,7 +98,7 @@ process.exitCode = survivors.length === 0 ? 0 : 1;
 function chooseMutants({ only, since, count, seed }: typeof options): Mutant[] {
   using finder = new MutantFinder(CODE);
   const files = globSync(FILES, { cwd: CODE }).filter(
-    (file) => file.startsWith(only) && !file.endsWith('.d.ts') && listRounds(file).length > 0,
+    (file) => only.some((path) => file.startsWith(path)) && !file.endsWith('.d.ts') && listRounds(file).length > 0,
   );
   const found = files.sort().flatMap((file) => finder.find(file));
   const possible = new Set(found.map((mutant) => `${mutant.file} ${mutant.within}: ${describeChange(mutant)}`));

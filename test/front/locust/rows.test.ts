@@ -103,3 +103,10 @@ test('openRows() keeps every column for itself, and tells keys apart whose texts
     columns,
   );
 });
+
+test('openRows() sorts by the third label where the first two are the same', () => {
+  const rows = openRows(['error', 'method', 'name'], 9);
+  for (const key of ['aab', 'bba', 'aba', 'aaa', 'bab']) rows.findOrAdd([...key]);
+  const keys = [...rows.listPlaces()].map(({ labels }) => labels.replaceAll(/[^"]*"(.)"}?/g, '$1'));
+  assert.deepEqual(keys, ['aaa', 'aab', 'aba', 'bab', 'bba']);
+});
