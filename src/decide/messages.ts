@@ -40,6 +40,10 @@ export const MESSAGES = {
   scraperFound: { level: 'info', text: 'new scraper' },
   scraperGivenUp: { level: 'info', text: 'stopped waiting for a scraper' },
   scraperTooSlow: { level: 'warn', text: 'a scraper comes too rarely: its interval is longer than the longest hold' },
+  formatLeftOut: {
+    level: 'warn',
+    text: 'scrapers ask for several formats of a large page: the last of it is kept in the first of them only',
+  },
   familyTwice: { level: 'warn', text: 'two files have a metric of the same name: the first file wins' },
   inExportersPlace: {
     level: 'info',

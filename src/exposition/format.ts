@@ -8,6 +8,12 @@ export type Format = 'text' | 'openMetrics' | 'protobuf';
 /** What every scraper takes. */
 export const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
+/** What a page is, and how its source names that. */
+export type PageType = { readonly format: Format; readonly contentType: string };
+
+/** Of pages that no program typed. */
+export const TEXT_PAGE: PageType = { format: 'text', contentType: TEXT_TYPE };
+
 /** Each parameter that is given must have one of the values; an absent one is right where '' is among them. */
 type Row = {
   readonly media: string;
@@ -25,8 +31,14 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** The format of a Content-Type; text without one, since a program that names none is believed. Null: another. */
-export function readFormat(contentType: string): Format | null {
+/** The type of a page; text without a Content-Type, since a program that names none is believed. Null: another. */
+export function readPageType(contentType: string): PageType | null {
+  // What else a header may hold cannot be passed on.
+  const format = /^[\t -~]*$/.test(contentType) ? readFormat(contentType) : null;
+  return format === null ? null : { format, contentType: contentType.trim() === '' ? TEXT_TYPE : contentType };
+}
+
+function readFormat(contentType: string): Format | null {
   const [media = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   if (media === '') return 'text';
   const row = ROWS.find((each) => each.media === media);

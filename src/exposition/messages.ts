@@ -128,6 +128,33 @@ function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, st
   };
 }
 
+/** Finds out whether a body ends with a message, by their lengths alone. */
+export function openMessageEnds(): BodyReader<void, boolean> {
+  let leftBytes = 0;
+  let value = 0;
+  let factor = 1;
+  return {
+    write(chunk) {
+      for (let at = 0; at < chunk.length; ) {
+        if (leftBytes > 0) {
+          const count = Math.min(leftBytes, chunk.length - at);
+          leftBytes -= count;
+          at += count;
+          continue;
+        }
+        const byte = chunk[at++] as number;
+        value += (byte & 0x7f) * factor;
+        factor *= 0x80;
+        if (byte >= 0x80) continue;
+        leftBytes = value;
+        value = 0;
+        factor = 1;
+      }
+    },
+    end: () => leftBytes === 0 && factor === 1,
+  };
+}
+
 /** Opens the check of one body: every message is whole, and one has a metric; else its end says what is wrong. */
 export function openMessageCheck(): BodyReader<unknown, string | null> {
   let hasAny = false;

@@ -2,6 +2,9 @@
 
 import type { ServedScrape } from '../decide/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve.ts';
+import { openEndLineCutter } from '../exposition/end-line.ts';
+import type { Format } from '../exposition/format.ts';
+import { openMessageEnds } from '../exposition/messages.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { READ_TIMEOUT_MS } from '../observe/exporter.ts';
@@ -35,11 +38,13 @@ export function openAnswers(
   });
 
   async function answer({ signal, ...scrape }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
+    if (scrape.isScraper) source.use(scrape.accept);
+    const accept = source.choose(scrape.accept);
     const canWait = chooseAnswer(source.state(), 'failed') === 'unavailable';
     const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
-    const { begun, ended } = polls.readForScrape({ timeoutMs, signal, isPoll: false });
+    const { begun, ended } = polls.readForScrape({ timeoutMs, signal, isPoll: false, accept });
     const beginning = await begun;
-    if (beginning.kind !== 'answered') return serveLast(beginning.kind, describeBeginning(beginning));
+    if (beginning.kind !== 'answered') return serveLast(accept, beginning.kind, describeBeginning(beginning));
     const { body, readAt, kept: keeping, isSourceUp = true } = beginning;
     if (chooseAnswer(source.state(), 'answered') === 'live') {
       const live = serveGrowing(body, values(isSourceUp, readAt));
@@ -47,14 +52,16 @@ export function openAnswers(
     }
     // This scraper's time may be up; others may still share the read.
     const kept = await Promise.race([keeping, ended.then((reading) => describeEnd(reading) ?? keeping)]);
-    if (kept.kind === 'notKept') return serveLast(kept.result, `the answer of the source cannot be kept: ${kept.why}`);
+    if (kept.kind === 'notKept') {
+      return serveLast(accept, kept.result, `the answer of the source cannot be kept: ${kept.why}`);
+    }
     const { snapshot } = kept;
     return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', false, isSourceUp);
   }
 
   /** Without an answer of the source. */
-  async function serveLast(result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
-    const last = await source.newest();
+  async function serveLast(accept: string, result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
+    const last = await source.newest(accept);
     if (last === null || chooseAnswer(source.state(), result) === 'unavailable') return { kind: 'unavailable', why };
     return serveSnapshot(last, 'snapshot', result === 'refused', false);
   }
@@ -74,13 +81,21 @@ export function openAnswers(
     answer,
     async snapshot(signal) {
       source.expectEnd?.();
-      const beginning = await polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false }).begun;
-      if (beginning.kind !== 'answered') return { kind: 'failed', why: describeBeginning(beginning) };
-      const end = await beginning.body.ended;
-      const kept = end.kind === 'broken' ? end : await beginning.kept;
-      return kept.kind === 'kept' ? { kind: 'kept' } : { kind: 'failed', why: kept.why };
+      const whys = await Promise.all(source.accepts().map((accept) => readSnapshot(accept, signal)));
+      const why = whys.find((each) => each !== null);
+      return why === undefined ? { kind: 'kept' } : { kind: 'failed', why };
     },
   };
+
+  /** Null: it is kept; else why not. */
+  async function readSnapshot(accept: string, signal: AbortSignal): Promise<string | null> {
+    const beginning = await polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false, accept }).begun;
+    if (beginning.kind !== 'answered') return describeBeginning(beginning);
+    const end = await beginning.body.ended;
+    const kept = end.kind === 'broken' ? end : await beginning.kept;
+    // Left out beside a large page of another format: that one is kept.
+    return kept.kind === 'kept' || !source.accepts().includes(accept) ? null : kept.why;
+  }
 }
 
 /** Null: the read came to its end. */
@@ -96,32 +111,65 @@ const OWN_PREFIX_BYTES = Buffer.from(OWN_PREFIX);
 
 /** The body while it grows; our families follow at its end, but for those that the source has. */
 export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
+  const { format, contentType } = body.type;
   async function* read(): AsyncGenerator<Uint8Array> {
-    let hasOwnPrefix = false;
-    let tail: Uint8Array = new Uint8Array(0);
+    const own = openOwnPrefixSearch();
+    const end = openPageEnd(format);
     for await (const piece of body.read()) {
-      // Hardly any source has our families, and listing all families takes as long as passing them on.
-      hasOwnPrefix ||=
-        includesOwnPrefix(piece) ||
-        includesOwnPrefix(Buffer.concat([tail, piece.subarray(0, OWN_PREFIX_BYTES.length)]));
-      tail = Buffer.concat([tail, piece.subarray(-OWN_PREFIX_BYTES.length)]).subarray(-OWN_PREFIX_BYTES.length);
-      yield piece;
+      own.write(piece);
+      yield* end.write(piece);
     }
-    if (!body.endsWithLineFeed) yield LINE_FEED;
-    yield formatOwnFamilies(values, hasOwnPrefix ? await body.families() : new Set());
+    const { isWhole, rest } = end.end();
+    // A page that is cut must not look whole.
+    if (!isWhole) return yield rest;
+    if (format === 'text' && !body.endsWithLineFeed) yield LINE_FEED;
+    yield formatOwnFamilies(values, own.isFound() ? await body.families() : new Set(), format);
+    if (rest.length > 0) yield rest;
   }
-  return { read, sizeBytes: null };
+  return { read, sizeBytes: null, contentType };
 }
 
 /** A body that is whole: the length of the answer is known. */
 export async function serveWhole(body: Body, values: OwnValues): Promise<AnswerBody> {
-  const own = formatOwnFamilies(values, await body.families());
-  const end = body.endsWithLineFeed ? own : Buffer.concat([LINE_FEED, own]);
+  const { format, contentType } = body.type;
+  const own = formatOwnFamilies(values, await body.families(), format);
+  const lineFeed = format === 'text' && !body.endsWithLineFeed ? [LINE_FEED] : [];
   async function* read(): AsyncGenerator<Uint8Array> {
-    yield* body.read();
-    yield end;
+    const end = openPageEnd(format);
+    for await (const piece of body.read()) yield* end.write(piece);
+    yield Buffer.concat([...lineFeed, own, end.end().rest]);
   }
-  return { read, sizeBytes: body.sizeBytes + end.length };
+  return { read, sizeBytes: body.sizeBytes + lineFeed.length + own.length, contentType };
+}
+
+/** Passes a page on but for its last line, if that ends its format; `isWhole`: families may follow. */
+function openPageEnd(format: Format): ReturnType<typeof openEndLineCutter> {
+  if (format === 'openMetrics') return openEndLineCutter();
+  const walk = format === 'protobuf' ? openMessageEnds() : null;
+  return {
+    write(piece) {
+      walk?.write(piece);
+      return [piece];
+    },
+    end: () => ({ isWhole: walk?.end() ?? true, rest: NOTHING }),
+  };
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Hardly any source has our families, and listing all families takes as long as passing them on. */
+function openOwnPrefixSearch() {
+  let isFound = false;
+  let tail: Uint8Array = NOTHING;
+  return {
+    isFound: () => isFound,
+    write(piece: Uint8Array): void {
+      isFound ||=
+        includesOwnPrefix(piece) ||
+        includesOwnPrefix(Buffer.concat([tail, piece.subarray(0, OWN_PREFIX_BYTES.length)]));
+      tail = Buffer.concat([tail, piece.subarray(-OWN_PREFIX_BYTES.length)]).subarray(-OWN_PREFIX_BYTES.length);
+    },
+  };
 }
 
 function includesOwnPrefix(bytes: Uint8Array): boolean {

@@ -21,6 +21,8 @@ export type FrontParts = SourceParts & {
   /** `host` null: all addresses. */
   readonly at: { readonly host: string | null; readonly port: number };
   readonly pollMs: number;
+  /** The last numbers may be pushed. Default: false. */
+  readonly isPushed?: boolean;
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
 };
@@ -61,15 +63,23 @@ export async function openFront(
 ): Promise<OpenedFront> {
   const { clock, pollMs, metricNames, toUnixSeconds } = parts;
   const kind = findSourceKind(parts.url);
-  const source = keepSource(openSource(parts), kind, findEndMetrics(parts), () => {
-    const atMs = clock.nowMs();
-    return { atMs, seconds: toUnixSeconds(atMs) };
+  const { selectors = [], isPushed = false, log } = parts;
+  const source = keepSource(openSource(parts), {
+    kind,
+    metricNames: findEndMetrics(parts),
+    isTextWanted: metricNames.length > 0 || selectors.length > 0 || isPushed,
+    log,
+    findMoment() {
+      const atMs = clock.nowMs();
+      return { atMs, seconds: toUnixSeconds(atMs) };
+    },
   });
   const polls = openPolls(source, {
     clock,
     pollMs,
     isAwaited: metricNames.length > 0,
     isPaced: () => source.state().view.main === 'living',
+    listAccepts: source.accepts,
   });
   const events = openEvents();
   // Found once: the wall clock may be set later, and what was shown must not move.
@@ -114,7 +124,7 @@ export async function openFront(
         const leftMs = holdOverAtMs + LAST_WAIT_MS - clock.nowMs();
         cancelLastWait = callAfter(clock, leftMs, () => polls.giveUpScrapes('the hold is over'));
       },
-      newest: source.newest,
+      newest: () => source.newest(),
       expectEnd: () => source.expectEnd?.(),
       async retire() {
         cancelLastWait();

@@ -3,6 +3,7 @@
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onLimit, waitFor } from '../base/waits.ts';
+import { TEXT_ACCEPT } from '../decide/accepts.ts';
 import { isPollDue } from '../decide/pace.ts';
 import { findReadMove, type OngoingRead } from '../decide/reads.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
@@ -18,6 +19,8 @@ export type ReadRequest = {
   readonly signal: AbortSignal;
   /** An own poll, which gives way to a scrape. */
   readonly isPoll: boolean;
+  /** The formats that are asked for: only requests for the same ones share a read. Default: text 0.0.4. */
+  readonly accept?: string;
 };
 
 /** The reads of a source. */
@@ -34,6 +37,7 @@ export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
 
 type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
+  readonly accept: string;
   readonly limit: AbortController;
   readonly begin: (beginning: Beginning<SomeAnswer>) => void;
   readonly end: (reading: ExporterReading) => void;
@@ -54,8 +58,8 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   let hasGivenWay = false;
   let cancelMove = () => {};
 
-  function request({ timeoutMs, signal, isPoll }: ReadRequest): SourceRead<SomeAnswer> {
-    const { sharer, read } = openSharer<SomeAnswer>(isPoll);
+  function request({ timeoutMs, signal, isPoll, accept = TEXT_ACCEPT }: ReadRequest): SourceRead<SomeAnswer> {
+    const { sharer, read } = openSharer<SomeAnswer>(isPoll, accept);
     waiting.add(sharer);
     read.ended.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
     moveOn();
@@ -77,9 +81,12 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     else giveWay(move.read);
   }
 
+  /** Reads for who waits longest, scrapes first, and for all who ask for the same formats. */
   function begin(): void {
-    const sharers = new Set(waiting);
-    waiting.clear();
+    const [first] = [...waiting].toSorted((one, other) => Number(one.isPoll) - Number(other.isPoll));
+    const { accept } = first as Sharer<SomeAnswer>;
+    const sharers = new Set([...waiting].filter((each) => each.accept === accept));
+    for (const each of sharers) waiting.delete(each);
     const read: Read<SomeAnswer> = {
       begunAtMs: clock.nowMs(),
       hasBegun: false,
@@ -89,7 +96,8 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
       sharers,
       limit: new AbortController(),
     };
-    reads.set(read, follow(read, source.read(read.limit.signal)));
+    reads.set(read, follow(read, source.read(read.limit.signal, accept)));
+    moveOn();
   }
 
   async function follow(read: Read<SomeAnswer>, { begun, ended }: SourceRead<SomeAnswer>): Promise<void> {
@@ -155,17 +163,20 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 }
 
 /** A request that waits for a read, and what it gets. */
-function openSharer<SomeAnswer extends BegunAnswer>(isPoll: boolean) {
+function openSharer<SomeAnswer extends BegunAnswer>(isPoll: boolean, accept: string) {
   const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
   const ended = Promise.withResolvers<ExporterReading>();
   const sharer: Sharer<SomeAnswer> = {
     isPoll,
+    accept,
     limit: new AbortController(),
     begin: begun.resolve,
     end: ended.resolve,
   };
   return { sharer, read: { begun: begun.promise, ended: ended.promise } };
 }
+
+const NEVER_MS = Number.NEGATIVE_INFINITY;
 
 /** What polls go by. */
 export type PollParts = {
@@ -175,6 +186,8 @@ export type PollParts = {
   readonly isAwaited: boolean;
   /** Main lives: polls keep to a pace that a slow source can bear. */
   readonly isPaced: () => boolean;
+  /** What polls ask for, one after the other. Default: text 0.0.4. */
+  readonly listAccepts?: () => readonly string[];
 };
 
 /** The reads, and the front's own polls. */
@@ -188,28 +201,29 @@ export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'req
 /** Opens the reads of a source, which is closed with them. */
 export function openPolls<SomeAnswer extends BegunAnswer>(
   source: Source<SomeAnswer>,
-  { clock, pollMs, isAwaited, isPaced }: PollParts,
+  { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
 ): Polls<SomeAnswer> {
   /** Of the newest read; null once it was observed. */
   let shown: { readonly beganAtMs: number; readonly reading: ExporterReading | null } = {
-    beganAtMs: Number.NEGATIVE_INFINITY,
+    beganAtMs: NEVER_MS,
     reading: null,
   };
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
-  let scrapedAtMs = Number.NEGATIVE_INFINITY;
-  let poll: SourceRead | null = null;
+  /** By the Accept of the scrape, of those that are polled. */
+  const scrapedAtMs = new Map<string, number>();
+  let poll: Promise<unknown> | null = null;
   let cancelLatePoll = () => {};
   const reads = openReads<SomeAnswer>({ ...source, read }, clock);
 
-  function read(signal: AbortSignal): SourceRead<SomeAnswer> {
+  function read(signal: AbortSignal, accept: string = TEXT_ACCEPT): SourceRead<SomeAnswer> {
     const beganAtMs = clock.nowMs();
-    const begun = source.read(signal);
+    const begun = source.read(signal, accept);
     begun.ended.then((reading) => {
       // A read that was given up shows nothing: it hides no reading, and polls are not paced by it.
       if (signal.aborted) shown = { ...shown, reading: shown.reading ?? reading };
       if (signal.aborted || beganAtMs < shown.beganAtMs) return;
       newest = { beganAtMs, endedAtMs: clock.nowMs() };
-      shown = { beganAtMs, reading };
+      if (reading.isOther !== true || !listAccepts().includes(TEXT_ACCEPT)) shown = { beganAtMs, reading };
     });
     return begun;
   }
@@ -217,23 +231,30 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   function beginIfDue(): void {
     cancelLatePoll();
     const nowMs = clock.nowMs();
-    const lateMs = scrapedAtMs + pollMs - nowMs;
+    const accepts = listAccepts();
+    for (const accept of [...scrapedAtMs.keys()]) if (!accepts.includes(accept)) scrapedAtMs.delete(accept);
+    const lateMs = Math.min(...[...scrapedAtMs.values()].map((atMs) => atMs + pollMs - nowMs).filter((ms) => ms > 0));
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
-    if (lateMs > 0) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
+    if (Number.isFinite(lateMs)) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
     if (poll !== null || reads.isBusy) return;
-    if (isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs })) beginPoll();
+    const due = accepts.filter((accept) =>
+      isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS }),
+    );
+    if (due.length > 0) beginPolls(due);
   }
 
-  function beginPoll(): SourceRead {
+  function beginPolls(accepts: readonly string[]): Promise<unknown> {
     const beganAtMs = clock.nowMs();
     // No signal ends it: an own poll has its time.
-    const begun = reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true });
-    begun.ended.then(() => {
+    const { signal } = new AbortController();
+    const polls = accepts.map((accept) => reads.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: true, accept }));
+    const ended = Promise.all(polls.map((each) => each.ended));
+    ended.then(() => {
       newest = { beganAtMs, endedAtMs: clock.nowMs() };
-      if (poll === begun) poll = null;
+      if (poll === ended) poll = null;
     });
-    poll = begun;
-    return begun;
+    poll = ended;
+    return ended;
   }
 
   return {
@@ -244,15 +265,17 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       const scraped = reads.request(request);
       scraped.ended.then(({ observation }) => {
         // A scraper that gives up soon, or a source that fails, must not keep us from polling.
-        if (observation.kind !== 'failed') scrapedAtMs = Math.max(scrapedAtMs, cameAtMs);
+        if (observation.kind === 'failed') return;
+        const { accept = TEXT_ACCEPT } = request;
+        scrapedAtMs.set(accept, Math.max(scrapedAtMs.get(accept) ?? NEVER_MS, cameAtMs));
       });
       return scraped;
     },
     async observe(signal, isFresh = false) {
-      if (isFresh) await waitFor(beginPoll().ended, { timeoutMs: READ_TIMEOUT_MS, signal, clock });
+      if (isFresh) await waitFor(beginPolls(listAccepts()), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
       else beginIfDue();
       if (isAwaited && poll !== null && shown.reading === null) {
-        await waitFor(poll.ended, { timeoutMs: pollMs, signal, clock });
+        await waitFor(poll, { timeoutMs: pollMs, signal, clock });
       }
       const reading = shown.reading ?? NOT_READ;
       shown = { ...shown, reading: null };

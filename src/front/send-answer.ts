@@ -5,13 +5,18 @@ import { pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
 import { waitWithin } from '../base/waits.ts';
+import { TEXT_TYPE } from '../exposition/format.ts';
 import type { Connection } from './connections.ts';
 import { takesGzip } from './request.ts';
 
-const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-
-/** What is sent; each `read` gives the same bytes. `sizeBytes` null: not known in advance. */
-export type AnswerBody = { readonly read: () => AsyncIterable<Uint8Array>; readonly sizeBytes: number | null };
+/** What is sent; each `read` gives the same bytes. */
+export type AnswerBody = {
+  readonly read: () => AsyncIterable<Uint8Array>;
+  /** null: not known in advance. */
+  readonly sizeBytes: number | null;
+  /** Default: text 0.0.4. */
+  readonly contentType?: string;
+};
 
 /** One request and its answer. `takeMs`: how long to wait for the client in all. */
 export type Exchange = {
@@ -32,8 +37,8 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
     const isGzip = hasChunks(request) && takesGzip(request.headers['accept-encoding']?.toString());
     const sizeBytes = isGzip ? null : (body.sizeBytes ?? (await measureFor(exchange, body)));
     response.writeHead(200, {
-      'Content-Type': CONTENT_TYPE,
-      Vary: 'Accept-Encoding',
+      'Content-Type': body.contentType ?? TEXT_TYPE,
+      Vary: 'Accept, Accept-Encoding',
       ...(isGzip && { 'Content-Encoding': 'gzip' }),
       ...(sizeBytes !== null && { 'Content-Length': sizeBytes }),
     });

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { waitUnless } from '../base/waits.ts';
+import { readAccept } from '../decide/accepts.ts';
 import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/scraper-agents.ts';
 import type { ScraperRequest, ServedScrape } from '../decide/scrapers.ts';
 import { type Connection, type Connections, openConnections } from './connections.ts';
@@ -16,6 +17,10 @@ import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answe
 export type ScrapeRequest = {
   /** When its headers had come. */
   readonly startedAtMs: number;
+  /** The formats that it asks for. */
+  readonly accept: string;
+  /** It comes from a scraper that counts. */
+  readonly isScraper: boolean;
   /** How long a read for it may take; null: the scraper does not say. */
   readonly timeoutMs: number | null;
   /** The connection has ended; the reason is a string. */
@@ -249,7 +254,13 @@ function openRoutes<Answer extends ScrapeAnswer>(
   async function answerScrape(exchange: Exchange, startedAtMs: number, scraper: ScraperRequest | null): Promise<void> {
     const { request, connection } = exchange;
     const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
-    const scrape = { startedAtMs, timeoutMs: readScrapeTimeout(header), signal: connection.gone };
+    const scrape: ScrapeRequest = {
+      startedAtMs,
+      accept: readAccept(request.headers.accept),
+      isScraper: scraper !== null,
+      timeoutMs: readScrapeTimeout(header),
+      signal: connection.gone,
+    };
     const answer = await unlessGone(connection.gone, () => parts.answer(scrape));
     if (answer === null) return;
     if (answer.kind === 'unavailable') return sendText(exchange, 503, answer.why);

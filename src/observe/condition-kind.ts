@@ -17,6 +17,8 @@ export type ExporterReading = {
   readonly hasRequests: boolean;
   /** It ended with its connection, as that of a program that was killed does. Default: false. */
   readonly mayBeCut?: boolean;
+  /** It is of another format than the text that is read for its numbers. Default: false. */
+  readonly isOther?: boolean;
 };
 
 /** What the conditions of a configuration share. */

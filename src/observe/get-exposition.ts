@@ -4,8 +4,9 @@
 import { type ExchangeResult, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { Limits } from '../base/waits.ts';
+import { TEXT_ACCEPT } from '../decide/accepts.ts';
 import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
-import { readFormat } from '../exposition/format.ts';
+import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts';
 
 /** Where it is fetched. */
 export type GetterParts = {
@@ -18,8 +19,8 @@ export type GetterParts = {
 
 /** Takes an answer as it comes. */
 export type ExpositionSink = {
-  /** The answer has begun, with that Content-Type; null: its body follows, else why it cannot be used. */
-  readonly begin?: (problem: string | null, contentType: string) => void;
+  /** The answer has begun: its body of that type follows, or why it cannot be used. */
+  readonly begin?: (head: PageType | string) => void;
   /** The piece does not change afterwards. */
   readonly write: (piece: Uint8Array) => void;
 };
@@ -42,9 +43,6 @@ export type ExpositionGetter = {
 
 const LINE_FEED = 0x0a;
 
-/** Asks for what every scraper takes. */
-export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
-
 /** Opens a getter; connects at the first fetch. */
 export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
   const { url, isForServing, open = openExchange } = parts;
@@ -64,9 +62,9 @@ export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
         headers: { accept, 'user-agent': USER_AGENT },
         onAnswer(status, headers) {
           hasEnd = 'content-length' in headers || 'transfer-encoding' in headers;
-          const contentType = String(headers['content-type'] ?? '').trim();
-          problem = status === 200 ? findProblem(headers, isForServing ? contentType : '') : `HTTP ${status}`;
-          sink.begin?.(problem, contentType);
+          const head = status === 200 ? readHead(headers, isForServing) : `HTTP ${status}`;
+          problem = typeof head === 'string' ? head : null;
+          sink.begin?.(head);
         },
         onBody(piece) {
           sizeBytes += piece.length;
@@ -101,10 +99,12 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
   }
 }
 
-/** Why the body of a 200 cannot be used; null: it can. */
-function findProblem(headers: Parameters<NonNullable<Request['onAnswer']>>[1], contentType: string): string | null {
+/** The type of a 200, or why its body cannot be used. */
+function readHead(headers: Parameters<NonNullable<Request['onAnswer']>>[1], isTyped: boolean): PageType | string {
   const encoding = String(headers['content-encoding'] ?? '').trim();
   // None was asked for: it is a proxy's mistake, or another program's.
   if (!['', 'identity'].includes(encoding.toLowerCase())) return `Content-Encoding ${encoding.slice(0, 40)}`;
-  return readFormat(contentType) !== 'text' ? `Content-Type ${contentType.slice(0, 80)}` : null;
+  if (!isTyped) return TEXT_PAGE;
+  const contentType = String(headers['content-type'] ?? '').trim();
+  return readPageType(contentType) ?? `Content-Type ${contentType.slice(0, 80)}`;
 }

@@ -66,6 +66,7 @@ export async function openConfiguredFront(
     locust: config.locust,
     metricNames: listMetricNames(config),
     selectors: config.thresholds,
+    isPushed: config.push !== null,
     pollMs: config.limits.pollMs,
     clock: openClock(host),
     toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,

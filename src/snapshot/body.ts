@@ -3,10 +3,12 @@
 
 import { onAbort } from '../base/waits.ts';
 import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../exposition/families.ts';
+import { type PageType, TEXT_PAGE } from '../exposition/format.ts';
 import { openReadableCheck, type ReadableCheck } from '../exposition/readable.ts';
 import { type Chunks, openChunks } from './chunks.ts';
 
 export type Body = {
+  readonly type: PageType;
   /** The same for two bodies: so are all their bytes. */
   readonly page: object;
   /** Of the source's bytes, so far. */
@@ -51,9 +53,9 @@ const UNCHECKED: ReadableCheck = { write() {}, end: () => ({ isReadable: true })
 type Waiting = { readonly skip: (count: number) => void; readonly wake: (piece: Uint8Array | null) => void };
 
 /** Opens an empty body. `isChecked` false: it is known to be readable, or `endUnchecked` ends it. */
-export function openBody({ isChecked = true } = {}): OpenBody {
+export function openBody({ isChecked = true, type = TEXT_PAGE } = {}): OpenBody {
   const chunks = openChunks();
-  const check = isChecked ? openReadableCheck() : UNCHECKED;
+  const check = isChecked ? openReadableCheck(type.format) : UNCHECKED;
   const ended = Promise.withResolvers<BodyEnd>();
   let lastByte = 0;
   /** No more will come; null: it may. */
@@ -98,12 +100,13 @@ export function openBody({ isChecked = true } = {}): OpenBody {
     return piece;
   }
   async function scanFamilies(): Promise<ReadonlySet<string>> {
-    const scan = openFamilyScan();
+    const scan = openFamilyScan(type.format);
     for await (const piece of readInTurns(read())) scan.write(piece);
     return scan.end();
   }
 
   const body: Body = {
+    type,
     get page() {
       return same?.page ?? chunks;
     },
@@ -136,7 +139,7 @@ export function openBody({ isChecked = true } = {}): OpenBody {
     },
     endUnchecked(before, inspect) {
       stop = 'whole';
-      if (before !== null && chunks.share(before.chunks)) same = before.body;
+      if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks)) same = before.body;
       wake(null);
       if (same !== null) {
         ended.resolve(same.ended);
@@ -166,6 +169,7 @@ export function limitBody(body: Body, signal: AbortSignal): Body {
   });
   body.ended.then(cancel);
   return {
+    type: body.type,
     get page() {
       return body.page;
     },
@@ -200,6 +204,7 @@ export function makeWrittenBody({ families, write }: BodyWriter): Body {
     return written;
   };
   return {
+    type: TEXT_PAGE,
     page: writeOnce,
     get sizeBytes() {
       return writeOnce().sizeBytes;

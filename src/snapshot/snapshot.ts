@@ -1,6 +1,7 @@
 // The newest numbers of a program that may be gone, and the families that vanished from it. Never decides.
 
 import { VANISHED_KEPT_MS, type VanishedFate } from '../decide/serve.ts';
+import { END_LINE } from '../exposition/end-line.ts';
 import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
 import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';
 
@@ -111,7 +112,9 @@ export function openSnapshotStore(): SnapshotStore {
 
 const NONE: ReadonlySet<string> = new Set();
 
+/** None where the types differ: such bodies cannot be joined. */
 async function findLacking(before: Body, now: Body): Promise<ReadonlySet<string>> {
+  if (before.type.contentType !== now.type.contentType) return NONE;
   // One after the other: each unpacks its body.
   return findMissing(await before.families(), await now.families());
 }
@@ -121,7 +124,7 @@ function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): Rea
 }
 
 async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<Body> {
-  const { body, push, end } = openBody({ isChecked: false });
+  const { body, push, end } = openBody({ isChecked: false, type: from.type });
   for await (const piece of readFamilies(from, families)) push(piece);
   end();
   return body;
@@ -129,18 +132,22 @@ async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<
 
 /** These families of a body, and nothing else. */
 function readFamilies(body: Body, families: ReadonlySet<string>): AsyncGenerator<Uint8Array> {
-  return filterFamilies(readInTurns(body.read()), (family) => families.has(family), { keepsOther: false });
+  const { format } = body.type;
+  return filterFamilies(readInTurns(body.read()), (family) => families.has(family), { keepsOther: false, format });
 }
 
 /** The newer body without the headers of vanished families, then these as they last were; null: too large. */
 async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string>): Promise<Body | null> {
-  const { body, push, end } = openBody();
-  for await (const piece of filterFamilies(readInTurns(newer.read()), (family) => !vanished.has(family))) push(piece);
-  if (!newer.endsWithLineFeed) push(LINE_FEED);
+  const { type } = newer;
+  const { body, push, end } = openBody({ type });
+  const present = filterFamilies(readInTurns(newer.read()), (family) => !vanished.has(family), type);
+  for await (const piece of present) push(piece);
+  if (type.format === 'text' && !newer.endsWithLineFeed) push(LINE_FEED);
   for await (const piece of readFamilies(older, vanished)) {
     if (body.sizeBytes + piece.length > BODY_MAX_BYTES) return null;
     push(piece);
   }
+  if (type.format === 'openMetrics') push(END_LINE);
   end();
   return body;
 }

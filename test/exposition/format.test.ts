@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Format, readFormat, TEXT_TYPE } from '../../src/exposition/format.ts';
+import { type Format, readPageType, TEXT_TYPE } from '../../src/exposition/format.ts';
 import { readRecordedHeader } from '../support/recording.ts';
 
-test('readFormat() knows the formats, versions and parameters of Prometheus', () => {
+test('readPageType() knows the formats, versions and parameters of Prometheus', () => {
   const protobuf = 'application/vnd.google.protobuf';
   const proto = 'proto=io.prometheus.client.MetricFamily';
   const table: readonly (readonly [contentType: string, format: Format | null])[] = [
@@ -31,10 +31,11 @@ test('readFormat() knows the formats, versions and parameters of Prometheus', ()
     ['application/json', null],
     [';version=0.0.4', 'text'],
   ];
-  for (const [contentType, format] of table) assert.equal(readFormat(contentType), format, contentType);
+  for (const [contentType, format] of table)
+    assert.equal(readPageType(contentType)?.format ?? null, format, contentType);
 });
 
-test('readFormat() knows what real programs answer', () => {
+test('readPageType() knows what real programs answer', () => {
   const table = {
     'client_golang-1.23.2-openmetrics.txt': 'openMetrics',
     'client_golang-1.23.2-protobuf.bin': 'protobuf',
@@ -42,6 +43,14 @@ test('readFormat() knows what real programs answer', () => {
     'prometheus_client-0.26.0-openmetrics.txt': 'openMetrics',
   };
   for (const [name, format] of Object.entries(table)) {
-    assert.equal(readFormat(readRecordedHeader(`formats/${name}`, 'content-type')), format, name);
+    assert.equal(readPageType(readRecordedHeader(`formats/${name}`, 'content-type'))?.format, format, name);
   }
+});
+
+test('readPageType() keeps the Content-Type as it came, and one that can be passed on', () => {
+  for (const type of ['text/plain', 'TEXT/plain;  charset=UTF-8', 'application/openmetrics-text']) {
+    assert.equal(readPageType(type)?.contentType, type);
+  }
+  for (const type of ['', ' ']) assert.equal(readPageType(type)?.contentType, TEXT_TYPE);
+  for (const type of ['text/plain; a=é', 'text/plain; a=\0', 'text/plain;\n']) assert.equal(readPageType(type), null);
 });

@@ -151,7 +151,7 @@ test('living and answers: the very bytes, while they come, and our families afte
   socket.write('4\r\nb 2\n\r\n0\r\n\r\n');
   const whole = await scrape(front.port);
   assert.equal(withoutOwn(whole.text), 'a 1\nb{c="d"}   2 1234 \n\n# x\nb{c="é"} 3\n');
-  assert.equal(whole.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  assert.equal(whole.headers['content-type'], 'text/plain; version=0.0.4');
   assert.equal(readValue(whole.text, 'lastscrape_source_up'), 1);
   assert.equal(readValue(whole.text, 'lastscrape_main_ended'), 0);
   assert.equal(readValue(whole.text, 'lastscrape_snapshot_timestamp_seconds'), 1_000_001);

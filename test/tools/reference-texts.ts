@@ -81,6 +81,8 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   scraperGivenUp: 'It was silent for 2.5 of its intervals, and does not hold the pod any more.',
   scraperTooSlow:
     'Its `intervalSeconds` is longer than the longest hold, `holdSeconds`. Scrape more often, or [hold longer](front.md#times).',
+  formatLeftOut:
+    'Together the pages would not fit into 64 MiB. A scraper with this `accept` gets the page of another format after the end. Have all scrapers ask for the same formats (`scrape_protocols`).',
   familyTwice: 'Two `*.prom` files of the folder have this `family`. Give each program its own names.',
   locustUnreadable:
     'Until the page has shown statistics, only port 5557 proves Locust alive. Another port, a proxy or a login answers.',

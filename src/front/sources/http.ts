@@ -1,12 +1,17 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
+import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/accepts.ts';
 import { openExposition, type Selector } from '../../exposition/exposition.ts';
+import type { PageType } from '../../exposition/format.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type ExpositionGetter, type GetterParts, openExpositionGetter } from '../../observe/get-exposition.ts';
 import { type BodyEnd, type OpenBody, openBody, readInTurns } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
+
+/** Of pages that are remembered beside others. */
+const KNOWN_MAX_BYTES = 4 * 1024 * 1024;
 
 /** `metricNames`: the conditions' metrics. `selectors`: what is judged. Connects at the first read. */
 export function openHttpSource(
@@ -18,12 +23,16 @@ export function openHttpSource(
   const parts: GetterParts = { url, isForServing: true, ...(open && { open }) };
   /** At most one: where two reads ran at a time, one connection is enough afterwards. */
   const idle: ExpositionGetter[] = [];
-  /** The newest page and what it shows: one with the same bytes is not looked at again. */
-  let known: { readonly page: OpenBody; readonly reading: Promise<ExporterReading> } | null = null;
+  /** The newest pages by their Accept, and what they show: one with the same bytes is not looked at again. */
+  const known = new Map<string, { readonly page: OpenBody; readonly reading: Promise<ExporterReading> }>();
 
-  async function readWith(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
+  async function readWith(
+    signal: AbortSignal,
+    accept: string,
+    begin: (beginning: Beginning) => void,
+  ): Promise<ExporterReading> {
     const getter = idle.pop() ?? openExpositionGetter(parts);
-    const reading = await read(getter, signal, begin);
+    const reading = await read(getter, signal, accept, begin);
     if (idle.length === 0) idle.push(getter);
     else await getter.close();
     return reading;
@@ -32,38 +41,56 @@ export function openHttpSource(
   async function read(
     getter: ExpositionGetter,
     signal: AbortSignal,
+    accept: string,
     begin: (beginning: Beginning) => void,
   ): Promise<ExporterReading> {
-    const page = openBody({ isChecked: false });
+    let page = openBody({ isChecked: false });
     const fail = (why: string, mayCount: boolean) => {
       page.breakOff(why);
       begin({ kind: 'failed', why });
       return makeFailedReading(why, mayCount);
     };
-    const onHead = (why: string | null) =>
-      begin(why === null ? { kind: 'answered', body: page.body } : { kind: 'failed', why });
-    const result = await getter.get({ signal }, { begin: onHead, write: page.pass });
+    const onHead = (head: PageType | string) => {
+      if (typeof head === 'string') return begin({ kind: 'failed', why: head });
+      page = openBody({ isChecked: false, type: head });
+      begin({ kind: 'answered', body: page.body });
+    };
+    const sink = { begin: onHead, write: (piece: Uint8Array) => page.pass(piece) };
+    const result = await getter.get({ signal }, sink, accept);
     if (result.kind === 'refused') {
       begin({ kind: 'refused' });
       return REFUSED;
     }
     if (result.kind === 'failed') return fail(result.why, result.mayCount);
-    // A number that may be cut must not be served.
-    if (result.isCut) return fail('the connection was closed within a line', true);
+    const { format } = page.body.type;
+    // A number that may be cut must not be served. Where other formats are cut shows when they are looked at.
+    if (format === 'text' && result.isCut) return fail('the connection was closed within a line', true);
     const shown = Promise.withResolvers<ExporterReading>();
-    const isKnown = page.endUnchecked(known?.page ?? null, () => inspect(page, shown.resolve));
-    if (!isKnown || known === null) known = { page, reading: shown.promise };
+    const before = known.get(accept);
+    const isKnown = page.endUnchecked(before?.page ?? null, () => inspect(page, shown.resolve));
+    if (!isKnown) remember(accept, page, shown.promise);
+    const reading = await (isKnown ? before?.reading : shown.promise);
+    // Where both are read, the text says what is judged: labels such as `le` differ.
+    const isOther = format !== 'text' && accept !== TEXT_ACCEPT;
     const { mayBeCut } = result;
-    return { ...(await known.reading), ...(mayBeCut && { mayBeCut }) };
+    return { ...(reading as ExporterReading), ...(mayBeCut && { mayBeCut }), ...(isOther && { isOther }) };
+  }
+
+  function remember(accept: string, page: OpenBody, reading: Promise<ExporterReading>): void {
+    known.delete(accept);
+    // A large one alone, else those of the Accepts that may be in use.
+    if (page.body.sizeBytes > KNOWN_MAX_BYTES || known.size === ACCEPTS_MAX_COUNT) known.clear();
+    known.set(accept, { page, reading });
   }
 
   /** Reads all of a page, in turns: its answer is on its way. */
   async function inspect({ body }: OpenBody, show: (reading: ExporterReading) => void): Promise<BodyEnd> {
-    const check = openReadableCheck();
+    const { format } = body.type;
+    const check = openReadableCheck(format);
     const exposition = openExposition(metricNames, selectors);
     for await (const piece of readInTurns(body.read())) {
       check.write(piece);
-      exposition.write(piece);
+      if (format !== 'protobuf') exposition.write(piece);
     }
     show(makeReading(exposition.end()));
     const found = check.end();
@@ -73,9 +100,10 @@ export function openHttpSource(
   return {
     path: url.pathname === '/metrics' ? null : url.pathname,
     close: async () => idle.pop()?.close(),
-    read(signal) {
+    takesAccept: true,
+    read(signal, accept = TEXT_ACCEPT) {
       const begun = Promise.withResolvers<Beginning>();
-      return { ended: readWith(signal, begun.resolve), begun: begun.promise };
+      return { ended: readWith(signal, accept, begun.resolve), begun: begun.promise };
     },
   };
 }

@@ -5,8 +5,13 @@ import type { Body } from '../../snapshot/body.ts';
 
 /** Where the front reads. */
 export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
-  /** Begins a read, the second at a time at most. Never rejects. The reason of `signal` is a string. */
-  readonly read: (signal: AbortSignal) => SourceRead<SomeAnswer>;
+  /**
+   * Begins a read, the second at a time at most. Never rejects. The reason of `signal` is a string. `accept`:
+   * the formats that are asked for; default: text 0.0.4.
+   */
+  readonly read: (signal: AbortSignal, accept?: string) => SourceRead<SomeAnswer>;
+  /** It may answer in other formats. Absent: in text only. */
+  readonly takesAccept?: boolean;
   readonly close: () => Promise<void>;
   /** Main is about to end: the next read must show the newest numbers. Absent: every read does. */
   readonly expectEnd?: () => void;
