@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
-import { openMessageCheck, openMessageFilter, openMessageScan } from '../../src/exposition/messages.ts';
+import {
+  openMessageCheck,
+  openMessageEnds,
+  openMessageFilter,
+  openMessageScan,
+} from '../../src/exposition/messages.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 type Pieces = readonly Uint8Array[];
@@ -124,4 +129,19 @@ test('openMessageFilter() holds nothing of what is broken', () => {
   assert.ok(whole !== undefined);
   for (let count = 0; count < 100; count++) assert.deepEqual(broken.write(Buffer.alloc(64 * 1024, 1)), []);
   assert.deepEqual(broken.end(), []);
+});
+
+test('openMessageEnds() is true at the ends of messages alone, cut anywhere', () => {
+  const hasEnd = (...pieces: Pieces) => {
+    const ends = openMessageEnds();
+    for (const piece of pieces) ends.write(piece);
+    return ends.end();
+  };
+  for (const pieces of cuts(RECORDED)) assert.equal(hasEnd(...pieces), true);
+  for (let length = 1; length < RECORDED.length; length++) {
+    const cut = RECORDED.subarray(0, length);
+    assert.equal(hasEnd(cut), check(cut) === null, `${length} bytes`);
+  }
+  assert.equal(hasEnd(bytes('\x80')), false);
+  assert.equal(hasEnd(Buffer.alloc(1_000, 0x80)), false);
 });

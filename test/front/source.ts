@@ -5,7 +5,7 @@ import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:ht
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 
 /** Answers one request; `number` counts from 1. */
-export type Answer = (socket: Socket, number: number) => void;
+export type Answer = (socket: Socket, number: number, accept?: string) => void;
 
 export type SourceStandIn = AsyncDisposable & {
   readonly port: number;
@@ -81,9 +81,10 @@ export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n
     socket.on('data', (piece) => {
       seen += piece.toString('latin1');
       for (let end = seen.indexOf('\r\n\r\n'); end >= 0; end = seen.indexOf('\r\n\r\n')) {
+        const [, accept = ''] = /^accept: *(.*?)\r?$/im.exec(seen.slice(0, end)) ?? [];
         seen = seen.slice(end + 4);
         requestsCount++;
-        source.answer(socket, requestsCount);
+        source.answer(socket, requestsCount, accept);
         for (const each of waiting) each();
         waiting.clear();
       }

@@ -1,0 +1,370 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
+import { TEXT_ACCEPT } from '../../src/decide/accepts.ts';
+import type { LogEntry } from '../../src/decide/messages.ts';
+import type { MainView } from '../../src/decide/serve.ts';
+import type { Selector } from '../../src/exposition/exposition.ts';
+import { openFamilyScan } from '../../src/exposition/families.ts';
+import { type Format, readPageType } from '../../src/exposition/format.ts';
+import { openReadableCheck } from '../../src/exposition/readable.ts';
+import { openFront } from '../../src/front/front.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { type Answer, openSource, reply, type Scraped, scrape } from './source.ts';
+
+const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
+const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
+const POLL_MS = 1_000;
+
+const TYPES: Readonly<Record<Format, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores',
+  openMetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  protobuf: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
+};
+const ACCEPTS: Readonly<Record<Format, string>> = {
+  text: 'text/plain;version=1.0.0;escaping=allow-utf-8,*/*;q=0.1',
+  openMetrics: 'application/openmetrics-text;version=1.0.0',
+  protobuf: `${TYPES.protobuf};q=0.6,text/plain;version=0.0.4;q=0.5`,
+};
+const FORMATS = Object.keys(TYPES) as readonly Format[];
+
+/** A page of counters, by family. */
+type Numbers = Readonly<Record<string, number>>;
+
+function field(number: number, bytes: string): string {
+  return encodeVarint(number * 8 + 2) + encodeBytes(bytes);
+}
+
+function writePage(format: Format, numbers: Numbers): Buffer {
+  const rows = Object.entries(numbers);
+  if (format === 'protobuf') {
+    const value = (number: number) => Buffer.from(new Float64Array([number]).buffer).toString('latin1');
+    const metric = (number: number) => field(4, field(3, `${encodeVarint(9)}${value(number)}`));
+    return Buffer.from(
+      rows.map(([name, number]) => encodeBytes(field(1, `${name}_total`) + metric(number))).join(''),
+      'latin1',
+    );
+  }
+  const isOpen = format === 'openMetrics';
+  const lines = rows.map(([name, number]) =>
+    isOpen
+      ? `# TYPE ${name} counter\n# UNIT ${name} rows\n${name}_total ${number} # {trace_id="1"} 1 1.5\n`
+      : `# TYPE ${name}_total counter\n${name}_total ${number}\n`,
+  );
+  return Buffer.from(lines.join('') + (isOpen ? '# EOF\n' : ''));
+}
+
+/** Answers as client_golang does: in the format that is asked for first. */
+function negotiate(numbers: Numbers, asked: string[] = []): Answer {
+  return (socket, number, accept = '') => {
+    asked.push(accept);
+    const format = FORMATS.find((each) => accept === ACCEPTS[each]) ?? 'text';
+    reply(writePage(format, numbers), { type: TYPES[format] })(socket, number, accept);
+  };
+}
+
+type Options = { readonly metricNames?: readonly string[]; readonly selectors?: readonly Selector[] };
+
+async function openWorld(t: TestContext, { metricNames = [], selectors = [] }: Options = {}) {
+  const source = await openSource();
+  const clock = new VirtualClock(1_000);
+  const log: LogEntry[] = [];
+  const opened = await openFront({
+    at: { host: '127.0.0.1', port: 0 },
+    url: source.url,
+    metricNames,
+    selectors,
+    pollMs: POLL_MS,
+    clock,
+    toUnixSeconds: (atMs) => atMs / 1000,
+    log: (entry) => log.push(entry),
+  });
+  assert.ok(opened.kind === 'open');
+  const { front } = opened;
+  t.after(async () => {
+    await front.close();
+    await source[Symbol.asyncDispose]();
+  });
+  front.tell(LIVING);
+  return {
+    front,
+    source,
+    clock,
+    log,
+    ask: (accept: string, isScraper = true) => scrape(front.port, { headers: { accept }, isScraper }),
+    post: () => scrape(front.port, { path: '/-/snapshot', method: 'POST' }),
+  };
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const never = new AbortController().signal;
+
+/** What the source's part of an answer is, byte for byte; checks that all of it is what its type says. */
+function readWhole({ status, bytes, headers, isWhole }: Scraped): { format: Format; page: Buffer; names: string[] } {
+  assert.equal(status, 200, bytes.toString());
+  assert.ok(isWhole);
+  const format = readPageType(headers['content-type'] ?? '')?.format;
+  assert.ok(format !== undefined);
+  const check = openReadableCheck(format);
+  check.write(bytes);
+  assert.deepEqual(check.end(), { isReadable: true }, bytes.toString());
+  const scan = openFamilyScan(format);
+  scan.write(bytes);
+  const names = [...scan.end()];
+  const own = names.filter((name) => name.startsWith('lastscrape_'));
+  assert.ok(own.includes(format === 'openMetrics' ? 'lastscrape_scrapes' : 'lastscrape_scrapes_total'));
+  const first = format === 'protobuf' ? bytes.indexOf('\nlastscrape_') : bytes.indexOf('# HELP lastscrape_');
+  // Before it stand the length of the message, two bytes of it, and the tag and length of its name.
+  const at = format === 'protobuf' ? bytes.indexOf('lastscrape_source_up') - 3 : first;
+  const end = format === 'openMetrics' ? '# EOF\n' : '';
+  const page = Buffer.concat([bytes.subarray(0, at), Buffer.from(end)]);
+  return { format, page, names: names.filter((name) => !own.includes(name)) };
+}
+
+/** Scrapes in these formats, so that they are in use and kept. */
+async function useFormats({ ask }: World, formats: readonly Format[]): Promise<void> {
+  for (const format of formats) assert.equal(readWhole(await ask(ACCEPTS[format])).format, format);
+}
+
+for (const format of FORMATS) {
+  test(`${format}: bytes and type come back while main lives, and the last page when the source is gone`, async (t) => {
+    const world = await openWorld(t);
+    const { source, front, ask } = world;
+    const asked: string[] = [];
+    source.answer = negotiate({ rows: 1, users: 2 }, asked);
+    const live = await ask(ACCEPTS[format]);
+    assert.equal(live.headers['content-type'], TYPES[format]);
+    assert.deepEqual(readWhole(live).page, writePage(format, { rows: 1, users: 2 }));
+    assert.deepEqual(asked, [ACCEPTS[format]]);
+    assert.equal((await world.post()).text, 'kept\n');
+    assert.deepEqual(asked, [ACCEPTS[format], ACCEPTS[format]]);
+    front.tell(ENDED);
+    await source.stop();
+    const last = await ask(ACCEPTS[format]);
+    assert.equal(last.headers['content-type'], TYPES[format]);
+    assert.deepEqual(readWhole(last).page, writePage(format, { rows: 1, users: 2 }));
+    assert.equal(Number(last.headers['content-length']), last.bytes.length);
+  });
+
+  test(`${format}: after the end what has vanished is joined, before the last line`, async (t) => {
+    const world = await openWorld(t);
+    const { source, front, ask } = world;
+    source.answer = negotiate({ rows: 1, users: 2 });
+    await ask(ACCEPTS[format]);
+    await world.post();
+    front.tell(ENDED);
+    source.answer = negotiate({ rows: 3 });
+    const joined = readWhole(await ask(ACCEPTS[format]));
+    assert.deepEqual(joined.page, writePage(format, { rows: 3, users: 2 }));
+    await source.stop();
+    assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, writePage(format, { rows: 3, users: 2 }));
+  });
+
+  test(`${format}: a page that is cut anywhere is whole for nobody, and never kept`, async (t) => {
+    const world = await openWorld(t);
+    const { source, front, ask } = world;
+    const whole = writePage(format, { rows: 1, users: 2 });
+    source.answer = reply(whole, { type: TYPES[format] });
+    await ask(ACCEPTS[format]);
+    await world.post();
+    // In text a page without its last lines is a page.
+    const lengths = format === 'text' ? [] : Array.from({ length: whole.length - 1 }, (_, length) => length);
+    const messageEnd = writePage('protobuf', { rows: 1 }).length;
+    for (const length of lengths) {
+      if (format === 'protobuf' && length === messageEnd) continue;
+      source.answer = reply(whole.subarray(0, length), { type: TYPES[format] });
+      const cut = await ask(ACCEPTS[format]);
+      const check = openReadableCheck(format);
+      check.write(cut.bytes);
+      if (length > 0 || format === 'openMetrics') assert.equal(check.end().isReadable, false, `${length} bytes`);
+      if (length > 0 || format === 'openMetrics') assert.deepEqual(cut.bytes, whole.subarray(0, length));
+      assert.equal((await world.post()).status, 503);
+    }
+    front.tell(ENDED);
+    await source.stop();
+    assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, whole);
+  });
+}
+
+test('each Accept in use has a page of its own, which polls read in turn and /-/snapshot all at once', async (t) => {
+  const world = await openWorld(t);
+  const { source, front, clock, ask } = world;
+  const asked: string[] = [];
+  source.answer = negotiate({ rows: 1 }, asked);
+  await useFormats(world, FORMATS);
+  asked.length = 0;
+  clock.advance(30_000);
+  await front.readExporter(never);
+  while (asked.length < 3) await turn();
+  const newestFirst = FORMATS.map((format) => ACCEPTS[format]).toReversed();
+  assert.deepEqual(asked, newestFirst);
+  asked.length = 0;
+  source.answer = negotiate({ rows: 2 }, asked);
+  assert.equal((await world.post()).text, 'kept\n');
+  assert.deepEqual(asked.toSorted(), newestFirst.toSorted());
+  front.tell(ENDED);
+  await source.stop();
+  for (const format of FORMATS) {
+    assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, writePage(format, { rows: 2 }));
+  }
+});
+
+test('/-/snapshot is not 200 before the page of each format is whole', async (t) => {
+  const world = await openWorld(t);
+  const { source } = world;
+  source.answer = negotiate({ rows: 1 });
+  await useFormats(world, FORMATS);
+  source.answer = (socket, number, accept) => {
+    if (accept !== ACCEPTS.openMetrics) return negotiate({ rows: 2 })(socket, number, accept);
+    return reply('# TYPE rows counter\nrows_total 2\n', { type: TYPES.openMetrics })(socket, number, accept);
+  };
+  const { status, text } = await world.post();
+  assert.deepEqual([status, text], [503, 'no "# EOF" at its end\n']);
+});
+
+test('scrapes share a read only where their Accept is the same, byte for byte', async (t) => {
+  const { source, ask } = await openWorld(t);
+  const asked: string[] = [];
+  const held: (() => void)[] = [];
+  source.answer = (socket, number, accept = '') => {
+    asked.push(accept);
+    held.push(() => negotiate({ rows: number })(socket, number, accept));
+  };
+  const first = ask(ACCEPTS.text);
+  while (held.length < 1) await turn();
+  const others = [ACCEPTS.openMetrics, `${ACCEPTS.openMetrics} `.trimEnd(), ACCEPTS.protobuf, `${ACCEPTS.text};a`].map(
+    (accept) => ask(accept),
+  );
+  // All of them wait.
+  for (let count = 0; count < 50; count++) await turn();
+  for (let at = 0; at < 4; at++) {
+    while (held.length <= at) await turn();
+    held[at]?.();
+  }
+  await first;
+  const formats = (await Promise.all(others)).map((each) => readWhole(each).format);
+  assert.deepEqual(formats, ['openMetrics', 'openMetrics', 'protobuf', 'text']);
+  assert.deepEqual(asked, [ACCEPTS.text, ACCEPTS.openMetrics, ACCEPTS.protobuf, `${ACCEPTS.text};a`]);
+});
+
+test('a newcomer after the end gets the text where that is kept, else the page that is', async (t) => {
+  for (const formats of [
+    ['openMetrics', 'protobuf'],
+    ['text', 'openMetrics'],
+  ] as const) {
+    const world = await openWorld(t);
+    const { source, front, ask } = world;
+    source.answer = negotiate({ rows: 1 });
+    for (const format of formats) await ask(format === 'text' ? TEXT_ACCEPT : ACCEPTS[format]);
+    await world.post();
+    front.tell(ENDED);
+    await source.stop();
+    const wanted = formats[0] === 'text' ? 'text' : 'protobuf';
+    assert.equal(readWhole(await ask('application/json')).format, wanted);
+    assert.equal(readWhole(await ask('*/*', false)).format, wanted);
+  }
+});
+
+test('nobody has to be a scraper to be answered in a format; only scrapers have pages kept', async (t) => {
+  const world = await openWorld(t);
+  const { source, ask } = world;
+  const asked: string[] = [];
+  source.answer = negotiate({ rows: 1 }, asked);
+  assert.equal(readWhole(await ask(ACCEPTS.openMetrics, false)).format, 'openMetrics');
+  asked.length = 0;
+  await world.post();
+  assert.deepEqual(asked, [TEXT_ACCEPT]);
+});
+
+test('an Accept of 8 KB passes as it is; of ten different ones the newest four are kept', async (t) => {
+  const world = await openWorld(t);
+  const { source, ask } = world;
+  const asked: string[] = [];
+  source.answer = negotiate({ rows: 1 }, asked);
+  const long = `text/plain;version=0.0.4,${'application/x;q=0.1,'.repeat(400)}*/*`;
+  assert.ok(long.length > 8_000);
+  const accepts = [long, ...Array.from({ length: 9 }, (_, index) => `${ACCEPTS.text};a=${index}`)];
+  for (const accept of accepts) readWhole(await ask(accept));
+  assert.deepEqual(asked, accepts);
+  asked.length = 0;
+  assert.equal((await world.post()).status, 200);
+  assert.deepEqual(asked.toSorted(), accepts.slice(-4).toSorted());
+});
+
+test('a source that answers now in one format and now in another never has them mixed', async (t) => {
+  const world = await openWorld(t);
+  const { source, front, ask } = world;
+  for (const [index, format] of [...FORMATS, ...FORMATS.toReversed()].entries()) {
+    source.answer = reply(writePage(format, { rows: index, [`only_${format}`]: 1 }), { type: TYPES[format] });
+    assert.deepEqual(readWhole(await ask(ACCEPTS.text)).format, format);
+    await world.post();
+  }
+  front.tell(ENDED);
+  for (const [index, format] of FORMATS.entries()) {
+    const numbers = { [`end_${format}`]: index };
+    source.answer = reply(writePage(format, numbers), { type: TYPES[format] });
+    assert.ok(readWhole(await ask(ACCEPTS.text)).names.some((name) => name.startsWith(`end_${format}`)));
+  }
+});
+
+test('where numbers are needed the text is read as well, unless the program answers in text anyway', async (t) => {
+  for (const isText of [false, true]) {
+    const world = await openWorld(t, { metricNames: ['rows_total'] });
+    const { source, front, clock, ask } = world;
+    const asked: string[] = [];
+    const numbers = { rows: 7 };
+    source.answer = (socket, number, accept = '') => {
+      if (!isText) return negotiate(numbers, asked)(socket, number, accept);
+      asked.push(accept);
+      return reply(writePage('text', numbers), { type: TYPES.text })(socket, number, accept);
+    };
+    await ask(ACCEPTS.protobuf);
+    await world.post();
+    asked.length = 0;
+    clock.advance(30_000);
+    const reading = await front.readExporter(never);
+    assert.deepEqual(reading.metric('rows_total'), { kind: 'value', value: 7 });
+    await world.post();
+    const wanted = isText ? [ACCEPTS.protobuf] : [ACCEPTS.protobuf, TEXT_ACCEPT];
+    assert.deepEqual([...new Set(asked)].toSorted(), wanted.toSorted());
+  }
+});
+
+test('what another format shows of a metric does not hide what the text shows', async (t) => {
+  const { source, front, clock, ask } = await openWorld(t, { metricNames: ['rows_total'] });
+  source.answer = negotiate({ rows: 7 });
+  clock.advance(30_000);
+  await front.readExporter(never);
+  clock.advance(30_000);
+  await ask(ACCEPTS.protobuf);
+  const { metric, observation } = await front.readExporter(never);
+  assert.deepEqual([metric('rows_total'), observation.kind], [{ kind: 'value', value: 7 }, 'answered']);
+});
+
+test('the second format of a large page is left out, with one warning; the first one is served to all', async (t) => {
+  const world = await openWorld(t);
+  const { source, front, ask, log } = world;
+  const line = `rows_total{name="${'x'.repeat(1_000)}"} 1\n`;
+  const large = { text: line.repeat(18_000), openMetrics: `${line.repeat(18_000)}# EOF\n` };
+  source.answer = (socket, number, accept) => {
+    const format = accept === ACCEPTS.openMetrics ? 'openMetrics' : 'text';
+    reply(large[format], { type: TYPES[format] })(socket, number, accept);
+  };
+  await ask(ACCEPTS.text);
+  assert.equal((await world.post()).status, 200);
+  assert.equal(readWhole(await ask(ACCEPTS.openMetrics)).format, 'openMetrics');
+  for (let count = 0; count < 2; count++) assert.equal((await world.post()).status, 200);
+  assert.deepEqual(log, [{ id: 'formatLeftOut', fields: { accept: ACCEPTS.openMetrics } }]);
+  front.tell(ENDED);
+  await source.stop();
+  assert.equal(readWhole(await ask(ACCEPTS.openMetrics)).format, 'text');
+});
+
+test('another Content-Type is unreadable, and nothing of it is served', async (t) => {
+  const { source, ask } = await openWorld(t);
+  source.answer = reply('<p>', { type: 'text/html' });
+  const { status, text } = await ask(ACCEPTS.openMetrics);
+  assert.deepEqual([status, text], [503, 'the source cannot be read: Content-Type text/html\n']);
+});
