@@ -1,4 +1,4 @@
-// Which formats scrapers ask for, by the Accept of their requests, byte for byte: of each a page is kept. Pure.
+// Which formats scrapers ask for, by the Accept of their requests, byte for byte. Pure.
 
 /** Asks for what every scraper takes. */
 export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
@@ -25,7 +25,7 @@ export function useAccept(uses: readonly AcceptUse[], accept: string, nowMs: num
   return [{ accept, lastAtMs: nowMs, longestGapMs }, ...others].slice(0, ACCEPTS_MAX_COUNT);
 }
 
-/** Whose pages are kept, in the order of `useAccept`; text too if nobody scrapes, or if it is wanted for itself. */
+/** Whose pages are kept, in the order of `useAccept`; also text if there is no other, or it is wanted. */
 export function listAccepts(uses: readonly AcceptUse[], nowMs: number, isTextWanted: boolean): readonly string[] {
   const living = uses.filter(
     ({ lastAtMs, longestGapMs }) => nowMs - lastAtMs <= Math.max(LIVING_MIN_MS, LIVING_GAPS * longestGapMs),

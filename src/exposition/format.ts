@@ -14,7 +14,7 @@ export type PageType = { readonly format: Format; readonly contentType: string }
 /** Of pages that no program typed. */
 export const TEXT_PAGE: PageType = { format: 'text', contentType: TEXT_TYPE };
 
-/** Each parameter that is given must have one of the values; an absent one is right where '' is among them. */
+/** Each parameter must have one of these values; '' allows it to be absent. */
 type Row = {
   readonly media: string;
   readonly format: Format;
@@ -31,7 +31,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** The type of a page; text without a Content-Type, since a program that names none is believed. Null: another. */
+/** The type of a page; text without a Content-Type. Null: another. */
 export function readPageType(contentType: string): PageType | null {
   // What else a header may hold cannot be passed on.
   const format = /^[\t -~]*$/.test(contentType) ? readFormat(contentType) : null;

@@ -155,7 +155,7 @@ export function openMessageEnds(): BodyReader<void, boolean> {
   };
 }
 
-/** Opens the check of one body: every message is whole, and one has a metric; else its end says what is wrong. */
+/** Opens the check of one body: every message is whole, and one has a metric; else its end says why. */
 export function openMessageCheck(): BodyReader<unknown, string | null> {
   let hasAny = false;
   const walk = openMessageWalk({

@@ -1,7 +1,7 @@
 // The source, read and kept as the law of decide/serve.ts says. Holds no rule.
 
-import type { MainView } from '../decide/main-view.ts';
 import { type AcceptUse, listAccepts, TEXT_ACCEPT, useAccept } from '../decide/accepts.ts';
+import type { MainView } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import {
   beginSource,
