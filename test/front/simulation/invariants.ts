@@ -75,7 +75,8 @@ function checkUnheld({ report, by, overAtMs, scenario }: Run): readonly string[]
 function findFinal({ wholes, wasDeceived, scenario }: Run, endedAtMs: number, knownAtMs: number): Page | null {
   const { source } = scenario;
   if (wasDeceived) return null;
-  const isNear = (ms: number) => ms > endedAtMs - 2_000 && ms < knownAtMs + 1;
+  const nearMs = 2_000 + 2 * scenario.limits.pollMs + 6 * source.tookMs;
+  const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
   if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
     return null;
@@ -215,7 +216,8 @@ function checkClosing(facts: Facts): readonly string[] {
     .filter(({ isFaulty, plan }) => !isFaulty && !hasFinal(facts, plan))
     .filter(({ sentAtMs }) => {
       const waitedMs = run.closedAtMs - sentAtMs;
-      return limitMs > knownAtMs && waitedMs > 5 && waitedMs < ANSWERS_MS - 500 && run.closedAtMs < lastMs;
+      const hadAny = run.report.outcome !== 'exporterGone';
+      return hadAny && limitMs > knownAtMs && waitedMs > 5 && waitedMs < ANSWERS_MS - 500 && run.closedAtMs < lastMs;
     })
     .map(({ plan, sentAtMs }) => `1: the scrape of ${plan.address} at ${sentAtMs} was reset by the end`);
 }

@@ -47,7 +47,7 @@ export type Whole = {
   readonly page: Page;
   /** Counted from 0; each has its own counters. */
   readonly generation: number;
-  /** It was known to be another generation than the answer before. */
+  /** Its generation is known to be another one than that before it. */
   readonly isKnownAsNew: boolean;
 };
 
@@ -78,6 +78,8 @@ export function openSource(world: World, plan: SourcePlan) {
   let generation = 0;
   let newest = { finishedCount: 0, generation: 0 };
   let wasRefused = false;
+  /** Generations that were known to be new. */
+  const known = new Set<number>();
   /** Faults of one request, which had it. */
   const hung = new Set<Fault>();
 
@@ -171,11 +173,11 @@ export function openSource(world: World, plan: SourcePlan) {
           request.onBody?.(Buffer.from(rows.slice(half).join('')));
           finishedCount++;
           const isNew = now !== newest.generation;
-          const isKnownAsNew = isNew && (wasRefused || (counted !== null && counted < newest.finishedCount));
+          if (isNew && (wasRefused || (counted !== null && counted < newest.finishedCount))) known.add(now);
           newest = { finishedCount: counted ?? 0, generation: now };
           wasRefused = false;
           if (isBelieved(names) && rows.length > 0)
-            wholes.push({ askedAtMs, endedAtMs: world.nowMs(), page, generation: now, isKnownAsNew });
+            wholes.push({ askedAtMs, endedAtMs: world.nowMs(), page, generation: now, isKnownAsNew: known.has(now) });
           world.tell(() => `the source answered what it had at ${(askedAtMs / 1000).toFixed(3)}s: ${showPage(page)}`);
           end({ kind: 'answered', status: 200, contentType: '' });
         });
