@@ -13,6 +13,9 @@ export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'promet
 /** The OpenTelemetry Collector of test/tools/install-collector.ts. */
 export const COLLECTOR = { name: 'OpenTelemetry Collector 0.164.0', version: 'v0.164.0', folder: 'otelcol-0.164.0' };
 
+/** test/pods/jobs/go-client, built by `install-programs.ts`; with its client_golang. */
+export const GO_CLIENT = { name: 'client_golang 1.23.2', folder: 'go-client-1.23.2' };
+
 const INSTALL = 'run "npm exec -- node test/tools';
 
 type Row = {
@@ -40,6 +43,11 @@ const ROWS = {
     name: PYTHON_CLIENT.name,
     find: () => findInstalled(PYTHON_CLIENT.folder, 'bin/python'),
     howToInstall: `prometheus_client: ${INSTALL}/install-programs.ts" (needs Python with venv)`,
+  },
+  goClient: {
+    name: GO_CLIENT.name,
+    find: () => findInstalled(GO_CLIENT.folder, 'bin/go-client'),
+    howToInstall: `a job with client_golang: ${INSTALL}/install-programs.ts" (needs Go 1.26)`,
   },
   statsdExporter: {
     name: 'statsd_exporter 0.31.0',

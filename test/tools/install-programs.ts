@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PYTHON_CLIENT } from '../pods/front-programs.ts';
+import { GO_CLIENT, PYTHON_CLIENT } from '../pods/front-programs.ts';
 import { type Source, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import {
   COMPLETE_MARKER,
@@ -32,6 +32,7 @@ once(`Locust ${locustVersion()}`, locustEnvironmentPath(), installLocust);
 once(PYTHON_CLIENT.name, cachePath(PYTHON_CLIENT.folder), (path) =>
   installPackages(path, ['--require-hashes', '--requirement', join(SUPPORT, 'requirements-client.txt')]),
 );
+once(GO_CLIENT.name, cachePath(GO_CLIENT.folder), buildGoClient);
 for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
 }
@@ -87,6 +88,15 @@ function installTarget(path: string, source: Exclude<Source, { kind: 'debian' }>
 function installNode(path: string, version: string): null {
   const package_ = `node-linux-${process.arch}@${version}`;
   run('npm', ['install', '--silent', '--ignore-scripts', '--no-save', '--prefix', path, package_]);
+  return null;
+}
+
+function buildGoClient(path: string): string | null {
+  const go = findOnPath('go');
+  if (go === undefined) return 'no Go on the PATH; it must be 1.26 or later';
+  const folder = join(import.meta.dirname, '../pods/jobs/go-client');
+  const env = { CGO_ENABLED: '0', GOFLAGS: '' };
+  run(go, ['build', '-C', folder, '-trimpath', '-o', join(path, 'bin/go-client'), '.'], env);
   return null;
 }
 

@@ -1,0 +1,55 @@
+// A job with client_golang whose numbers need every format: a classic and a native histogram, exemplars,
+// start times and a UTF-8 name. It prints its port; each line on its stdin is one more row; it ends with stdin.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+func main() {
+	registry := prometheus.NewRegistry()
+	factory := promauto.With(registry)
+	rows := factory.NewCounter(prometheus.CounterOpts{Name: "rows_total", Help: "Rows that were written."})
+	classic := factory.NewHistogram(prometheus.HistogramOpts{
+		Name: "classic_seconds", Help: "How long a row took.", Buckets: []float64{0.1, 1, 10},
+	})
+	native := factory.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "native_seconds", Help: "The same.", NativeHistogramBucketFactor: 1.1,
+	}, []string{"kind"})
+	odd := factory.NewGaugeVec(prometheus.GaugeOpts{Name: "rows.left 残り", Help: "A UTF-8 name."}, []string{"the.kind"})
+	sizes := factory.NewSummary(prometheus.SummaryOpts{
+		Name: "row_bytes", Help: "With a quantile.", Objectives: map[float64]float64{0.5: 0.05},
+	})
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		EnableOpenMetrics:                   true,
+		EnableOpenMetricsTextCreatedSamples: true,
+	}))
+	go http.Serve(listener, nil)
+	fmt.Printf("ready %d\n", listener.Addr().(*net.TCPAddr).Port)
+
+	lines := bufio.NewScanner(os.Stdin)
+	for count := 1; lines.Scan(); count++ {
+		trace := prometheus.Labels{"trace_id": fmt.Sprintf("%08x", count)}
+		seconds := float64(count) / 3
+		rows.(prometheus.ExemplarAdder).AddWithExemplar(1, trace)
+		classic.(prometheus.ExemplarObserver).ObserveWithExemplar(seconds, trace)
+		native.WithLabelValues("good").(prometheus.ExemplarObserver).ObserveWithExemplar(seconds, trace)
+		native.WithLabelValues("bad").Observe(-seconds)
+		odd.WithLabelValues("even").Set(float64(100 - count))
+		sizes.Observe(seconds * 1000)
+		fmt.Printf("row %d\n", count)
+	}
+}
