@@ -70,15 +70,17 @@ export function openSnapshotStore(): SnapshotStore {
   }
   /** Of an older body no more is kept than what the next one lacks: 30 MB must fit into 64 MiB. */
   async function rememberVanished(body: Body, atMs: number): Promise<void> {
-    const lacking = given === null ? NONE : await findLacking(given, body);
+    // What was joined for an end that was none vanishes again.
+    const before = given !== null && current?.hasVanished ? current.body : given;
+    const lacking = before === null ? NONE : await findLacking(before, body);
     const present = await body.families();
     vanished = vanished.filter(
       ({ families, seenAtMs }) =>
         atMs - seenAtMs <= VANISHED_KEPT_MS && [...families].some((each) => !present.has(each) && !lacking.has(each)),
     );
-    if (given === null || lacking.size === 0) return;
-    const isAll = lacking.size === (await given.families()).size;
-    const rest = isAll ? given : await copyFamilies(given, lacking);
+    if (before === null || lacking.size === 0) return;
+    const isAll = lacking.size === (await before.families()).size;
+    const rest = isAll ? before : await copyFamilies(before, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
   async function restore(atMs: number): Promise<void> {
