@@ -28,7 +28,7 @@ test('readNumber() reads what Prometheus reads', () => {
 });
 
 test('a number beyond a double, which Prometheus refuses, makes its line unreadable', () => {
-  for (const value of ['1e999', '-1.8E+308', `${'9'.repeat(400)}.5`]) {
+  for (const value of ['1e999', '-1.8E+308', `${'9'.repeat(400)}.5`, `${'9'.repeat(250)}e99`]) {
     assert.equal(readSampleLine(`a ${value}`), null, value);
     for (const format of ['text', 'openMetrics'] as const) {
       assert.equal(findUnreadableLine(`a{b="1e999"} 1\nb{c="d"} ${value}\n`, format), 15, value);
