@@ -34,7 +34,7 @@ const READABLE_LINES = {
 } as const;
 const ONE_SERIES = new RegExp(SERIES, 'y');
 /** What may be beyond a double: hardly any text has it, and each value is looked at only there. */
-const LARGE = /[ \t}][+-]?(?:[\d.]{300}|[\d.]+[eE]\+?\d{3})/;
+const LARGE = /[ \t}][+-]?(?:[\d.]{200}|[\d.]+[eE]\+?\d{3})/;
 const ONE_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 /** A header, consecutive samples of one name, or any other line and the blank ones after it. */
 const RUN = new RegExp(
