@@ -83,9 +83,12 @@ export function takeRefusal(state: SourceState): SourceState {
 /** The state after a whole, readable answer, and what that answer becomes. */
 export function takeAnswer(
   state: SourceState,
-  { readAtMs, exporter, metrics, isShort = false }: SourceAnswer,
+  { readAtMs, exporter: shown, metrics, isShort = false }: SourceAnswer,
 ): { readonly state: SourceState; readonly becomes: Becomes } {
   const { view } = state;
+  const answeredAtMs = Math.max(readAtMs, state.answeredAtMs ?? readAtMs);
+  // Of two reads at a time, each of another format, the younger one may end first: its numbers are newer.
+  const exporter = readAtMs < answeredAtMs ? ({ kind: 'none' } as const) : shown;
   const isEnd = isEndSeen(state, metrics);
   const continuity = advanceContinuity(state.continuity, exporter, !isEnd);
   if (continuity.isLost) return { state: { ...state, continuity }, becomes: 'ignored' };
@@ -93,7 +96,7 @@ export function takeAnswer(
   const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
   const thresholds =
     newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
-  return { state: { ...state, continuity, answeredAtMs: readAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
+  return { state: { ...state, continuity, answeredAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
 }
 
 /** What the newest answer becomes after the rest of its poll; main may be alive again. */
