@@ -45,7 +45,7 @@ export function drawDemo(printed: string): Drawing {
     title: 'The end of one load test: main ends, Prometheus scrapes, the exporter is quit',
     note: `What npm run demo printed: lastscrape is the real one, with its defaults; Locust, exporter and Prometheus are stand-ins, with an autoquit of ${demo.autoquit} s and a scrape every ${demo.scrapeInterval} s. Without lastscrape the exporter is a native sidecar here, which the kubelet ends; as a regular container it never ends, and neither does the pod.`,
     data,
-    alt: `A load test of ${requests} requests. Without lastscrape Prometheus misses the last ${lost}, with it ${requests - held.requests || 'none'}.`,
+    alt: `A load test of ${requests} requests. Without lastscrape Prometheus misses the last ${lost}; with lastscrape it misses ${requests - held.requests || 'none'}.`,
     draw(top) {
       const parts: string[] = [];
       let y = top + 24;

@@ -1,5 +1,5 @@
 // `npm run figures` draws the folders of src/ and who imports whom: image/figures/house.svg, for
-// ARCHITECTURE.md.
+// docs/architecture.md.
 
 import { type Drawing, drawCard, LEFT, line, RIGHT, text } from '../bench/svg.ts';
 import { listFloors, listFolderImports } from './house.ts';
