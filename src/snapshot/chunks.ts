@@ -141,7 +141,6 @@ export function openChunks(): Chunks {
       giveAllBack();
       chunks = other.list();
       packedCount = chunks.length;
-      isSealed = true;
       return true;
     },
     list: () => chunks,

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type Chunks, countGarbage, openChunks } from '../../src/snapshot/chunks.ts';
+
+const KIB = 1024;
+const CHUNK_BYTES = 256 * KIB;
+const GARBAGE_MAX_KIB = 2 * KIB;
+
+/** Until all is packed: one chunk a turn. */
+async function packAll(chunks: Chunks): Promise<Chunks> {
+  chunks.seal();
+  for (let count = 0; count <= chunks.list().length; count++) await turn();
+  return chunks;
+}
+
+function openWith(bytes: Uint8Array): Chunks {
+  const chunks = openChunks();
+  chunks.add(bytes);
+  return chunks;
+}
+
+test('openChunks() gives every buffer to the next bytes, and each once, however its bytes end', async () => {
+  const bytes = Buffer.alloc(3 * CHUNK_BYTES + 1, 'a');
+  const known = await packAll(openWith(bytes));
+  const ends: Readonly<Record<string, (chunks: Chunks) => unknown>> = {
+    seal: packAll,
+    clear: (chunks) => chunks.clear(),
+    share(chunks) {
+      assert.ok(chunks.share(known));
+      // What it has now is the other's.
+      chunks.clear();
+    },
+  };
+  const listBuffers = (chunks: Chunks) => chunks.list().map((chunk) => chunk.bytes);
+  for (const [how, end] of Object.entries(ends)) {
+    const chunks = openWith(bytes);
+    const before = listBuffers(chunks);
+    await end(chunks);
+    const next = openWith(bytes);
+    const after = listBuffers(next);
+    assert.equal(new Set(after).size, 4, how);
+    assert.equal(new Set([...before, ...after]).size, 4, how);
+    next.clear();
+  }
+});
+
+test('openChunks() packs while bytes come, all but the last 4 MB', () => {
+  const chunks = openWith(Buffer.alloc(20 * CHUNK_BYTES + 1));
+  assert.deepEqual(
+    chunks.list().flatMap(({ isPacked }, index) => (isPacked ? [index] : [])),
+    [0, 1, 2, 3],
+  );
+  chunks.clear();
+});
+
+test('countGarbage() collects 2 MiB of what packing, copying and reading leave', async () => {
+  const collect = globalThis.gc;
+  let collectedCount = 0;
+  globalThis.gc = (async () => {
+    collectedCount++;
+  }) as NonNullable<typeof globalThis.gc>;
+  /** How much garbage `work` counts, in KiB. */
+  const measure = async (work: () => unknown): Promise<number> => {
+    countGarbage(GARBAGE_MAX_KIB * KIB);
+    await turn();
+    const before = collectedCount;
+    await work();
+    let leftKib = 0;
+    for (; collectedCount === before; leftKib++) {
+      countGarbage(KIB);
+      await turn();
+    }
+    return GARBAGE_MAX_KIB - leftKib;
+  };
+  try {
+    const long = openWith(Buffer.alloc(2 * CHUNK_BYTES, 'a'));
+    // Each call of zlib leaves 26 KiB; the packed letters are less than 2.
+    assert.equal(Math.floor((await measure(() => packAll(long))) / 2), 27);
+    const { next } = long.openReader();
+    const readAll = () => {
+      while (next() !== null);
+    };
+    assert.equal(await measure(readAll), 2 * 26);
+    assert.equal(await measure(() => packAll(openWith(Buffer.alloc(100 * KIB)))), 100);
+  } finally {
+    globalThis.gc = collect;
+  }
+});
