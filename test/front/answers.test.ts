@@ -36,6 +36,14 @@ test('serveGrowing() leaves a family of ours out that the source has, wherever i
   }
 });
 
+test('serveGrowing() has the families of a source without ours not listed', async () => {
+  const { body, push, end } = openBody();
+  push(Buffer.from('a 1\n'));
+  end();
+  const served = serveGrowing({ ...body, endsWithLineFeed: true, families: () => assert.fail('listed') }, VALUES);
+  assert.match(await readAll(served.read()), /^a 1\n# HELP lastscrape_source_up /);
+});
+
 test('serveWhole() knows its size, and ends a last line that has no end', async () => {
   for (const text of ['a 1\n', 'a 1', 'lastscrape_build_info 1\na 1\n']) {
     const { body, push, end } = openBody();

@@ -108,6 +108,15 @@ test('HEAD gets the headers of GET, no byte of the body, and is not served', asy
   assert.equal(readCount, 1);
 });
 
+test('HEAD over HTTP/1.0 has nothing read for a length', async () => {
+  const read = () => assert.fail('read');
+  await using server = await openFrontServer(() => ({ kind: 'body', body: { sizeBytes: null, read } }));
+  const client = await openRawClient(server.port);
+  client.send(scrapeHead().replace('GET', 'HEAD').replace('HTTP/1.1', 'HTTP/1.0'));
+  const { status, headers } = await client.readAnswer(false);
+  assert.deepEqual([status, headers.get('content-length')], [200, undefined]);
+});
+
 test('HTTP/1.0 gets a length and no chunks, never gzip, and the connection ends', async () => {
   await using server = await openFrontServer(() => answerOf([BODY, 'e 3\n']));
   const client = await openRawClient(server.port);

@@ -25,10 +25,10 @@ function openScene(metricNames: readonly string[] = ['locust_up']) {
   const keeper = openKeeper(metricNames, () => ({ atMs: 0, seconds: 0 }));
   return {
     keeper,
-    take(text: string, up = 1, finishedCount: number | null = null, mayBeCut = false) {
+    take(text: string, up = 1, finishedCount: number | null = null, mayBeCut?: boolean) {
       const tap = keeper.openTap();
       for (const letter of Buffer.from(text)) tap.write(Uint8Array.of(letter));
-      tap.end({ ...reading(up, finishedCount), mayBeCut });
+      tap.end({ ...reading(up, finishedCount), ...(mayBeCut !== undefined && { mayBeCut }) });
     },
     async read(): Promise<string | null> {
       // What came is judged in turns of the event loop.

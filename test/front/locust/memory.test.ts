@@ -179,6 +179,12 @@ test('the percentiles of the last seconds are read as Locust 2.12 has them, whic
   assert.equal(readValue(lines, 'locust_requests_current_response_time_percentile_95'), '6');
 });
 
+test('a state by the name that Locust had for it before 1.0 is shown as the exporter shows it', () => {
+  const lines = expose('{"state":"hatching","stats":[],"workers":[{"id":"w","state":"hatching"}]}');
+  assert.equal(readValue(lines, 'locust_running'), '1');
+  assert.equal(readValue(lines, 'locust_workers_hatching_count'), '1');
+});
+
 test('a namespace is in front of every name, as in recording 01g', () => {
   const memory = openLocustMemory('load_test');
   assert.deepEqual(
@@ -307,7 +313,9 @@ test('a whole page without a row of an earlier page is a reset, though no total 
 test('a fall of either total is a reset', () => {
   for (const fallen of [[9, 1] as const, [12, 0] as const]) {
     const memory = openLocustMemory('locust');
-    memory.takeStats(page('running', { a: [10, 1], gone: [5, 0] }));
+    memory.takeStats(page('running', { a: [10, 1] }));
+    // Never on the page, which shows the reset by nothing else.
+    memory.takeCsv(csv({ gone: [5, 0] }));
     memory.takeStats(page('running', { a: fallen }));
     assert.equal(totals(memory)['gone num_requests'], undefined, fallen.join());
   }
