@@ -1,11 +1,11 @@
-// From the bundle and the base binaries of Node to one executable per architecture: sections stripped, most of ICU cut out.
+// From the bundle and the base binaries of Node to one executable per architecture: sections stripped, most of ICU blanked.
 // The same bundle gives the same bytes in any folder.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cutHole, stripSections } from './elf.ts';
-import { type Blanked, blankIcu } from './icu.ts';
+import { stripSections } from './elf.ts';
+import { blankIcu } from './icu.ts';
 
 /** The architectures, as Node, Debian and OCI name them, and as the ELF header does. */
 export const ARCHITECTURES = [
@@ -41,12 +41,9 @@ export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['no
   mkdirSync(workFolder, { recursive: true });
   writeFileSync(join(workFolder, 'lastscrape.cjs'), bundle);
   for (const [name, bytes] of assets) writeFileSync(join(workFolder, name), bytes);
-  const blanked = ARCHITECTURES.map(({ node }): Blanked => {
-    const base = stripSections(readFileSync(basePath(imageFolder, node)));
-    const result = blankIcu(base);
-    seedCache(workFolder, `node-v${nodeVersion}-linux-${node}`, base);
-    return result;
-  });
+  for (const { node } of ARCHITECTURES) {
+    seedCache(workFolder, `node-v${nodeVersion}-linux-${node}`, makeBase(imageFolder, node));
+  }
   const outputs = ARCHITECTURES.map(({ node }) => ({ arch: node, path: join(workFolder, `lastscrape-${node}`) }));
   execFileSync(
     process.execPath,
@@ -54,11 +51,15 @@ export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['no
     // What pkg says on stdout is its steps; what goes wrong is on stderr and in the exit code.
     { env: { HOME: workFolder, TMPDIR: workFolder }, stdio: ['ignore', 'ignore', 'inherit'] },
   );
-  const made = ARCHITECTURES.map(({ node }, index) => {
-    const { hole, spare } = blanked[index] as Blanked;
-    return [node, cutHole(readFileSync(join(workFolder, `lastscrape-${node}`)), hole, spare)] as const;
-  });
+  const made = outputs.map(({ arch, path }) => [arch, readFileSync(path)] as const);
   return Object.fromEntries(made) as Record<Architecture['node'], Buffer>;
+}
+
+/** Node without its unloaded sections and most of ICU. */
+export function makeBase(imageFolder: string, node: Architecture['node']): Buffer {
+  const base = stripSections(readFileSync(basePath(imageFolder, node)));
+  blankIcu(base);
+  return base;
 }
 
 /** Node as it is on the registry, for an architecture. */

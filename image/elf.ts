@@ -1,4 +1,4 @@
-// 64-bit little-endian ELF executables as bytes: reads them, drops what is not needed at run time, cuts a hole into them.
+// 64-bit little-endian ELF executables as bytes: reads them, drops what is not needed at run time.
 // It must never change where anything is in memory: addresses are fixed in a Node that is not position-independent.
 // Structures: elf(5), System V ABI, chapters 4 and 5.
 
@@ -35,14 +35,10 @@ export type Elf = {
   readonly sections: readonly Section[];
 };
 
-/** A part of a file, in bytes. */
-export type Range = { readonly start: number; readonly end: number };
-
 export const PT_LOAD = 1;
 const PT_DYNAMIC = 2;
 const PT_INTERP = 3;
 export const PT_NOTE = 4;
-const PT_PHDR = 6;
 const SHT_STRTAB = 3;
 const SHT_NOBITS = 8;
 const SHF_ALLOC = 2;
@@ -51,9 +47,6 @@ const DT_NEEDED = 1;
 const DT_STRTAB = 5;
 const SEGMENT_BYTES = 56;
 const SECTION_BYTES = 64;
-
-/** The largest page of any kernel for x64 (4 KiB) and arm64 (4, 16 or 64 KiB): what is mapped begins at a multiple. */
-export const PAGE_BYTES = 0x10000;
 
 /** Reads the headers. @throws when it is not a 64-bit little-endian ELF file. */
 export function readElf(bytes: Buffer): Elf {
@@ -134,89 +127,6 @@ export function stripSections(bytes: Buffer): Buffer {
     ...kept.filter(({ type }) => type !== SHT_NOBITS).map((section) => section.offset + section.bytes),
   );
   return appendSections(bytes.subarray(0, end), kept);
-}
-
-/**
- * Takes `hole` out of the file and out of memory: it must lie in one loaded segment, begin and end at multiples of
- * `PAGE_BYTES`, hold zeros, and nothing may read it at run time (a read is a segmentation fault). The program headers,
- * one more than before, go to `segmentsAt`. For the data of ICU this gains 27 % of the binary, 29 of 109 MB, and nothing of the
- * compressed layer. Wrong: the kernel or the loader refuses the file, or a read ends the program by SIGSEGV.
- * It must lie before the hole, in the file as in memory: kernels before 5.18 take it for `e_phoff` behind the first
- * segment (Linux commit 0da1d5002745).
- */
-export function cutHole(bytes: Buffer, hole: Range, segmentsAt: number): Buffer {
-  const { segments, sections } = readElf(bytes);
-  const cutBytes = hole.end - hole.start;
-  if (hole.start % PAGE_BYTES !== 0 || cutBytes <= 0 || cutBytes % PAGE_BYTES !== 0) {
-    throw new Error(`Bug: the hole from ${hole.start} to ${hole.end} is not whole pages`);
-  }
-  if (bytes.subarray(hole.start, hole.end).some((byte) => byte !== 0)) {
-    throw new Error('Cannot cut the hole: it holds something else than zeros');
-  }
-  const around = segments.find(
-    ({ type, offset, fileBytes }) =>
-      type === PT_LOAD && offset <= segmentsAt && hole.start >= offset && hole.end < offset + fileBytes,
-  );
-  const first = segments.find(({ type }) => type === PT_LOAD);
-  if (around === undefined || first === undefined) throw new Error('Cannot cut the hole: no one segment loads it');
-  if (around.address - around.offset !== first.address - first.offset || around.align % PAGE_BYTES > hole.start) {
-    throw new Error('Cannot cut the hole: the segment around it is not at the same distance as the first');
-  }
-  const move = (offset: number) => (offset >= hole.end ? offset - cutBytes : offset);
-  const before = { ...around, fileBytes: hole.start - around.offset, memoryBytes: hole.start - around.offset };
-  const skipped = hole.end - around.offset;
-  const after = {
-    ...around,
-    offset: hole.start,
-    address: around.address + skipped,
-    fileBytes: around.fileBytes - skipped,
-    memoryBytes: around.memoryBytes - skipped,
-  };
-  const tableBytes = (segments.length + 1) * SEGMENT_BYTES;
-  if (segmentsAt + tableBytes > hole.start || segmentsAt % 8 !== 0) {
-    throw new Error('Bug: no room for the program headers before the hole');
-  }
-  const moved = segments.flatMap((segment): readonly Segment[] => {
-    if (segment === around) return [before, after];
-    if (segment.type === PT_PHDR) {
-      const address = segmentsAt + around.address - around.offset;
-      return [{ ...segment, offset: segmentsAt, address, fileBytes: tableBytes, memoryBytes: tableBytes, align: 8 }];
-    }
-    return [{ ...segment, offset: move(segment.offset) }];
-  });
-
-  const kept = sections.filter(({ flags }, index) => index === 0 || (flags & SHF_ALLOC) !== 0);
-  const tail: Section[] = [];
-  const movedSections = kept.map((section) => {
-    const end = section.offset + section.bytes;
-    if (section.type === SHT_NOBITS || end <= hole.start || section.offset >= hole.end) {
-      return { ...section, offset: move(section.offset) };
-    }
-    // The second half goes to the end, so that the indexes in the symbols stay right.
-    const halfBytes = hole.end - section.offset;
-    tail.push({
-      ...section,
-      offset: hole.start,
-      address: section.address + halfBytes,
-      bytes: section.bytes - halfBytes,
-    });
-    return { ...section, bytes: hole.start - section.offset };
-  });
-
-  const end = Math.max(...segments.map(({ offset, fileBytes }) => offset + fileBytes));
-  const out = Buffer.concat([bytes.subarray(0, hole.start), bytes.subarray(hole.end, end)]);
-  out.writeBigUInt64LE(BigInt(segmentsAt), 32);
-  out.writeUInt16LE(moved.length, 56);
-  moved.forEach((segment, index) => {
-    const at = segmentsAt + index * SEGMENT_BYTES;
-    out.writeUInt32LE(segment.type, at);
-    out.writeUInt32LE(segment.flags, at + 4);
-    const words = [segment.offset, segment.address, segment.address, segment.fileBytes, segment.memoryBytes];
-    [...words, segment.align].forEach((word, field) => {
-      out.writeBigUInt64LE(BigInt(word), at + 8 + field * 8);
-    });
-  });
-  return appendSections(out, [...movedSections, ...tail]);
 }
 
 /** Puts the section headers behind `content`, with a string table of their own, and says so in the ELF header. */

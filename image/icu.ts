@@ -1,10 +1,8 @@
 // Takes out of a Node the data of ICU that lastscrape never reads (29 of 33 MB: locales, collation, converters, word breaks).
 // The entries go from the table of contents too, so that ICU finds them missing and falls back to English, as it does where
-// they were never built in. Gains 28 % of the compressed layer, and with the hole that is cut there (elf.ts) 27 % of the binary.
+// they were never built in. Zeros stay in its place: gains 28 % of the compressed layer, and nothing of the binary.
 // Wrong: what asks for a missing entry gets English, or an error of Intl; test/image/node.test.ts has what V8 and Node can come to.
 // Format: icu/source/common/ucmndata.h (UDataOffsetTOC), ICU 78 in Node 24.21.0.
-
-import { PAGE_BYTES, type Range } from './elf.ts';
 
 /** UDataInfo behind the size of the header: magic, its own size, little endian, ASCII, 2 bytes a char, "CmnD". */
 const SIGNATURE = Buffer.from([0xda, 0x27, 20, 0, 0, 0, 0, 0, 2, 0, 0x43, 0x6d, 0x6e, 0x44]);
@@ -28,11 +26,8 @@ const LEAST_ITEM_COUNT = 1000;
 
 type Item = { readonly name: string; readonly nameOffset: number; readonly start: number; readonly end: number };
 
-/** The data that was taken out: zeros now, nothing refers to it. `spare` is a page before it that nothing uses either. */
-export type Blanked = { readonly hole: Range; readonly spare: number; readonly keptNames: readonly string[] };
-
 /** Takes it out of `bytes`, in place. @throws when the data is not there or not as expected. */
-export function blankIcu(bytes: Buffer): Blanked {
+export function blankIcu(bytes: Buffer): void {
   const table = findTable(bytes);
   const items = readItems(bytes, table);
   const last = items.at(-1);
@@ -57,10 +52,6 @@ export function blankIcu(bytes: Buffer): Blanked {
     // ICU aligns each item to 16 bytes; the length of one is the distance to the next.
     offset += Math.ceil(content.length / 16) * 16;
   });
-  const spare = Math.ceil((table + offset) / 4096) * 4096;
-  const start = Math.ceil((spare + 4096) / PAGE_BYTES) * PAGE_BYTES;
-  const end = Math.floor((table + last.start) / PAGE_BYTES) * PAGE_BYTES;
-  return { hole: { start, end }, spare, keptNames: kept.map(({ name }) => name) };
 }
 
 /** The names of all items that `bytes` has. */

@@ -66,11 +66,7 @@ export async function makeLayout({ version, commit, createdSeconds, roots }: Lay
   const manifests = await Promise.all(
     roots.map(async ({ architecture, entries }) => {
       const tar = writeTar(entries, createdSeconds);
-      const packed = await promisify(zstdCompress)(tar, {
-        params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
-        pledgedSrcSize: tar.length,
-      });
-      return { architecture, diffId: `sha256:${sha256(tar)}`, packed };
+      return { architecture, diffId: `sha256:${sha256(tar)}`, packed: await packLayer(tar) };
     }),
   ).then((packed) =>
     packed.map(({ architecture, diffId, packed: bytes }) => {
@@ -97,6 +93,14 @@ export async function makeLayout({ version, commit, createdSeconds, roots }: Lay
     toJson({ schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json', manifests: [named] }),
   );
   return { files, digest: index.digest, layerBytes };
+}
+
+/** Compresses a layer. */
+export function packLayer(bytes: Buffer): Promise<Buffer> {
+  return promisify(zstdCompress)(bytes, {
+    params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
+    pledgedSrcSize: bytes.length,
+  });
 }
 
 /** Of the bytes, in hexadecimal. */

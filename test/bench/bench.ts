@@ -103,7 +103,7 @@ async function bench(subject: Subject): Promise<readonly Budget[]> {
     exporter,
   });
   for (const fault of faults) process.stderr.write(`A pod gave nothing: ${fault}\n`);
-  const budgets = listBudgets(footprints, subject);
+  const budgets = listBudgets(footprints);
   const versions = describePrograms({ ...programs, exporters: [exporter] }, ['locust', 'prometheus']).slice(0, 3);
   record('bench.md', [
     writeFootprintTable(footprints, subject),
@@ -140,17 +140,11 @@ function tellBroken(budgets: readonly Budget[]): number {
   return broken.length === 0 ? 0 : 1;
 }
 
-function listBudgets(
-  { programs: { lastscrape, empty }, growth, worksIn64Mebibytes }: Footprints,
-  subject: Subject,
-): readonly Budget[] {
+function listBudgets({ programs: { lastscrape, empty }, growth, worksIn64Mebibytes }: Footprints): readonly Budget[] {
   const [small, middle] = growth;
   if (small === undefined || middle === undefined) throw new Error('Bug: growth without two sizes');
-  const isX64 = process.arch === 'x64';
-  const size = subject.binary === undefined ? undefined : lastscrape.binaryBytes / 1e6;
   const layer = readLayerBytes();
   return [
-    { name: 'binary (MB)', most: isX64 ? 109.5 : 104, measured: size, digits: 1, isRatio: false },
     { name: 'compressed layer (MB)', most: 30, measured: layer && layer / 1e6, digits: 1, isRatio: false },
     ratio('resident memory / empty Node', 1.2, lastscrape.residentBytes, empty.residentBytes),
     ratio('anonymous memory / empty Node', 1.6, lastscrape.anonymousBytes, empty.anonymousBytes),

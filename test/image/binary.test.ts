@@ -53,18 +53,11 @@ for (const { name, skip: why, command } of COMMANDS) {
   });
 }
 
-for (const { name, budgetBytes } of [
-  { name: 'x64', budgetBytes: 109.5e6 },
-  { name: 'arm64', budgetBytes: 104e6 },
-]) {
+for (const name of ['x64', 'arm64']) {
   describe(`the file for ${name}`, { skip }, () => {
     const file = `lastscrape-linux-${name}`;
 
-    test('is executable and within its budget', () => {
-      const { size, mode } = statSync(join(DIST, file));
-      assert.ok(size <= budgetBytes, `${size} bytes`);
-      assert.equal(mode & 0o777, 0o755);
-    });
+    test('is executable', () => assert.equal(statSync(join(DIST, file)).mode & 0o777, 0o755));
 
     test('has no section that is not loaded, and sections that lie in the file', () => {
       const bytes = readDist(file);
@@ -78,7 +71,7 @@ for (const { name, budgetBytes } of [
         if (section.type !== 8) assert.ok(section.offset + section.bytes <= bytes.length, section.name);
     });
 
-    test('has its segments in order of address, apart, congruent to its pages, and its headers before the hole', () => {
+    test('has its segments in order of address, apart, congruent to its pages, and its headers where kernels look', () => {
       const bytes = readDist(file);
       const { segments } = readElf(bytes);
       const loads = segments.filter(({ type }) => type === PT_LOAD);
