@@ -159,10 +159,10 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
     const page = openPage(accept, body);
     if (page === null) return NOT_KEPT.notUsed;
+    const isShort = reading.mayBeCut === true && readAt.atMs >= page.readAtMs && (await page.isShort(body));
     // Of two reads at a time the younger one has ended first: what it showed is newer.
     const newer = readAt.atMs < page.readAtMs ? await page.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
-    const isShort = reading.mayBeCut === true && (await page.isShort(body));
     const metrics = readMetrics(metricNames, reading.metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
     ({ state } = taken);

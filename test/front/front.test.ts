@@ -394,6 +394,27 @@ for (const view of [LIVING, ENDED]) {
   });
 }
 
+test('of two reads without a length that end at once the one that began later is kept', async (t) => {
+  const world = await openWorld(t, { body: 'a 1\nb 1\n' });
+  const { front, source, clock } = world;
+  await takeSnapshot(world);
+  const sockets: Socket[] = [];
+  source.answer = (socket) => sockets.push(socket);
+  const older = scrape(front.port);
+  await source.requests(2);
+  const younger = scrape(front.port);
+  await inFlight(front, 2);
+  clock.advance(SILENT_READ_MS);
+  await source.requests(3);
+  const [olderSocket, youngerSocket] = sockets as [Socket, Socket];
+  replyUntilClosed('a 3\nb 3\n')(youngerSocket, 3);
+  replyUntilClosed('a 2\nb 2\n')(olderSocket, 2);
+  await Promise.all([older, younger]);
+  await untilKept(world, clock.nowMs());
+  await source.stop();
+  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 3\nb 3\n');
+});
+
 test('a program that refused after the end is not asked again, until main lives again', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await takeSnapshot(world);
