@@ -199,6 +199,7 @@ test('an answer that is provisional is no sign of the source, and judged by noth
 
 test('a program that refused after the end is gone until main lives again; a file never is', () => {
   const TABLE: readonly (readonly [SourceKind, readonly Step[], boolean])[] = [
+    ['program', ['refused'], false],
     ['program', ['living', {}, 'refused'], false],
     ['program', ['living', {}, 'ending', 'refused', 'ended'], false],
     ['program', ['ended', 'refused', 'ended'], true],
