@@ -26,81 +26,62 @@ type MessageSink = {
 };
 
 /** What the next bytes are. */
-type Part = 'length' | 'tag' | 'varint' | 'fieldLength' | 'name' | 'rest';
+type Part = 'length' | 'tag' | 'varint' | 'nameLength' | 'fieldLength' | 'name' | 'rest';
 
 /** Walks the messages of a body, until they are broken: `write` is false then, and `end` says why. */
 function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, string | null> {
   let why: string | null = null;
   let part: Part = 'length';
-  /** What is left of the message, and of the field in it whose bytes come. */
-  let messageBytes = 0;
+  /** What is left of the field whose bytes come. */
   let fieldBytes = 0;
-  let hasName = false;
-  let hasMetric = false;
-  let isName = false;
-  /** The varint that has begun. */
-  let value = 0;
-  let factor = 1;
-  let varintBytes = 0;
+  const message = { leftBytes: 0, hasName: false, hasMetric: false };
   const name = openByteBuffer(NAME_MAX_BYTES);
+  const varint = openVarint();
 
-  /** Takes one byte of a varint; true: it was the last. */
-  function takeByte(byte: number): boolean {
-    if (part !== 'length' && --messageBytes < 0) why = 'a field beyond the end of its message';
-    value += (byte & 0x7f) * factor;
-    factor *= 0x80;
-    if (byte < 0x80) return true;
-    if (++varintBytes === VARINT_MAX_BYTES) why = 'a number of more than 64 bits';
-    return false;
+  /** Takes one byte of a varint, and the varint if it was the last. */
+  function takeByte(byte: number): void {
+    if (part !== 'length' && --message.leftBytes < 0) why = 'a field beyond the end of its message';
+    const value = varint.take(byte);
+    if (value !== null) takeVarint(value);
+    else if (varint.sizeBytes() === VARINT_MAX_BYTES) why = 'a number of more than 64 bits';
   }
-  function takeVarint(): void {
-    const taken = value;
-    value = 0;
-    factor = 1;
-    varintBytes = 0;
-    switch (part) {
-      case 'length':
-        if (taken === 0 || taken > MESSAGE_MAX_BYTES) why = `a message of ${taken} bytes`;
-        messageBytes = taken;
-        hasName = false;
-        hasMetric = false;
-        part = 'tag';
-        return;
-      case 'tag':
-        takeTag(taken);
-        return;
-      case 'fieldLength':
-        beginField(taken);
-        return;
-      default:
-        part = 'tag';
-    }
+  function takeVarint(value: number): void {
+    if (why !== null) return;
+    if (part === 'length') beginMessage(value);
+    else if (part === 'tag') takeTag(value);
+    else if (part === 'varint') part = 'tag';
+    else beginField(value, part === 'nameLength');
+  }
+  function beginMessage(sizeBytes: number): void {
+    if (sizeBytes === 0 || sizeBytes > MESSAGE_MAX_BYTES) why = `a message of ${sizeBytes} bytes`;
+    Object.assign(message, { leftBytes: sizeBytes, hasName: false, hasMetric: false });
+    part = 'tag';
   }
   function takeTag(tag: number): void {
-    isName = !hasName && tag === NAME_TAG;
-    hasMetric ||= tag === METRIC_TAG;
+    const isName = !message.hasName && tag === NAME_TAG;
+    message.hasMetric ||= tag === METRIC_TAG;
     const wire = tag % 8;
-    if (!hasName && !isName) why = 'a message that does not begin with its name';
-    else if (wire === DELIMITED) part = 'fieldLength';
+    if (!message.hasName && !isName) why = 'a message that does not begin with its name';
+    else if (wire === DELIMITED) part = isName ? 'nameLength' : 'fieldLength';
     else if (wire === VARINT) part = 'varint';
-    else if (wire === FIXED64) beginField(8);
-    else if (wire === FIXED32) beginField(4);
+    else if (wire === FIXED64) beginField(8, false);
+    else if (wire === FIXED32) beginField(4, false);
     else why = `a field of the unknown type ${wire}`;
   }
-  function beginField(sizeBytes: number): void {
+  function beginField(sizeBytes: number, isName: boolean): void {
     fieldBytes = sizeBytes;
-    messageBytes -= sizeBytes;
+    message.leftBytes -= sizeBytes;
     part = isName ? 'name' : 'rest';
-    if (messageBytes < 0) why = 'a field beyond the end of its message';
+    if (message.leftBytes < 0) why = 'a field beyond the end of its message';
     else if (isName && (sizeBytes === 0 || sizeBytes > NAME_MAX_BYTES)) why = `a name of ${sizeBytes} bytes`;
     else if (sizeBytes === 0) part = 'tag';
   }
   function endField(): void {
+    if (part === 'name') {
+      message.hasName = true;
+      onName(name.take().toString());
+    }
     part = 'tag';
-    if (!isName) return;
-    hasName = true;
-    isName = false;
-    onName(name.take().toString());
   }
 
   return {
@@ -112,18 +93,41 @@ function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, st
           fieldBytes -= end - at;
           at = end;
           if (fieldBytes === 0) endField();
-        } else if (takeByte(chunk[at++] as number) && why === null) {
-          takeVarint();
+        } else {
+          takeByte(chunk[at++] as number);
         }
-        if (part !== 'tag' || messageBytes > 0 || varintBytes > 0 || why !== null) continue;
+        if (part !== 'tag' || message.leftBytes > 0 || varint.sizeBytes() > 0 || why !== null) continue;
         part = 'length';
-        onEnd(hasMetric, at);
+        onEnd(message.hasMetric, at);
       }
       return why === null;
     },
     end() {
-      if (part !== 'length' || varintBytes > 0) why ??= 'the last message is cut';
+      if (part !== 'length' || varint.sizeBytes() > 0) why ??= 'the last message is cut';
       return why;
+    },
+  };
+}
+
+/** Reads varints byte by byte. */
+function openVarint() {
+  let value = 0;
+  let factor = 1;
+  let sizeBytes = 0;
+  return {
+    /** Of the one that has begun. */
+    sizeBytes: () => sizeBytes,
+    /** The varint, with its last byte. */
+    take(byte: number): number | null {
+      value += (byte & 0x7f) * factor;
+      factor *= 0x80;
+      sizeBytes += 1;
+      if (byte >= 0x80) return null;
+      const taken = value;
+      value = 0;
+      factor = 1;
+      sizeBytes = 0;
+      return taken;
     },
   };
 }
@@ -131,27 +135,17 @@ function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, st
 /** Finds out whether a body ends with a message, by their lengths alone. */
 export function openMessageEnds(): BodyReader<void, boolean> {
   let leftBytes = 0;
-  let value = 0;
-  let factor = 1;
+  const varint = openVarint();
   return {
     write(chunk) {
       for (let at = 0; at < chunk.length; ) {
-        if (leftBytes > 0) {
-          const count = Math.min(leftBytes, chunk.length - at);
-          leftBytes -= count;
-          at += count;
-          continue;
-        }
-        const byte = chunk[at++] as number;
-        value += (byte & 0x7f) * factor;
-        factor *= 0x80;
-        if (byte >= 0x80) continue;
-        leftBytes = value;
-        value = 0;
-        factor = 1;
+        const count = Math.min(leftBytes, chunk.length - at);
+        leftBytes -= count;
+        at += count;
+        if (count === 0) leftBytes = varint.take(chunk[at++] as number) ?? 0;
       }
     },
-    end: () => leftBytes === 0 && factor === 1,
+    end: () => leftBytes === 0 && varint.sizeBytes() === 0,
   };
 }
 

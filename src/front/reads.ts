@@ -45,6 +45,7 @@ type Sharer<SomeAnswer extends BegunAnswer> = {
 
 type Read<SomeAnswer extends BegunAnswer> = OngoingRead & {
   hasBegun: boolean;
+  readonly accept: string;
   readonly sharers: Set<Sharer<SomeAnswer>>;
   readonly limit: AbortController;
 };
@@ -81,44 +82,21 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     else giveWay(move.read);
   }
 
-  /** Reads for who waits longest, scrapes first, and for all who ask for the same formats. */
   function begin(): void {
-    const [first] = [...waiting].toSorted((one, other) => Number(one.isPoll) - Number(other.isPoll));
-    const { accept } = first as Sharer<SomeAnswer>;
-    const sharers = new Set([...waiting].filter((each) => each.accept === accept));
-    for (const each of sharers) waiting.delete(each);
-    const read: Read<SomeAnswer> = {
-      begunAtMs: clock.nowMs(),
-      hasBegun: false,
-      get isOwn() {
-        return [...sharers].every(({ isPoll }) => isPoll);
-      },
-      sharers,
-      limit: new AbortController(),
-    };
-    reads.set(read, follow(read, source.read(read.limit.signal, accept)));
+    const read = takeNext(waiting, clock.nowMs());
+    reads.set(read, follow(read, source.read(read.limit.signal, read.accept)));
     moveOn();
   }
 
   async function follow(read: Read<SomeAnswer>, { begun, ended }: SourceRead<SomeAnswer>): Promise<void> {
-    const beginning = await begun;
-    read.hasBegun = true;
-    for (const sharer of read.sharers) {
-      if (beginning.kind !== 'answered') sharer.begin(beginning);
-      else sharer.begin({ ...beginning, body: limitBody(beginning.body, sharer.limit.signal) });
-    }
-    const reading = await ended;
-    for (const sharer of read.sharers) sharer.end(reading);
+    const reading = await handOver(read, begun, ended);
     reads.delete(read);
     if (reading.observation.kind !== 'failed') hasGivenWay = false;
     moveOn();
   }
 
   function giveUp(sharer: Sharer<SomeAnswer>, why: string): void {
-    const isAsked = !waiting.delete(sharer);
-    sharer.limit.abort(why);
-    sharer.begin({ kind: 'failed', why });
-    sharer.end(makeFailedReading(why, isAsked));
+    failSharer(sharer, why, !waiting.delete(sharer));
     for (const [read, ended] of reads) {
       if (!read.sharers.delete(sharer) || read.sharers.size > 0) continue;
       // It goes on as an own read, which many that give up at once share: the program is not asked for each.
@@ -160,6 +138,47 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
       await source.close();
     },
   };
+}
+
+/** Takes who waits longest, scrapes first, and all who ask for the same formats, into a read that begins now. */
+function takeNext<SomeAnswer extends BegunAnswer>(waiting: Set<Sharer<SomeAnswer>>, nowMs: number): Read<SomeAnswer> {
+  const [first] = [...waiting].toSorted((one, other) => Number(one.isPoll) - Number(other.isPoll));
+  const { accept } = first as Sharer<SomeAnswer>;
+  const sharers = new Set([...waiting].filter((each) => each.accept === accept));
+  for (const each of sharers) waiting.delete(each);
+  return {
+    begunAtMs: nowMs,
+    hasBegun: false,
+    get isOwn() {
+      return [...sharers].every(({ isPoll }) => isPoll);
+    },
+    accept,
+    sharers,
+    limit: new AbortController(),
+  };
+}
+
+/** Hands a read to those who share it, as it comes. */
+async function handOver<SomeAnswer extends BegunAnswer>(
+  read: Read<SomeAnswer>,
+  begun: SourceRead<SomeAnswer>['begun'],
+  ended: SourceRead['ended'],
+): Promise<ExporterReading> {
+  const beginning = await begun;
+  read.hasBegun = true;
+  for (const sharer of read.sharers) {
+    if (beginning.kind !== 'answered') sharer.begin(beginning);
+    else sharer.begin({ ...beginning, body: limitBody(beginning.body, sharer.limit.signal) });
+  }
+  const reading = await ended;
+  for (const sharer of read.sharers) sharer.end(reading);
+  return reading;
+}
+
+function failSharer<SomeAnswer extends BegunAnswer>(sharer: Sharer<SomeAnswer>, why: string, isAsked: boolean): void {
+  sharer.limit.abort(why);
+  sharer.begin({ kind: 'failed', why });
+  sharer.end(makeFailedReading(why, isAsked));
 }
 
 /** A request that waits for a read, and what it gets. */
