@@ -49,8 +49,49 @@ export class BrokenBody extends Error {}
 
 const UNCHECKED: ReadableCheck = { write() {}, end: () => ({ isReadable: true }) };
 
-/** What a reader waits for: the next piece as it is, or null to look. */
-type Waiting = { readonly skip: (count: number) => void; readonly wake: (piece: Uint8Array | null) => void };
+/** Readers that have read all there is, until more comes. */
+function openWaiting() {
+  /** `wake` gets the next piece as it is, or null to look. */
+  const waiting: { readonly skip: (count: number) => void; readonly wake: (piece: Uint8Array | null) => void }[] = [];
+  return {
+    wake(piece: Uint8Array | null): void {
+      for (const each of waiting.splice(0)) {
+        if (piece !== null) each.skip(piece.length);
+        each.wake(piece);
+      }
+    },
+    async wait(signal: AbortSignal | undefined, skip: (count: number) => void): Promise<Uint8Array | null> {
+      const { promise, resolve } = Promise.withResolvers<Uint8Array | null>();
+      waiting.push({ skip, wake: resolve });
+      const cancel = onAbort(signal, () => resolve(null));
+      const piece = await promise;
+      cancel();
+      return piece;
+    },
+  };
+}
+
+/** Reads a body while it comes. `findStop`: how it ended; null: it has not. */
+async function* readChunks(
+  chunks: Chunks,
+  waiting: ReturnType<typeof openWaiting>,
+  findStop: () => 'whole' | BrokenBody | null,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const { next, skip } = chunks.openReader();
+  for (;;) {
+    if (signal?.aborted) throw new BrokenBody(String(signal.reason));
+    const stop = findStop();
+    if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
+    const piece = next();
+    if (piece !== null) yield piece;
+    else if (findStop() !== null) return;
+    else {
+      const given = await waiting.wait(signal, skip);
+      if (given !== null) yield given;
+    }
+  }
+}
 
 /** Opens an empty body. `isChecked` false: it is known to be readable, or `endUnchecked` ends it. */
 export function openBody({ isChecked = true, type = TEXT_PAGE } = {}): OpenBody {
@@ -62,43 +103,16 @@ export function openBody({ isChecked = true, type = TEXT_PAGE } = {}): OpenBody 
   let stop: 'whole' | BrokenBody | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
   let same: Body | null = null;
-  const waiting: Waiting[] = [];
+  const waiting = openWaiting();
 
-  function wake(piece: Uint8Array | null): void {
-    for (const each of waiting.splice(0)) {
-      if (piece !== null) each.skip(piece.length);
-      each.wake(piece);
-    }
-  }
   function take(piece: Uint8Array, isLasting: boolean): void {
     if (stop !== null || piece.length === 0) return;
     check.write(piece);
     lastByte = piece.at(-1) as number;
     chunks.add(piece);
-    wake(isLasting ? piece : null);
+    waiting.wake(isLasting ? piece : null);
   }
-  async function* read(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { next, skip } = chunks.openReader();
-    for (;;) {
-      if (signal?.aborted) throw new BrokenBody(String(signal.reason));
-      if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
-      const piece = next();
-      if (piece !== null) yield piece;
-      else if (stop !== null) return;
-      else {
-        const given = await waitForMore(signal, skip);
-        if (given !== null) yield given;
-      }
-    }
-  }
-  async function waitForMore(signal: AbortSignal | undefined, skip: Waiting['skip']): Promise<Uint8Array | null> {
-    const { promise, resolve } = Promise.withResolvers<Uint8Array | null>();
-    waiting.push({ skip, wake: resolve });
-    const cancel = onAbort(signal, () => resolve(null));
-    const piece = await promise;
-    cancel();
-    return piece;
-  }
+  const read = (signal?: AbortSignal) => readChunks(chunks, waiting, () => stop, signal);
   async function scanFamilies(): Promise<ReadonlySet<string>> {
     const scan = openFamilyScan(type.format);
     for await (const piece of readInTurns(read())) scan.write(piece);
@@ -134,13 +148,13 @@ export function openBody({ isChecked = true, type = TEXT_PAGE } = {}): OpenBody 
       stop = 'whole';
       chunks.seal();
       ended.resolve(result.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: result.why });
-      wake(null);
+      waiting.wake(null);
       return result.isReadable;
     },
     endUnchecked(before, inspect) {
       stop = 'whole';
       if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks)) same = before.body;
-      wake(null);
+      waiting.wake(null);
       if (same !== null) {
         ended.resolve(same.ended);
         return true;
@@ -154,7 +168,7 @@ export function openBody({ isChecked = true, type = TEXT_PAGE } = {}): OpenBody 
       stop = new BrokenBody(why);
       chunks.clear();
       ended.resolve({ kind: 'broken', why });
-      wake(null);
+      waiting.wake(null);
     },
   };
 }
