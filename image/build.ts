@@ -90,13 +90,12 @@ async function build(): Promise<void> {
     ['sbom.cdx.json', Buffer.from(sbom)],
     ['THIRD-PARTY-NOTICES', notices],
     ...[...layout.files].map(([path, bytes]) => [`image/${path}`, bytes] as const),
+    ...[...listNpmFiles({ version, bundle, license, notices })].map(([name, bytes]) => [`npm/${name}`, bytes] as const),
   ]);
   const sums = [...released].map(([path, bytes]) => `${sha256(bytes)}  ${path}\n`).sort(byPath);
   released.set('SHA256SUMS', Buffer.from(sums.join('')));
-  for (const [path, bytes] of released) write(path, bytes, path.startsWith('lastscrape-') ? 0o755 : 0o644);
-  for (const [name, bytes] of listNpmFiles({ version, bundle, license, notices })) {
-    write(`npm/${name}`, bytes, /^(kubectl-)?lastscrape\.cjs$/.test(name) ? 0o755 : 0o644);
-  }
+  for (const [path, bytes] of released)
+    write(path, bytes, /^(npm\/(kubectl-)?lastscrape\.cjs|lastscrape-.*)$/.test(path) ? 0o755 : 0o644);
   write('bundle.cjs', bundle.bytes, 0o644);
   for (const [name, bytes] of bundle.assets) write(name, bytes, 0o644);
   write('bundle-inputs.json', Buffer.from(`${JSON.stringify(bundle.inputs, null, 2)}\n`), 0o644);

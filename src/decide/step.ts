@@ -2,8 +2,8 @@
 //
 //   waiting ──▶ running ──▶ holding ──▶ quitting ──▶ done
 //
-// While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quitting.ts`) there is no way
-// back. The second signal ends every phase at once.
+// While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quitting.ts`) there is no
+// way back. The second signal ends every phase at once.
 
 import { assertNever, type Policy } from './model.ts';
 import { firstObserve } from './pace.ts';

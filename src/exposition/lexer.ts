@@ -1,6 +1,7 @@
 // What a line of text 0.0.4 or 1.0.0 and of OpenMetrics is: the only grammar of names, labels, values and
-// timestamps, and the readers of one line (of whole texts: lines.ts). Pure; keeps nothing. (Prometheus documentation, "Exposition formats";
-// openmetrics.io, "Specification"; promparse.go and openmetricsparse.go of prometheus/prometheus.)
+// timestamps, and the readers of one line (of whole texts: lines.ts). Pure; keeps nothing.
+// (Prometheus documentation, "Exposition formats"; openmetrics.io, "Specification"; promparse.go and
+// openmetricsparse.go of prometheus/prometheus.)
 //
 // No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
 // loops over letters: the binary runs without an optimizing compiler, and regular expressions are native.

@@ -1,5 +1,5 @@
-// Checks that a body is a whole exposition, without a line or message for which Prometheus would refuse all of
-// it. Changes nothing. Pure; holds one line at most.
+// Checks that a body is a whole exposition, without a line or message for which Prometheus would refuse all
+// of it. Changes nothing. Pure; holds one line at most.
 
 import type { Format } from './format.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';

@@ -50,6 +50,8 @@ type Read<SomeAnswer extends BegunAnswer> = OngoingRead & {
   readonly limit: AbortController;
 };
 
+const GAVE_WAY = 'it gave way to a scrape';
+
 /** Opens the reads of a source, which is closed with them. */
 export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
   const waiting = new Set<Sharer<SomeAnswer>>();
@@ -67,10 +69,9 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     return read;
   }
 
-  function findMove(isForScrape: boolean) {
-    const isEnding = [...reads.keys()].some(({ limit }) => limit.signal.aborted);
-    return isEnding ? null : findReadMove([...reads.keys()], { isForScrape, hasGivenWay });
-  }
+  const isEnding = () => [...reads.keys()].some(({ limit }) => limit.signal.aborted);
+  const findMove = (isForScrape: boolean) =>
+    isEnding() ? null : findReadMove([...reads.keys()], { isForScrape, hasGivenWay });
 
   function moveOn(): void {
     cancelMove();
@@ -84,12 +85,12 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 
   function begin(): void {
     const read = takeNext(waiting, clock.nowMs());
-    reads.set(read, follow(read, source.read(read.limit.signal, read.accept)));
+    reads.set(read, follow(read));
     moveOn();
   }
 
-  async function follow(read: Read<SomeAnswer>, { begun, ended }: SourceRead<SomeAnswer>): Promise<void> {
-    const reading = await handOver(read, begun, ended);
+  async function follow(read: Read<SomeAnswer>): Promise<void> {
+    const reading = await handOver(read, source.read(read.limit.signal, read.accept));
     reads.delete(read);
     if (reading.observation.kind !== 'failed') hasGivenWay = false;
     moveOn();
@@ -100,26 +101,20 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     for (const [read, ended] of reads) {
       if (!read.sharers.delete(sharer) || read.sharers.size > 0) continue;
       // It goes on as an own read, which many that give up at once share: the program is not asked for each.
-      const leftMs = read.begunAtMs + READ_TIMEOUT_MS - clock.nowMs();
-      ended.then(callAfter(clock, leftMs, () => read.limit.abort(why)));
+      ended.then(callAfter(clock, read.begunAtMs + READ_TIMEOUT_MS - clock.nowMs(), () => read.limit.abort(why)));
     }
     moveOn();
   }
 
-  function listSharers(): readonly Sharer<SomeAnswer>[] {
-    return [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
-  }
+  const listSharers = () => [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
 
   /** Its polls share the next read, or end if its answer has begun. */
   function giveWay(read: Read<SomeAnswer>): void {
-    const why = 'it gave way to a scrape';
     hasGivenWay = true;
-    read.limit.abort(why);
-    for (const poll of read.sharers) {
-      if (read.hasBegun) giveUp(poll, why);
-      else waiting.add(poll);
-    }
+    read.limit.abort(GAVE_WAY);
+    const polls = [...read.sharers];
     read.sharers.clear();
+    for (const poll of polls) read.hasBegun ? giveUp(poll, GAVE_WAY) : waiting.add(poll);
   }
 
   return {
@@ -140,7 +135,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   };
 }
 
-/** Takes who waits longest, scrapes first, and all who ask for the same formats, into a read that begins now. */
+/** Takes who waits longest, scrapes first, and all who ask for the same formats, into a new read. */
 function takeNext<SomeAnswer extends BegunAnswer>(waiting: Set<Sharer<SomeAnswer>>, nowMs: number): Read<SomeAnswer> {
   const [first] = [...waiting].toSorted((one, other) => Number(one.isPoll) - Number(other.isPoll));
   const { accept } = first as Sharer<SomeAnswer>;
@@ -161,8 +156,7 @@ function takeNext<SomeAnswer extends BegunAnswer>(waiting: Set<Sharer<SomeAnswer
 /** Hands a read to those who share it, as it comes. */
 async function handOver<SomeAnswer extends BegunAnswer>(
   read: Read<SomeAnswer>,
-  begun: SourceRead<SomeAnswer>['begun'],
-  ended: SourceRead['ended'],
+  { begun, ended }: SourceRead<SomeAnswer>,
 ): Promise<ExporterReading> {
   const beginning = await begun;
   read.hasBegun = true;
@@ -217,16 +211,15 @@ export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'req
   readonly readForScrape: Reads<SomeAnswer>['request'];
 };
 
+/** Of the newest read; null once it was observed. */
+type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | null };
+
 /** Opens the reads of a source, which is closed with them. */
 export function openPolls<SomeAnswer extends BegunAnswer>(
   source: Source<SomeAnswer>,
   { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
 ): Polls<SomeAnswer> {
-  /** Of the newest read; null once it was observed. */
-  let shown: { readonly beganAtMs: number; readonly reading: ExporterReading | null } = {
-    beganAtMs: NEVER_MS,
-    reading: null,
-  };
+  let shown: Shown = { beganAtMs: NEVER_MS, reading: null };
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
   /** By the Accept of the scrape, of those that are polled. */
   const scrapedAtMs = new Map<string, number>();
@@ -293,9 +286,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     async observe(signal, isFresh = false) {
       if (isFresh) await waitFor(beginPolls(listAccepts()), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
       else beginIfDue();
-      if (isAwaited && poll !== null && shown.reading === null) {
+      if (isAwaited && poll !== null && shown.reading === null)
         await waitFor(poll, { timeoutMs: pollMs, signal, clock });
-      }
       const reading = shown.reading ?? NOT_READ;
       shown = { ...shown, reading: null };
       return reading;

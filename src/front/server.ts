@@ -210,7 +210,7 @@ function openRoutes<Answer extends ScrapeAnswer>(
     connection.beginRequest();
     const isScrape = isScrapeRequest(request);
     if (isScrape) inFlightCount++;
-    const known = isScrape ? describeScraper(request, connection, startedAtMs) : null;
+    const known = isScrape ? describeScraper(request, connection, connections, startedAtMs) : null;
     if (known !== null) parts.onRequest(known);
     const before = lastAnswers.get(connection) ?? Promise.resolve();
     lastAnswers.set(
@@ -226,29 +226,6 @@ function openRoutes<Answer extends ScrapeAnswer>(
 
   function isScrapeRequest({ method, url = '' }: IncomingMessage): boolean {
     return (method === 'GET' || method === 'HEAD') && paths.includes(readRequestPath(url));
-  }
-
-  /** Null: it is no scraper's, or no GET. */
-  function describeScraper(
-    { method, headers }: IncomingMessage,
-    connection: Connection,
-    startedAtMs: number,
-  ): ScraperRequest | null {
-    const agent = headers['user-agent'] ?? '';
-    if (method !== 'GET' || !isScraper({ hasTimeoutHeader: SCRAPE_TIMEOUT_HEADER in headers, agent })) return null;
-    const { address } = connection;
-    connection.scraperAgent = agent.slice(0, AGENT_LENGTH_MAX);
-    const others = connections
-      .list()
-      .filter((other) => other !== connection && other.address === address)
-      .filter(({ gone, scraperAgent }) => scraperAgent === connection.scraperAgent && !gone.aborted);
-    return {
-      startedAtMs,
-      address,
-      agent: connection.scraperAgent,
-      connection: connection.number,
-      openConnections: others.map(({ number }) => number),
-    };
   }
 
   async function answerScrape(exchange: Exchange, startedAtMs: number, scraper: ScraperRequest | null): Promise<void> {
@@ -272,6 +249,30 @@ function openRoutes<Answer extends ScrapeAnswer>(
   }
 
   return { onRequest, inFlightCount: () => inFlightCount };
+}
+
+/** Null: it is no scraper's, or no GET. */
+function describeScraper(
+  { method, headers }: IncomingMessage,
+  connection: Connection,
+  connections: Connections,
+  startedAtMs: number,
+): ScraperRequest | null {
+  const agent = headers['user-agent'] ?? '';
+  if (method !== 'GET' || !isScraper({ hasTimeoutHeader: SCRAPE_TIMEOUT_HEADER in headers, agent })) return null;
+  const { address } = connection;
+  connection.scraperAgent = agent.slice(0, AGENT_LENGTH_MAX);
+  const others = connections
+    .list()
+    .filter((other) => other !== connection && other.address === address)
+    .filter(({ gone, scraperAgent }) => scraperAgent === connection.scraperAgent && !gone.aborted);
+  return {
+    startedAtMs,
+    address,
+    agent: connection.scraperAgent,
+    connection: connection.number,
+    openConnections: others.map(({ number }) => number),
+  };
 }
 
 /** Answers all but scrapes. `found`: what is served here, for a 404. */

@@ -26,8 +26,8 @@ export type ExpositionSink = {
 };
 
 /**
- * How a fetch ended. `isCut`: within a line; `mayBeCut`: it ended with its connection; `mayCount`: the program
- * may have counted it as a scrape.
+ * How a fetch ended. `isCut`: within a line; `mayBeCut`: it ended with its connection; `mayCount`: the
+ * program may have counted it as a scrape.
  */
 export type ExpositionResult =
   | { readonly kind: 'answered'; readonly isCut: boolean; readonly mayBeCut: boolean }

@@ -19,7 +19,7 @@ const FILE_TIMEOUT_MS = 1_000;
 /** Where the identity is read from. */
 export type IdentitySources = {
   readonly env: Environment;
-  /** The pod's name in Kubernetes, but not in an Indexed Job, on the node's network, or with a set hostname. */
+  /** The pod's name, but not in an Indexed Job, on the node's network, or with a hostname of its own. */
   readonly hostname: () => string;
   /** The namespace mounted with the service account's token; null without a mount. */
   readonly readNamespace: () => Promise<string | null>;

@@ -1,6 +1,6 @@
 // The bytes of one answer, packed once they have come, or earlier where they are many. Never knows what they
-// mean. V8 frees young buffers at once and old ones seldom: so the bytes are copied into a few buffers that are
-// used again, and deflated from there to a tenth.
+// mean. V8 frees young buffers at once and old ones seldom: so the bytes are copied into a few buffers that
+// are used again, and deflated from there to a tenth.
 
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 
@@ -29,8 +29,8 @@ export type Chunks = {
   /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
   readonly seal: () => void;
   /**
-   * Nothing is added any more, and `other` is sealed: takes its bytes if they are the same, by the checksum of
-   * each chunk, of which two collide once in 4 billion. Returns whether they are.
+   * Nothing is added any more, and `other` is sealed: takes its bytes if they are the same, by the checksum
+   * of each chunk, of which two collide once in 4 billion. Returns whether they are.
    */
   readonly share: (other: Chunks) => boolean;
   readonly list: () => Chunk[];
@@ -105,27 +105,6 @@ export function openChunks(): Chunks {
       if (packNext()) packInTurns();
     });
   }
-  function openReader(): ChunkReader {
-    let at = 0;
-    /** Of the chunk that is being read. */
-    let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
-    return {
-      next() {
-        const index = Math.floor(at / CHUNK_BYTES);
-        const chunk = chunks[index];
-        const from = at % CHUNK_BYTES;
-        if (chunk === undefined || chunk.sizeBytes === from) return null;
-        const to = Math.min(from + PIECE_BYTES, chunk.sizeBytes);
-        at += to - from;
-        if (!chunk.isPacked) return copy(chunk.bytes.subarray(from, to));
-        if (unpacked?.index !== index) unpacked = { index, bytes: unpack(chunk.bytes) };
-        return unpacked.bytes.subarray(from, to);
-      },
-      skip(count) {
-        at += count;
-      },
-    };
-  }
 
   return {
     sizeBytes: () => sizeBytes,
@@ -148,7 +127,29 @@ export function openChunks(): Chunks {
       giveAllBack();
       chunks = [];
     },
-    openReader,
+    openReader: () => openReader(() => chunks),
+  };
+}
+
+function openReader(list: Chunks['list']): ChunkReader {
+  let at = 0;
+  /** Of the chunk that is being read. */
+  let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
+  return {
+    next() {
+      const index = Math.floor(at / CHUNK_BYTES);
+      const chunk = list()[index];
+      const from = at % CHUNK_BYTES;
+      if (chunk === undefined || chunk.sizeBytes === from) return null;
+      const to = Math.min(from + PIECE_BYTES, chunk.sizeBytes);
+      at += to - from;
+      if (!chunk.isPacked) return copy(chunk.bytes.subarray(from, to));
+      if (unpacked?.index !== index) unpacked = { index, bytes: unpack(chunk.bytes) };
+      return unpacked.bytes.subarray(from, to);
+    },
+    skip(count) {
+      at += count;
+    },
   };
 }
 

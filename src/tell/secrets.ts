@@ -32,8 +32,8 @@ const PART_MAX_LENGTH = 3;
 const CUT_LETTER = /(?:\\(?:u[\da-f]{0,3})?|%[\da-f]?|&(?:[a-z]{0,4}|#x?[\da-f]{0,9}))$/;
 
 /**
- * Replaces each secret by `***`; null if notations are nested too deep to know whether one is left. `isCut`: the
- * text may end within one.
+ * Replaces each secret by `***`; null if notations are nested too deep to know whether one is left. `isCut`:
+ * the text may end within one.
  */
 export function hideSecrets(text: string, secrets: readonly string[], isCut = false): string | null {
   const found = secrets.flatMap((secret) => findAll(text, secret));

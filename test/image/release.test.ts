@@ -229,6 +229,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
       'lastscrape-linux-x64',
       'lastscrape-linux-arm64',
       'image',
+      'npm',
       'SHA256SUMS',
       'THIRD-PARTY-NOTICES',
     ]) {

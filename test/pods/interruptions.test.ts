@@ -52,7 +52,7 @@ async function endLocustBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Chi
   await master.waitForExit(RUN_MS);
 
   const report = await proveReport(pod, watcher, 'scraped');
-  const known = report.final.requests ?? 0;
+  const known = report.final?.requests ?? 0;
   assert.ok(known > 50, `the report knows of ${known} requests`);
   await proveExporterGone(exporter, report);
   await proveStored(prometheus, known);

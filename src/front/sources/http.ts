@@ -1,7 +1,7 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
 import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/accepts.ts';
-import { openExposition, type Selector } from '../../exposition/exposition.ts';
+import { type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import type { PageType } from '../../exposition/format.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
@@ -67,7 +67,9 @@ export function openHttpSource(
     if (format === 'text' && result.isCut) return fail('the connection was closed within a line', true);
     const shown = Promise.withResolvers<ExporterReading>();
     const before = known.get(accept);
-    const isKnown = page.endUnchecked(before?.page ?? null, () => inspect(page, shown.resolve));
+    const isKnown = page.endUnchecked(before?.page ?? null, () =>
+      inspect(page, openExposition(metricNames, selectors), shown.resolve),
+    );
     if (!isKnown) remember(accept, page, shown.promise);
     const reading = await (isKnown ? before?.reading : shown.promise);
     // Where both are read, the text says what is judged: labels such as `le` differ.
@@ -83,20 +85,6 @@ export function openHttpSource(
     known.set(accept, { page, reading });
   }
 
-  /** Reads all of a page, in turns: its answer is on its way. */
-  async function inspect({ body }: OpenBody, show: (reading: ExporterReading) => void): Promise<BodyEnd> {
-    const { format } = body.type;
-    const check = openReadableCheck(format);
-    const exposition = openExposition(metricNames, selectors);
-    for await (const piece of readInTurns(body.read())) {
-      check.write(piece);
-      if (format !== 'protobuf') exposition.write(piece);
-    }
-    show(makeReading(exposition.end()));
-    const found = check.end();
-    return found.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: found.why };
-  }
-
   return {
     path: url.pathname === '/metrics' ? null : url.pathname,
     close: async () => idle.pop()?.close(),
@@ -106,4 +94,21 @@ export function openHttpSource(
       return { ended: readWith(signal, accept, begun.resolve), begun: begun.promise };
     },
   };
+}
+
+/** Reads all of a page, in turns: its answer is on its way. */
+async function inspect(
+  { body }: OpenBody,
+  exposition: ExpositionReader,
+  show: (reading: ExporterReading) => void,
+): Promise<BodyEnd> {
+  const { format } = body.type;
+  const check = openReadableCheck(format);
+  for await (const piece of readInTurns(body.read())) {
+    check.write(piece);
+    if (format !== 'protobuf') exposition.write(piece);
+  }
+  show(makeReading(exposition.end()));
+  const found = check.end();
+  return found.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: found.why };
 }
