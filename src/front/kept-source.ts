@@ -77,17 +77,6 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     return second.kind === 'answered' ? second.kept : kept;
   }
 
-  /** What becomes of an answer that may be cut is known later; the rules must not ask before. */
-  async function waitUntilKept(
-    begun: Promise<Beginning<KeptAnswer>>,
-    ended: Promise<ExporterReading>,
-  ): Promise<ExporterReading> {
-    const reading = await ended;
-    const beginning = await begun;
-    if (reading.mayBeCut === true && beginning.kind === 'answered') await beginning.kept;
-    return reading;
-  }
-
   /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
   function takeRefused(): void {
     state = takeRefusal(state);
@@ -149,3 +138,14 @@ const NOT_KEPT: Readonly<Record<'ignored' | 'provisional' | 'notUsed', Kept>> = 
 };
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };
+
+/** What becomes of an answer that may be cut is known later; the rules must not ask before. */
+async function waitUntilKept(
+  begun: Promise<Beginning<KeptAnswer>>,
+  ended: Promise<ExporterReading>,
+): Promise<ExporterReading> {
+  const reading = await ended;
+  const beginning = await begun;
+  if (reading.mayBeCut === true && beginning.kind === 'answered') await beginning.kept;
+  return reading;
+}
