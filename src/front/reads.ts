@@ -69,6 +69,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     return read;
   }
 
+  const listSharers = () => [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
   const isEnding = () => [...reads.keys()].some(({ limit }) => limit.signal.aborted);
   const findMove = (isForScrape: boolean) =>
     isEnding() ? null : findReadMove([...reads.keys()], { isForScrape, hasGivenWay });
@@ -105,8 +106,6 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     }
     moveOn();
   }
-
-  const listSharers = () => [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
 
   /** Its polls share the next read, or end if its answer has begun. */
   function giveWay(read: Read<SomeAnswer>): void {
