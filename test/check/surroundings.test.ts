@@ -40,12 +40,24 @@ function readSource(url: URL, signal = NEVER) {
   return readExporter({ ...base, metricsUrl: url }, signal);
 }
 
+const TYPES: Readonly<Record<string, string>> = {
+  '/json': 'application/json',
+  '/open': 'application/openmetrics-text; version=1.0.0',
+  '/cut': 'application/openmetrics-text; version=1.0.0',
+};
+
 test('readExporter() reads what a front would serve, and says what it could not', async (context) => {
-  const bodies: Readonly<Record<string, string>> = { '/metrics': 'a 1\n', '/page': '<html>\n' };
+  const bodies: Readonly<Record<string, string>> = {
+    '/metrics': 'a 1\n',
+    '/page': '<html>\n',
+    '/json': '{}',
+    '/open': 'a 1\n# EOF\n',
+    '/cut': 'a 1\n',
+  };
   const server = createHttpServer(({ url = '' }, response) => {
     const body = bodies[url];
-    response.setHeader('Content-Type', url === '/open' ? 'application/openmetrics-text' : 'text/plain; version=0.0.4');
-    response.writeHead(body === undefined && url !== '/open' ? 404 : 200).end(body);
+    response.setHeader('Content-Type', TYPES[url] ?? 'text/plain; version=0.0.4');
+    response.writeHead(body === undefined ? 404 : 200).end(body);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   context.after(() => server.close());
@@ -54,11 +66,13 @@ test('readExporter() reads what a front would serve, and says what it could not'
   const answered = await read('/metrics');
   assert.equal(answered.observation.kind, 'answered');
   assert.deepEqual(answered.metric('a'), { kind: 'value', value: 1 });
-  const config = readValid({ LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${port}/open` });
+  assert.equal((await read('/open')).observation.kind, 'answered', 'OpenMetrics passes');
+  const config = readValid({ LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${port}/json` });
   assert.equal((await readExporter(config, NEVER)).observation.kind, 'answered', 'without a front any 200 is read');
   for (const [path, why] of [
     ['/page', /./],
-    ['/open', /Content-Type/],
+    ['/json', /Content-Type/],
+    ['/cut', /no "# EOF" at its end/],
     ['/other', /^HTTP 404$/],
   ] as const) {
     const { observation } = await read(path);
