@@ -8,7 +8,7 @@
 import type { Format } from './format.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 import { findRuns, type Run } from './lines.ts';
-import { openMessageFilter, openMessageScan } from './messages.ts';
+import { openMessageFilter, openMessageScan } from './protobuf-messages.ts';
 
 export type FilterOptions = {
   /** Whether blank lines, and comments that are neither HELP nor TYPE, are kept. Default: true. */

@@ -4,7 +4,7 @@
 import type { Format } from './format.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 import { findUnreadableLine } from './lines.ts';
-import { openMessageCheck } from './messages.ts';
+import { openMessageCheck } from './protobuf-messages.ts';
 
 /** The longest line of an exposition. */
 export const READABLE_LINE_MAX_BYTES = 1024 * 1024;

@@ -6,7 +6,7 @@ import { type Exchange, type ExchangeResult, openExchange } from '../base/net/ex
 import { readRetryAfter } from '../base/net/retry-after.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
-import type { AnswerEnd } from './encode/receiver.ts';
+import type { AnswerEnd } from './receivers/receiver.ts';
 import { hideSecrets, listUrlSecrets } from './secrets.ts';
 import { FILE_TIMEOUT_MS, openTrust } from './trust.ts';
 

@@ -2,7 +2,7 @@
 
 import type { PushResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
-import { type PushKind, readFamilies } from './encode/receiver.ts';
+import { type PushKind, readFamilies } from './receivers/receiver.ts';
 import { type Sending, sendInTries } from './tries.ts';
 
 /** A first try that hangs is cut short; a later one may take long: a Pushgateway gets all in one request. */

@@ -9,11 +9,11 @@ import { findIdentity, type Identity, type IdentitySources } from '../pod/identi
 import { readInTurns } from '../snapshot/body.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type Delivery, openDelivery } from './deliver.ts';
-import { otlp } from './encode/otlp.ts';
-import { pushgateway } from './encode/pushgateway.ts';
-import type { PushKind } from './encode/receiver.ts';
-import { remoteWrite } from './encode/remote-write.ts';
 import { sendPush } from './push.ts';
+import { otlp } from './receivers/otlp.ts';
+import { pushgateway } from './receivers/pushgateway.ts';
+import type { PushKind } from './receivers/receiver.ts';
+import { remoteWrite } from './receivers/remote-write.ts';
 import { buildMessage, sendWebhook } from './webhook.ts';
 
 /** Every kind of receiver, in the order in which messages list them. */

@@ -2,7 +2,7 @@
 
 import { pause } from '../base/waits.ts';
 import type { Delivery, DeliveryRequest, DeliveryResult } from './deliver.ts';
-import type { AnswerEnd, PushJudgement } from './encode/receiver.ts';
+import type { AnswerEnd, PushJudgement } from './receivers/receiver.ts';
 
 /** What a push and a webhook are sent by. */
 export type Sending = Pick<Tries, 'signal' | 'lastCall' | 'onRetry'> & {

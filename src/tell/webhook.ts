@@ -3,7 +3,7 @@
 import type { Report } from '../decide/report-fields.ts';
 import type { WebhookResult } from '../decide/state.ts';
 import type { Identity } from '../pod/identity.ts';
-import { judgeStatus } from './encode/receiver.ts';
+import { judgeStatus } from './receivers/receiver.ts';
 import { type Sending, sendInTries } from './tries.ts';
 
 const TRIES_COUNT = 3;

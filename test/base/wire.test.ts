@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeBytes, encodeDouble, encodeInt64, encodeUtf8, encodeVarint, packSnappy } from '../../src/base/wire.ts';
-import { unpackSnappy } from '../tell/encode/write-request.ts';
+import { unpackSnappy } from '../tell/receivers/write-request.ts';
 
 function hex(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('hex');

@@ -6,13 +6,13 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { otlp } from '../../src/tell/encode/otlp.ts';
-import { pushgateway } from '../../src/tell/encode/pushgateway.ts';
-import { type PushKind, readFamilies } from '../../src/tell/encode/receiver.ts';
-import { remoteWrite } from '../../src/tell/encode/remote-write.ts';
+import { otlp } from '../../src/tell/receivers/otlp.ts';
+import { pushgateway } from '../../src/tell/receivers/pushgateway.ts';
+import { type PushKind, readFamilies } from '../../src/tell/receivers/receiver.ts';
+import { remoteWrite } from '../../src/tell/receivers/remote-write.ts';
 import { readRecordedBody, readRecordedHeader } from '../support/recording.ts';
 import { until } from '../support/until.ts';
-import { readWriteRequest, type WriteRequest, type WrittenSeries } from '../tell/encode/write-request.ts';
+import { readWriteRequest, type WriteRequest, type WrittenSeries } from '../tell/receivers/write-request.ts';
 import { gateFront } from './front-programs.ts';
 import {
   deleteGroup,

@@ -6,14 +6,14 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { Label } from '../../src/exposition/lexer.ts';
-import { type PushKind, readFamilies } from '../../src/tell/encode/receiver.ts';
+import { type PushKind, readFamilies } from '../../src/tell/receivers/receiver.ts';
 import { readReferenceLine } from '../exposition/reference.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { listen } from '../support/listen.ts';
 import { baseEnv } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
 import { until } from '../support/until.ts';
-import { readWriteRequest, type WriteRequest } from '../tell/encode/write-request.ts';
+import { readWriteRequest, type WriteRequest } from '../tell/receivers/write-request.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
 
 /** A body by the name that becomes its `job`. */

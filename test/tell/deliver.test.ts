@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
-import type { AnswerEnd } from '../../src/tell/encode/receiver.ts';
+import type { AnswerEnd } from '../../src/tell/receivers/receiver.ts';
 import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 import { openHttp, openHttps } from '../support/receiver.ts';

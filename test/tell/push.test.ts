@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { openDelivery } from '../../src/tell/deliver.ts';
-import { otlp } from '../../src/tell/encode/otlp.ts';
-import { judgeStatus, type PushKind } from '../../src/tell/encode/receiver.ts';
 import { type PushParts, sendPush } from '../../src/tell/push.ts';
+import { otlp } from '../../src/tell/receivers/otlp.ts';
+import { judgeStatus, type PushKind } from '../../src/tell/receivers/receiver.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 import { openHttp } from '../support/receiver.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Label } from '../../../src/exposition/lexer.ts';
-import { pushgateway } from '../../../src/tell/encode/pushgateway.ts';
+import { pushgateway } from '../../../src/tell/receivers/pushgateway.ts';
 import { encode } from './encode-push.ts';
 
 const PATHS: readonly { readonly url: string; readonly labels: readonly Label[]; readonly path: string }[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { remoteWrite } from '../../../src/tell/encode/remote-write.ts';
+import { remoteWrite } from '../../../src/tell/receivers/remote-write.ts';
 import { encode, NOW_MS } from './encode-push.ts';
 import { readWriteRequest } from './write-request.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openFamilyReader } from '../../../src/exposition/samples.ts';
-import { type BucketPoint, openBucketPoints } from '../../../src/tell/encode/bucket-points.ts';
+import { type BucketPoint, openBucketPoints } from '../../../src/tell/receivers/bucket-points.ts';
 
 /** The points of a body with one family, and the names of the samples that are part of none. */
 function collect(body: string): { readonly points: readonly BucketPoint[]; readonly others: readonly string[] } {

@@ -6,7 +6,7 @@ import {
   openMessageEnds,
   openMessageFilter,
   openMessageScan,
-} from '../../src/exposition/messages.ts';
+} from '../../src/exposition/protobuf-messages.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 type Pieces = readonly Uint8Array[];

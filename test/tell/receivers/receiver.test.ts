@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeStatus, openBatch, openLabelExporter, readFamilies } from '../../../src/tell/encode/receiver.ts';
+import { judgeStatus, openBatch, openLabelExporter, readFamilies } from '../../../src/tell/receivers/receiver.ts';
 import { PUSH_KINDS } from '../../../src/tell/telling.ts';
 import { readRecordedBody } from '../../support/recording.ts';
 

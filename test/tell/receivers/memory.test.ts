@@ -2,7 +2,7 @@
 // histogram a few numbers for each line. Garbage aside; what a process needs with it is in docs/push.md.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readFamilies } from '../../../src/tell/encode/receiver.ts';
+import { readFamilies } from '../../../src/tell/receivers/receiver.ts';
 import { PUSH_KINDS } from '../../../src/tell/telling.ts';
 import { usedBytes } from '../../support/memory.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VERSION } from '../../../src/base/version.ts';
-import { otlp } from '../../../src/tell/encode/otlp.ts';
-import type { AnswerEnd, PushJudgement } from '../../../src/tell/encode/receiver.ts';
+import { otlp } from '../../../src/tell/receivers/otlp.ts';
+import type { AnswerEnd, PushJudgement } from '../../../src/tell/receivers/receiver.ts';
 import { encode } from './encode-push.ts';
 
 test('otlp.findPath() appends the path of metrics unless it is there', () => {
