@@ -21,8 +21,8 @@ const ANY_SAMPLE = /(?:^|\n)[ \t]*[^#\s]/;
 /** The last line of OpenMetrics, whose line feed may be missing, and what follows it. */
 const END_AND_REST = /^# EOF(?:$|\n(.*))/s;
 
-/** Opens the check of one body. */
-export function openReadableCheck(format: Format = 'text'): ReadableCheck {
+/** Opens the check of one body. `isQuoted`: `why` may quote a line. */
+export function openReadableCheck(format: Format = 'text', isQuoted = true): ReadableCheck {
   if (format === 'protobuf') {
     const { write, end } = openMessageCheck();
     return { write, end: () => describe(end()) };
@@ -43,7 +43,7 @@ export function openReadableCheck(format: Format = 'text'): ReadableCheck {
         hasEnd ||= end !== null;
         if (hasEnd) return;
       }
-      if (at < text.length) why ??= `neither a sample nor a comment: ${quoteLine(text, at)}`;
+      if (at < text.length) why ??= `neither a sample nor a comment${isQuoted ? `: ${quoteLine(text, at)}` : ''}`;
     },
     onLongLine() {
       why ??= `a line of more than ${READABLE_LINE_MAX_BYTES} bytes`;

@@ -93,10 +93,13 @@ async function* readChunks(
   }
 }
 
-/** Opens an empty body. `isChecked` false: it is known to be readable, or `endUnchecked` ends it. */
-export function openBody({ isChecked = true, type = TEXT_PAGE } = {}): OpenBody {
+/**
+ * Opens an empty body. `isChecked` false: it is known to be readable, or `endUnchecked` ends it. `isQuoted`
+ * false: what makes it unreadable is not quoted.
+ */
+export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE } = {}): OpenBody {
   const chunks = openChunks();
-  const check = isChecked ? openReadableCheck(type.format) : UNCHECKED;
+  const check = isChecked ? openReadableCheck(type.format, isQuoted) : UNCHECKED;
   const ended = Promise.withResolvers<BodyEnd>();
   let lastByte = 0;
   /** No more will come; null: it may. */

@@ -74,7 +74,8 @@ async function readAnswer(
   signal: AbortSignal,
   onTwice: (family: string, file: string) => void,
 ): Promise<WholeAnswer | NoAnswer> {
-  const whole = openBody();
+  // The variable may name any file of this container: only metrics are served, and no line is quoted.
+  const whole = openBody({ isQuoted: false });
   const sink: Sink = (piece) => {
     exposition.write(piece);
     whole.push(piece);
@@ -85,8 +86,7 @@ async function readAnswer(
   if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
   const end = await whole.body.ended;
-  // The variable may name any file of this container: only metrics are served, and no line is quoted.
-  if (end.kind !== 'whole') return failed(`${path} cannot be served: ${end.why.replace(/:.*/s, '')}`);
+  if (end.kind !== 'whole') return failed(`${path} cannot be served: ${end.why}`);
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 
