@@ -22,16 +22,20 @@ function writeSegment(segment: string): string {
 /** A weight, as RFC 9110 writes it (12.5.3): 0 to 1 with at most three digits. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** Whether gzip is accepted and weighs at least as much as identity. An unreadable weight is 0. */
-export function takesGzip(acceptEncoding: string | undefined): boolean {
+/** What weighs most, zstd before gzip, and no less than identity; null: neither. An unreadable weight is 0. */
+export function chooseEncoding(acceptEncoding: string, hasZstd: boolean): 'zstd' | 'gzip' | null {
   const weights = new Map<string, number>();
-  for (const entry of (acceptEncoding ?? '').split(',')) {
+  for (const entry of acceptEncoding.split(',')) {
     const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
     const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
     weights.set(coding, weight === undefined ? 1 : WEIGHT.test(weight) ? Number(weight) : 0);
   }
+  // Of "any other" (*) every client knows gzip.
   const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
-  return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
+  const zstd = hasZstd ? (weights.get('zstd') ?? 0) : 0;
+  const most = Math.max(gzip, zstd);
+  if (most === 0 || most < (weights.get('identity') ?? 0)) return null;
+  return zstd === most ? 'zstd' : 'gzip';
 }
 
 /** Reserved for the network and for our families. */

@@ -1,13 +1,13 @@
-// Sends an answer, plain or gzip, at the client's pace within a limit. Half of it never looks whole.
+// Sends an answer, plain or packed, at the client's pace within a limit. Half of it never looks whole.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
-import { createGzip } from 'node:zlib';
+import zlib from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
 import { waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
 import type { Connection } from './connections.ts';
-import { takesGzip } from './request.ts';
+import { chooseEncoding } from './request.ts';
 
 /** What is sent; each `read` gives the same bytes. */
 export type AnswerBody = {
@@ -34,16 +34,21 @@ export type Exchange = {
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
   try {
-    const isGzip = hasChunks(request) && takesGzip(request.headers['accept-encoding']?.toString());
-    const sizeBytes = isGzip ? null : (body.sizeBytes ?? (await measureFor(exchange, body)));
+    const accepted = request.headers['accept-encoding']?.toString() ?? '';
+    const encoding = hasChunks(request) ? chooseEncoding(accepted, HAS_ZSTD) : null;
+    const sizeBytes = encoding !== null ? null : (body.sizeBytes ?? (await measureFor(exchange, body)));
     response.writeHead(200, {
       'Content-Type': body.contentType ?? TEXT_TYPE,
       Vary: 'Accept, Accept-Encoding',
-      ...(isGzip && { 'Content-Encoding': 'gzip' }),
+      ...(encoding !== null && { 'Content-Encoding': encoding }),
       ...(sizeBytes !== null && { 'Content-Length': sizeBytes }),
     });
     const pieces = request.method === 'HEAD' ? null : readUnless(body.read(), connection.gone);
-    return await send(exchange, pieces === null || !isGzip ? pieces : compress(pieces), pieces && sizeBytes);
+    return await send(
+      exchange,
+      pieces === null || encoding === null ? pieces : compress(pieces, encoding),
+      pieces && sizeBytes,
+    );
   } catch (error) {
     connection.reset(String(error));
     return false;
@@ -161,7 +166,15 @@ async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal)
   }
 }
 
+/** Since Node 22.15. */
+const HAS_ZSTD = 'createZstdCompress' in zlib;
+
 /** Level 1, the cheapest: most expositions shrink to a tenth. */
-function compress(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  return pipeline(pieces, createGzip({ level: 1 }), () => {});
+function compress(pieces: AsyncIterable<Uint8Array>, encoding: 'zstd' | 'gzip'): AsyncIterable<Uint8Array> {
+  const { ZSTD_c_compressionLevel } = zlib.constants;
+  const packer =
+    encoding === 'gzip'
+      ? zlib.createGzip({ level: 1 })
+      : zlib.createZstdCompress({ params: { [ZSTD_c_compressionLevel]: 1 } });
+  return pipeline(pieces, packer, () => {});
 }

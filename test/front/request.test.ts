@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRequestPath, readScrapeDeadline, readScrapeTimeout, takesGzip } from '../../src/front/request.ts';
+import { chooseEncoding, readRequestPath, readScrapeDeadline, readScrapeTimeout } from '../../src/front/request.ts';
 
 test('readRequestPath() writes a path in one way and leaves the query out', () => {
   for (const [target, expected] of [
@@ -45,7 +45,7 @@ test('readRequestPath() makes nothing else a path of ours', () => {
   for (const target of ['*', 'metrics', '', '?x', 'host:443']) assert.equal(readRequestPath(target), null, target);
 });
 
-test('takesGzip() goes by the weights', () => {
+test('chooseEncoding() goes by the weights', () => {
   const taken = [
     'gzip',
     'GZIP',
@@ -58,11 +58,12 @@ test('takesGzip() goes by the weights', () => {
     'br;q=1, gzip;q=0.001',
     '*;q=0, gzip',
   ];
-  for (const header of taken) assert.equal(takesGzip(header), true, header);
+  for (const header of taken) assert.equal(chooseEncoding(header, true), 'gzip', header);
   const refused = [
-    undefined,
     '',
     'identity',
+    'zstd;q=0',
+    'zstd;q=0.5, identity',
     'br, deflate',
     'gzip;q=0',
     'gzip;q=0.000',
@@ -77,7 +78,21 @@ test('takesGzip() goes by the weights', () => {
     ';q=1',
     ',,',
   ];
-  for (const header of refused) assert.equal(takesGzip(header), false, header);
+  for (const header of refused) assert.equal(chooseEncoding(header, true), null, header);
+  for (const header of [
+    'zstd',
+    'ZSTD;q=0.2',
+    'gzip, zstd',
+    '*, zstd',
+    'zstd, gzip;q=0.5',
+    'identity;q=0.5, zstd;q=0.5',
+  ]) {
+    assert.equal(chooseEncoding(header, true), 'zstd', header);
+    assert.equal(chooseEncoding(header, false), /gzip|\*/.test(header) ? 'gzip' : null, header);
+  }
+  for (const header of ['zstd;q=0.8, gzip', 'zstd;q=0, gzip;q=0.1', 'zstd;q=x, *']) {
+    assert.equal(chooseEncoding(header, true), 'gzip', header);
+  }
 });
 
 test('readScrapeTimeout() keeps 500 ms back, and half of less than a second', () => {

@@ -1,7 +1,7 @@
 // The routes of the front's server, what its answers look like, and which scrapes were served.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { collectGarbage } from '../support/memory.ts';
 import { answerOf, openFrontServer, scrapeHead } from './front-server.ts';
 import { openRawClient, type RawAnswer } from './raw-client.ts';
@@ -38,20 +38,25 @@ test('a scrape gets the length of an answer where it is known', async () => {
   assert.equal(body.toString(), BODY);
 });
 
-test('a scrape gets gzip where it takes it, whether the length is known or not', async () => {
+test('a scrape gets gzip or zstd where it takes it, whether the length is known or not', async () => {
   await using server = await openFrontServer((_, count) =>
     answerOf([BODY, 'e 3\n'], count === 0 ? BODY.length + 4 : null),
   );
-  for (let count = 0; count < 2; count++) {
-    const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: deflate, gzip;q=0.9'));
-    assert.equal(headers.get('content-encoding'), 'gzip');
+  for (const [accepted, encoding, unpack] of [
+    ['deflate, gzip;q=0.9', 'gzip', gunzipSync],
+    ['deflate, gzip;q=0.9', 'gzip', gunzipSync],
+    ['gzip, zstd', 'zstd', zstdDecompressSync],
+    ['gzip, zstd;q=0.9', 'gzip', gunzipSync],
+  ] as const) {
+    const { headers, body } = await ask(server.port, scrapeHead(`Accept-Encoding: ${accepted}`));
+    assert.equal(headers.get('content-encoding'), encoding);
     assert.equal(headers.get('content-length'), undefined);
     assert.equal(headers.get('vary'), 'Accept, Accept-Encoding');
-    assert.equal(gunzipSync(body).toString(), `${BODY}e 3\n`);
+    assert.equal(unpack(body).toString(), `${BODY}e 3\n`);
   }
   const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip;q=0'));
   assert.deepEqual([headers.get('content-encoding'), body.toString()], [undefined, `${BODY}e 3\n`]);
-  await server.servedCount(3);
+  await server.servedCount(5);
 });
 
 test('no piece of an answer is kept once it is sent', async () => {
