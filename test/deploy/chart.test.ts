@@ -7,7 +7,17 @@ import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { findPrograms, gate } from '../support/programs.ts';
-import { CHART, RENDERED, ROOT, renderManifest, runHelm, template } from './chart.ts';
+import {
+  CHART,
+  DERIVED,
+  deriveManifest,
+  RENDERED,
+  ROOT,
+  renderManifest,
+  renderParts,
+  runHelm,
+  template,
+} from './chart.ts';
 
 const skip = gate(findPrograms(), 'test/deploy/chart.test.ts', ['helm']);
 const IMAGE = 'image=registry.example.com/lastscrape:0.1.0';
@@ -28,6 +38,15 @@ describe('deploy/chart', { skip }, () => {
       assert.equal(readFileSync(join(ROOT, file), 'utf8'), renderManifest(file));
     });
   }
+
+  test('every other lastscrape in deploy/ has the container of the chart; if not: the same command', () => {
+    const parts = renderParts();
+    assert.deepEqual(
+      DERIVED.filter((file) => readFileSync(join(ROOT, file), 'utf8') !== deriveManifest(file, parts)),
+      [],
+    );
+    assert.ok(DERIVED.length > 10);
+  });
 
   test('it passes helm lint, and has the version of the program', () => {
     const { stdout, status } = runHelm(

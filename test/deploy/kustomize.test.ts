@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
 import { findPrograms, gate } from '../support/programs.ts';
 import { type Container, type Fields, findLastscrape, gateGoldens, type Pod, readGolden, readPod } from './injected.ts';
 import { findSidecar, readJobGolden } from './injected-jobs.ts';
@@ -131,12 +131,6 @@ test('the example is its Job with lastscrape last, which sees the file that main
   assert.deepEqual(main?.volumeMounts, [{ name: 'shared', mountPath: '/shared' }]);
   const file = metadata.annotations?.['lastscrape.dev/done-when']?.replace('file:', '');
   assert.ok(String(main?.['args']).startsWith(`trap 'touch ${file}' EXIT\n`), file);
-});
-
-test('the patch of the component has the container of the policy, field by field', { skip: stale }, () => {
-  const [operation, ...others] = parse(readFileSync(join(DEPLOY, 'job', 'component', 'lastscrape.yaml'), 'utf8'));
-  assert.deepEqual([operation.op, operation.path, others], ['add', '/spec/template/spec/containers/-', []]);
-  assert.deepEqual(operation.value, expectedContainer());
 });
 
 /**

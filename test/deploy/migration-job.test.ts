@@ -9,7 +9,6 @@ import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
-import { findLastscrape, readGolden } from './injected.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'deploy/job/migration/job.yaml'), 'utf8');
@@ -45,17 +44,4 @@ test('the account of the migration may get pods, and nothing else', () => {
   assert.deepEqual(role.rules, [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]);
   assert.deepEqual(binding.roleRef, { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.metadata.name });
   assert.deepEqual(binding.subjects, [{ kind: 'ServiceAccount', name: spec.serviceAccountName }]);
-});
-
-test("lastscrape's container in the migration is that of the policy, but for its image, variables and restarts", () => {
-  const { env: _, image: _image, ...container } = spec.containers.at(-1);
-  const {
-    env: _env,
-    image,
-    imagePullPolicy,
-    restartPolicy,
-    restartPolicyRules,
-    ...expected
-  } = findLastscrape(readGolden('regular'));
-  assert.deepEqual(container, expected);
 });

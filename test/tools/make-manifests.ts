@@ -1,7 +1,10 @@
-// `npm exec -- node test/tools/make-manifests.ts`: rewrites the manifests of deploy/ that deploy/chart renders. Wants helm.
+// `npm exec -- node test/tools/make-manifests.ts`: rewrites the manifests of deploy/ that deploy/chart renders, and in the others the
+// parts of lastscrape's container that are the chart's. Wants helm.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { RENDERED, ROOT, renderManifest } from '../deploy/chart.ts';
+import { DERIVED, deriveManifest, RENDERED, ROOT, renderManifest, renderParts } from '../deploy/chart.ts';
 
 for (const file of Object.keys(RENDERED)) writeFileSync(join(ROOT, file), renderManifest(file));
+const parts = renderParts();
+for (const file of DERIVED) writeFileSync(join(ROOT, file), deriveManifest(file, parts));
