@@ -150,9 +150,6 @@ export const ODD_SETTINGS = {
     thresholds.length > 0 &&
     (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
     `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and fails no Job; read "verdict" there, or run lastscrape as a regular container`,
-  terminationLogNone: ({ terminationLog }) =>
-    terminationLog.path === 'none' &&
-    'LASTSCRAPE_TERMINATION_LOG is none, which writes a file of that name: unset it; its default is written only where it exists',
 } as const satisfies Readonly<Record<string, Rule>>;
 
 function isSameHost(one: string, other: string): boolean {

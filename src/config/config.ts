@@ -153,8 +153,10 @@ export function readConfig(env: Environment, kinds: Kinds, program: Program): Co
 /** Reads what applies even if other values are wrong; a wrong value counts as its default. */
 export function readReportSettings(env: Environment): ReportSettings {
   const isExitZero = parseBoolean((env['LASTSCRAPE_EXIT_ZERO'] ?? '').trim());
-  const { text: path, isSet } = readText(env, TERMINATION_LOG);
-  return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog: { path, isChosen: isSet } };
+  const { text, isSet } = readText(env, TERMINATION_LOG);
+  const read = TERMINATION_LOG.read(text, { isSet });
+  const terminationLog = 'value' in read ? read.value : { path: TERMINATION_LOG.default, isChosen: false };
+  return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog };
 }
 
 /** How long to wait for a main that is not described: longer than it takes to pull a small image. */

@@ -102,9 +102,9 @@ function isPlainFile(text: string, { pathname, search, hash }: URL): boolean {
   }
 }
 
-/** Reads the absolute path of a file, such as `example`. */
-export function parseFilePath(text: string, example: string): ParseResult<string> {
-  return /^\/.*[^/]$/.test(text) ? { value: text } : { problem: `"none" or an absolute path such as "${example}"` };
+/** Reads the absolute path of a file; `must`: what the text must be. */
+export function parseFilePath(text: string, must: string): ParseResult<string> {
+  return /^\/.*[^/]$/.test(text) ? { value: text } : { problem: must };
 }
 
 /** Where each kind of receiver usually listens. */

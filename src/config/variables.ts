@@ -63,6 +63,11 @@ export type ReadContext = {
 export const TERMINATION_LOG = {
   name: 'LASTSCRAPE_TERMINATION_LOG',
   default: '/dev/termination-log',
+  read(text: string, { isSet }: Pick<ReadContext, 'isSet'>): ReadResult<{ path: string; isChosen: boolean }> {
+    const must = `an absolute path such as "${TERMINATION_LOG.default}"`;
+    const path = readValue((each: string) => parseFilePath(each, must), hideNoPath)(text);
+    return 'value' in path ? { value: { path: path.value, isChosen: isSet } } : path;
+  },
 } as const;
 
 function hasFront(front: Above['front']): boolean {
@@ -88,11 +93,15 @@ function limit<const Field extends string>(
   return { name, default: defaultText, field, isLimit: true, meaning, read } as const;
 }
 
+/** A text that is no path may be what the file should hold, such as a header with a token. */
+function hideNoPath(text: string): string {
+  return text.startsWith('/') ? text : '***';
+}
+
 /** A row whose value is the path of a file, such as `example`, or `none`. */
 function filePath<const Field extends string>(name: Variable['name'], field: Field, example: string, meaning: string) {
-  // Any other text may be what the file should hold, such as a header with a token.
-  const hide = (text: string) => (text.startsWith('/') ? text : '***');
-  const read = readValueOrNone((text: string) => parseFilePath(text, example), hide);
+  const must = `"none" or an absolute path such as "${example}"`;
+  const read = readValueOrNone((text: string) => parseFilePath(text, must), hideNoPath);
   return { name, default: 'none', field, meaning, read } as const;
 }
 
@@ -200,7 +209,6 @@ export const ROWS = [
     ...TERMINATION_LOG,
     meaning: 'where the report goes; the default only where it exists',
     field: 'terminationLog',
-    read: (path: string, { isSet }: ReadContext) => ({ value: { path, isChosen: isSet } }),
   },
   filePath(
     'LASTSCRAPE_TOMBSTONE',

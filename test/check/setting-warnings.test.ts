@@ -72,7 +72,6 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['DONE_WHEN=port:1', [], COUNTING],
   ['', ['holdWithoutCounter'], NOT_COUNTING],
   ['SCRAPES=0', [], NOT_COUNTING],
-  ['TERMINATION_LOG=none', ['terminationLogNone']],
   ['FRONT=9469', []],
   ['FRONT=9469', [], REFUSED],
   ['FRONT=9469', [], NOT_COUNTING],
@@ -108,7 +107,6 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['DONE_WHEN=sigterm; SCRAPES=0', []],
   ['DONE_WHEN=sigterm; SCRAPES=1; TTL=25s', []],
   ['DONE_WHEN=port:1,sigterm; SCRAPES=1; TERMINATION_GRACE=60s', ['graceAboveUsual', 'ttlAboveGrace']],
-  ['TERMINATION_LOG=/shared/none', []],
 ];
 for (const [settings, expected, exporter = null] of TABLE) {
   const kind = exporter === null ? '' : ` where the exporter is ${exporter.kind}`;

@@ -72,6 +72,7 @@ const PORT =
   'port:[HOST:]PORT with a port from 1 to 65535, with or without a loopback host before it, such as "5557" or "127.0.0.1:5557"';
 const TARGET = 'a preset of lastscrape --help, "signal:[SIGNAL:]NAME", "[METHOD ]URL" or "none"';
 const TOMBSTONE = '"none" or an absolute path such as "/graveyard/lastscrape"';
+const MESSAGE = 'an absolute path such as "/dev/termination-log"';
 const QUIT_URL = 'an http: URL such as "http://localhost:9646/quitquitquit"';
 const ISTIO = 'istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535';
 const PERCENT = 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"';
@@ -96,6 +97,7 @@ const WRONG: readonly Wrong[] = [
   ['TERMINATION_GRACE', DURATION, { '': ['s'] }],
   ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
+  ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
   ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],
   ['DRY_RUN', '"true" or "false"', { '': ['1'] }],
   ['LOG_LEVEL', '"debug", "info", "warn" or "error"', { '': ['INFO'] }],
@@ -172,6 +174,7 @@ for (const [name, must, byAdvice] of WRONG) {
 const SECRET: readonly (readonly [name: string, value: string, shown: string, must: string])[] = [
   // What is no path may be what the file should hold.
   ['TOMBSTONE', 'lastscrape', '***', TOMBSTONE],
+  ['TERMINATION_LOG', 'none', '***', MESSAGE],
   ['METRICS_URL', 'http://me:s3cret@localhost/metrics?a=s3cret', 'http://***@localhost/metrics?***', HTTP_URL],
   ['QUIT', 'https://u:p@localhost/quit?k=v', 'https://***@localhost/quit?***', QUIT_URL],
   ['QUIT', 'http://u:hunter50%@localhost/quit', 'http://***@localhost/quit', PERCENT],
@@ -259,6 +262,9 @@ test('readConfig() knows EXIT_ZERO and TERMINATION_LOG also where other values a
   assert.ok(!('config' in result));
   assert.deepEqual([result.isExitZero, result.terminationLog], [true, { path: '/tmp/x', isChosen: true }]);
   assert.deepEqual(result.unreadable, ['LASTSCRAPE_TTL']);
+  const wrong = readConfig({ LASTSCRAPE_TERMINATION_LOG: 'Authorization: Bearer s3cret' }, KINDS, PROGRAM);
+  assert.ok(!('config' in wrong));
+  assert.deepEqual(wrong.terminationLog, { path: '/dev/termination-log', isChosen: false });
 });
 
 test('readConfig() ignores blanks around entries, and keeps their order', () => {

@@ -28,9 +28,9 @@ type Accepted = Readonly<Record<string, Readonly<Record<string, Readonly<Record<
 /** Tests that run together; those of a later round only where the ones before noticed nothing. */
 type Round = readonly string[];
 
-const FILES = ['src/{base,config,decide,exposition,front,observe,pod,quit,snapshot,tell}/**/*.ts'];
+const FILES = ['src/{base,config,decide,exposition,front,observe,pod,quit,run,snapshot,tell}/**/*.ts'];
 /** Tests that may notice a mutant outside decide/, besides its own. */
-const OTHER_TESTS = ['test/{base,config,exposition,front,observe,pod,quit,snapshot,tell}/**/*.test.ts'];
+const OTHER_TESTS = ['test/{base,config,exposition,front,observe,pod,quit,run,snapshot,tell}/**/*.test.ts'];
 /** They play all sequences: 40 s. */
 const EXHAUSTIVE: Round = ['test/decide/exhaustive.test.ts', 'test/decide/exhaustive-front.test.ts'];
 /** A mutant may make a test wait for its own time limit, or for ever. */
