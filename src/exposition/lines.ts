@@ -33,8 +33,9 @@ const READABLE_LINES = {
   openMetrics: new RegExp(`(?:${withoutGroups(OM_SAMPLE)}|#(?! EOF)${ANY_LINE})*`, 'y'),
 } as const;
 const ONE_SERIES = new RegExp(SERIES, 'y');
-/** What may be beyond a double: hardly any text has it, and each value is looked at only there. */
-const LARGE = /[ \t}][+-]?(?:[\d.]{200}|[\d.]+[eE]\+?\d{3})/;
+/** What may be beyond a double or 64 bits: hardly any text has it, and each number is looked at only there. */
+const LARGE = /[ \t}][+-]?(?:[\d.]{200}|[\d.]+[eE]\+?\d{3})|[ \t]-?\d{19}/;
+const QUOTED_TEXTS = new RegExp(QUOTED, 'g');
 const ONE_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 /** A header, consecutive samples of one name, or any other line and the blank ones after it. */
 const RUN = new RegExp(
@@ -53,15 +54,28 @@ export function findUnreadableLine(text: string, format: keyof typeof READABLE_L
   lines.lastIndex = 0;
   lines.test(text);
   const readable = text.slice(0, lines.lastIndex);
-  return (LARGE.test(readable) ? findTooLarge(readable) : null) ?? readable.length;
+  return (LARGE.test(readable) ? findTooLarge(readable, format) : null) ?? readable.length;
 }
 
-function findTooLarge(text: string): number | null {
-  for (let at = 0; at < text.length; at = text.indexOf('\n', at) + 1 || text.length) {
+/** The line of a number for which the parsers of Prometheus (see lexer.ts) refuse the whole page; null: none. */
+function findTooLarge(text: string, format: keyof typeof READABLE_LINES): number | null {
+  const isRefused = format === 'text' ? isBeyond64Bits : isTooLarge;
+  for (let at = 0, end = 0; at < text.length; at = end) {
+    end = text.indexOf('\n', at) + 1 || text.length;
     ONE_SERIES.lastIndex = at;
-    if (isTooLarge(ONE_SERIES.exec(text)?.[5] ?? '')) return at;
+    const value = ONE_SERIES.exec(text)?.[5];
+    if (value === undefined) continue;
+    if (isTooLarge(value)) return at;
+    // The timestamp, and the numbers of an exemplar.
+    const rest = text.slice(ONE_SERIES.lastIndex, end).replace(QUOTED_TEXTS, '');
+    if (rest.match(/(?<=[ \t])[-+]?[\d.]\S*/g)?.some(isRefused)) return at;
   }
   return null;
+}
+
+function isBeyond64Bits(timestamp: string): boolean {
+  const digits = timestamp.replace(/^-?0*/, '');
+  return digits.length > 19 || BigInt.asIntN(64, BigInt(timestamp)) !== BigInt(timestamp);
 }
 
 /** Gets the samples and headers of a text; other lines are skipped. */

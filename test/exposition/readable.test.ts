@@ -93,6 +93,25 @@ test('openReadableCheck() judges a long line in time that grows as its length do
   }
 });
 
+test('openReadableCheck() takes no timestamp beyond 64 bits, which Prometheus does not either', () => {
+  for (const timestamp of [
+    '9223372036854775807',
+    '-9223372036854775808',
+    `-${'0'.repeat(300)}9`,
+    '1700000000000000000',
+  ]) {
+    assert.deepEqual(check(`# 1 9223372036854775808\na{b="c 9223372036854775808"} 1 ${timestamp}\n`), {
+      isReadable: true,
+    });
+  }
+  for (const timestamp of ['9223372036854775808', '-9223372036854775809', '1'.repeat(300)]) {
+    const line = `b 1 ${timestamp}`;
+    const quoted = line.length > 60 ? `${line.slice(0, 60)}…` : line;
+    const why = `neither a sample nor a comment: "${quoted}"`;
+    assert.deepEqual(check(`a 1\n${line}\nc 1\n`), { isReadable: false, why });
+  }
+});
+
 function checkAs(format: Format, ...pieces: readonly (Uint8Array | string)[]): string | null {
   const readable = openReadableCheck(format);
   for (const piece of pieces) readable.write(Buffer.from(piece));
@@ -142,6 +161,10 @@ test('openReadableCheck() wants # EOF once, at the end of OpenMetrics', () => {
     ['a 1 # {b="c"}\n# EOF\n', unreadable('a 1 # {b="c"}')],
     ['a 1 # {b="c} 1\n# EOF\n', unreadable('a 1 # {b="c} 1')],
     ['a\n# EOF\n', unreadable('a')],
+    ['a 1 9e300 # {b1="1e400 1e400"} 1e300 -1\n# EOF\n', null],
+    ['a 1\nb 1 1e400\n# EOF\n', unreadable('b 1 1e400')],
+    ['a 1 # {b="c"} 1e400\n# EOF\n', unreadable('a 1 # {b="c"} 1e400')],
+    ['a 1 # {} 1 -1e400\n# EOF\n', unreadable('a 1 # {} 1 -1e400')],
   ];
   for (const [body, why] of table) assert.equal(checkAs('openMetrics', body), why, JSON.stringify(body));
   assert.equal(checkAs('openMetrics', 'a 1\n# EOF\n', '# EOF\n'), 'text after "# EOF"');
