@@ -101,7 +101,7 @@ export const MESSAGES = {
   quitTimeoutShort: { level: 'warn', text: 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to exit' },
   meshForgotten: {
     level: 'warn',
-    text: 'a mesh proxy still runs: unless it is a native sidecar the pod will not complete',
+    text: 'a mesh proxy still runs: list it last in LASTSCRAPE_QUIT, unless it is a native sidecar',
   },
   otherLastscrape: {
     level: 'warn',

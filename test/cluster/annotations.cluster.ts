@@ -2,10 +2,13 @@
 // does not know, on each kind that has pods in it, and that nothing is refused.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { until } from '../support/until.ts';
 import { type Cluster, type Manifest, RUN_LABEL, runShell } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { getFixture, runScenarioIn, START_MS } from './scenario.ts';
+
+const POLICY = join(import.meta.dirname, '../../deploy/annotations-policy.yaml');
 
 const KNOWN =
   'metrics-url, front, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
@@ -131,7 +134,7 @@ export function runAnnotationScenarios(): void {
         await checkWarnings(namespace.name);
         assert.equal(await shell.run('annotations check'), 'pod/try-lastscrape created (server dry run)\n');
       } finally {
-        await shell.run('annotations away');
+        await cluster.kubectl(['delete', '--filename', POLICY]);
       }
     },
   );

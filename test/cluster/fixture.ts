@@ -115,8 +115,6 @@ export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   const shell = await openGuideShell(cluster, namespace);
   cluster.defer(async () => {
     try {
-      await shell.run('policy away');
-      await shell.run('jobs policy away');
       await shell.run('all away');
       await untilChecked(shell, '');
     } finally {

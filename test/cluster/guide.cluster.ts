@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
-import { parse } from 'yaml';
 import { type BlockName, readBlock } from '../deploy/guide.ts';
 import {
   buildGolden,
@@ -62,10 +61,6 @@ export function runGuideScenarios(): void {
 
     await endRun(namespace);
     await untilContainer(namespace, MASTER, 'terminated', END_MS);
-    const why = await shell.run('why');
-    assert.match(why, new RegExp(`^${MASTER}\t\\{"terminated":`, 'm'));
-    assert.match(why, /^lastscrape\t\{/m);
-    assert.match(why, /^\{"time":.*\}$/m);
     await proveGoodEnd(namespace);
     assert.equal(JSON.parse(await shell.run('report')).outcome, 'scraped');
 
@@ -84,15 +79,6 @@ export function runGuideScenarios(): void {
         states.filter((state) => sure.includes(state)),
         sure,
       );
-  });
-
-  runScenarioIn('guide: the container added by hand', { 'lastscrape.dev/inject': 'false' }, async (namespace) => {
-    const [container] = parse(readBlock('run', 'by hand'));
-    await startLocustTest(namespace, {
-      shape: 'native',
-      edit: (spec) => ({ ...spec, containers: [...spec.containers, container] }),
-    });
-    await proveGoodEnd(namespace);
   });
 
   runScenarioIn('guide: the example of the kustomize component', {}, async (namespace) => {
@@ -157,11 +143,8 @@ export function runGuideScenarios(): void {
       ['podmonitor', /podmonitor.monitoring.coreos.com\/locust-master created/],
       ['servicemonitor', /servicemonitor.monitoring.coreos.com\/locust-master created/],
       ['alerts', /prometheusrule.monitoring.coreos.com\/lastscrape created/],
-      ['monitors away', /prometheusrule.monitoring.coreos.com "lastscrape" deleted/],
       ['kyverno', /clusterpolicy.kyverno.io\/lastscrape created/],
-      ['kyverno away', /clusterpolicy.kyverno.io "lastscrape" deleted/],
       ['jobs kyverno', /clusterpolicy.kyverno.io\/lastscrape-jobs created/],
-      ['jobs kyverno away', /clusterpolicy.kyverno.io "lastscrape-jobs" deleted/],
     ];
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
   });

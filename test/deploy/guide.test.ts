@@ -6,7 +6,6 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { parse } from 'yaml';
 import { findPrograms, gate } from '../support/programs.ts';
 import {
   type BlockName,
@@ -17,7 +16,6 @@ import {
   readBlocks,
   readGuide,
 } from './guide.ts';
-import { findLastscrape, readGolden } from './injected.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const programs = findPrograms();
@@ -51,14 +49,6 @@ test('every command of the guide is run by a test, or says why it is not', () =>
   }
   const operator = readFileSync(join(ROOT, 'test/cluster/operator.ts'), 'utf8');
   for (const name of RUN_WITH_OPERATOR) assert.match(operator, new RegExp(`readCommand\\('${name}'\\)`), name);
-});
-
-test("the container to add by hand equals the policy's, apart from its variables", () => {
-  const [byHand] = parse(readBlock('run', 'by hand'));
-  const { env, imagePullPolicy, ...container } = findLastscrape(readGolden('native'));
-  const { env: own, ...rest } = byHand;
-  assert.deepEqual(rest, container);
-  assert.deepEqual(own, [env?.find(({ name }) => name === 'LASTSCRAPE_QUIT')]);
 });
 
 test('the guide checks the rules with promtool', {

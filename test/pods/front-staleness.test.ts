@@ -29,12 +29,6 @@ const FRONT_ROWS: readonly Row[] = [
   { query: WORKED, cells: ['current', 'final', 'nothing', 'nothing'] },
   { query: `last_over_time(${WORKED}[1h])`, cells: ['current', 'final', 'final', 'final'] },
   {
-    query: 'job:worked_now',
-    note: `, a rule that records \`${WORKED}\``,
-    cells: ['current', 'final', 'nothing', 'nothing'],
-  },
-  { query: 'last_over_time(job:worked_now[1h])', cells: ['current', 'final', 'final', 'final'] },
-  {
     query: 'job:worked_last',
     note: `, a rule that records \`last_over_time(${WORKED}[1h])\``,
     cells: ['current', 'final', 'final', 'final'],
@@ -54,7 +48,6 @@ const DIRECT_ROWS: readonly Row[] = [
 const RULES = `groups:
   - name: job
     rules:
-      - { record: "job:worked_now", expr: "${WORKED}" }
       - { record: "job:worked_last", expr: "last_over_time(${WORKED}[1h])" }
 `;
 
@@ -160,7 +153,7 @@ scrape_configs:
   it('stands in docs/', () => {
     const root = join(import.meta.dirname, '../..');
     const told = globSync('docs/front*.md', { cwd: root }).map((file) => readFileSync(join(root, file), 'utf8'));
-    for (const row of [...FRONT_ROWS, ...DIRECT_ROWS]) assert.ok(told.join().includes(writeRow(row)), writeRow(row));
+    for (const row of FRONT_ROWS) assert.ok(told.join().includes(writeRow(row)), writeRow(row));
   });
 });
 

@@ -316,7 +316,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
         warned.map(({ msg, port, add }) => [msg, port, add]),
         [
           [
-            'a mesh proxy still runs: unless it is a native sidecar the pod will not complete',
+            'a mesh proxy still runs: list it last in LASTSCRAPE_QUIT, unless it is a native sidecar',
             15021,
             'istio, as the last entry of LASTSCRAPE_QUIT',
           ],

@@ -64,50 +64,42 @@ type Troubling = { [Id in MessageId]: Level[Id] extends 'warn' | 'error' ? Id : 
  * the message itself says it.
  */
 export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<MessageId, string | null>>> = {
-  mainRanTooLong: '`LASTSCRAPE_RUN_TIMEOUT`. Raise it, or find out why main hangs.',
   conditionBlind:
-    'The `problem` says why, such as a missing Role, or a file that this UID may not read ([all of them](helpers.md#what-may-keep-container-from-seeing)). Mend it; the watch goes on by itself.',
+    'The `problem` says why, such as [a missing Role](helpers.md#what-may-keep-container-from-seeing), or a file that this UID may not read. Once that is fixed, the watch goes on.',
   metricGivenUp:
-    'The metric stayed unreadable for 60 s, or until the TTL was over, while all other conditions were done. The final totals may be missing.',
+    'For 60 s, or until the end of the TTL, while all other conditions were done. The final totals may be missing.',
   metricUnreadable:
     'Another metric prefix, or an exporter that fails. Name the metric: `metric:PREFIX_up` in `LASTSCRAPE_DONE_WHEN`.',
-  onlyMetricUnreadable: 'Add a `port:` or `file:`, or set `LASTSCRAPE_RUN_TIMEOUT`.',
-  exporterVanished:
-    'Its container ended, or something called `/quitquitquit`, which asks for no password. Restrict the port with a NetworkPolicy.',
+  onlyMetricUnreadable: null,
+  exporterVanished: null,
   noCounter: 'A fork, or another client library. Set a shorter `LASTSCRAPE_TTL`, or use [a front](front.md).',
   nobodyScraped:
     "Prometheus does not know the pod, or cannot reach it. Look at its targets page, the monitor's labels, NetworkPolicies, mTLS.",
-  scraperFound: 'With a front: it scrapes, and will be waited for.',
-  scraperGivenUp: 'It was silent for 2.5 of its intervals, and does not hold the pod any more.',
   scraperTooSlow:
     'Its `intervalSeconds` is longer than the longest hold, `holdSeconds`. Scrape more often, or [hold longer](front.md#times).',
-  formatLeftOut:
-    'Together the pages would not fit into 64 MiB. A scraper with this `accept` gets the page of another format after the end. Have all scrapers ask for the same formats (`scrape_protocols`).',
-  familyTwice: 'Two `*.prom` files of the folder have this `family`. Give each program its own names.',
-  locustUnreadable:
-    'Until the page has shown statistics, only port 5557 proves Locust alive. Another port, a proxy or a login answers.',
-  headersUnreadable: '`LASTSCRAPE_METRICS_HEADERS_FILE` is missing, unreadable, or has a line that is no header.',
-  locustError: 'Status 404: `--web-base-path` is missing in the URL. Status 500: see the log of Locust.',
+  formatLeftOut: 'The pages would not all fit into 64 MiB. Configure all scrapers with the same `scrape_protocols`.',
+  familyTwice: null,
+  locustUnreadable: null,
+  headersUnreadable: null,
+  locustError: null,
   thresholdAlwaysZero:
     "Nothing sets it, such as the exporter's [percentiles](verdict.md#percentiles-of-locust), or the run did nothing.",
-  thresholdOfLastSeconds: 'Take [another](verdict.md#percentiles-of-locust).',
+  thresholdOfLastSeconds: null,
   thresholdFailed: 'The run failed by this `entry`, or [it could not be judged](verdict.md#what-cannot-be-judged).',
-  toldFileUnusable:
-    'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line. Mend it: it is read again for each try.',
+  toldFileUnusable: 'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line.',
   pushFailed:
     '`why` has the words of the receiver. See [push](push.md#what-can-go-wrong). Never changes the exit code.',
-  webhookFailed: 'As above.',
-  targetSignalled: 'See [what a signal leaves behind](helpers.md#signals).',
+  webhookFailed: null,
   targetForced: 'The target did not take the request, or TERM, in half of its time. See its log.',
   targetFailed:
     'No quit endpoint, one that is switched off, or the wrong port: the `hint` says which. `LASTSCRAPE_QUIT=none` where the kubelet ends it.',
   tombstoneUnwritable: "Mount kubexit's graveyard, writable for this UID (`fsGroup`).",
-  messageUnwritable: '`LASTSCRAPE_TERMINATION_LOG` is not a file that can be written. Nothing else depends on it.',
+  messageUnwritable: null,
   waitsForTargets: null,
   meshNotLast: null,
-  quitTimeoutShort: 'The target needs `needsSeconds`. Raise the timeout, or shorten the drain time of the target.',
-  meshForgotten: 'Put it last in `LASTSCRAPE_QUIT`. Not needed for a native sidecar.',
+  quitTimeoutShort: null,
+  meshForgotten: null,
   otherLastscrape: null,
   bug: null,
-  logFull: 'Main restarts again and again. Look at main.',
+  logFull: 'Main keeps restarting.',
 };
