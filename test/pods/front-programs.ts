@@ -2,7 +2,8 @@
 // programs.ts it installs nothing: Debian, `node test/tools/install-programs.ts`, `install-cluster.ts` and
 // `install-collector.ts` do.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
 import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable } from '../support/programs.ts';
@@ -11,10 +12,23 @@ import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable 
 export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'prometheus-client-0.26.0' };
 
 /** The OpenTelemetry Collector of test/tools/install-collector.ts. */
-export const COLLECTOR = { name: 'OpenTelemetry Collector 0.164.0', version: 'v0.164.0', folder: 'otelcol-0.164.0' };
+export const COLLECTOR = {
+  name: 'OpenTelemetry Collector 0.164.0',
+  version: 'v0.164.0',
+  folder: 'otelcol-0.164.0-both',
+};
 
-/** test/pods/jobs/go-client, built by `install-programs.ts`; with its client_golang. */
-export const GO_CLIENT = { name: 'client_golang 1.23.2', folder: 'go-client-1.23.2' };
+const GO_CLIENT_SOURCE = join(import.meta.dirname, 'jobs/go-client');
+const goClientHash = createHash('sha256')
+  .update(readFileSync(join(GO_CLIENT_SOURCE, 'main.go')))
+  .digest('hex');
+
+/** A job with client_golang, built by `install-programs.ts` of what is in `source`. */
+export const GO_CLIENT = {
+  name: 'client_golang 1.23.2',
+  source: GO_CLIENT_SOURCE,
+  folder: `go-client-1.23.2-${goClientHash.slice(0, 12)}`,
+};
 
 const INSTALL = 'run "npm exec -- node test/tools';
 

@@ -14,6 +14,8 @@ export type Prometheus = {
   readSeries(selector: string): Promise<readonly Series[]>;
   /** What an instant query answers now: one value for each series; empty where they are stale or missing. */
   query(expression: string): Promise<readonly number[]>;
+  /** The `data` that its API has at a path such as `query?query=up`. */
+  ask<Found>(path: string): Promise<Found>;
 };
 
 /** One series as stored. */
@@ -63,13 +65,23 @@ export async function startPrometheus(start: PrometheusStart): Promise<Prometheu
 
 /** What a running Prometheus on that port answers. */
 export function prometheusAt(child: Child, network: Network, port: number): Prometheus {
+  const ask: Prometheus['ask'] = async (path) => {
+    const { status, body } = await network.get(port, `/api/v1/${path}`);
+    if (status !== 200) throw new Error(`Cannot ask Prometheus for ${path}: it answered ${status} ${body}`);
+    return JSON.parse(body).data;
+  };
+  const query = async <Result>(expression: string) =>
+    (await ask<{ readonly result: readonly Result[] }>(`query?query=${encodeURIComponent(expression)}`)).result;
   return {
     child,
-    readSeries: (selector) => readSeries(network, port, selector),
-    query: async (expression) => {
-      const { result } = await ask<{ readonly value: readonly [number, string] }>(network, port, expression);
-      return result.map(({ value }) => Number(value[1]));
-    },
+    ask,
+    readSeries: async (selector) =>
+      (await query<ApiSeries>(`${selector}[1h]`)).map(({ metric, values }) => ({
+        labels: metric,
+        samples: values.map(([atSeconds, value]) => ({ atSeconds, value: Number(value) })),
+      })),
+    query: async (expression) =>
+      (await query<{ readonly value: readonly [number, string] }>(expression)).map(({ value }) => Number(value[1])),
   };
 }
 
@@ -102,22 +114,3 @@ export async function runPrometheus(
 }
 
 type ApiSeries = { readonly metric: Record<string, string>; readonly values: readonly [number, string][] };
-
-async function readSeries(network: Network, port: number, selector: string): Promise<readonly Series[]> {
-  const { result } = await ask<ApiSeries>(network, port, `${selector}[1h]`);
-  return result.map(({ metric, values }) => ({
-    labels: metric,
-    samples: values.map(([atSeconds, value]) => ({ atSeconds, value: Number(value) })),
-  }));
-}
-
-async function ask<Result>(
-  network: Network,
-  port: number,
-  expression: string,
-): Promise<{ readonly result: readonly Result[] }> {
-  const { status, body } = await network.get(port, `/api/v1/query?query=${encodeURIComponent(expression)}`);
-  if (status !== 200) throw new Error(`Cannot query Prometheus for ${expression}: it answered ${status} ${body}`);
-  const answer: { readonly data: { readonly result: readonly Result[] } } = JSON.parse(body);
-  return answer.data;
-}

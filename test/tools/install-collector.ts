@@ -1,6 +1,6 @@
 // Builds the OpenTelemetry Collector of the tests by its own builder: `node test/tools/install-collector.ts`.
-// It has the Prometheus receiver and an exporter that prints what came, and nothing else; 3.5 minutes on two
-// cores, once. Cached by version.
+// It has the Prometheus receiver and exporter, and an exporter that prints what came, and nothing else; 3.5
+// minutes on two cores, once. Cached by version.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,11 @@ function build(): void {
       receivers: [
         { gomod: `github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver ${version}` },
       ],
-      exporters: [{ gomod: `go.opentelemetry.io/collector/exporter/debugexporter ${version}` }],
+      exporters: [
+        { gomod: `go.opentelemetry.io/collector/exporter/debugexporter ${version}` },
+        // The newest that the Go proxy has.
+        { gomod: 'github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter v0.155.0' },
+      ],
     };
     writeFileSync(join(directory, 'builder.yaml'), JSON.stringify(plan));
     run(join(directory, 'builder'), ['--config', 'builder.yaml', '--ldflags', '-s -w']);

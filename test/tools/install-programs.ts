@@ -94,9 +94,8 @@ function installNode(path: string, version: string): null {
 function buildGoClient(path: string): string | null {
   const go = findOnPath('go');
   if (go === undefined) return 'no Go on the PATH; it must be 1.26 or later';
-  const folder = join(import.meta.dirname, '../pods/jobs/go-client');
   const env = { CGO_ENABLED: '0', GOFLAGS: '' };
-  run(go, ['build', '-C', folder, '-trimpath', '-o', join(path, 'bin/go-client'), '.'], env);
+  run(go, ['build', '-C', GO_CLIENT.source, '-trimpath', '-o', join(path, 'bin/go-client'), '.'], env);
   return null;
 }
 

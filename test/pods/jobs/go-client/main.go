@@ -1,5 +1,6 @@
 // A job with client_golang whose numbers need every format: a classic and a native histogram, exemplars,
-// start times and a UTF-8 name. It prints its port; each line on its stdin is one more row; it ends with stdin.
+// start times and a UTF-8 name. It serves them on JOB_PORT, or prints its own port; each line on its stdin is one
+// more row; it ends with stdin, after a POST to JOB_SNAPSHOT_URL.
 package main
 
 import (
@@ -29,7 +30,7 @@ func main() {
 		Name: "row_bytes", Help: "With a quantile.", Objectives: map[float64]float64{0.5: 0.05},
 	})
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("JOB_PORT"))
 	if err != nil {
 		panic(err)
 	}
@@ -51,5 +52,10 @@ func main() {
 		odd.WithLabelValues("even").Set(float64(100 - count))
 		sizes.Observe(seconds * 1000)
 		fmt.Printf("row %d\n", count)
+	}
+	if url := os.Getenv("JOB_SNAPSHOT_URL"); url != "" {
+		if _, err := http.Post(url, "", nil); err != nil {
+			panic(err)
+		}
 	}
 }
