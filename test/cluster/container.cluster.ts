@@ -1,11 +1,12 @@
-// `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role, and
-// lastscrape's own container, are those of deploy/README.md and of docs/helpers.md. Token rotation and a failing
-// server are played by test/stand-in/api-server.ts instead.
+// `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role and POD_NAME
+// are those of docs/helpers.md, lastscrape's container is the policy's. Token rotation and a failing server are
+// played by test/stand-in/api-server.ts instead.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { findLastscrape, readGolden } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import { type Container, type Manifest, type Namespace, type Pod, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -13,9 +14,9 @@ import { END_MS, findStatus, getFixture, type Report, runScenarioIn, START_MS } 
 
 const ROOT = join(import.meta.dirname, '../..');
 const ROLE = readBlock('docs/helpers.md', 'kind: RoleBinding');
-const [BY_HAND] = parse(readBlock('deploy/README.md', '- name: lastscrape'));
-const { env: _, restartPolicy: _policy, restartPolicyRules: _rules, ...WATCHER } = BY_HAND as Container;
-const POD_NAME: Variable = parse(readBlock('docs/helpers.md', 'container:load')).env.at(-1);
+const INJECTED = findLastscrape(readGolden('native')) as Container;
+const { env: _, restartPolicy: _policy, restartPolicyRules: _rules, ...WATCHER } = INJECTED;
+const POD_NAME: Variable = parse(readBlock('docs/helpers.md', 'container:migrate')).containers.at(-1).env.at(-1);
 
 /** Of the Job, and of the pod where there is no Job. */
 const NAME = 'load';

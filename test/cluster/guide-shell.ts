@@ -67,11 +67,11 @@ export async function openGuideShell(cluster: Cluster, namespace: Namespace): Pr
     kubeconfig,
   ]);
   return {
-    run: (name) => runShell(readBlock('run', name), directory, { KUBECONFIG: kubeconfig }),
+    run: (name) => runShell(readBlock(name), directory, { KUBECONFIG: kubeconfig }),
     start: (name) =>
       startChild({
         name: `the guide's "${name}"`,
-        command: ['bash', '-c', `exec ${readBlock('run', name)}`],
+        command: ['bash', '-c', `exec ${readBlock(name)}`],
         env: { PATH: readTestVariable('PATH') ?? '', HOME: directory, KUBECONFIG: kubeconfig },
         cwd: directory,
       }),

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
-import { type BlockName, readBlock } from '../deploy/guide.ts';
+import type { BlockName } from '../deploy/guide.ts';
 import {
   buildGolden,
   buildPod,
@@ -65,25 +65,17 @@ export function runGuideScenarios(): void {
     assert.equal(JSON.parse(await shell.run('report')).outcome, 'scraped');
 
     const seen = () => listStates(watch.lines.map(({ text }) => text));
-    const shown = listStates(readBlock('shown', 'watch').split('\n'));
-    const [first = '', ...rest] = shown;
-    assert.equal(first, '0/3 Pending');
-    assert.ok(rest.length > 5);
     await until('the last line of the watch', START_MS, async () =>
       seen().includes('0/3 Completed') ? true : undefined,
     );
-    // The kubelet may tell two changes at once, never in another order.
+    // What the guide says; the kubelet may tell two changes at once, never in another order.
     const sure = ['3/3 Running', '2/3 NotReady', '0/3 Completed'];
-    for (const states of [seen(), shown])
-      assert.deepEqual(
-        states.filter((state) => sure.includes(state)),
-        sure,
-      );
+    const states = seen().filter((state) => sure.includes(state));
+    assert.deepEqual(states, sure);
   });
 
   runScenarioIn('guide: the example of the kustomize component', {}, async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
-    assert.match(await shell.run('look'), /name: lastscrape$/m);
     const printing = shell.run('example');
     // Plays Prometheus, once lastscrape counts.
     const { pod } = await namespace.untilPod(
@@ -107,7 +99,6 @@ export function runGuideScenarios(): void {
 
   runScenarioIn('guide: the example of the kustomize component with a front', {}, async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
-    assert.match(await shell.run('front look'), /name: lastscrape$/m);
     const printed = await shell.run('front example');
     const { outcome, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
     assert.deepEqual([outcome, exitCode], ['scraped', 0], printed);
@@ -143,8 +134,7 @@ export function runGuideScenarios(): void {
       ['podmonitor', /podmonitor.monitoring.coreos.com\/locust-master created/],
       ['servicemonitor', /servicemonitor.monitoring.coreos.com\/locust-master created/],
       ['alerts', /prometheusrule.monitoring.coreos.com\/lastscrape created/],
-      ['kyverno', /clusterpolicy.kyverno.io\/lastscrape created/],
-      ['jobs kyverno', /clusterpolicy.kyverno.io\/lastscrape-jobs created/],
+      ['kyverno', /kyverno.io\/lastscrape created\n.*lastscrape-jobs created/],
     ];
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
   });

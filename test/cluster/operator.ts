@@ -115,7 +115,7 @@ export async function installOperator({ cluster, images }: Fixture, build: Opera
 
 /** The words of a command of the guide, which must be one without quotes. */
 function readCommand(name: BlockName): readonly string[] {
-  return readBlock('run', name).replaceAll('\\\n', ' ').trim().split(/\s+/);
+  return readBlock(name).replaceAll('\\\n', ' ').trim().split(/\s+/);
 }
 
 /** What the chart renders, with values set. */

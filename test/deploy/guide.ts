@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A fenced block behind a marker: `<!-- run: NAME -->`, `<!-- not run: REASON -->` or `<!-- shown: NAME -->`.
+ * A fenced block behind a marker: `<!-- run: NAME -->`, or `<!-- not run: REASON -->`.
  */
 export type Block = {
-  readonly marker: 'run' | 'not run' | 'shown';
+  readonly marker: 'run' | 'not run';
   /** The name, or the reason. */
   readonly name: string;
   readonly language: string;
@@ -26,13 +26,10 @@ export const RUN_IN_CLUSTER = [
   'jobs check',
   'jobs warning',
   'jobs report',
-  'front look',
   'front example',
-  'jobs kyverno',
   'watch',
   'report',
   'kyverno',
-  'look',
   'example',
   'check in the pod',
   'verdict',
@@ -65,7 +62,7 @@ export function readGuide(): string {
 
 /** Every marked block, in the order of the page. */
 export function readBlocks(): readonly Block[] {
-  const blocks = readGuide().matchAll(/^<!-- (run|not run|shown): (.+) -->\n```(\w+)\n([\s\S]*?)^```$/gm);
+  const blocks = readGuide().matchAll(/^<!-- (run|not run): (.+) -->\n```(\w+)\n([\s\S]*?)^```$/gm);
   return [...blocks].map(([, marker, name = '', language = '', text = '']) => ({
     marker: marker as Block['marker'],
     name,
@@ -75,11 +72,11 @@ export function readBlocks(): readonly Block[] {
 }
 
 /** The text of one block. @throws when the page has not exactly one of that name. */
-export function readBlock(marker: 'run' | 'shown', name: BlockName): string {
-  const found = readBlocks().filter((block) => block.marker === marker && block.name === name);
+export function readBlock(name: BlockName): string {
+  const found = readBlocks().filter((block) => block.marker === 'run' && block.name === name);
   const [block] = found;
   if (block === undefined || found.length > 1) {
-    throw new Error(`Cannot find the block "${marker}: ${name}" in the guide: there are ${found.length}; must be one`);
+    throw new Error(`Cannot find the block "run: ${name}" in the guide: there are ${found.length}; must be one`);
   }
   return block.text;
 }

@@ -7,12 +7,14 @@ import type { Report } from '../../src/decide/report-fields.ts';
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {
   scraped: 'the wanted scrapes came',
-  exporterGone: 'nothing was left to scrape: the exporter refuses connections, was restarted, or never answered',
+  exporterGone:
+    'nothing was left to scrape: the exporter refuses connections, was restarted, or never answered. Is it a native sidecar, but lastscrape is not?',
   released: 'main ended and no hold was wanted, or another lastscrape of the pod holds by itself',
-  expired: 'the TTL ran out. **Not an error**: the report says how many scrapes came',
+  expired:
+    'the TTL ran out. **Not an error**. With `scrapesSeen` 0, nothing scrapes the pod, or less often than the TTL',
   terminated: 'the grace after SIGTERM ran out, or a second signal came',
   neverStarted:
-    'main was never seen alive before the start timeout or SIGTERM, or its tombstone says that it never ran',
+    'main was never seen alive before the start timeout or SIGTERM, or its tombstone says that it never ran. See its log, and run `--check`',
   timedOut: 'the run timeout',
   misconfigured: 'a wrong value. Nothing is held or stopped',
   bug: 'an error in lastscrape. Nothing is held or stopped',
