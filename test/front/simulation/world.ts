@@ -6,8 +6,8 @@ import type { Clock } from '../../../src/base/clock.ts';
 type Due = { readonly atMs: number; readonly isOwn: boolean; readonly callback: () => void };
 
 const realImmediate = globalThis.setImmediate;
-/** Runs all microtasks. */
-const runMicrotasks = () => new Promise<void>((resolve) => realImmediate(resolve));
+/** Runs all microtasks now, from a turn of its own: setImmediate takes thirty times as long. */
+const { _tickCallback: runMicrotasks } = process as unknown as { readonly _tickCallback: () => void };
 
 /** More turns than any run needs. */
 const TURNS_MAX_COUNT = 20_000;
@@ -71,35 +71,42 @@ export class World implements Clock {
   }
 
   /** Jumps from event to event until `begin` settles. */
-  async run<Value>(begin: () => Promise<Value>): Promise<Value> {
+  run<Value>(begin: () => Promise<Value>): Promise<Value> {
+    const { promise, resolve } = Promise.withResolvers<Value>();
+    realImmediate(() => resolve(this.#runNow(begin)));
+    return promise;
+  }
+
+  #runNow<Value>(begin: () => Promise<Value>): Promise<Value> {
     globalThis.setImmediate = ((callback: () => void) => {
       this.#immediates.push(callback);
     }) as unknown as typeof setImmediate;
     try {
       let isDone = false;
-      const done = begin().finally(() => {
+      const end = () => {
         isDone = true;
-      });
-      done.catch(() => {});
+      };
+      const done = begin();
+      done.then(end, end);
       for (let turns = 0; !isDone; turns++) {
         if (turns > TURNS_MAX_COUNT) throw new Error('Bug: the run does not end');
-        await this.#settle();
-        if (!isDone) await this.#step();
+        this.#settle();
+        if (!isDone) this.#step();
       }
-      return await done;
+      return done;
     } finally {
       globalThis.setImmediate = realImmediate;
     }
   }
 
   /** All that needs no time: what the kernel has, then immediates, as a turn of libuv. */
-  async #settle(): Promise<void> {
-    await runMicrotasks();
+  #settle(): void {
+    runMicrotasks();
     while (this.#wakesAtMs === null) {
       const next = this.#inbox.shift();
       if (next !== undefined) {
         next();
-        await runMicrotasks();
+        runMicrotasks();
         continue;
       }
       const immediates = this.#immediates;
@@ -107,12 +114,12 @@ export class World implements Clock {
       this.#immediates = [];
       for (const immediate of immediates) {
         immediate();
-        await runMicrotasks();
+        runMicrotasks();
       }
     }
   }
 
-  async #step(): Promise<void> {
+  #step(): void {
     const wakesAtMs = this.#wakesAtMs;
     const index = this.#due.findIndex(({ isOwn }) => wakesAtMs === null || !isOwn);
     const next = this.#due[index];
@@ -132,7 +139,7 @@ export class World implements Clock {
       if (late < 0) return;
       const [timer] = this.#due.splice(late, 1);
       timer?.callback();
-      await runMicrotasks();
+      runMicrotasks();
     }
   }
 
