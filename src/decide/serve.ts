@@ -96,13 +96,10 @@ export function takeAnswer(
   const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
   const thresholds =
     newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
-  return { state: { ...state, continuity, answeredAtMs, thresholds }, becomes: isEnd ? 'joined' : 'renewed' };
-}
-
-/** What the newest answer becomes after the rest of its poll; main may be alive again. */
-export function reviseBecomes(state: SourceState, metrics: SourceAnswer['metrics']): Exclude<Becomes, 'provisional'> {
-  if (state.continuity.isLost) return 'ignored';
-  return isEndSeen(state, metrics) ? 'joined' : 'renewed';
+  const next = { ...state, continuity, answeredAtMs, thresholds };
+  if (isEnd) return { state: next, becomes: 'joined' };
+  // Now that the numbers of an exporter that was started anew are kept, those that follow are no others.
+  return { state: { ...next, continuity: { ...continuity, isInterrupted: false } }, becomes: 'renewed' };
 }
 
 function isEndSeen({ kind, view }: SourceState, metrics: SourceAnswer['metrics']): boolean {

@@ -6,7 +6,6 @@ import type { ExporterObservation } from '../decide/model.ts';
 import {
   beginSource,
   findVanishedFate,
-  reviseBecomes,
   type SourceAnswer,
   takeAnswer,
   takeRefusal,
@@ -42,7 +41,7 @@ export type Keeper = {
   readonly newest: () => Promise<Snapshot | null>;
 };
 
-type Answer = Pick<SourceAnswer, 'metrics'> & {
+type Answer = Pick<SourceAnswer, 'exporter' | 'metrics'> & {
   readonly body: Body;
   readonly readAt: Moment;
   readonly mayBeCut: boolean;
@@ -60,9 +59,11 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
 
   function settle(): void {
     if (newest !== null) {
-      const { body, readAt, metrics, mayBeCut } = newest;
-      const becomes = reviseBecomes(state, metrics);
-      if (becomes !== 'ignored') {
+      const { body, readAt, mayBeCut, ...shown } = newest;
+      const taken = takeAnswer(state, { readAtMs: readAt.atMs, ...shown });
+      const { becomes } = taken;
+      ({ state } = taken);
+      if (becomes === 'renewed' || becomes === 'joined') {
         next = async () => {
           if (!mayBeCut || !(await snapshots.isShort(body))) await snapshots.keep(body, readAt, becomes);
         };
@@ -90,9 +91,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
         end({ observation, metric, mayBeCut = false }) {
           // A body without a sample is not readable.
           if (!end()) return;
-          const metrics = readMetrics(metricNames, metric);
-          ({ state } = takeAnswer(state, { readAtMs: readAt.atMs, exporter: observation, metrics }));
-          newest = { body, readAt, metrics, mayBeCut };
+          newest = { body, readAt, exporter: observation, metrics: readMetrics(metricNames, metric), mayBeCut };
         },
         breakOff(isRefused) {
           breakOff('cut');

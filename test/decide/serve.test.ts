@@ -10,7 +10,6 @@ import {
   chooseAnswer,
   findVanishedFate,
   observeSource,
-  reviseBecomes,
   type SourceKind,
   type SourceResult,
   type SourceState,
@@ -166,6 +165,12 @@ const BECOMES: readonly (readonly [what: string, SourceKind, steps: readonly Ste
   ],
   ['of one whose counter is as high again', 'program', ['ended', { count: 7 }, { count: 1 }, { count: 9 }], 'ignored'],
   ['of one whose restart and end come together', 'program', ['living', { count: 7 }, { count: 1, up: 0 }], 'ignored'],
+  [
+    'of one that goes on after a restart that was kept',
+    'program',
+    ['living', { count: 7 }, { count: 1 }, 'ended', { count: 2 }],
+    'joined',
+  ],
   ['of one that refused while the end is proven', 'program', ['living', {}, 'ending', 'refused', {}], 'ignored'],
   ['of one that comes up after the end', 'program', ['ended', 'refused', {}], 'joined'],
   ['that may be cut and lacks families', 'program', ['living', {}, { isShort: true }], 'provisional'],
@@ -208,15 +213,6 @@ test('a program that refused after the end is gone until main lives again; a fil
     ['files', ['ended', 'refused'], false],
   ];
   for (const [kind, steps, isGone] of TABLE) assert.equal(play(kind, steps).state.isGone, isGone, steps.join());
-});
-
-test('reviseBecomes() joins an answer whose poll has shown the end since, and ignores one whose numbers were lost', () => {
-  const { state: living } = play('program', ['living', { count: 7 }]);
-  assert.equal(reviseBecomes(living, []), 'renewed');
-  assert.equal(reviseBecomes(living, [0]), 'joined', 'by its metric');
-  assert.equal(reviseBecomes(takeView(living, VIEWS_OF_MAIN.ending), [1]), 'joined');
-  const { state: lost } = play('program', ['living', { count: 7 }, 'ended', { count: 1 }]);
-  assert.equal(reviseBecomes(lost, [1]), 'ignored');
 });
 
 test('takeAnswer() takes nothing back by an answer whose read began before another one, of another format, that is kept', () => {
