@@ -1,4 +1,5 @@
-// Text for a person: cut to a length, and without what can be secret in a URL (user, password, query). Pure.
+// Text for a person: cut to a length, without what can be secret in a URL (user, password, query), or what a
+// mistyped one may stand for. Pure.
 
 /** The text, or its beginning and `…`: at most `maxLength` UTF-16 units, never half a surrogate pair. */
 export function cut(text: string, maxLength: number): string {
@@ -52,4 +53,26 @@ export function redactUrl(text: string): string {
     .replace(/\/\/[^\s,/@[]*:(?!\d*(?:[/?#,\s]|$))[^\s,/]*/g, '//***')
     .replace(/(^|,)[^\s,/]*@/g, '$1***@')
     .replace(/\?[^\s,]*/g, '?***');
+}
+
+/** Least share of common pairs, from 0 to 1, of near texts: EXPORTER_URL has 0.32 of METRICS_URL. */
+const NEAR_SCORE = 0.31;
+/** Texts this close to the best score are near too: TIMEOUT is a part of three variables. */
+const SAME_SCORE = 0.1;
+
+/** The known texts nearest to another, by the pairs of letters that both have; nearest first, at most three. */
+export function findNearest(text: string, known: readonly string[], leastScore = NEAR_SCORE): readonly string[] {
+  const pairs = new Set(listPairs(text));
+  const rate = (own: readonly string[]) =>
+    (2 * own.filter((pair) => pairs.has(pair)).length) / (pairs.size + own.length);
+  const scored = known.map((each) => ({ each, score: rate(listPairs(each)) }));
+  const least = Math.max(leastScore, ...scored.map(({ score }) => score - SAME_SCORE));
+  const near = scored.filter(({ score }) => score >= least).sort((one, other) => other.score - one.score);
+  return near.slice(0, 3).map(({ each }) => each);
+}
+
+/** Neighbouring letters in lower case, the ends of the text too. */
+function listPairs(text: string): readonly string[] {
+  const folded = ` ${text.toLowerCase()} `;
+  return Array.from({ length: folded.length - 1 }, (_, at) => folded.slice(at, at + 2));
 }

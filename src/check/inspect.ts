@@ -187,7 +187,10 @@ function describeThreshold(
   const reading = observation.thresholds?.[index] ?? { kind: 'none' };
   const verdict = judgeNumbers(thresholds.slice(index, index + 1), { ...NO_NUMBERS, readings: [reading] });
   const failed = verdict?.kind === 'failed' ? verdict.failed[0] : undefined;
-  const result = failed === undefined ? 'passes' : `fails${FAILS_NOW[reading.kind]}`;
+  const { nearest = [] } = failed ?? {};
+  const like =
+    nearest.length === 0 ? '' : `; ${reading.kind === 'several' ? 'two are' : 'nearest'}: ${nearest.join(', ')}`;
+  const result = failed === undefined ? 'passes' : `fails${FAILS_NOW[reading.kind]}${like}`;
   return `${reading.kind === 'value' ? reading.value : (failed?.seen ?? '')} now: ${result}`;
 }
 

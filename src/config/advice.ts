@@ -1,6 +1,8 @@
 // What a mistyped variable, duration, condition, target or separator may have meant. Pure. Only advises: a
 // value is never repaired.
 
+import { findNearest } from '../base/text.ts';
+
 const PREFIX = 'LASTSCRAPE_';
 
 /** Milliseconds of each unit, by the words used for it. */
@@ -18,7 +20,7 @@ export function suggestVariables(name: string, known: readonly string[]): readon
   const rests = known.map((each) => each.slice(PREFIX.length));
   const isExact = name.startsWith(PREFIX);
   if (isExact || name.toUpperCase().startsWith(PREFIX)) {
-    const near = findNearestNames(name.slice(PREFIX.length), rests).map((rest) => `${PREFIX}${rest}`);
+    const near = findNearest(name.slice(PREFIX.length), rests).map((rest) => `${PREFIX}${rest}`);
     return near.length > 0 || isExact ? near : null;
   }
   // Another program's variable must not break a pod: the prefix may be off by one letter only.
@@ -104,26 +106,6 @@ export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): str
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
 }
 
-/** Least share of common letters, from 0 to 1, of near names: EXPORTER_URL has 0.29 of METRICS_URL. */
-const NEAR_SCORE = 0.25;
-/** Names this close to the best score are suggested too: TIMEOUT is a part of three. */
-const SAME_SCORE = 0.1;
-/** Least share of letters that makes two names near without a common part: METRICSURL and METRICS_URL. */
-const WHOLE_SCORE = 0.7;
-
-/** The known names nearest to a mistyped one, nearest first, at most three. */
-export function findNearestNames(name: string, known: readonly string[]): readonly string[] {
-  const scored = known
-    .map((each) => ({ name: each, score: Math.max(scoreParts(name, each), scoreWhole(name, each)) }))
-    .filter(({ score }) => score >= NEAR_SCORE)
-    .sort((one, other) => other.score - one.score);
-  const best = scored[0]?.score ?? 0;
-  return scored
-    .filter(({ score }) => score > best - SAME_SCORE)
-    .slice(0, 3)
-    .map((each) => each.name);
-}
-
 /** Whether two names differ only in case, in `-` and `_`, and, if they are long, in a letter or two. */
 export function isNearlySame(one: string, other: string): boolean {
   const [from, to] = [fold(one), fold(other)];
@@ -157,31 +139,6 @@ export function countEdits(from: string, to: string): number {
 /** Lower case, letters and digits only. */
 function fold(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
-}
-
-/** The share of letters in parts that both names have, maybe mistyped. */
-function scoreParts(one: string, other: string): number {
-  const [parts, left] = [one, other].map((text) => text.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')) as [
-    string[],
-    string[],
-  ];
-  const letterCount = [...parts, ...left].join('').length;
-  let commonCount = 0;
-  for (const part of parts) {
-    const exact = left.findIndex((each) => fold(each) === fold(part));
-    const at = exact >= 0 ? exact : left.findIndex((each) => isNearlySame(each, part));
-    if (at < 0) continue;
-    const [found = ''] = left.splice(at, 1);
-    commonCount += (part.length + found.length) * (exact >= 0 ? 1 : 0.9);
-  }
-  return letterCount === 0 ? 0 : commonCount / letterCount;
-}
-
-/** The share of letters that need no edit; 0 if it is low. */
-function scoreWhole(one: string, other: string): number {
-  const [from, to] = [fold(one), fold(other)];
-  const score = 1 - countEdits(from, to) / Math.max(from.length, to.length, 1);
-  return score >= WHOLE_SCORE ? score : 0;
 }
 
 function countAllowedEdits(letterCount: number): number {

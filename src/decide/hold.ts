@@ -176,8 +176,8 @@ function logVerdict(turn: Turn): void {
     log(turn, 'thresholdsPassed', { count: thresholds.length });
     return;
   }
-  for (const { entry, seen } of verdict.failed.slice(0, FAILED_LOGGED_COUNT)) {
-    log(turn, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), seen });
+  for (const { entry, ...rest } of verdict.failed.slice(0, FAILED_LOGGED_COUNT)) {
+    log(turn, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), ...rest });
   }
 }
 

@@ -67,11 +67,12 @@ export type ThresholdPolicy = {
 
 /** What one exposition shows of an entry's metric. */
 export type ThresholdReading =
-  /** It has no sample of that name, or one that cannot be read: it says nothing. */
-  | { readonly kind: 'none' }
-  /** It has samples of that name, and the labels of none are those of the entry. */
-  | { readonly kind: 'unmatched' }
-  | { readonly kind: 'several' }
+  /** No sample of that name, or one that cannot be read: it says nothing. `nearest`: names like it. */
+  | { readonly kind: 'none'; readonly nearest?: readonly string[] }
+  /** Samples of that name, and the labels of none are those of the entry. `nearest`: labels like them. */
+  | { readonly kind: 'unmatched'; readonly nearest?: readonly string[] }
+  /** `nearest`: the labels of two. */
+  | { readonly kind: 'several'; readonly nearest?: readonly string[] }
   /** Exactly one: its number, which may be NaN or infinite. */
   | { readonly kind: 'value'; readonly value: number };
 

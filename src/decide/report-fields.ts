@@ -203,6 +203,6 @@ function roundRatio(ratio: number): number {
 }
 
 /** The entry and its value in words, each cut to `length` characters. */
-export function cutFailed({ entry, seen }: FailedThreshold, length: number): FailedThreshold {
-  return { entry: cut(entry, length), seen: typeof seen === 'number' ? seen : cut(seen, length) };
+export function cutFailed({ entry, seen, ...rest }: FailedThreshold, length: number): FailedThreshold {
+  return { entry: cut(entry, length), seen: typeof seen === 'number' ? seen : cut(seen, length), ...rest };
 }

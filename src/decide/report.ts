@@ -22,6 +22,7 @@ import {
 } from './report-fields.ts';
 import type { PushReport } from './state.ts';
 import { summarize } from './summary.ts';
+import type { FailedThreshold } from './verdict.ts';
 
 /** The report of a run, finished or not. */
 export function buildReport(input: ReportInput): Report {
@@ -118,9 +119,12 @@ function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
 }
 
 function dropHints({ hint: _, ...report }: Report): Report {
-  const { targets, push } = report;
+  const { targets, push, failed, alsoFailed } = report;
+  const dropNearest = ({ nearest: _, ...rest }: FailedThreshold) => rest;
   return {
     ...report,
+    ...(failed === undefined ? {} : { failed: dropNearest(failed) }),
+    ...(alsoFailed === undefined ? {} : { alsoFailed: alsoFailed.map(dropNearest) }),
     ...(targets === undefined ? {} : { targets: targets.map(({ hint: _hint, ...target }) => target) }),
     ...(push === undefined ? {} : { push: dropWhy(push) }),
   };

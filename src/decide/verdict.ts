@@ -36,8 +36,12 @@ export type JudgedNumbers = {
 
 export const NO_NUMBERS: JudgedNumbers = { readings: [], wereNonZero: [], continuity: UNSEEN };
 
-/** Why an entry fails: the number, or in words why there is none. */
-export type FailedThreshold = { readonly entry: string; readonly seen: number | string };
+/** Why an entry fails: the number, or in words why there is none, with names or labels that may be meant. */
+export type FailedThreshold = {
+  readonly entry: string;
+  readonly seen: number | string;
+  readonly nearest?: readonly string[];
+};
 
 export type Verdict =
   | { readonly kind: 'passed' }
@@ -49,7 +53,11 @@ export function mergeReadings(
   older: readonly ThresholdReading[],
   newer: readonly ThresholdReading[],
 ): readonly ThresholdReading[] {
-  return newer.map((reading, index) => (reading.kind === 'none' ? (older[index] ?? reading) : reading));
+  return newer.map((reading, index) => {
+    const before = older[index] ?? reading;
+    // What a page has that is like the name, it may not have any more when main has gone.
+    return reading.kind !== 'none' || (before.kind === 'none' && reading.nearest !== undefined) ? reading : before;
+  });
 }
 
 /** The numbers after newer readings; none of them: they stay as they are. */
@@ -65,8 +73,10 @@ export function takeReadings(numbers: JudgedNumbers, newer: readonly ThresholdRe
 export function judgeNumbers(thresholds: readonly ThresholdPolicy[], numbers: JudgedNumbers): Verdict | null {
   if (thresholds.length === 0) return null;
   const failed = thresholds.flatMap((threshold, index): readonly FailedThreshold[] => {
-    const seen = findFailure(threshold, numbers.readings[index] ?? { kind: 'none' });
-    return seen === null ? [] : [{ entry: threshold.text, seen }];
+    const reading: ThresholdReading = numbers.readings[index] ?? { kind: 'none' };
+    const seen = findFailure(threshold, reading);
+    const nearest = 'nearest' in reading ? { nearest: reading.nearest } : {};
+    return seen === null ? [] : [{ entry: threshold.text, seen, ...nearest }];
   });
   return failed.length === 0 ? { kind: 'passed' } : { kind: 'failed', failed };
 }

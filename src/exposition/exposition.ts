@@ -2,6 +2,7 @@
 // promhttp's counters. Skips unreadable lines without losing the others. Pure; never throws.
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
+import { copyText, cut, findNearest } from '../base/text.ts';
 import { type Label, readNumber, readSampleLine } from './lexer.ts';
 import type { BodyReader } from './line-cutter.ts';
 import { type FoundSample, openSampleFilter, type WantedSample } from './sample-filter.ts';
@@ -55,6 +56,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
   const finished = wantOne('promhttp_metric_handler_requests_total', [['code', '200']]);
   const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', []);
   const selections = selectors.map(openSelection);
+  const names = openNames();
   // Other programs have other labels in such rows (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
   const hasRequests = wantNames(`${prefix}_requests_`, ['method', 'name'], true);
   const isFront = wantNames('lastscrape_build_info', ['version'], false);
@@ -67,6 +69,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
       })),
       ...[hasRequests, isFront, requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
       ...selections.flatMap(({ wanted }) => wanted),
+      ...(selections.length === 0 ? [] : names.wanted),
     ],
     readSample,
   );
@@ -85,7 +88,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
       const inFlightCount = inFlight.found.value;
       return {
         metrics: new Map([...metrics].map(([name, found]) => [name, chooseReading(found)])),
-        selected: selections.map(({ end }) => end()),
+        selected: selections.map(({ end }) => end(names.found)),
         hasRequests: hasRequests.found.isThere,
         requests: requests.found.value,
         failures: failures.found.value,
@@ -160,18 +163,58 @@ export type Selector = {
   readonly labels: readonly (readonly [name: string, value: string])[];
 };
 
-/** No sample of the name, none with the labels, several, or one number (NaN and infinities too). */
+/**
+ * No sample of the name, none with the labels, several, or one number (NaN and infinities too). `nearest`:
+ * names or labels like those asked for, or those of two that match; absent without any.
+ */
 export type SelectorReading =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'unmatched' }
-  | { readonly kind: 'several' }
+  | { readonly kind: 'none' | 'unmatched' | 'several'; readonly nearest?: readonly string[] }
   | { readonly kind: 'value'; readonly value: number };
+
+/** How many names, and label sets of one name, are compared with an entry. */
+const COMPARED_COUNT = 200;
+/** A longer name or label set is cut, in characters. */
+const COMPARED_LENGTH = 100;
+/** A name with less in common is another metric: `locust_up` has 0.42 of `locust_request_fail_ratio`. */
+const NAME_SCORE = 0.45;
+
+/** Finds the names of a body: all with a TYPE, and those of its first lines, for programs that write none. */
+function openNames() {
+  const found = new Set<string>();
+  let lineCount = 0;
+  function take(line: string): boolean {
+    const [, name] = /^(?:# TYPE )?([a-zA-Z_:][\w:]*)/.exec(line) ?? [];
+    if (name !== undefined) found.add(shorten(name));
+    return found.size < COMPARED_COUNT;
+  }
+  const first = (line: string) => take(line) && ++lineCount < COMPARED_COUNT;
+  const [name, isPrefix] = ['# TYPE ', true];
+  return {
+    found,
+    wanted: [
+      { name, isPrefix, onLine: take },
+      { name: '', isPrefix, onLine: first },
+    ],
+  };
+}
+
+function shorten(text: string): string {
+  return copyText(cut(text, COMPARED_LENGTH));
+}
+
+/** The labels of a line as written, with their braces. */
+function takeLabels(line: string): string {
+  return shorten(/\{.*\}/.exec(line)?.[0] ?? '{}');
+}
 
 /** Opens the search of one body for the sample that an entry of LASTSCRAPE_FAIL_IF selects. */
 export function openSelection({ name, labels }: Selector) {
   let isThere = false;
   let isUnreadable = false;
   const values: number[] = [];
+  const matches: string[] = [];
+  const sets = new Set<string>();
+  const others = { name, onLine: (line: string) => sets.add(takeLabels(line)).size < COMPARED_COUNT };
   const named: WantedSample = {
     name,
     onSample(sample) {
@@ -182,9 +225,12 @@ export function openSelection({ name, labels }: Selector) {
   const matching: WantedSample = {
     name,
     contains: labels.flatMap(([, text]) => (isPlain(text) ? [`"${text}"`] : [])),
-    onSample(sample) {
+    onSample(sample, line) {
       if (sample === null) isUnreadable = true;
-      else if (hasLabels(sample.labels, labels)) values.push(sample.value);
+      else if (hasLabels(sample.labels, labels)) {
+        values.push(sample.value);
+        matches.push(takeLabels(line));
+      }
       return !isUnreadable && values.length < 2;
     },
     onTooLong() {
@@ -192,14 +238,20 @@ export function openSelection({ name, labels }: Selector) {
     },
   };
   return {
-    wanted: [named, matching],
-    end(): SelectorReading {
-      if (isUnreadable || !isThere) return { kind: 'none' };
+    wanted: [named, matching, others],
+    end(names: ReadonlySet<string>): SelectorReading {
+      if (isUnreadable) return { kind: 'none' };
+      if (!isThere) return withNearest('none', findNearest(name, [...names], NAME_SCORE));
       const [value] = values;
-      if (value === undefined) return { kind: 'unmatched' };
-      return values.length === 1 ? { kind: 'value', value } : { kind: 'several' };
+      if (value !== undefined) return values.length === 1 ? { kind: 'value', value } : withNearest('several', matches);
+      const asked = `{${labels.map(([label, text]) => `${label}="${text}"`).join()}}`;
+      return withNearest('unmatched', findNearest(asked, [...sets], 0));
     },
   };
+}
+
+function withNearest(kind: 'none' | 'unmatched' | 'several', nearest: readonly string[]): SelectorReading {
+  return nearest.length === 0 ? { kind } : { kind, nearest };
 }
 
 /** Whether a value can be written in only one way: not if it is empty (may be missing), or has escapes. */

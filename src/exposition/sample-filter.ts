@@ -21,8 +21,10 @@ export type WantedSample = {
   readonly isPrefix?: boolean;
   /** Lines without all of these texts, compared byte by byte, are not read. Default: none. */
   readonly contains?: readonly string[];
-  /** Called with each such sample, null if unreadable; returns false when it needs no more. */
-  readonly onSample: (sample: FoundSample | null) => boolean;
+  /** Called with each such sample, null if unreadable, and its line; returns false when it needs no more. */
+  readonly onSample?: (sample: FoundSample | null, line: string) => boolean;
+  /** The same for one without `onSample`: its lines are not read. */
+  readonly onLine?: (line: string) => boolean;
   /** Called for each line of the name that is longer than LINE_MAX_BYTES. */
   readonly onTooLong?: () => void;
 };
@@ -51,8 +53,9 @@ export function openSampleFilter(
   function takeLine(line: Buffer, pattern: Pattern): void {
     const asked = pattern.wanted.filter(({ contains }) => includesAll(line, contains));
     if (asked.length === 0) return;
-    const found = read(line.toString());
-    const enough = asked.filter(({ sample }) => !sample.onSample(found));
+    const text = line.toString();
+    const found = asked.some(({ sample }) => sample.onSample !== undefined) ? read(text) : null;
+    const enough = asked.filter(({ sample: { onSample, onLine } }) => !(onSample?.(found, text) ?? onLine?.(text)));
     if (enough.length > 0) pattern.wanted = pattern.wanted.filter((each) => !enough.includes(each));
   }
   /** Searches a block after its first line natively, so that other lines cost no step here. */

@@ -96,7 +96,7 @@ function surround(env: Readonly<Record<string, string>>, take: Take): Surroundin
 /** `refused`, `failed WHY`, or `200` with `counter=`, `numbers=` of FAIL_IF, and with the metrics that are there. */
 function readShown(text: string): ExporterReading {
   const [kind = '', ...words] = text.split(' ');
-  const values = new Map(words.map((word) => word.split('=') as [string, string]));
+  const values = new Map(words.map((word) => word.split(/=(.*)/) as [string, string]));
   const counter = values.get('counter');
   const unread = (observation: ExporterReading['observation'], why: string): ExporterReading => ({
     observation,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countEdits, findNearestNames, isNearlySame } from '../../src/config/advice.ts';
+import { findNearest } from '../../src/base/text.ts';
+import { countEdits, isNearlySame } from '../../src/config/advice.ts';
 import { listVariables } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 
@@ -9,8 +10,9 @@ const NAMES = listVariables(KINDS).map(({ name }) => name.replace('LASTSCRAPE_',
 /** The names that are near, and what may be written instead. */
 const NEAREST: readonly (readonly [nearest: string, ...names: string[]])[] = [
   ['METRICS_URL', 'URL', 'METRIC_URL', 'METRICSURL', 'EXPORTER_URL', 'METRICS'],
-  ['TTL', 'TLL', 'TTL_SECONDS'],
-  ['POLL', 'POLLS', 'POLL_INTERVAL'],
+  ['TTL', 'TLL'],
+  ['TTL SETTLE', 'TTL_SECONDS'],
+  ['POLL', 'POLLS', 'POLL_INTERVAL', 'PORT'],
   ['SCRAPES', 'SCRAPE'],
   ['DONE_WHEN', 'DONE', 'DONE_IF', 'WHEN_DONE'],
   ['RUN_TIMEOUT QUIT_TIMEOUT START_TIMEOUT', 'TIMEOUT'],
@@ -22,20 +24,16 @@ const NEAREST: readonly (readonly [nearest: string, ...names: string[]])[] = [
   ['EXIT_ZERO', 'EXITZERO'],
   ['DRY_RUN', 'DRY'],
   ['TOMBSTONE', 'TOMBSTONE_PATH'],
-  ['', 'MAXIMUM_HISTORY_LOG', 'INTERVAL', 'MODE', 'PORT', 'X', ''],
+  ['', 'MAXIMUM_HISTORY_LOG', 'INTERVAL', 'MODE', 'X', ''],
 ];
 for (const [nearest, ...names] of NEAREST) {
-  test(`findNearestNames() finds ${nearest || 'nothing'} near ${names.join(', ')}`, () => {
-    for (const name of names) assert.deepEqual(findNearestNames(name, NAMES).join(' '), nearest, name);
+  test(`findNearest() finds ${nearest || 'nothing'} near ${names.join(', ')}`, () => {
+    for (const name of names) assert.deepEqual(findNearest(name, NAMES).join(' '), nearest, name);
   });
 }
 
-test('findNearestNames() takes names without a letter for alike, and for no other', () => {
-  assert.deepEqual(findNearestNames('__', ['-', 'A']), ['-']);
-});
-
-test('findNearestNames() finds each name itself', () => {
-  for (const name of NAMES) assert.equal(findNearestNames(name, NAMES)[0], name);
+test('findNearest() finds each name itself', () => {
+  for (const name of NAMES) assert.equal(findNearest(name, NAMES)[0], name);
 });
 
 test('countEdits() counts a swap of neighbours once', () => {

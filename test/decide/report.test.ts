@@ -569,7 +569,9 @@ test('fitReport() keeps the verdict and the first entry that fails, whatever els
     limit: index,
   }));
   const exitCodes = { load: 3 };
-  for (const readings of [[], long.map(() => ({ kind: 'value', value: 1e308 }) as const)]) {
+  const nearest = Array.from({ length: 3 }, () => 'ü'.repeat(100));
+  for (const reading of [{ kind: 'none', nearest } as const, { kind: 'value', value: 1e308 } as const]) {
+    const readings = long.map(() => reading);
     const numbers = { readings, wereNonZero: [], continuity: UNSEEN };
     const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
     const facts = { numbers, exitCodes };

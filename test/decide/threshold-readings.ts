@@ -2,14 +2,15 @@
 
 import type { ThresholdReading } from '../../src/decide/model.ts';
 
-/** `0.02,none,unmatched,several,NaN,Inf`: one of each entry; none of an empty text. */
+/** `0.02,none,unmatched:{a="b"}|{},NaN,Inf`: one of each entry, with what is nearest; none of an empty text. */
 export function readThresholdReadings(text = ''): readonly ThresholdReading[] {
   return text
     .split(',')
     .filter(Boolean)
-    .map((each) =>
-      each === 'none' || each === 'unmatched' || each === 'several'
-        ? { kind: each }
-        : { kind: 'value', value: Number(each.replace('Inf', 'Infinity')) },
-    );
+    .map((each) => {
+      const [kind, nearest] = each.split(':');
+      return kind === 'none' || kind === 'unmatched' || kind === 'several'
+        ? { kind, ...(nearest === undefined ? {} : { nearest: nearest.split('|') }) }
+        : { kind: 'value', value: Number(each.replace('Inf', 'Infinity')) };
+    });
 }

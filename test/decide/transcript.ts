@@ -75,7 +75,7 @@ class Player {
     const [time = '', ...words] = line.split(/\s+/);
     const atMs = Math.round(Number(/^(\d+(?:\.\d+)?)s$/.exec(time)?.[1] ?? Number.NaN) * 1000);
     if (Number.isNaN(atMs)) throw new Error(`no time in "> ${line}"`);
-    const fields = new Map(words.map((word) => word.split('=', 2) as [string, string | undefined]));
+    const fields = new Map(words.map((word) => word.split(/=(.*)/) as [string, string | undefined]));
     const isSignal = fields.has('SIGTERM') || fields.has('SIGINT');
     const startedAtMs = atMs - seconds(fields.get('took') ?? '0s');
     const before = this.#decision ?? begin(startedAtMs, this.#policy);

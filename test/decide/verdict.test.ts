@@ -56,6 +56,21 @@ test('judgeNumbers() fails an entry that cannot be judged, whatever it compares 
   }
 });
 
+test('judgeNumbers() has what may be meant, as it was when a page had something like it', () => {
+  const near: ThresholdReading = { kind: 'none', nearest: ['aa'] };
+  const nearer: ThresholdReading = { kind: 'none', nearest: ['ab'] };
+  for (const [older, newer, expected] of [
+    [near, nearer, ['ab']],
+    [near, NONE, ['aa']],
+    [NONE, near, ['aa']],
+    [{ kind: 'several', nearest: ['{}'] } as const, near, ['{}']],
+  ] as const) {
+    const readings = mergeReadings([older], [newer]);
+    const verdict = judgeNumbers([threshold('>', 1)], { ...NO_NUMBERS, readings });
+    assert.deepEqual(verdict?.kind === 'failed' && verdict.failed[0]?.nearest, expected);
+  }
+});
+
 test('judgeNumbers() says of infinite numbers what JSON cannot', () => {
   assert.equal(judgeOne(threshold('>', 1), of(Number.POSITIVE_INFINITY)), '+Inf');
   assert.equal(judgeOne(threshold('<', 1), of(Number.NEGATIVE_INFINITY)), '-Inf');

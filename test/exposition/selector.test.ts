@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openExposition, openSelection, type Selector, type SelectorReading } from '../../src/exposition/exposition.ts';
-import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
+import { LINE_MAX_BYTES, type WantedSample } from '../../src/exposition/sample-filter.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 /** Reads the body whole and byte by byte, which must be the same. */
@@ -91,8 +91,10 @@ test('openExposition() takes a line that is too long for one that cannot be read
 
 test('openSelection() wants no further line once nothing can change what it says', () => {
   const wantsMore = (...values: readonly (string | null)[]) => {
-    const [, matching] = openSelection({ name: 'a', labels: [['b', 'c']] }).wanted;
-    return values.map((value) => matching?.onSample(value === null ? null : { labels: [['b', value]], value: 1 }));
+    const [, matching]: readonly WantedSample[] = openSelection({ name: 'a', labels: [['b', 'c']] }).wanted;
+    return values.map((value) =>
+      matching?.onSample?.(value === null ? null : { labels: [['b', value]], value: 1 }, ''),
+    );
   };
   assert.deepEqual(wantsMore('d', 'c', 'd', 'c'), [true, true, true, false]);
   assert.deepEqual(wantsMore('d', null), [true, false]);
@@ -114,13 +116,55 @@ test('openExposition() selects many entries in one pass, each for itself', () =>
   assert.deepEqual(selected, [
     { kind: 'value', value: 3 },
     { kind: 'none' },
-    { kind: 'several' },
+    { kind: 'several', nearest: ['{c="d"}', '{c="e"}'] },
     { kind: 'value', value: 1 },
     { kind: 'value', value: 1 },
-    { kind: 'unmatched' },
+    { kind: 'unmatched', nearest: ['{}'] },
   ]);
   assert.deepEqual(metrics.get('a'), { kind: 'value', value: 1 });
 });
+
+const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt');
+const REQUESTS = 'locust_requests_num_requests';
+/** What is nearest to an entry that no sample, or more than one, answers. */
+const NEAREST: readonly (readonly [what: string, body: string | Uint8Array, selector: Selector, nearest?: string[]])[] =
+  [
+    ['a name', STOPPED, { name: 'locust_request_fail_ratio', labels: [] }, ['locust_requests_fail_ratio']],
+    [
+      'a name after two hundred others',
+      `${'b 1\n'.repeat(300)}# TYPE rows gauge\n`,
+      { name: 'row', labels: [] },
+      ['rows'],
+    ],
+    ['a name of a page without types', 'rows_total 1\n', { name: 'row_total', labels: [] }, ['rows_total']],
+    ['no name', STOPPED, { name: 'temperature_celsius', labels: [] }],
+    ['labels', STOPPED, { name: REQUESTS, labels: [['name', 'aggregated']] }, ['{method="",name="Aggregated"}']],
+    ['labels of a sample without any', 'a 1\n', { name: 'a', labels: [['b', 'c']] }, ['{}']],
+    ['two that match', 'a{b="c"} 1\na{b="d"} 2\na{b="e"} 3\n', { name: 'a', labels: [] }, ['{b="c"}', '{b="d"}']],
+    [
+      'a long one, cut',
+      `a{b="${'x'.repeat(200)}"} 1\n`,
+      { name: 'a', labels: [['b', 'c']] },
+      [`{b="${'x'.repeat(95)}…`],
+    ],
+    [
+      'nothing beyond two hundred labels',
+      listRows(201),
+      { name: 'a', labels: [['b', 'x200']] },
+      ['{b="20"}', '{b="100"}', '{b="120"}'],
+    ],
+  ];
+function listRows(count: number): string {
+  return Array.from({ length: count }, (_, row) => `a{b="${row}"} 1\n`).join('');
+}
+for (const [what, body, selector, nearest] of NEAREST) {
+  test(`openExposition() finds nearest to an entry: ${what}`, () => {
+    const exposition = openExposition([], [selector]);
+    exposition.write(Buffer.from(body));
+    const [reading] = exposition.end().selected;
+    assert.deepEqual(reading !== undefined && 'nearest' in reading ? reading.nearest : undefined, nearest);
+  });
+}
 
 // Read off the recordings with grep.
 const RECORDED: readonly (readonly [path: string, name: string, labels: Record<string, string>, reading: unknown])[] = [

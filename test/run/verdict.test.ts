@@ -96,7 +96,7 @@ for (const [what, body, env, expected] of [
     'fails where it cannot be judged',
     'a{b="c"} 0\na{b="d"} 0\n',
     { LASTSCRAPE_FAIL_IF: 'a > 1, x > 1, a{b="e"} > 1' },
-    [1, 1, 'failed', { entry: 'a > 1', seen: 'several samples match' }],
+    [1, 1, 'failed', { entry: 'a > 1', seen: 'several samples match', nearest: ['{b="c"}', '{b="d"}'] }],
   ],
 ] as const) {
   test(`a run ${what}`, async (t) => {

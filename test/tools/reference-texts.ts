@@ -37,7 +37,8 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   summary: 'the run in one sentence, for people',
   outcome: 'how the hold ended: see [outcomes](#outcomes)',
   verdict: 'with `LASTSCRAPE_FAIL_IF`: `passed` or `failed`. Absent while main runs and after a second signal',
-  failed: 'the first `entry` that fails, and the number `seen`, or why there was none',
+  failed:
+    'the first `entry` that fails, and the number `seen`, or why there was none, with the `nearest` names or labels',
   alsoFailed: 'the other entries that fail',
   hint: 'why no scrape may have come',
   problems: 'what is wrong in the configuration',
