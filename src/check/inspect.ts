@@ -3,7 +3,7 @@
 
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
-import { isLocustPage } from '../config/values.ts';
+import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition-kind.ts';
@@ -37,15 +37,27 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   await observe(NOT_READ, ({ metricName }) => isPod && metricName === null);
   // Without a front the GET of a check counts as a scrape by others: it must not end a hold.
   const mayHold = front === null && [...observed.values()].every(({ kind }) => kind !== 'alive');
+  const { metricsUrl } = config;
+  const pushes = isPushUrl(metricsUrl) ? readPushAddress(metricsUrl) : null;
   const isSpared = isExporterRead && isPod && mayHold && (await surroundings.isRunningBeside());
-  const exporter = isSpared || !isExporterRead ? null : await surroundings.readExporter(config, signal);
+  const isRead = isExporterRead && pushes === null && !isSpared;
+  const exporter = isRead ? await surroundings.readExporter(config, signal) : null;
   if (exporter !== null) await observe(exporter, ({ metricName }) => metricName !== null);
 
   const lines: Line[] = [];
   const add = (name: string, ...texts: readonly string[]) => lines.push(...texts.map((text) => ({ name, text })));
-  if (isExporterRead) add(redactHref(config.metricsUrl), describeExporter(config, exporter, isPod));
-  const listening = front === null || !isPod ? null : await surroundings.findListenProblem(front);
-  if (front !== null) add(`front ${front.text}`, describeFront(listening, isPod));
+  if (isExporterRead && pushes === null) add(redactHref(metricsUrl), describeExporter(config, exporter, isPod));
+  const listenProblems: string[] = [];
+  const places = [
+    { name: `pushes ${pushes?.text}`, variable: 'LASTSCRAPE_METRICS_URL', need: 'main must push there', at: pushes },
+    { name: `front ${front?.text}`, variable: 'LASTSCRAPE_FRONT', need: 'scrapers must reach it', at: front },
+  ];
+  for (const { name, variable, need, at } of places) {
+    if (at === null) continue;
+    const problem = isPod ? await surroundings.findListenProblem(at) : null;
+    add(name, describeListening(problem, isPod, need));
+    if (problem?.isTaken === false) listenProblems.push(`Cannot use ${variable}: ${problem.problem}`);
+  }
   if (isPod && [...conditions, ...targets].some(({ usesProcesses }) => usesProcesses === true)) {
     add('process namespace', await surroundings.describeNamespace());
   }
@@ -84,10 +96,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
       ...listWarnings(config).map(formatLogEntry),
       ...(pids.length === 0 ? [] : [others]),
     ],
-    problems: [
-      ...(listening === null || listening.isTaken ? [] : [`Cannot use LASTSCRAPE_FRONT: ${listening.problem}`]),
-      ...problems.map(formatEntryProblem),
-    ],
+    problems: [...listenProblems, ...problems.map(formatEntryProblem)],
   };
 }
 
@@ -95,9 +104,9 @@ function describeOutside({ why, need }: Outside = { why: 'this is not a pod', ne
   return `not checked here, because ${why}; in the pod, ${need}`;
 }
 
-function describeFront(problem: ListenProblem | null, isPod: boolean): string {
+function describeListening(problem: ListenProblem | null, isPod: boolean, needed: string): string {
   if (!isPod) {
-    const need = 'no other container may listen there, and scrapers must reach it';
+    const need = `no other container may listen there, and ${needed}`;
     return describeOutside({ why: "these are not the pod's ports", need });
   }
   if (problem === null) return 'can be listened on';

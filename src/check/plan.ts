@@ -3,7 +3,7 @@
 import { redactHref, redactPath } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 import { buildLimits, hasReceivers } from '../config/config.ts';
-import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
+import { formatDuration, isFrontAt, isLocustPage, isPushUrl } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/tell.ts';
 
@@ -86,11 +86,15 @@ function describeFront({ front, metricsUrl, locust }: Config): Lines {
   const { protocol, pathname } = metricsUrl;
   const isPage = isLocustPage(metricsUrl);
   const path = isPage ? locust.path : pathname;
-  const paths = protocol !== 'file:' && path !== '/metrics' ? `/metrics and ${path}` : '/metrics';
+  const isPushed = isPushUrl(metricsUrl);
+  const isOwnPath = protocol !== 'file:' && !isPushed && path !== '/metrics';
+  const paths = isOwnPath ? `/metrics and ${path}` : '/metrics';
   const files = protocol === 'file:' && pathname.endsWith('/') ? ', every *.prom in it' : '';
   return [
     `   Serve    on ${front.host === null ? `port ${front.port} of all addresses` : front.text}:`,
-    `${ITEM}${paths}: ${redactHref(metricsUrl)}${files}; once main is gone, its last whole answer`,
+    isPushed
+      ? `${ITEM}/metrics: what is pushed to ${metricsUrl.host}; what is deleted there, until it was scraped`
+      : `${ITEM}${paths}: ${redactHref(metricsUrl)}${files}; once main is gone, its last whole answer`,
     `${ITEM}/-/healthy, /-/ready: 200 while it listens`,
     isFrontAt(front, 'localhost') &&
       `${ITEM}POST /-/snapshot${isPage ? ', and /quitquitquit' : ''}, from loopback only: keeps what main shows at that moment`,

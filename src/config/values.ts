@@ -53,11 +53,12 @@ export function parseScrapes(text: string, hasFront: boolean): ParseResult<numbe
   return { problem: `a whole number from 0 to ${SCRAPES_MAX}${hasFront ? ', or "auto"' : ''}` };
 }
 
-/** Reads the exporter's URL, or that of what a front serves: Locust's page, a file or a folder. */
+/** Reads the exporter's URL, or that of what a front serves: Locust's page, a file or a folder, or pushes. */
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
   if (/^locust\+https:/i.test(text)) return { problem: LOCUST_TLS };
   if (/^locust\+/i.test(text)) return url !== null && isPlainPage(text) ? { value: url } : { problem: LOCUST_URL };
+  if (/^pushgateway:/i.test(text)) return url !== null && isPlainPush(url) ? { value: url } : { problem: PUSH_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
     const page = '; for Locust\'s page use "locust+http://localhost:8089"';
@@ -84,6 +85,25 @@ function isPlainPage(text: string): boolean {
   const url = URL.parse(text.slice('locust+'.length));
   if (url === null || url.protocol !== 'http:' || url.port === '0' || url.pathname.includes('/stats/')) return false;
   return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+}
+
+const PUSH_URL =
+  'a pushgateway: URL with a loopback address and a port, such as "pushgateway://127.0.0.1:9091": lastscrape takes pushes there, from within the pod only';
+
+/** Whether the source is what is pushed to lastscrape, in the place of a Pushgateway. */
+export function isPushUrl(url: URL | undefined): boolean {
+  return url?.protocol === 'pushgateway:';
+}
+
+/** Where lastscrape takes pushes. */
+export function readPushAddress({ hostname, port, host }: URL): FrontAddress {
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port), text: host };
+}
+
+/** Whether it has nothing but a loopback address and a port. */
+function isPlainPush({ hostname, port, username, password, pathname, search, hash }: URL): boolean {
+  const isBare = [username, password, search, hash].every((each) => each === '') && /^\/?$/.test(pathname);
+  return isBare && port !== '' && port !== '0' && LOOPBACK.test(hostname);
 }
 
 const FILE_URL =

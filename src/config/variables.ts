@@ -113,7 +113,7 @@ export const ROWS = [
     defaultOtherwise: '`locust+` and `LOCUST_EXPORTER_URI`, if set',
     findDefault: (_: Above, { metricsUrl }: ExporterVariables) => metricsUrl,
     meaning:
-      "the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, or `locust+http://HOST:PORT`: Locust's page, in place of its exporter",
+      "the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, `locust+http://HOST:PORT`: Locust's page, in place of its exporter, or `pushgateway://127.0.0.1:PORT`: what is pushed there, in place of a Pushgateway",
     field: 'metricsUrl',
     read: readValue(parseMetricsUrl),
   },

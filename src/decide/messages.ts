@@ -44,6 +44,10 @@ export const MESSAGES = {
     level: 'warn',
     text: 'scrapers ask for several formats of a large page: the last of it is kept in the first of them only',
   },
+  nativeHistogramPushed: {
+    level: 'warn',
+    text: 'a native histogram was pushed: pages of pushes are text, which has only its sum, count and classic buckets',
+  },
   familyTwice: { level: 'warn', text: 'two files have a metric of the same name: the first file wins' },
   inExportersPlace: {
     level: 'info',

@@ -164,6 +164,8 @@ export type ExporterObservation =
 export type FrontObservation = {
   /** When the newest read began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
+  /** When the newest push was taken in; absent: none was. */
+  readonly changedAtMs?: number;
   /** Answers to scrapes that have begun, and not ended. */
   readonly inFlightCount: number;
   /** The newest readings since main was first alive, in the policy's order; absent if nothing is judged. */

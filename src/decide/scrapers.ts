@@ -196,12 +196,24 @@ function findMedian(numbers: readonly number[]): number | null {
  * Those that may still come. The interval of one that was seen once is guessed by the median of the others';
  * where nothing is known it may come within the TTL.
  */
-export function findLiving(scrapers: readonly Scraper[], nowMs: number, { ttlMs }: Limits): readonly Scraper[] {
+export function findLiving(
+  scrapers: readonly Scraper[],
+  nowMs: number,
+  { ttlMs }: Pick<Limits, 'ttlMs'>,
+): readonly Scraper[] {
   const usualMs = findMedian(scrapers.map(findInterval).filter((intervalMs) => intervalMs !== null));
   return scrapers.filter((scraper) => {
     const intervalMs = findInterval(scraper) ?? usualMs;
     return findSilence(scraper, nowMs) <= (intervalMs === null ? ttlMs : LIVING_INTERVALS * intervalMs);
   });
+}
+
+/** What pages showed that were read before this, every living scraper has taken; -Infinity: none lives. */
+export function findTakenAtMs({ scrapers, taken }: FrontFacts, nowMs: number, limits: Pick<Limits, 'ttlMs'>): number {
+  const newest = findLiving(scrapers, nowMs, limits).map(({ id }) =>
+    Math.max(...taken.map(({ scraperId, readAtMs }) => (scraperId === id ? readAtMs : Number.NEGATIVE_INFINITY))),
+  );
+  return newest.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...newest);
 }
 
 /** Scrapes since main ended. */
@@ -220,7 +232,7 @@ export type Turnout = {
 /**
  * Counts the scrapes since `endedAtMs`. A scrape counts if its request came after that, or if the source
  * refused it, since main was gone then. One that got a snapshot from before the end counts only if no later
- * read succeeded: there may be newer numbers.
+ * read succeeded: there may be newer numbers. So may there be after a push.
  */
 export function judgeTurnout(
   { scrapers, taken, seen }: FrontFacts,
@@ -229,7 +241,9 @@ export function judgeTurnout(
   const lastAnsweredAtMs = seen.answeredAtMs ?? Number.NEGATIVE_INFINITY;
   const counted = taken.filter(
     ({ startedAtMs, readAtMs, isByRefusal }) =>
-      (startedAtMs > endedAtMs || isByRefusal) && (readAtMs > endedAtMs || startedAtMs > lastAnsweredAtMs),
+      (startedAtMs > endedAtMs || isByRefusal) &&
+      (readAtMs > endedAtMs || startedAtMs > lastAnsweredAtMs) &&
+      readAtMs > (seen.changedAtMs ?? Number.NEGATIVE_INFINITY),
   );
   const seenCount = counted.length;
   const { scrapesWantedCount } = limits;

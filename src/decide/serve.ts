@@ -5,8 +5,8 @@ import type { MainView } from './main-view.ts';
 import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from './model.ts';
 import { advanceContinuity, type Continuity, mergeReadings, UNSEEN } from './verdict.ts';
 
-/** What is read: an endpoint of a program, textfiles, or Locust's page. */
-export type SourceKind = 'program' | 'files' | 'locust';
+/** What is read: an endpoint of a program, textfiles, Locust's page, or what was pushed. */
+export type SourceKind = 'program' | 'files' | 'locust' | 'pushes';
 
 /** What is remembered of a source, and of what is kept of it. */
 export type SourceState = {
@@ -66,8 +66,13 @@ export const VANISHED_KEPT_MS = 5_000;
 /** What becomes of families that vanished before main was seen like this: another life of it has its own. */
 export type VanishedFate = 'restored' | 'forgotten';
 
-/** What becomes of them when main is seen otherwise; null: nothing. */
-export function findVanishedFate({ main: before }: MainView, { main: now }: MainView): VanishedFate | null {
+/** What becomes of them when main is seen otherwise; null: nothing. What is pushed goes only once it was taken. */
+export function findVanishedFate(
+  { main: before }: MainView,
+  { main: now }: MainView,
+  kind?: SourceKind,
+): VanishedFate | null {
+  if (kind === 'pushes') return null;
   if (before === 'living' && now !== 'living') return 'restored';
   return before === 'ended' && now === 'living' ? 'forgotten' : null;
 }
@@ -103,6 +108,8 @@ export function takeAnswer(
 }
 
 function isEndSeen({ kind, view }: SourceState, metrics: SourceAnswer['metrics']): boolean {
+  // It is kept here: nothing of it vanishes with main.
+  if (kind === 'pushes') return false;
   return view.main !== 'living' || (view.wasAlive && showsEnd(kind, metrics));
 }
 
@@ -113,13 +120,13 @@ function showsEnd(kind: SourceKind, metrics: readonly (number | null)[]): boolea
 
 /** What a scrape gets. Never an old number for a living program, unless it refuses: it may have ended. */
 export function chooseAnswer(
-  { view: { main }, answeredAtMs }: Pick<SourceState, 'view' | 'answeredAtMs'>,
+  { kind, view: { main }, answeredAtMs }: Pick<SourceState, 'view' | 'answeredAtMs'> & { readonly kind?: SourceKind },
   result: SourceResult,
 ): AnswerKind {
   const hasSnapshot = answeredAtMs !== null;
   switch (result) {
     case 'answered':
-      return main === 'living' || !hasSnapshot ? 'live' : 'joined';
+      return main === 'living' || !hasSnapshot || kind === 'pushes' ? 'live' : 'joined';
     case 'refused':
     case 'ignored':
       return hasSnapshot ? 'snapshot' : 'unavailable';

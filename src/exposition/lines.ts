@@ -19,8 +19,8 @@ import {
 } from './lexer.ts';
 
 /** The same in OpenMetrics: seconds, and an exemplar. */
-const OM_TIMESTAMP = `(?:[ \\t]+[+-]?${DECIMAL})?`;
-const OM_SAMPLE = `${SERIES}${OM_TIMESTAMP}(?:[ \\t]+#${BLANKS}\\{${BLANKS}${LABELS}\\}[ \\t]+${VALUE}${OM_TIMESTAMP})?${BLANKS}${END}`;
+const OM_TIMESTAMP = `(?:[ \\t]+([+-]?${DECIMAL}))?`;
+const OM_SAMPLE = `${SERIES}${OM_TIMESTAMP}(?:[ \\t]+#${BLANKS}\\{${BLANKS}${LABELS}\\}[ \\t]+${VALUE}${withoutGroups(OM_TIMESTAMP)})?${BLANKS}${END}`;
 /** Groups: `TYPE`, or nothing for another of `words`; name; text. */
 function header(words: string): string {
   return `${BLANKS}#${BLANKS}(?:(TYPE)|${words})[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
@@ -36,7 +36,10 @@ const ONE_SERIES = new RegExp(SERIES, 'y');
 /** What may be beyond a double or 64 bits: hardly any text has it, and each number is looked at only there. */
 const LARGE = /[ \t}][+-]?(?:[\d.]{200}|[\d.]+[eE]\+?\d{3})|[ \t]-?\d{19}/;
 const QUOTED_TEXTS = new RegExp(QUOTED, 'g');
-const ONE_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
+const ONE_LINE = {
+  text: new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y'),
+  openMetrics: new RegExp(`${OM_SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y'),
+} as const;
 /** A header, consecutive samples of one name, or any other line and the blank ones after it. */
 const RUN = new RegExp(
   [
@@ -85,13 +88,18 @@ export type LineSink = {
   readonly onHeader: (kind: 'type' | 'help', name: string, text: string) => void;
 };
 
-/** Reads whole lines. */
-export function readLines(text: string, { onSample, onHeader }: LineSink): void {
+/** Reads whole lines. Timestamps of OpenMetrics are seconds, as written; its exemplars are skipped. */
+export function readLines(
+  text: string,
+  { onSample, onHeader }: LineSink,
+  format: keyof typeof ONE_LINE = 'text',
+): void {
+  const line = ONE_LINE[format];
   for (let at = 0; at < text.length; ) {
-    ONE_LINE.lastIndex = at;
+    line.lastIndex = at;
     // The last alternative takes any line.
-    const match = ONE_LINE.exec(text) as RegExpExecArray;
-    at = ONE_LINE.lastIndex;
+    const match = line.exec(text) as RegExpExecArray;
+    at = line.lastIndex;
     if (match[5] !== undefined) onSample(makeSample(match));
     else if (match[8] !== undefined)
       onHeader(match[7] === undefined ? 'help' : 'type', unquote(match[8]), match[9] ?? '');

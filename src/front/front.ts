@@ -5,14 +5,14 @@ import { callAfter } from '../base/clock.ts';
 import type { MainView } from '../decide/main-view.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { LAST_WAIT_MS } from '../decide/pace.ts';
-import type { ScraperRequest } from '../decide/scrapers.ts';
+import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/scrapers.ts';
 import { observeSource } from '../decide/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
 import { keepSource } from './kept-source.ts';
-import { findEndMetrics, findSourceKind, openSource, type SourceParts } from './open-source.ts';
+import { findEndMetrics, findSourceKind, openFrontSource, type SourceParts } from './open-source.ts';
 import { openPolls } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
@@ -21,6 +21,8 @@ export type FrontParts = SourceParts & {
   /** `host` null: all addresses. */
   readonly at: { readonly host: string | null; readonly port: number };
   readonly pollMs: number;
+  /** How long a scraper may still come whose interval is not known. Default: for ever. */
+  readonly ttlMs?: number;
   /** The last numbers may be pushed. Default: false. */
   readonly isPushed?: boolean;
   /** A monotonic moment as seconds since 1970. */
@@ -38,8 +40,8 @@ export type Front = {
   readonly takeEvent: () => FrontEvent | null;
   /** Calls back once there is one. @returns how to cancel */
   readonly onEvent: (callback: () => void) => () => void;
-  /** What is known of main from now on. */
-  readonly tell: (view: MainView) => void;
+  /** What is known of main and of scrapers from now on. */
+  readonly tell: (view: MainView, scrapers?: FrontFacts) => void;
   /** The snapshot, also once the front is closed; null: nothing was kept. */
   readonly newest: () => Promise<Snapshot | null>;
   /** Main is about to end: the next read shows what is newest. */
@@ -51,20 +53,28 @@ export type Front = {
   readonly port: number;
 };
 
-/** `problem`: `what is; what to do`. */
+/** `problem`: `what is; what to do`, and the variable that it is of. */
 export type OpenedFront =
   | { readonly kind: 'open'; readonly front: Front }
-  | { readonly kind: 'failed'; readonly problem: string };
+  | {
+      readonly kind: 'failed';
+      readonly variable: 'LASTSCRAPE_FRONT' | 'LASTSCRAPE_METRICS_URL';
+      readonly problem: string;
+    };
 
 /** Listens by `open`; nothing is read before the first scrape or observation. */
 export async function openFront(
   parts: FrontParts,
   open: typeof openServer<FrontAnswer> = openServer,
 ): Promise<OpenedFront> {
-  const { clock, pollMs, metricNames, toUnixSeconds } = parts;
+  const { clock, pollMs, metricNames, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY } = parts;
   const kind = findSourceKind(parts.url);
   const { selectors = [], isPushed = false, log } = parts;
-  const source = keepSource(openSource(parts), {
+  let scrapers = NO_SCRAPERS;
+  const takenAtMs = () => findTakenAtMs(scrapers, clock.nowMs(), { ttlMs });
+  const opening = await openFrontSource({ ...parts, findTakenAtMs: takenAtMs });
+  if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
+  const source = keepSource(opening.source, {
     kind,
     metricNames: findEndMetrics(parts),
     isTextWanted: metricNames.length > 0 || selectors.length > 0 || isPushed,
@@ -98,9 +108,15 @@ export async function openFront(
     onRequest: events.addRequest,
     onServed: events.addServed,
   });
-  if (opened.kind === 'failed') return opened;
+  if (opened.kind === 'failed') {
+    await source.close();
+    return { ...opened, variable: 'LASTSCRAPE_FRONT' };
+  }
   const { server } = opened;
-  const observe = () => observeSource(source.state(), server.inFlightCount);
+  const observe = (): FrontObservation => {
+    const changedAtMs = source.changedAtMs?.() ?? null;
+    return { ...observeSource(source.state(), server.inFlightCount), ...(changedAtMs !== null && { changedAtMs }) };
+  };
   return {
     kind: 'open',
     front: {
@@ -113,8 +129,9 @@ export async function openFront(
         return event?.kind === 'scraped' ? { ...event, front: observe() } : event;
       },
       onEvent: events.onEvent,
-      tell(view) {
+      tell(view, known = NO_SCRAPERS) {
         const { endedAtMs, holdOverAtMs } = view;
+        scrapers = known;
         if (endedAtMs !== source.state().view.endedAtMs) {
           mainEndSeconds = endedAtMs === null ? null : toUnixSeconds(endedAtMs);
         }

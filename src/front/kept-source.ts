@@ -107,7 +107,7 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     read: (signal, accept) => read(signal, accept),
     state: () => state,
     takeView(view) {
-      const fate = findVanishedFate(state.view, view);
+      const fate = findVanishedFate(state.view, view, state.kind);
       state = takeView(state, view);
       if (fate !== null) pages.takeVanished(fate);
     },

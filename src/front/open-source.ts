@@ -2,9 +2,11 @@
 
 import type { SourceKind } from '../decide/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
+import { describeListenProblem } from './listen.ts';
 import { type LocustSourceParts, openLocustSource } from './locust/source.ts';
 import { openFileSource } from './sources/file.ts';
 import { openHttpSource } from './sources/http.ts';
+import type { PushSourceParts } from './sources/pushes.ts';
 import type { Source } from './sources/source.ts';
 
 /** What a source needs. `url`: `http:`, `file:` or `locust+http:`; `locust`: default: as the exporter. */
@@ -14,9 +16,26 @@ export type SourceParts = Omit<LocustSourceParts, 'namespace' | 'path' | 'header
   readonly openExchange?: GetterParts['open'];
 };
 
+/** `problem`: of a source that listens, `what is; what to do`. */
+export type OpenedSource =
+  | { readonly kind: 'open'; readonly source: Source }
+  | { readonly kind: 'failed'; readonly problem: string };
+
 const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 
-/** Opens it; nothing is read before the first call of `read`. */
+/** Opens it; one that takes pushes listens. */
+export async function openFrontSource(
+  parts: SourceParts & Pick<PushSourceParts, 'toUnixSeconds' | 'findTakenAtMs'>,
+): Promise<OpenedSource> {
+  if (findSourceKind(parts.url) !== 'pushes') return { kind: 'open', source: openSource(parts) };
+  const { openPushSource } = await import('./sources/pushes.ts');
+  const { url } = parts;
+  const opened = await openPushSource(parts);
+  if (opened.kind === 'open') return opened;
+  return { kind: 'failed', problem: describeListenProblem(url.hostname, Number(url.port), opened.code) };
+}
+
+/** Opens one that is read; nothing is before the first call of `read`. */
 export function openSource({ locust = EXPORTERS, ...parts }: SourceParts): Source {
   const { url, metricNames, selectors, log, openExchange } = parts;
   const kind = findSourceKind(url);
@@ -26,9 +45,15 @@ export function openSource({ locust = EXPORTERS, ...parts }: SourceParts): Sourc
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });
 }
 
+const KINDS: Readonly<Record<string, SourceKind>> = {
+  'file:': 'files',
+  'locust+http:': 'locust',
+  'pushgateway:': 'pushes',
+};
+
 /** What is read, by the scheme of its URL. */
 export function findSourceKind({ protocol }: URL): SourceKind {
-  return protocol === 'file:' ? 'files' : protocol === 'locust+http:' ? 'locust' : 'program';
+  return KINDS[protocol] ?? 'program';
 }
 
 /** The metrics that are 0 once main has ended: those of the conditions; Locust's page always has its own. */

@@ -55,10 +55,10 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
   }
 }
 
-/** Sends a short text. Never rejects. */
+/** Sends a short text, as a line if there is any. Never rejects. */
 export async function sendText(exchange: Exchange, status: number, text: string): Promise<void> {
   const { response, connection } = exchange;
-  const bytes = Buffer.from(`${text}\n`);
+  const bytes = Buffer.from(text === '' ? '' : `${text}\n`);
   try {
     response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': bytes.length });
     const pieces = (async function* () {

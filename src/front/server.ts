@@ -117,13 +117,7 @@ export async function openServer<Answer extends ScrapeAnswer>(
   limits: ServerLimits = SERVER_LIMITS,
 ): Promise<OpenedServer> {
   const { connections, routes } = openServing(parts, limits);
-  const http = createServer({
-    maxHeaderSize: limits.headersBytes,
-    headersTimeout: limits.requestMs,
-    requestTimeout: limits.requestMs,
-    connectionsCheckingInterval: limits.requestCheckMs,
-    keepAliveTimeout: limits.idleMs,
-  });
+  const http = createLimitedServer(limits);
   http.on('connection', (socket) => connections.accept(socket));
   http.on('request', routes.onRequest);
   const code = await listen(http, listListenHosts(at.host, limits.allHosts), at.port);
@@ -152,6 +146,17 @@ export async function openServer<Answer extends ScrapeAnswer>(
       },
     },
   };
+}
+
+/** A server whose clients must be quick. */
+export function createLimitedServer(limits: ServerLimits) {
+  return createServer({
+    maxHeaderSize: limits.headersBytes,
+    headersTimeout: limits.requestMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.requestCheckMs,
+    keepAliveTimeout: limits.idleMs,
+  });
 }
 
 /** A livenessProbe must not fail, and the container be started again, while targets are quitting. */

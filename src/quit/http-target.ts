@@ -163,6 +163,13 @@ function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): strin
   return hint === undefined ? null : `it answered ${status}${isPage ? ' with a page of HTML' : ''}: ${hint}`;
 }
 
+/** What LASTSCRAPE_METRICS_URL is where it has no port of an exporter. */
+const PORTLESS: Readonly<Record<string, string>> = {
+  'file:': 'a file, which has no port',
+  'locust+http:': "Locust's page, and no exporter",
+  'pushgateway:': 'where lastscrape takes pushes, and no exporter',
+};
+
 /** What a header's value may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -191,8 +198,7 @@ export function presetKind(preset: Preset): TargetKind {
       }
       const isHttp = metricsUrl.protocol === 'http:';
       if (preset.port === null && !isHttp && port === undefined) {
-        const what = metricsUrl.protocol === 'file:' ? 'a file, which has no port' : "Locust's page, and no exporter";
-        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is ${what}` };
+        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is ${PORTLESS[metricsUrl.protocol]}` };
       }
       const url = new URL(path, preset.port === null && isHttp ? metricsUrl.origin : 'http://localhost');
       url.port = port ?? (preset.port === null ? url.port : String(preset.port));

@@ -6,6 +6,7 @@ import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit-target.ts';
+import type { FrontFacts } from '../decide/scrapers.ts';
 import type {
   Decision,
   EndDecision,
@@ -35,7 +36,7 @@ export type LoopFront = {
   /** Calls back once there is one, at once where there is; returns how to cancel that. */
   readonly onEvent: (callback: () => void) => () => void;
   /** What scrapes are answered by from now on. */
-  readonly tell: (view: MainView) => void;
+  readonly tell: (view: MainView, scrapers: FrontFacts) => void;
 };
 
 /** What the loop drives. */
@@ -89,7 +90,7 @@ export function endLate(end: EndDecision, { signals, policy }: Pick<LoopParts, '
 
 function showView({ front, onView }: LoopParts, state: State): void {
   const view = viewMain(state);
-  front?.tell(view);
+  front?.tell(view, state.facts.front);
   onView?.(view);
 }
 

@@ -68,6 +68,7 @@ export async function openConfiguredFront(
     selectors: config.thresholds,
     isPushed: config.push !== null,
     pollMs: config.limits.pollMs,
+    ttlMs: config.limits.ttlMs,
     clock: openClock(host),
     toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,
     log,

@@ -48,9 +48,10 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   const tombstone = await openConfiguredTombstone(host, config, signals.second, log.write);
   const opened = await openConfiguredFront(host, config, toWallMs, log.write);
   if (opened?.kind === 'failed') {
-    const problems = [`Cannot use LASTSCRAPE_FRONT: ${opened.problem}`];
+    const { variable } = opened;
+    const problems = [`Cannot use ${variable}: ${opened.problem}`];
     const { isExitZero, terminationLog } = config;
-    return { problems, unreadable: ['LASTSCRAPE_FRONT'], isExitZero, terminationLog };
+    return { problems, unreadable: [variable], isExitZero, terminationLog };
   }
   const front = opened?.front ?? null;
   log.write({ id: 'watching', fields: planFields(config) });

@@ -1,0 +1,251 @@
+// What a program pushes: families with their series as text, each with the labels of its group. Reads text
+// 0.0.4 and OpenMetrics as Pushgateway reads its text, and writes pages. Pure.
+// (storage/diskmetricstore.go of prometheus/pushgateway 1.11; expfmt/text_parse.go and text_create.go of
+// prometheus/common.)
+
+import { copyText } from '../base/text.ts';
+import { escapeHelp, escapeLabelValue, formatGoFloat } from './exposition-text.ts';
+import type { Label, SampleLine } from './lexer.ts';
+import { readNumber, unescapeHelp } from './lexer.ts';
+import { openLineCutter } from './line-cutter.ts';
+import { findUnreadableLine, type LineSink, readLines } from './lines.ts';
+
+export type PushedType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
+
+/** A family of one push. */
+export type PushedFamily = {
+  readonly name: string;
+  readonly type: PushedType;
+  /** Unescaped; null: no HELP line. */
+  readonly help: string | null;
+  /** By their labels (`formatSeries`): the value, or all lines of a histogram or summary. */
+  readonly series: ReadonlyMap<string, string>;
+};
+
+/** A body that was read. `fault`: why it must not be kept all the same; null: it may be. */
+export type PushedBody =
+  | { readonly kind: 'unreadable'; readonly why: string }
+  | {
+      readonly kind: 'read';
+      readonly families: readonly PushedFamily[];
+      readonly fault: string | null;
+      /** It has native histograms, of which text has only sum and count. */
+      readonly hasNative: boolean;
+    };
+
+/** The labels of a group, `job` among them. */
+export type Grouping = ReadonlyMap<string, string>;
+
+/** The labels of a series: its own, overridden by those of its group; `instance` always, sorted by name. */
+export function formatSeries(labels: readonly Label[], grouping: Grouping): string {
+  const all = new Map([['instance', ''], ...labels, ...grouping]);
+  const sorted = [...all].sort(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',');
+}
+
+/** A histogram or summary of one label set. */
+export type Points = { readonly rows: Map<number, number>; sum: number; count: number };
+
+type Draft = {
+  /** As announced; the page has it with `suffix`, as the samples have. */
+  readonly name: string;
+  type: PushedType | null;
+  suffix: string;
+  help: string | null;
+  readonly series: Map<string, string | Points>;
+};
+
+const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
+const LABEL_NAME = /^[a-zA-Z_]\w*$/;
+
+/** Collects the families of one body. */
+export function openPushedFamilies(grouping: Grouping) {
+  const drafts = new Map<string, Draft>();
+  let why: string | null = null;
+  let fault: string | null = null;
+  const seriesOf = (labels: readonly Label[]) => {
+    if (new Map(labels).size < labels.length) why ??= 'a label twice in one series';
+    const wrong = labels.find(([name]) => !LABEL_NAME.test(name));
+    if (wrong !== undefined) why ??= `invalid label name ${JSON.stringify(wrong[0])}`;
+    if (labels.some(([name]) => name.startsWith('__'))) fault ??= 'a label name that begins with "__"';
+    return formatSeries(labels, grouping);
+  };
+  return {
+    refuse(reason: string): void {
+      why ??= reason;
+    },
+    /** The body can be read, but must not be kept. */
+    reject(reason: string): void {
+      fault ??= reason;
+    },
+    find: (name: string) => drafts.get(name),
+    add(name: string, type: PushedType | null = null): Draft {
+      if (!LEGACY_NAME.test(name)) why ??= `invalid metric name ${JSON.stringify(name)}`;
+      const draft: Draft = { name: copyText(name), type, suffix: '', help: null, series: new Map() };
+      drafts.set(draft.name, draft);
+      return draft;
+    },
+    addValue({ name, series }: Draft, labels: readonly Label[], value: number): void {
+      const key = seriesOf(labels);
+      if (series.has(key)) fault ??= `${name}{${key}} was collected before with the same name and label values`;
+      series.set(key, formatGoFloat(value));
+    },
+    findPoints({ type, series }: Draft, labels: readonly Label[]): Points {
+      if (type === 'summary' && labels.some(([label]) => label === 'quantile')) fault ??= 'a label "quantile"';
+      const key = seriesOf(labels);
+      const points = (series.get(key) as Points | undefined) ?? { rows: new Map(), sum: 0, count: 0 };
+      series.set(key, points);
+      return points;
+    },
+    end(hasNative = false): PushedBody {
+      if (why !== null) return { kind: 'unreadable', why };
+      const families = [...drafts.values()].filter(({ series }) => series.size > 0).map(makeFamily);
+      return { kind: 'read', families, fault, hasNative };
+    },
+  };
+}
+
+function makeFamily({ name, suffix, type, help, series }: Draft): PushedFamily {
+  const written = name + suffix;
+  const texts = [...series].map(
+    ([key, value]) => [key, typeof value === 'string' ? value : formatPoints(written, type, key, value)] as const,
+  );
+  return { name: written, type: type ?? 'untyped', help, series: new Map(texts) };
+}
+
+function formatPoints(name: string, type: PushedType | null, key: string, { rows, sum, count }: Points): string {
+  const isHistogram = type === 'histogram';
+  const [row, bound] = isHistogram ? [`${name}_bucket`, 'le'] : [name, 'quantile'];
+  if (isHistogram && !rows.has(Number.POSITIVE_INFINITY)) rows.set(Number.POSITIVE_INFINITY, count);
+  const lines = [...rows].map(
+    ([at, value]) => `${row}{${key},${bound}="${formatGoFloat(at)}"} ${formatGoFloat(value)}\n`,
+  );
+  return `${lines.join('')}${name}_sum{${key}} ${formatGoFloat(sum)}\n${name}_count{${key}} ${formatGoFloat(count)}\n`;
+}
+
+/** How the page writes a type, and the suffix that its samples have beside the family's name. */
+const TYPES: Readonly<Record<'text' | 'openMetrics', Readonly<Record<string, readonly [PushedType, string?]>>>> = {
+  text: {
+    counter: ['counter'],
+    gauge: ['gauge'],
+    histogram: ['histogram'],
+    summary: ['summary'],
+    untyped: ['untyped'],
+  },
+  openMetrics: {
+    counter: ['counter', '_total'],
+    gauge: ['gauge'],
+    gaugehistogram: ['untyped'],
+    histogram: ['histogram'],
+    info: ['gauge', '_info'],
+    stateset: ['gauge'],
+    summary: ['summary'],
+    unknown: ['untyped'],
+  },
+};
+
+const SUFFIXED = /^(.+)(_(?:bucket|count|info|sum|total))$/s;
+const POINT_SUFFIXES: Partial<Record<PushedType, readonly string[]>> = {
+  histogram: ['_bucket', '_sum', '_count'],
+  summary: ['_sum', '_count'],
+};
+
+type Families = ReturnType<typeof openPushedFamilies>;
+
+/** Puts the lines of a body into its families. */
+function openLineSink(families: Families, format: keyof typeof TYPES): LineSink {
+  function findFamily(name: string): Draft {
+    const own = families.find(name);
+    if (own !== undefined) return own;
+    const [, base = '', suffix = ''] = SUFFIXED.exec(name) ?? [];
+    const parent = families.find(base);
+    const isOf = parent?.type && (parent.suffix === suffix || POINT_SUFFIXES[parent.type]?.includes(suffix));
+    return isOf ? parent : families.add(name);
+  }
+  function addPoint(family: Draft, { name, labels }: SampleLine, value: number): void {
+    const bound = family.type === 'histogram' ? 'le' : 'quantile';
+    const rest = labels.filter(([label]) => label !== bound);
+    const points = families.findPoints(family, rest);
+    const suffix = name.slice(family.name.length);
+    if (suffix === '_sum') points.sum = value;
+    else if (suffix === '_count') points.count = value;
+    else {
+      const at = readNumber(labels.find(([label]) => label === bound)?.[1] ?? '');
+      if (Number.isNaN(at)) families.refuse(`expected a number as value of the label ${bound} of ${name}`);
+      if (points.rows.has(at)) families.reject(`${name} has ${bound}="${formatGoFloat(at)}" twice`);
+      points.rows.set(at, value);
+    }
+  }
+
+  return {
+    onHeader(kind, name, text) {
+      const family = families.find(name) ?? families.add(name);
+      if (kind === 'help') {
+        if (family.help !== null) families.refuse(`second HELP line for ${name}`);
+        family.help = copyText(unescapeHelp(text));
+        return;
+      }
+      if (family.type !== null) families.refuse(`second TYPE line for ${name}, or TYPE after samples`);
+      const written = TYPES[format][text.trimEnd().toLowerCase()];
+      if (written === undefined) families.refuse(`unknown metric type ${JSON.stringify(text)}`);
+      [family.type = 'untyped', family.suffix = ''] = written ?? [];
+    },
+    onSample(sample) {
+      const family = findFamily(sample.name);
+      family.type ??= 'untyped';
+      if (sample.timestamp !== undefined) families.reject('pushed metrics must not have timestamps');
+      const value = readNumber(sample.value);
+      if (POINT_SUFFIXES[family.type] === undefined) families.addValue(family, sample.labels, value);
+      else addPoint(family, sample, value);
+    },
+  };
+}
+
+/** Reads a body of text 0.0.4 or OpenMetrics that was pushed to a group. */
+export function readPushedText(body: Uint8Array, format: keyof typeof TYPES, grouping: Grouping): PushedBody {
+  const families = openPushedFamilies(grouping);
+  const sink = openLineSink(families, format);
+  let hasEnd = false;
+  function onLines(block: Uint8Array): void {
+    const text = decodeText(block);
+    if (text === null) families.refuse('the body is not UTF-8');
+    if (hasEnd) families.refuse('text after "# EOF"');
+    const lines = text ?? '';
+    const at = findUnreadableLine(lines, format);
+    const rest = lines.slice(at);
+    hasEnd = format === 'openMetrics' && /^# EOF\n?$/.test(rest);
+    if (rest !== '' && !hasEnd) {
+      families.refuse(`neither a sample nor a comment: ${JSON.stringify(rest.slice(0, 60).split('\n', 1)[0])}`);
+    }
+    readLines(lines.slice(0, at), sink, format);
+  }
+  const cutter = openLineCutter({ onLines });
+  cutter.write(body);
+  cutter.end();
+  // Half of a number must not pass for one.
+  const isWhole = format === 'openMetrics' ? hasEnd : body.length === 0 || body.at(-1) === 0x0a;
+  if (!isWhole) families.refuse('unexpected end of the body');
+  return families.end();
+}
+
+/** Null: it is not UTF-8. */
+function decodeText(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** Writes families as a page of text 0.0.4, sorted by name; those of the same name become one. */
+export function* writePushedFamilies(families: Iterable<PushedFamily>): Generator<string> {
+  const byName = [...Map.groupBy(families, ({ name }) => name)].sort(([one], [other]) => (one < other ? -1 : 1));
+  for (const [name, parts] of byName) {
+    const help = parts.find((each) => each.help !== null)?.help ?? null;
+    const type = (parts[0] as PushedFamily).type;
+    yield `${help === null ? '' : `# HELP ${name} ${escapeHelp(help)}\n`}# TYPE ${name} ${type}\n`;
+    for (const { series } of parts) {
+      for (const [key, text] of series) yield text.endsWith('\n') ? text : `${name}{${key}} ${text}\n`;
+    }
+  }
+}

@@ -1,0 +1,191 @@
+// The groups of a Pushgateway as a law: groups and a request give groups and a status. As Pushgateway 1.11 has
+// it (handler/push.go, storage/diskmetricstore.go), but for what was deleted or replaced: that stays on the
+// page until every scraper that lives has had it. Pure.
+
+import { formatGoFloat } from '../../exposition/exposition-text.ts';
+import { formatSeries, type Grouping, type PushedBody, type PushedFamily } from '../../exposition/pushed-families.ts';
+
+/** Of one name in one group; when that was pushed. */
+type KeptFamily = PushedFamily & { readonly pushedAtMs: number };
+
+type Group = { readonly grouping: Grouping; readonly families: ReadonlyMap<string, KeptFamily> };
+
+/** What was pushed. */
+export type PushStore = {
+  /** By `formatSeries` of their labels. */
+  readonly groups: ReadonlyMap<string, Group>;
+  /** Deleted or replaced, and not taken by every scraper yet; the oldest first. */
+  readonly leftovers: readonly KeptFamily[];
+};
+
+/** A request whose body could be read. */
+export type PushRequest = {
+  readonly grouping: Grouping;
+  /** Null: the group is deleted. */
+  readonly body: Extract<PushedBody, { readonly kind: 'read' }> | null;
+  /** The whole group is replaced, not only families of the same names. */
+  readonly isReplaced: boolean;
+  readonly atMs: number;
+  /** Now, in seconds since 1970. */
+  readonly seconds: number;
+  /** What pages showed that were read before this, every living scraper has taken. */
+  readonly takenAtMs: number;
+};
+
+/** How it was answered; `why`: the text of an error. */
+export type PushResult = { readonly store: PushStore; readonly status: 200 | 202 | 400; readonly why?: string };
+
+export const EMPTY_STORE: PushStore = { groups: new Map(), leftovers: [] };
+export const GROUPS_MAX_COUNT = 1_000;
+/** Of leftovers; the oldest go first. */
+const LEFTOVERS_MAX_COUNT = 1_000;
+
+/** As Pushgateway writes them. */
+const TIMES = {
+  pushed: ['push_time_seconds', 'Last Unix time when changing this group in the Pushgateway succeeded.'],
+  failed: ['push_failure_time_seconds', 'Last Unix time when changing this group in the Pushgateway failed.'],
+} as const;
+
+/** The store after a request, and its status. */
+export function takePush(store: PushStore, request: PushRequest): PushResult {
+  const { grouping, body, isReplaced, atMs, seconds, takenAtMs } = request;
+  const key = formatSeries([], grouping);
+  const before = store.groups.get(key)?.families ?? new Map<string, KeptFamily>();
+  const groups = new Map(store.groups);
+  const time = (kind: keyof typeof TIMES, value: number): KeptFamily => {
+    const [name, help] = TIMES[kind];
+    return { name, type: 'gauge', help, series: new Map([[key, formatGoFloat(value)]]), pushedAtMs: atMs };
+  };
+  const [pushed, failed] = [TIMES.pushed[0], TIMES.failed[0]];
+  if (body === null) {
+    groups.delete(key);
+    return { store: keepLeftovers(store, groups, before, takenAtMs), status: 202 };
+  }
+  if (groups.size === GROUPS_MAX_COUNT && !groups.has(key)) {
+    return { store, status: 400, why: `there are ${GROUPS_MAX_COUNT} groups already` };
+  }
+  const own = body.families.filter(({ name }) => name !== pushed && name !== failed);
+  const families = new Map([
+    ...(isReplaced ? [] : before),
+    ...own.map((family) => [family.name, { ...family, pushedAtMs: atMs }] as const),
+    [pushed, time('pushed', seconds)],
+    [failed, before.get(failed) ?? time('failed', 0)],
+  ]);
+  groups.set(key, { grouping, families });
+  const why = body.fault ?? findContradiction(groups, own);
+  if (why === null) return { store: keepLeftovers(store, groups, before, takenAtMs), status: 200 };
+  const rest = [[failed, time('failed', seconds)] as const];
+  const unchanged = new Map([[pushed, time('pushed', 0)], ...before, ...rest]);
+  return {
+    store: { ...store, groups: new Map(store.groups).set(key, { grouping, families: unchanged }) },
+    status: 400,
+    why: `pushed metrics are invalid or inconsistent with existing metrics: ${why}`,
+  };
+}
+
+/** The store without what every living scraper has taken. */
+export function dropTaken(store: PushStore, takenAtMs: number): PushStore {
+  const leftovers = store.leftovers.filter(({ pushedAtMs }) => pushedAtMs >= takenAtMs);
+  return leftovers.length === store.leftovers.length ? store : { ...store, leftovers };
+}
+
+/** All families of the page, those of groups before leftovers. */
+export function listFamilies({ groups, leftovers }: PushStore): readonly KeptFamily[] {
+  return [...[...groups.values()].flatMap(({ families }) => [...families.values()]), ...leftovers];
+}
+
+/** Removed from a group: what no group has any more, and does not contradict what one has. */
+function keepLeftovers(
+  store: PushStore,
+  groups: PushStore['groups'],
+  before: Group['families'],
+  takenAtMs: number,
+): PushStore {
+  const present = indexFamilies(groups);
+  const isPresent = (family: KeptFamily) => present.get(family.name)?.includes(family) === true;
+  const removed = [...before.values()].filter((family) => !isPresent(family));
+  const leftovers = [...store.leftovers, ...removed].flatMap((family): readonly KeptFamily[] => {
+    if (family.pushedAtMs < takenAtMs || findCollision(family, present) !== null) return [];
+    const others = present.get(family.name) ?? [];
+    const series = [...family.series].filter(([key]) => !others.some((each) => each.series.has(key)));
+    return series.length === 0 ? [] : [{ ...family, series: new Map(series) }];
+  });
+  return { groups, leftovers: leftovers.slice(-LEFTOVERS_MAX_COUNT) };
+}
+
+type Index = ReadonlyMap<string, readonly KeptFamily[]>;
+
+function indexFamilies(groups: PushStore['groups']): Index {
+  return Map.groupBy(listFamilies({ groups, leftovers: [] }), ({ name }) => name);
+}
+
+/** Why these families cannot be on one page with the others; null: they can. */
+function findContradiction(groups: PushStore['groups'], families: readonly PushedFamily[]): string | null {
+  const present = indexFamilies(groups);
+  for (const family of families) {
+    const collision = findCollision(family, present);
+    if (collision !== null) return collision;
+    const [one, ...others] = present.get(family.name) as readonly KeptFamily[];
+    for (const key of others.length === 0 ? [] : family.series.keys()) {
+      const count = [one, ...others].filter((each) => each?.series.has(key)).length;
+      if (count > 1) return `${family.name}{${key}} was collected before with the same name and label values`;
+    }
+  }
+  return null;
+}
+
+const POINTS = { histogram: ['_bucket', '_sum', '_count'], summary: ['_sum', '_count'] } as const;
+
+/** As `checkSuffixCollisions` and `checkMetricConsistency` of client_golang have it (registry.go). */
+function findCollision({ name, type }: PushedFamily, present: Index): string | null {
+  const other = present.get(name)?.find((each) => each.type !== type);
+  if (other !== undefined) return `${name} is a ${other.type} already, and not a ${type}`;
+  const suffixes = type === 'histogram' || type === 'summary' ? POINTS[type] : [];
+  const own = suffixes.map((suffix) => name + suffix).find((each) => present.has(each));
+  if (own !== undefined) return `${name} is a ${type}, and there is a family ${own}`;
+  const [, base = '', suffix = ''] = /^(.+)(_(?:bucket|sum|count))$/.exec(name) ?? [];
+  const parent = present.get(base)?.[0]?.type;
+  const isOf = (parent === 'histogram' || parent === 'summary') && POINTS[parent].some((each) => each === suffix);
+  return isOf ? `${name} is what the ${parent} ${base} has` : null;
+}
+
+const PATH = /^\/metrics\/job(@base64)?\/([^/]*)(?:\/(.*))?$/s;
+
+/** The group that a path names, or why it names none; null: the path is none of pushes. */
+export function readGrouping(target: string): Grouping | string | null {
+  const path = decodePath(target.replace(/[?#].*$/s, ''));
+  const [match, encoding, job = '', rest = ''] = PATH.exec(path ?? '') ?? [];
+  if (path === null) return 'the path is not percent-encoded UTF-8';
+  if (match === undefined) return null;
+  const parts = rest === '' ? [] : rest.split('/');
+  if (parts.length % 2 === 1) return `odd number of components in label string ${JSON.stringify(`/${rest}`)}`;
+  const grouping = new Map<string, string>();
+  for (let index = 0; index < parts.length; index += 2) {
+    const [, name = '', isEncoded] = /^(.*?)(@base64)?$/s.exec(parts[index] as string) ?? [];
+    if (!/^(?!__)[a-zA-Z_]\w*$/.test(name)) return `improper label name ${JSON.stringify(name)}`;
+    const value = readValue(parts[index + 1] as string, isEncoded);
+    if (value === null) return `invalid base64 encoding for label ${name}`;
+    grouping.set(name, value);
+  }
+  const name = readValue(job, encoding);
+  if (name === null) return 'invalid base64 encoding in job name';
+  return name === '' ? 'job name is required' : grouping.set('job', name);
+}
+
+/** Percent-decoded before it is split, as in Go: a slash in a value needs base64. */
+function decodePath(path: string): string | null {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Base64 for URLs, padded or not (RFC 4648, 5). Null: it is none, or not of UTF-8. */
+function readValue(text: string, encoding: string | undefined): string | null {
+  if (encoding === undefined) return text;
+  const digits = text.replace(/=+$/, '');
+  if (!/^[\w-]*$/.test(digits) || digits.length % 4 === 1) return null;
+  const value = Buffer.from(digits, 'base64url');
+  return Buffer.from(value.toString()).equals(value) ? value.toString() : null;
+}

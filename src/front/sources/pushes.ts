@@ -1,0 +1,232 @@
+// A Pushgateway that ends with its pod, as the source: takes pushes on a loopback address, and answers every
+// read at once with what was pushed. `push-groups.ts` has the rules.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { Clock } from '../../base/clock.ts';
+import type { LogEntry } from '../../decide/messages.ts';
+import { openExposition, type Selector } from '../../exposition/exposition.ts';
+import { readPageType } from '../../exposition/format.ts';
+import {
+  formatSeries,
+  type Grouping,
+  type PushedBody,
+  readPushedText,
+  writePushedFamilies,
+} from '../../exposition/pushed-families.ts';
+import { readPushedMessages } from '../../exposition/pushed-messages.ts';
+import type { ExporterReading } from '../../observe/condition-kind.ts';
+import { makeReading } from '../../observe/exporter.ts';
+import { type Body, openBody } from '../../snapshot/body.ts';
+import { openConnections } from '../connections.ts';
+import { listen, listListenHosts } from '../listen.ts';
+import { readRequestPath } from '../request.ts';
+import { type Exchange, sendBody, sendText } from '../send-answer.ts';
+import { createLimitedServer, SERVER_LIMITS } from '../server.ts';
+import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './push-groups.ts';
+import type { Source } from './source.ts';
+
+/** What the source needs. */
+export type PushSourceParts = {
+  /** `pushgateway://HOST:PORT`, a loopback address. */
+  readonly url: URL;
+  readonly metricNames: readonly string[];
+  readonly selectors?: readonly Selector[];
+  readonly clock: Clock;
+  /** A monotonic moment as seconds since 1970. */
+  readonly toUnixSeconds: (atMs: number) => number;
+  readonly log: (entry: LogEntry) => void;
+  /** What pages showed that were read before this, every living scraper has taken. */
+  readonly findTakenAtMs: () => number;
+};
+
+/** `code`: of the error of listening. */
+export type OpenedPushSource =
+  | { readonly kind: 'open'; readonly source: Source }
+  | { readonly kind: 'failed'; readonly code: string };
+
+/** Of a body, as it comes and unpacked. */
+export const PUSH_MAX_BYTES = 16 * 1024 * 1024;
+/** Of all bodies that are being taken in. */
+const PUSHES_MAX_BYTES = 2 * PUSH_MAX_BYTES;
+/** All clients have the same address. */
+const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount };
+
+const unpack = promisify(gunzip);
+
+type Page = { readonly body: Body; readonly reading: ExporterReading };
+/** What a push gets. */
+type Reply = readonly [status: number, text: string];
+
+/** Listens. Never rejects. */
+export async function openPushSource(parts: PushSourceParts): Promise<OpenedPushSource> {
+  const { url, clock, toUnixSeconds, log, findTakenAtMs } = parts;
+  let store = EMPTY_STORE;
+  let changedAtMs: number | null = null;
+  let page: Page | null = null;
+  let hasWarned = false;
+  const receive = openReceiver();
+
+  function setStore(next: PushStore): void {
+    if (next !== store) page = null;
+    store = next;
+  }
+  function findPage(): Page {
+    setStore(dropTaken(store, findTakenAtMs()));
+    page ??= makePage(store, parts);
+    return page;
+  }
+  async function push(request: IncomingMessage, grouping: Grouping): Promise<Reply> {
+    const { method = '' } = request;
+    const received = await receive(request);
+    if (!('bytes' in received)) return received;
+    if (!['PUT', 'POST', 'DELETE'].includes(method)) return [405, `${method} is not allowed here`];
+    const read = method === 'DELETE' ? null : readBody(received.bytes, request, grouping);
+    if (read?.kind === 'unreadable') return [400, read.why];
+    const atMs = clock.nowMs();
+    const isReplaced = method === 'PUT';
+    const now = { atMs, seconds: toUnixSeconds(atMs), takenAtMs: findTakenAtMs() };
+    const { store: next, status, why = '' } = takePush(store, { grouping, body: read, isReplaced, ...now });
+    setStore(next);
+    if (status === 200) changedAtMs = atMs;
+    if (read?.hasNative === true && !hasWarned) {
+      hasWarned = true;
+      log({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
+    }
+    return [status, why];
+  }
+  async function answer(exchange: Exchange): Promise<void> {
+    const { request } = exchange;
+    const { method = '', url: target = '' } = request;
+    const grouping = readGrouping(target);
+    if (grouping !== null) {
+      const refusal = typeof grouping === 'string' ? ([400, grouping] as const) : null;
+      const reply = refusal ?? (await push(request, grouping as Grouping));
+      request.resume();
+      return sendText(exchange, ...reply);
+    }
+    request.resume();
+    const path = readRequestPath(target);
+    const isRead = method === 'GET' || method === 'HEAD';
+    if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'OK');
+    if (!isRead || path !== '/metrics') return sendText(exchange, 404, NOT_FOUND);
+    const { body } = findPage();
+    await sendBody(exchange, { read: () => body.read(), sizeBytes: body.sizeBytes });
+  }
+
+  const connections = openConnections(clock, LIMITS);
+  const http = createLimitedServer(LIMITS);
+  http.on('connection', (socket) => connections.accept(socket));
+  http.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    for (const each of [request, response]) each.on('error', () => {});
+    const connection = connections.find(request.socket);
+    if (connection === undefined) {
+      request.socket.destroy();
+      return;
+    }
+    connection.beginRequest();
+    const exchange = { request, response, connection, clock, takeMs: LIMITS.takeMs };
+    answer(exchange).finally(connection.endRequest);
+  });
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const code = await listen(http, listListenHosts(host, []), Number(url.port));
+  if (code !== null) return { kind: 'failed', code };
+  http.on('error', () => {});
+  const source: Source = {
+    path: null,
+    changedAtMs: () => changedAtMs,
+    read() {
+      const { body, reading } = findPage();
+      return { begun: Promise.resolve({ kind: 'answered', body }), ended: Promise.resolve(reading) };
+    },
+    close() {
+      const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+      connections.closeAll('the front closes');
+      return closed;
+    },
+  };
+  return { kind: 'open', source };
+}
+
+const NOT_FOUND =
+  'not found; here are PUT, POST, DELETE /metrics/job/JOB{/LABEL/VALUE}, GET /metrics, GET /-/healthy, GET /-/ready';
+
+/** Takes bodies in, within a limit for all of them. */
+function openReceiver() {
+  let heldBytes = 0;
+  /** Rejects where the body does not come whole. */
+  return async (request: IncomingMessage): Promise<{ readonly bytes: Buffer } | Reply> => {
+    const pieces: Buffer[] = [];
+    let sizeBytes = 0;
+    let isRefused = false;
+    try {
+      // One that is too large is read to its end, so that its client reads the answer.
+      for await (const piece of request) {
+        sizeBytes += piece.length;
+        isRefused ||= sizeBytes > PUSH_MAX_BYTES || heldBytes + piece.length > PUSHES_MAX_BYTES;
+        if (isRefused) continue;
+        heldBytes += piece.length;
+        pieces.push(piece);
+      }
+      if (sizeBytes > PUSH_MAX_BYTES) return [413, TOO_LARGE];
+      if (isRefused) return [503, 'too many large pushes at a time'];
+      return await unpackBody(Buffer.concat(pieces), request.headers['content-encoding'] ?? '');
+    } finally {
+      heldBytes -= pieces.reduce((sum, { length }) => sum + length, 0);
+    }
+  };
+}
+
+const TOO_LARGE = `the body has more than ${PUSH_MAX_BYTES} bytes`;
+
+async function unpackBody(bytes: Buffer, encoding: string): Promise<{ readonly bytes: Buffer } | Reply> {
+  if (/^(identity)?$/i.test(encoding)) return { bytes };
+  if (!/^gzip$/i.test(encoding)) return [400, `the encoding ${JSON.stringify(encoding)} is not supported, gzip is`];
+  try {
+    return { bytes: await unpack(bytes, { maxOutputLength: PUSH_MAX_BYTES }) };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ERR_BUFFER_TOO_LARGE' ? [413, TOO_LARGE] : [400, `the body is not gzip: ${message}`];
+  }
+}
+
+/** Any other type is read as text, as Pushgateway does. */
+function readBody(bytes: Buffer, { headers }: IncomingMessage, grouping: Grouping): PushedBody {
+  const format = readPageType(headers['content-type'] ?? '')?.format ?? 'text';
+  return format === 'protobuf' ? readPushedMessages(bytes, grouping) : readPushedText(bytes, format, grouping);
+}
+
+const PIECE_LENGTH = 64 * 1024;
+
+function makePage(store: PushStore, { metricNames, selectors }: PushSourceParts): Page {
+  const { body, push, end } = openBody({ isChecked: false });
+  const exposition = openExposition([], selectors);
+  let text = '';
+  const flush = () => {
+    const piece = Buffer.from(text);
+    text = '';
+    exposition.write(piece);
+    push(piece);
+  };
+  for (const line of writePushedFamilies(listFamilies(store))) {
+    text += line;
+    if (text.length > PIECE_LENGTH) flush();
+  }
+  flush();
+  end();
+  const { metric } = makeReading(readConditions(store, metricNames));
+  return { body, reading: { ...makeReading(exposition.end()), metric } };
+}
+
+/** What conditions read: metrics without labels but those of their group. */
+function readConditions({ groups }: PushStore, metricNames: readonly string[]) {
+  const exposition = openExposition(metricNames);
+  for (const [key, { families }] of groups) {
+    for (const name of metricNames) {
+      const value = families.get(name)?.series.get(key);
+      if (value !== undefined) exposition.write(Buffer.from(`${name} ${value}\n`));
+    }
+  }
+  return exposition.end();
+}
