@@ -56,7 +56,7 @@ type Draft = {
 };
 
 const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
-const LABEL_NAME = /^[a-zA-Z_]\w*$/;
+const LABEL_NAME = /^(?!__name__$)[a-zA-Z_]\w*$/;
 
 /** Collects the families of one body. */
 export function openPushedFamilies(grouping: Grouping) {
@@ -180,6 +180,7 @@ function openLineSink(families: Families, format: keyof typeof TYPES): LineSink 
   return {
     onHeader(kind, name, text) {
       const family = families.find(name) ?? families.add(name);
+      if (text.trim() === '') return;
       if (kind === 'help') {
         if (family.help !== null) families.refuse(`second HELP line for ${name}`);
         family.help = copyText(unescapeHelp(text));
