@@ -60,7 +60,7 @@ const NEAR_SCORE = 0.31;
 /** Texts this close to the best score are near too: TIMEOUT is a part of three variables. */
 const SAME_SCORE = 0.1;
 
-/** The known texts nearest to another, by the pairs of letters that both have; nearest first, at most three. */
+/** The known texts nearest to another, by the pairs of letters they share; nearest first, at most three. */
 export function findNearest(text: string, known: readonly string[], leastScore = NEAR_SCORE): readonly string[] {
   const pairs = new Set(listPairs(text));
   const rate = (own: readonly string[]) =>

@@ -8,7 +8,7 @@ import { CHART } from '../deploy/chart.ts';
 import { until } from '../support/until.ts';
 import { RUN_LABEL } from './cluster.ts';
 import { IMAGES } from './images.ts';
-import { getFixture, runScenarioIn, START_MS } from './scenario.ts';
+import { getFixture, requirePolicies, runScenarioIn, START_MS } from './scenario.ts';
 
 const POLICIES = 'mutatingadmissionpolicies,validatingadmissionpolicies';
 /** What it makes outside of namespaces: kinds, and what follows the name. */
@@ -20,6 +20,7 @@ const MADE = [
 /** Registers the scenarios. */
 export function runChartScenarios(): void {
   runScenarioIn('chart: installed, tested, upgraded and taken away', {}, async (namespace) => {
+    requirePolicies();
     const { cluster } = getFixture();
     const name = `chart-${cluster.run}`;
     const values = [
@@ -73,6 +74,7 @@ export function runChartScenarios(): void {
       ['jobs.enabled=yes,image=a', /jobs.enabled|got string, want boolean/],
       ['engine=kyverno,image=a', /this cluster has no Kyverno/],
       ['jobs.enabled=true', /image is not set/],
+      ...(getFixture().hasPolicies ? [] : [['image=a', /this cluster has no MutatingAdmissionPolicy: /] as const]),
     ] as const) {
       await assert.rejects(runHelmIn(namespace.name, 'install', 'wrong', CHART, '--set', value), said);
     }

@@ -20,10 +20,10 @@ const HOW_TO =
   'Cannot run test:cluster: KUBECONFIG and LASTSCRAPE_TEST_IMAGE_LOAD must be set; start a cluster, for instance "kind create cluster",\n' +
   'then run: KUBECONFIG=~/.kube/config LASTSCRAPE_TEST_IMAGE_LOAD="kind load image-archive" npm run test:cluster\n';
 
-/** The kinds that a run makes outside of namespaces. */
+/** The kinds that a run makes outside of namespaces, with policies and without. */
 const CLUSTER_KINDS =
-  'mutatingadmissionpolicies,mutatingadmissionpolicybindings,validatingadmissionpolicies,validatingadmissionpolicybindings,' +
-  'clusterroles,clusterrolebindings,namespaces';
+  'validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,namespaces';
+const POLICY_KINDS = 'mutatingadmissionpolicies,mutatingadmissionpolicybindings';
 
 /**
  * What must be there; ends the process with what to do where it is not, since without a cluster no scenario
@@ -63,13 +63,18 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   try {
     const cluster = stack.use(await openCluster());
     await claimCluster(cluster);
+    const hasPolicies = (await cluster.read('/apis/admissionregistration.k8s.io/v1')).includes(
+      '"MutatingAdmissionPolicy"',
+    );
+    if (!hasPolicies) process.stderr.write('LEFT OUT: every story with a policy: no MutatingAdmissionPolicy v1 here\n');
     // A run that was killed could not remove what it had made.
-    await cluster.kubectl(['delete', CLUSTER_KINDS, '--selector', RUN_LABEL, '--wait=false', '--ignore-not-found']);
-    await refuseForeign(cluster.kubectl);
+    const kinds = hasPolicies ? `${POLICY_KINDS},${CLUSTER_KINDS}` : CLUSTER_KINDS;
+    await cluster.kubectl(['delete', kinds, '--selector', RUN_LABEL, '--wait=false', '--ignore-not-found']);
+    await refuseForeign(cluster.kubectl, hasPolicies);
     const images = stack.use(openImageLoader(findPrograms(), loadCommand));
     await images.loadAll();
     const prometheus = await startClusterPrometheus(cluster);
-    return { cluster, prometheus, images, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+    return { cluster, hasPolicies, prometheus, images, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
     throw error;
@@ -110,7 +115,8 @@ const RENEWED_AT = ['--ignore-not-found', '--output=jsonpath={.spec.renewTime}']
  * Applies both policies as the guide says, waits until the API server obeys them, and takes them away at the
  * end.
  */
-export async function applyPolicy({ cluster }: Fixture): Promise<void> {
+export async function applyPolicy({ cluster, hasPolicies }: Fixture): Promise<void> {
+  if (!hasPolicies) return;
   const namespace = await cluster.openNamespace('guide');
   const shell = await openGuideShell(cluster, namespace);
   cluster.defer(async () => {
@@ -125,8 +131,7 @@ export async function applyPolicy({ cluster }: Fixture): Promise<void> {
   await shell.run('policy');
   await shell.run('jobs policy');
   const label = [`${RUN_LABEL}=${cluster.run}`, '--overwrite'];
-  const mutating = 'mutatingadmissionpolicies,mutatingadmissionpolicybindings';
-  await cluster.kubectl(['label', mutating, 'lastscrape', 'lastscrape-jobs', ...label]);
+  await cluster.kubectl(['label', POLICY_KINDS, 'lastscrape', 'lastscrape-jobs', ...label]);
   const validating = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
   await cluster.kubectl(['label', validating, 'lastscrape-jobs', ...label]);
   await untilChecked(shell, ' lastscrape');
@@ -147,13 +152,14 @@ async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Pr
 }
 
 // Somebody's own policy must not be changed, nor removed at the end.
-async function refuseForeign(kubectl: (args: readonly string[]) => Promise<string>): Promise<void> {
+async function refuseForeign(kubectl: Cluster['kubectl'], hasPolicies: boolean): Promise<void> {
   for (const [kind, name] of [
     ['mutatingadmissionpolicies', 'lastscrape'],
     ['mutatingadmissionpolicies', 'lastscrape-jobs'],
     ['validatingadmissionpolicies', 'lastscrape-annotations'],
     ['validatingadmissionpolicies', 'lastscrape-jobs'],
   ] as const) {
+    if (kind === 'mutatingadmissionpolicies' && !hasPolicies) continue;
     const found = await kubectl([
       ...['get', kind, '--field-selector', `metadata.name=${name}`],
       ...['--selector', `!${RUN_LABEL}`, '--output', 'name'],

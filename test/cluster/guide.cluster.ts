@@ -26,6 +26,7 @@ import {
   findStatus,
   getFixture,
   proveGoodEnd,
+  requirePolicies,
   runScenarioIn,
   START_MS,
   untilContainer,
@@ -140,6 +141,7 @@ export function runGuideScenarios(): void {
   });
 
   runScenarioIn('guide: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+    requirePolicies();
     const ask = async (pod: Pod): Promise<Pod> => {
       const args = ['create', '--namespace', namespace.name, '--dry-run=server', '--output=json', '--filename=-'];
       return normalise(JSON.parse(await getFixture().cluster.kubectl(args, JSON.stringify(pod))));

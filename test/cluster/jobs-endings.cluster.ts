@@ -25,7 +25,7 @@ import {
 } from './counting-job.ts';
 import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, findStatus, getFixture, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
+import { END_MS, findStatus, getFixture, requirePolicies, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
 /** Registers the scenarios. */
 export function runJobsEndingScenarios(): void {
@@ -112,12 +112,14 @@ export function runJobsEndingScenarios(): void {
     'jobs: nothing in a namespace that opted out',
     { 'lastscrape.dev/inject': 'false' },
     async (namespace) => {
+      requirePolicies();
       const pod = readJobPod('annotated');
       assert.deepEqual(await askServer(namespace.name, pod), normalise(pod));
     },
   );
 
   runScenarioIn('jobs: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+    requirePolicies();
     const wanted = [
       ...JOBS_GOLDEN.map((name) => [name, readJobPod(name), readJobGolden(name)] as const),
       ...JOBS_UNTOUCHED_NAMES.map((name) => [name, readJobPod(name), normalise(readJobPod(name))] as const),
@@ -136,6 +138,7 @@ export function runJobsEndingScenarios(): void {
   });
 
   runScenarioIn('jobs: what is applied is warned of on a Job and a CronJob as well', {}, async (namespace) => {
+    requirePolicies();
     const none = buildCountingJob({ portName: 'http' });
     const cron = {
       apiVersion: 'batch/v1',

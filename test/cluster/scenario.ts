@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { until } from '../support/until.ts';
-import type { Cluster, ContainerStatus, Namespace, Pod } from './cluster.ts';
+import type { Cluster, ContainerStatus, Manifest, Namespace, Pod } from './cluster.ts';
 import type { ImageLoader } from './images.ts';
 import { EXPORTER, type LocustTest, MASTER, startLocustTest } from './locust-test.ts';
 import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
@@ -12,6 +12,8 @@ import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
 /** What is there for every scenario. */
 export type Fixture = {
   readonly cluster: Cluster;
+  /** It has MutatingAdmissionPolicy v1: without, the stories that need one are left out, and say so. */
+  readonly hasPolicies: boolean;
   readonly prometheus: ClusterPrometheus;
   readonly images: ImageLoader;
 };
@@ -30,19 +32,38 @@ export function getFixture(): Fixture {
   return current;
 }
 
+class NoPolicies extends Error {}
+
+/** Leaves a story out where the cluster has no policies. */
+export function requirePolicies(): void {
+  if (!getFixture().hasPolicies) throw new NoPolicies('LEFT OUT: this cluster has no MutatingAdmissionPolicy v1');
+}
+
+/** Whether a policy would change pods of it, in a namespace that has not opted out. */
+function isForPolicies(manifest: Manifest): boolean {
+  const text = JSON.stringify(manifest);
+  return text.includes('"lastscrape.dev/inject":"true"') || text.includes(`"performance-test-pod-name":"${MASTER}"`);
+}
+
 /** Registers a scenario with its own namespace; describes the pods there when it fails. */
 export function runScenarioIn(
   name: string,
   labels: Readonly<Record<string, string>>,
   play: (namespace: Namespace) => Promise<void>,
 ): void {
-  it(name, async () => {
+  it(name, async (context) => {
     scenarioCount += 1;
     const slug = `${scenarioCount}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 36).replace(/-$/, '');
     const namespace = await getFixture().cluster.openNamespace(slug, labels);
+    const isOptedOut = labels['lastscrape.dev/inject'] === 'false';
+    const apply = (...manifests: readonly Manifest[]) => {
+      if (!isOptedOut && manifests.some(isForPolicies)) requirePolicies();
+      return namespace.apply(...manifests);
+    };
     try {
-      await play(namespace);
+      await play({ ...namespace, apply });
     } catch (error) {
+      if (error instanceof NoPolicies) return context.skip(error.message);
       process.stderr.write(`${name} failed; ${await namespace.describe()}\n`);
       throw error;
     }
