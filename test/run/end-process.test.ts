@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readExitCode } from '../../src/run/end-process.ts';
 import { gateNamespaces } from '../support/pid-namespace.ts';
+import { COMMAND } from '../support/watcher.ts';
 
 const skip = gateNamespaces('test/run/end-process.test.ts');
 const folder = mkdtempSync(join(tmpdir(), 'lastscrape-end-'));
@@ -33,6 +35,29 @@ for (const [name, starter] of [
     }
   });
 }
+
+test('a signal after the report does not take the place of the exit code', async () => {
+  const [program = '', ...args] = COMMAND;
+  const env = {
+    LASTSCRAPE_DONE_WHEN: `file:${folder}`,
+    LASTSCRAPE_FAIL_IF: 'a > 1',
+    LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_SETTLE: '0',
+    LASTSCRAPE_POLL: '100ms',
+    LASTSCRAPE_QUIT: 'none',
+  };
+  for (let count = 0; count < 4; count++) {
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let timer: NodeJS.Timeout | undefined;
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (text.includes('"report"')) timer ??= setInterval(() => child.kill(), 1);
+    });
+    const ended = await once(child, 'exit');
+    clearInterval(timer);
+    assert.deepEqual(ended, [1, null]);
+  }
+});
 
 test('readExitCode() takes what endProcess() gives, and nothing else', () => {
   assert.equal(readExitCode(['--exit-with', '0']), 0);
