@@ -9,7 +9,7 @@ import { VERSION } from '../../src/base/version.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
-import { findLastscrape, gateGoldens, normalise, type Pod, readGolden } from './injected.ts';
+import { gateGoldens, normalise, type Pod } from './injected.ts';
 import { findSidecar, JOB_NOT_LAST, JOBS_INJECTED, readJobGolden, readJobPod } from './injected-jobs.ts';
 
 const stale = gateGoldens();
@@ -117,21 +117,6 @@ test('a native sidecar after lastscrape is overtaken: lastscrape moves to the en
     spec.initContainers?.map(({ name }) => name),
     ['mesh', 'lastscrape'],
   );
-});
-
-test('the container has the rights and resources of the one in policy.yaml', () => {
-  const regular = findLastscrape(readGolden('regular'));
-  for (const name of JOBS_INJECTED) {
-    const sidecar = findSidecar(readJobGolden(name));
-    for (const field of ['image', 'imagePullPolicy', 'resources', 'securityContext', 'terminationMessagePolicy']) {
-      assert.deepEqual(sidecar[field], regular[field], `${name}: ${field}`);
-    }
-    assert.deepEqual(sidecar['startupProbe'], {
-      httpGet: { path: '/-/ready', port: 'lastscrape' },
-      periodSeconds: 1,
-      failureThreshold: 60,
-    });
-  }
 });
 
 test('each file names the image once, at the version of the program', () => {

@@ -60,23 +60,6 @@ test('the policy lets an annotation set every variable but a few, in the order o
   assert.deepEqual(names, ANNOTATED);
 });
 
-test('the policy of warnings knows the same annotations', () => {
-  const [policy] = parseAllDocuments(read('deploy/annotations-policy.yaml'));
-  const variables: readonly { name: string; expression: string }[] = policy?.toJS().spec.variables;
-  const { expression = '' } = variables.find(({ name }) => name === 'known') ?? {};
-  const names = [...expression.matchAll(/'([a-z-]+)'/g)].map(([, name]) => `lastscrape.dev/${name}`);
-  assert.deepEqual(names, ANNOTATED.map(nameAnnotation));
-});
-
-test('Kyverno and kustomize let an annotation set the same variables', () => {
-  for (const file of ['deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const) {
-    const pairs = [...readCode(file).matchAll(/name: (LASTSCRAPE_\w+), .*?metadata\.annotations\['([^']+)'\]/g)];
-    const names = pairs.map(([, name, annotation]) => [name, annotation]);
-    const expected = ANNOTATED.map((name) => [name, nameAnnotation(name)]);
-    assert.deepEqual(names.toSorted(), expected.toSorted(), file);
-  }
-});
-
 test('an injected container has a variable for each annotation, in the order of the README, always exits 0, and knows its pod', {
   skip: stale,
 }, () => {
