@@ -85,39 +85,43 @@ async function measureFor({ request, connection }: Exchange, body: AnswerBody): 
 
 /** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
 async function send(
-  { response, connection, clock, takeMs }: Exchange,
+  exchange: Exchange,
   pieces: AsyncIterable<Uint8Array> | null,
   sizeBytes: number | null,
 ): Promise<boolean> {
-  const waitForClient = openClientWait(response, connection, clock, takeMs);
+  const { response, connection } = exchange;
+  const waitForClient = openClientWait(exchange);
   let isFlushed = false;
   // Before Node's own listener, which may close the connection.
   response.prependListener('finish', () => {
     const { socket } = connection;
     isFlushed = !socket.destroyed && socket.errored === null && !connection.gone.aborted;
   });
+  /** Sends the last piece; a client that hung up before did not take the answer. */
+  async function end(last: Uint8Array | null): Promise<boolean> {
+    // Learn what the kernel knows by now.
+    await turn();
+    connection.gone.throwIfAborted();
+    await waitForClient((done) => {
+      response.once('finish', done);
+      response.end(last);
+    });
+    await turn();
+    return isFlushed && !connection.hasFailed;
+  }
   let sentBytes = 0;
-  let last: Uint8Array | null = null;
   for await (const piece of pieces ?? []) {
     sentBytes += piece.length;
     // After the last declared byte the client may be gone.
-    if (sizeBytes !== null && sentBytes >= sizeBytes) {
-      last = piece;
-      break;
-    }
-    if (!response.write(piece)) await waitForClient('drain');
+    if (sentBytes === sizeBytes) return await end(piece);
+    if (sizeBytes !== null && sentBytes > sizeBytes) break;
+    // Until the kernel has it: it changes afterwards.
+    await waitForClient((done) => response.write(piece, done));
   }
-  if (pieces !== null && sizeBytes !== null && sentBytes !== sizeBytes) {
+  if (pieces !== null && sizeBytes !== null) {
     throw new Error(`Cannot send an answer: ${sizeBytes} bytes were declared and ${sentBytes} came`);
   }
-  // A client that hung up before the last bytes did not take the answer: learn what the kernel knows by now.
-  await turn();
-  connection.gone.throwIfAborted();
-  const finished = waitForClient('finish');
-  response.end(last);
-  await finished;
-  await turn();
-  return isFlushed && !connection.hasFailed;
+  return end(null);
 }
 
 /** Handles all events that the kernel has now; the first pass may belong to a poll that began before. */
@@ -125,17 +129,17 @@ async function turn(): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Waits for an event of the response; rejects when the client hangs up, or has used up `takeMs` in all. */
-function openClientWait(response: ServerResponse, connection: Connection, clock: Clock, takeMs: number) {
+/** Waits until `begin` calls back; rejects when the client hangs up, or has used up `takeMs` in all. */
+function openClientWait({ connection, clock, takeMs }: Exchange) {
   const { gone } = connection;
   let leftMs = takeMs;
-  return async (event: 'drain' | 'finish'): Promise<void> => {
+  return async (begin: (done: (error?: Error | null) => void) => void): Promise<void> => {
     const beganAtMs = clock.nowMs();
     connection.blockedSinceMs = beganAtMs;
     const why = await waitWithin<string | null>(
       { timeoutMs: leftMs, signal: gone, clock },
       () => (gone.aborted ? String(gone.reason) : 'the client was too slow'),
-      (end) => response.once(event, () => end(null)),
+      (end) => begin((error) => end(error ? String(error) : null)),
     );
     connection.blockedSinceMs = null;
     leftMs -= clock.nowMs() - beganAtMs;
@@ -169,12 +173,15 @@ async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal)
 /** Since Node 22.15. */
 const HAS_ZSTD = 'createZstdCompress' in zlib;
 
+/** A piece changes once the next is asked for: it must be packed by then. */
+const ONE_BY_ONE = { writableHighWaterMark: 1 };
+
 /** Level 1, the cheapest: most expositions shrink to a tenth. */
 function compress(pieces: AsyncIterable<Uint8Array>, encoding: 'zstd' | 'gzip'): AsyncIterable<Uint8Array> {
   const { ZSTD_c_compressionLevel } = zlib.constants;
   const packer =
     encoding === 'gzip'
-      ? zlib.createGzip({ level: 1 })
-      : zlib.createZstdCompress({ params: { [ZSTD_c_compressionLevel]: 1 } });
+      ? zlib.createGzip({ level: 1, ...ONE_BY_ONE })
+      : zlib.createZstdCompress({ params: { [ZSTD_c_compressionLevel]: 1 }, ...ONE_BY_ONE });
   return pipeline(pieces, packer, () => {});
 }

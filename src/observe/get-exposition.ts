@@ -21,7 +21,7 @@ export type GetterParts = {
 export type ExpositionSink = {
   /** The answer has begun: its body of that type follows, or why it cannot be used. */
   readonly begin?: (head: PageType | string) => void;
-  /** The piece does not change afterwards. */
+  /** The piece changes afterwards. */
   readonly write: (piece: Uint8Array) => void;
 };
 

@@ -13,7 +13,10 @@ export type Body = {
   readonly page: object;
   /** Of the source's bytes, so far. */
   readonly sizeBytes: number;
-  /** All pieces; waits for more. @throws BrokenBody at a cut, or at `signal`, whose reason is a string */
+  /**
+   * All pieces; waits for more. Each is valid until the next is asked for. @throws BrokenBody at a cut, or at
+   * `signal`, whose reason is a string
+   */
   readonly read: (signal?: AbortSignal) => AsyncIterable<Uint8Array>;
   /** Never rejects. */
   readonly ended: Promise<BodyEnd>;
@@ -25,13 +28,11 @@ export type Body = {
 /** How a body ended: whole and readable, whole, or cut off. */
 export type BodyEnd = { readonly kind: 'whole' } | { readonly kind: 'unreadable' | 'broken'; readonly why: string };
 
-/** A body and its source's side. After the end, `push`, `pass` and `breakOff` do nothing. */
+/** A body and its source's side. After the end, `push` and `breakOff` do nothing. */
 export type OpenBody = {
   readonly body: Body;
   /** Copies the next piece. */
   readonly push: (piece: Uint8Array) => void;
-  /** The same; readers that wait get the piece as it is, so its bytes must not change. */
-  readonly pass: (piece: Uint8Array) => void;
   /** It is whole; returns whether it is readable. */
   readonly end: () => boolean;
   /**
@@ -51,22 +52,17 @@ const UNCHECKED: ReadableCheck = { write() {}, end: () => ({ isReadable: true })
 
 /** Readers that have read all there is, until more comes. */
 function openWaiting() {
-  /** `wake` gets the next piece as it is, or null to look. */
-  const waiting: { readonly skip: (count: number) => void; readonly wake: (piece: Uint8Array | null) => void }[] = [];
+  const waiting: (() => void)[] = [];
   return {
-    wake(piece: Uint8Array | null): void {
-      for (const each of waiting.splice(0)) {
-        if (piece !== null) each.skip(piece.length);
-        each.wake(piece);
-      }
+    wake(): void {
+      for (const wake of waiting.splice(0)) wake();
     },
-    async wait(signal: AbortSignal | undefined, skip: (count: number) => void): Promise<Uint8Array | null> {
-      const { promise, resolve } = Promise.withResolvers<Uint8Array | null>();
-      waiting.push({ skip, wake: resolve });
-      const cancel = onAbort(signal, () => resolve(null));
-      const piece = await promise;
+    async wait(signal: AbortSignal | undefined): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push(resolve);
+      const cancel = onAbort(signal, resolve);
+      await promise;
       cancel();
-      return piece;
     },
   };
 }
@@ -78,18 +74,19 @@ async function* readChunks(
   findStop: () => 'whole' | BrokenBody | null,
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const { next, skip } = chunks.openReader();
-  for (;;) {
-    if (signal?.aborted) throw new BrokenBody(String(signal.reason));
-    const stop = findStop();
-    if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
-    const piece = next();
-    if (piece !== null) yield piece;
-    else if (findStop() !== null) return;
-    else {
-      const given = await waiting.wait(signal, skip);
-      if (given !== null) yield given;
+  const { next, end } = chunks.openReader();
+  try {
+    for (;;) {
+      if (signal?.aborted) throw new BrokenBody(String(signal.reason));
+      const stop = findStop();
+      if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
+      const piece = next();
+      if (piece !== null) yield piece;
+      else if (stop !== null) return;
+      else await waiting.wait(signal);
     }
+  } finally {
+    end();
   }
 }
 
@@ -108,12 +105,12 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
   let same: Body | null = null;
   const waiting = openWaiting();
 
-  function take(piece: Uint8Array, isLasting: boolean): void {
+  function push(piece: Uint8Array): void {
     if (stop !== null || piece.length === 0) return;
     check.write(piece);
     lastByte = piece.at(-1) as number;
     chunks.add(piece);
-    waiting.wake(isLasting ? piece : null);
+    waiting.wake();
   }
   const read = (signal?: AbortSignal) => readChunks(chunks, waiting, () => stop, signal);
   async function scanFamilies(): Promise<ReadonlySet<string>> {
@@ -143,21 +140,20 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
   return {
     body,
     chunks,
-    push: (piece) => take(piece, false),
-    pass: (piece) => take(piece, true),
+    push,
     end() {
       if (stop !== null) return false;
       const result = check.end();
       stop = 'whole';
       chunks.seal();
       ended.resolve(result.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: result.why });
-      waiting.wake(null);
+      waiting.wake();
       return result.isReadable;
     },
     endUnchecked(before, inspect) {
       stop = 'whole';
       if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks)) same = before.body;
-      waiting.wake(null);
+      waiting.wake();
       if (same !== null) {
         ended.resolve(same.ended);
         return true;
@@ -171,7 +167,7 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
       stop = new BrokenBody(why);
       chunks.clear();
       ended.resolve({ kind: 'broken', why });
-      waiting.wake(null);
+      waiting.wake();
     },
   };
 }

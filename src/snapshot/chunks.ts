@@ -6,8 +6,6 @@ import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** What is packed at once: few calls of zlib, since each leaves `CALL_BYTES`. */
 const CHUNK_BYTES = 256 * 1024;
-/** The longest piece that a reader gets. */
-const PIECE_BYTES = 64 * 1024;
 /** zlib's buffers; the last one of each call is freed late as well. */
 const ZLIB_BYTES = 16 * 1024;
 /** What a call of zlib leaves in addition (measured, Node 24.21). */
@@ -19,7 +17,10 @@ const UNPACKED_MAX_COUNT = 16;
 /** A whole answer that is no longer is copied, not packed. */
 const UNPACKED_MAX_BYTES = 128 * 1024;
 
-type Chunk = { sizeBytes: number; bytes: Buffer; isPacked: boolean; checksum: number };
+/** Bytes as they came. They are used again when neither a chunk nor a reader has them. */
+type Raw = { readonly bytes: Buffer; usersCount: number };
+/** `raw` null: it is packed, or copied, into `bytes`. */
+type Chunk = { sizeBytes: number; bytes: Buffer; raw: Raw | null; isPacked: boolean; checksum: number };
 
 /** The bytes of one answer. */
 export type Chunks = {
@@ -40,14 +41,23 @@ export type Chunks = {
 
 /** Reads from the first byte on. */
 export type ChunkReader = {
-  /** The next piece; null: no more for now. */
+  /** The next piece, which is valid until the next call of either; null: no more for now. */
   readonly next: () => Uint8Array | null;
-  /** Its caller has the next bytes. */
-  readonly skip: (count: number) => void;
+  /** May be called again. */
+  readonly end: () => void;
 };
 
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
+
+function useRaw(): Raw {
+  return { bytes: spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES), usersCount: 1 };
+}
+
+function giveBack(raw: Raw): void {
+  raw.usersCount--;
+  if (raw.usersCount === 0 && spare.length < UNPACKED_MAX_COUNT) spare.push(raw.bytes);
+}
 
 /** Opens it empty. */
 export function openChunks(): Chunks {
@@ -61,12 +71,8 @@ export function openChunks(): Chunks {
       let chunk = chunks.at(-1);
       if (chunk === undefined || chunk.sizeBytes === CHUNK_BYTES) {
         while (chunks.length - packedCount > UNPACKED_MAX_COUNT && packNext());
-        chunk = {
-          sizeBytes: 0,
-          bytes: spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES),
-          isPacked: false,
-          checksum: 0,
-        };
+        const raw = useRaw();
+        chunk = { sizeBytes: 0, bytes: raw.bytes, raw, isPacked: false, checksum: 0 };
         chunks.push(chunk);
       }
       const part = piece.subarray(at, at + CHUNK_BYTES - chunk.sizeBytes);
@@ -81,21 +87,21 @@ export function openChunks(): Chunks {
   function packNext(): boolean {
     const chunk = chunks[packedCount];
     if (chunk === undefined || !isComplete(packedCount)) return false;
-    const { bytes } = chunk;
-    const raw = bytes.subarray(0, chunk.sizeBytes);
+    const bytes = chunk.bytes.subarray(0, chunk.sizeBytes);
     chunk.isPacked = sizeBytes > UNPACKED_MAX_BYTES;
-    chunk.bytes = chunk.isPacked ? pack(raw) : copy(raw);
-    if (!chunk.isPacked) countGarbage(raw.length);
-    giveBack(bytes);
+    chunk.bytes = chunk.isPacked ? pack(bytes) : copy(bytes);
+    if (!chunk.isPacked) countGarbage(bytes.length);
+    dropRaw(chunk);
     packedCount++;
     return true;
   }
-  function giveBack(bytes: Buffer): void {
-    if (spare.length < UNPACKED_MAX_COUNT) spare.push(bytes);
+  function dropRaw(chunk: Chunk): void {
+    if (chunk.raw !== null) giveBack(chunk.raw);
+    chunk.raw = null;
   }
-  /** Those of chunks that are not packed. */
-  function giveAllBack(): void {
-    for (const { bytes } of chunks.slice(packedCount)) giveBack(bytes);
+  /** Not those of another, which are shared. */
+  function dropAllRaw(): void {
+    chunks.slice(packedCount).forEach(dropRaw);
   }
   function isComplete(index: number): boolean {
     return isSealed || index < chunks.length - 1;
@@ -117,14 +123,14 @@ export function openChunks(): Chunks {
       const others = other.list();
       const isSame = others.length === chunks.length && chunks.every((chunk, index) => isAlike(chunk, others[index]));
       if (!isSame) return false;
-      giveAllBack();
+      dropAllRaw();
       chunks = other.list();
       packedCount = chunks.length;
       return true;
     },
     list: () => chunks,
     clear() {
-      giveAllBack();
+      dropAllRaw();
       chunks = [];
     },
     openReader: () => openReader(() => chunks),
@@ -135,21 +141,26 @@ function openReader(list: Chunks['list']): ChunkReader {
   let at = 0;
   /** Of the chunk that is being read. */
   let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
+  let held: Raw | null = null;
+  function end(): void {
+    if (held !== null) giveBack(held);
+    held = null;
+  }
   return {
     next() {
+      end();
       const index = Math.floor(at / CHUNK_BYTES);
       const chunk = list()[index];
       const from = at % CHUNK_BYTES;
       if (chunk === undefined || chunk.sizeBytes === from) return null;
-      const to = Math.min(from + PIECE_BYTES, chunk.sizeBytes);
-      at += to - from;
-      if (!chunk.isPacked) return copy(chunk.bytes.subarray(from, to));
-      if (unpacked?.index !== index) unpacked = { index, bytes: unpack(chunk.bytes) };
-      return unpacked.bytes.subarray(from, to);
+      at += chunk.sizeBytes - from;
+      held = chunk.raw;
+      if (held !== null) held.usersCount++;
+      if (chunk.isPacked && unpacked?.index !== index) unpacked = { index, bytes: unpack(chunk.bytes) };
+      const bytes = chunk.isPacked && unpacked !== null ? unpacked.bytes : chunk.bytes;
+      return bytes.subarray(from, chunk.sizeBytes);
     },
-    skip(count) {
-      at += count;
-    },
+    end,
   };
 }
 

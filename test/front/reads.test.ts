@@ -119,7 +119,7 @@ function takeBody({ beginning }: { beginning: Beginning | null }): Body {
 
 async function readAll(body: Body): Promise<string> {
   const pieces: Uint8Array[] = [];
-  for await (const piece of body.read()) pieces.push(piece);
+  for await (const piece of body.read()) pieces.push(Uint8Array.from(piece));
   return Buffer.concat(pieces).toString();
 }
 

@@ -45,6 +45,23 @@ test('openChunks() gives every buffer to the next bytes, and each once, however 
   }
 });
 
+test('openChunks() gives a buffer to the next bytes only once no reader has a piece of it', async () => {
+  const bytes = Buffer.alloc(2 * CHUNK_BYTES, 'a');
+  for (const finish of ['next', 'end'] as const) {
+    const chunks = openWith(bytes);
+    const reader = chunks.openReader();
+    const piece = reader.next() as Uint8Array;
+    await packAll(chunks);
+    const others = openWith(Buffer.alloc(40 * CHUNK_BYTES, 'b'));
+    assert.ok(bytes.subarray(0, CHUNK_BYTES).equals(piece), finish);
+    reader[finish]();
+    const next = openWith(bytes);
+    assert.equal(next.list()[0]?.bytes.buffer, piece.buffer, finish);
+    for (const each of [next, others]) each.clear();
+    reader.end();
+  }
+});
+
 test('openChunks() packs while bytes come, all but the last 4 MB', () => {
   const chunks = openChunks();
   for (let count = 0; count < 21; count++) chunks.add(Buffer.alloc(CHUNK_BYTES));

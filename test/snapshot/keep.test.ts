@@ -36,7 +36,7 @@ function openScene(metricNames: readonly string[] = ['locust_up']) {
       const snapshot = await keeper.newest();
       if (snapshot === null) return null;
       const pieces: Uint8Array[] = [];
-      for await (const piece of snapshot.body.read()) pieces.push(piece);
+      for await (const piece of snapshot.body.read()) pieces.push(Uint8Array.from(piece));
       return Buffer.concat(pieces).toString();
     },
   };

@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import { type Limits, onAbort, runWithin } from '../waits.ts';
-import { type DialResult, dial } from './dial.ts';
+import { type DialOptions, type DialResult, dial } from './dial.ts';
 
 /** One request; its limits count from the start to the last byte. */
 export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
@@ -16,9 +16,12 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
   /** Called when the answer begins; header names are in lower case. */
   readonly onAnswer?: (status: number, headers: Headers) => void;
-  /** Called for each piece of a 200's body; returning false ends the exchange as `failed`. */
+  /**
+   * Called for each piece of a 200's body, which changes afterwards; returning false ends the exchange as
+   * `failed`.
+   */
   readonly onBody?: (piece: Uint8Array) => boolean;
-  /** Called for each piece of any other body. */
+  /** The same of any other body. */
   readonly onOtherBody?: (piece: Uint8Array) => void;
 };
 
@@ -39,7 +42,7 @@ export type Exchange = {
 };
 
 /** How an exchange connects: `dial`, or `dialTls`. Never rejects. */
-export type Dial = (hostname: string, port: number, limits: Limits) => Promise<DialResult>;
+export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
 
 /** How long to keep an idle connection: longer than any pause between two polls. */
 const KEEP_ALIVE_MS = 600_000;
@@ -72,7 +75,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (_, callback) => {
-      connect(origin.hostname, port, { signal }).then((result) => {
+      connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
         if (result.kind === 'open') {
           interim = rewriteInterimAnswers();
           callback(null, rewriteReads(result.socket, interim));

@@ -82,7 +82,6 @@ function openScratch() {
         buffer = larger;
       }
       buffer.set(piece, sizeBytes);
-      countGarbage(piece.length);
       sizeBytes = neededBytes;
       return true;
     },

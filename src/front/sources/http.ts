@@ -55,7 +55,7 @@ export function openHttpSource(
       page = openBody({ isChecked: false, type: head });
       begin({ kind: 'answered', body: page.body });
     };
-    const sink = { begin: onHead, write: (piece: Uint8Array) => page.pass(piece) };
+    const sink = { begin: onHead, write: (piece: Uint8Array) => page.push(piece) };
     const result = await getter.get({ signal }, sink, accept);
     if (result.kind === 'refused') {
       begin({ kind: 'refused' });

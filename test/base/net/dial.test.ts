@@ -6,6 +6,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DialResult, dial, isRefused, lookUp } from '../../../src/base/net/dial.ts';
 import { gateNamespaces } from '../../support/pid-namespace.ts';
 import { freezePort } from './frozen-port.ts';
@@ -70,6 +71,33 @@ test('dial() finds a listener that has IPv4 only', async (context) => {
   const port = await listen(context, '127.0.0.1');
   assert.equal((await dialOnce('localhost', port)).kind, 'open');
   assert.equal((await dialOnce('127.0.0.1', port)).kind, 'open');
+});
+
+test('dial() opens a socket with one buffer, which loses nothing that comes before it is read', async (context) => {
+  const pieces = ['first', 'second'];
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.write('early');
+    socket.on('data', () => socket.write(pieces.shift() ?? ''));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  context.after(() => server.close());
+  const result = await dial('127.0.0.1', (server.address() as AddressInfo).port, { hasOneBuffer: true });
+  assert.ok(result.kind === 'open');
+  const { socket } = result;
+  context.after(() => socket.destroy());
+  while (socket.readableLength < 'early'.length) await delay(1);
+  socket.write('go on');
+  while (socket.readableLength < 'earlyfirst'.length) await delay(1);
+  assert.equal(String(socket.read()), 'earlyfirst');
+  const taken: Buffer[] = [];
+  socket.on('readable', () => {
+    const piece = socket.read();
+    if (piece !== null) taken.push(piece);
+  });
+  socket.write('go on');
+  while (taken.length < 1) await delay(1);
+  assert.equal(String(taken[0]), 'second');
 });
 
 test('dial() finds a listener that has IPv6 only', { skip: hasIpv6 ? false : 'no ::1 here' }, async (context) => {

@@ -26,7 +26,7 @@ async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<
 
 async function readAll(body: Body): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
-  for await (const piece of body.read()) pieces.push(piece);
+  for await (const piece of body.read()) pieces.push(Uint8Array.from(piece));
   return Buffer.concat(pieces);
 }
 
