@@ -7,6 +7,7 @@ import {
   access as callAccess,
   close as callClose,
   fstat as callFstat,
+  mkdir as callMkdir,
   open as callOpen,
   read as callRead,
   readdir as callReaddir,
@@ -15,7 +16,9 @@ import {
   rename as callRename,
   stat as callStat,
   writeFile as callWriteFile,
+  constants,
 } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** Checks how a path may be used. */
@@ -24,6 +27,8 @@ export const access = promisify(callAccess);
 export const close = promisify(callClose);
 /** Stats a file descriptor. */
 export const fstat = promisify(callFstat);
+/** Makes a folder. */
+export const mkdir = promisify(callMkdir);
 /** Opens a file descriptor, which must be closed. */
 export const open = promisify(callOpen);
 /** Reads a part of a file descriptor. */
@@ -40,3 +45,13 @@ export const rename = promisify(callRename);
 export const stat = promisify(callStat);
 /** Writes a whole file. */
 export const writeFile = promisify(callWriteFile);
+
+/** Writes a file that others read: renames a complete one, so that nobody sees half of it. */
+export async function replaceFile(path: string, text: string, pid: number): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}.tmp-${pid}`);
+  // Does not follow a link that stands there.
+  const flag = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+  // Node takes the flags as a number as well (its documentation, "File system flags"); its types do not.
+  await writeFile(temporary, text, { flag: flag as unknown as string, mode: 0o644 });
+  await rename(temporary, path);
+}

@@ -1,6 +1,7 @@
 // What `--check` looks at: the exporter, every condition, every target, the files to write, and odd settings.
 // It asks no target to quit, and writes nothing. Imported only for `--check`.
 
+import { join } from 'node:path';
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
@@ -205,14 +206,20 @@ function describeThreshold(
 
 /** The files that a run writes, each with why it cannot be written and what it needs in a pod. */
 async function findFileProblems(
-  { terminationLog, tombstonePath }: Config,
+  { terminationLog, tombstonePath, hooksPath }: Config,
   { findMessageProblem, findTombstoneProblem }: Surroundings,
   signal: AbortSignal,
 ): Promise<readonly { readonly path: string; readonly problem: string | null; readonly need: string }[]> {
   const { path, isChosen } = terminationLog;
   const need = isChosen ? 'its folder must be writable' : 'the kubelet mounts it';
   const message = { path, problem: findMessageProblem(terminationLog), need };
-  if (tombstonePath === null) return [message];
-  const problem = await findTombstoneProblem(tombstonePath, signal);
-  return [message, { path: tombstonePath, problem, need: 'its folder, the graveyard, must be mounted' }];
+  const inFolders = [
+    { path: tombstonePath, need: 'its folder, the graveyard, must be mounted' },
+    { path: hooksPath && join(hooksPath, 'python'), need: 'its folder must be a volume that main mounts too' },
+  ];
+  const files = [message];
+  for (const { path, need } of inFolders) {
+    if (path !== null) files.push({ path, problem: await findTombstoneProblem(path, signal), need });
+  }
+  return files;
 }

@@ -81,7 +81,7 @@ function describeWatch(config: Config, isSignalled: boolean): Lines {
 }
 
 /** What is served where, and who counts. */
-function describeFront({ front, metricsUrl, locust }: Config): Lines {
+function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines {
   if (front === null) return [];
   const { protocol, pathname } = metricsUrl;
   const isPage = isLocustPage(metricsUrl);
@@ -98,6 +98,7 @@ function describeFront({ front, metricsUrl, locust }: Config): Lines {
     `${ITEM}/-/healthy, /-/ready: 200 while it listens`,
     isFrontAt(front, 'localhost') &&
       `${ITEM}POST /-/snapshot${isPage ? ', and /quitquitquit' : ''}, from loopback only: keeps what main shows at that moment`,
+    hooksPath !== null && `${TEXT}First it writes ${hooksPath}/python/sitecustomize.py, for main's PYTHONPATH.`,
     `${TEXT}Prometheus and other scrapers count: they send X-Prometheus-Scrape-Timeout-Seconds, or are known by`,
     `${TEXT}their User-Agent. A curl, a browser or a probe gets its answer and doesn't count.`,
   ];

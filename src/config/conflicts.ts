@@ -17,7 +17,14 @@ export function listConflicts(settings: ReadSettings): readonly Conflict[] {
   );
 }
 
-function checkSource({ metricsUrl: url, metricsHeadersFile, front, limits, conditions }: ReadSettings): Check[] {
+function checkSource({
+  metricsUrl: url,
+  metricsHeadersFile,
+  front,
+  hooksPath,
+  limits,
+  conditions,
+}: ReadSettings): Check[] {
   const needsFront = 'needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use';
   const isServed = front && url && Number(url.port || 80) === front.port;
   const main = conditions?.find(({ port }) => port !== undefined && port === front?.port);
@@ -31,6 +38,11 @@ function checkSource({ metricsUrl: url, metricsHeadersFile, front, limits, condi
       'LASTSCRAPE_METRICS_HEADERS_FILE',
       url && !isLocustPage(url) && metricsHeadersFile,
       "it is for Locust's page; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
+    ],
+    [
+      'LASTSCRAPE_HOOKS',
+      hooksPath && front === null,
+      'only a front takes what the hook asks for; set LASTSCRAPE_FRONT as well, or unset this',
     ],
     [
       'LASTSCRAPE_SCRAPES',

@@ -216,6 +216,12 @@ export const ROWS = [
     '/graveyard/lastscrape',
     "a tombstone in kubexit's graveyard that says when the hold ended; `none` writes none",
   ),
+  filePath(
+    'LASTSCRAPE_HOOKS',
+    'hooksPath',
+    '/lastscrape',
+    'a folder that main mounts too, where lastscrape puts a hook that makes a snapshot the last act of a Python program; `none` writes none',
+  ),
   {
     name: 'LASTSCRAPE_PUSH',
     default: 'none',

@@ -96,6 +96,7 @@ export const MESSAGES = {
   targetSkipped: { level: 'info', text: 'dry run: target not asked to quit' },
   tombstoneSkipped: { level: 'info', text: 'dry run: the tombstone is not written' },
   tombstoneUnwritable: { level: 'warn', text: 'the tombstone cannot be written' },
+  hooksUnwritable: { level: 'warn', text: "the hook cannot be written: main's last changes may be lost" },
   messageUnwritable: { level: 'warn', text: 'the termination message cannot be written' },
   waitsForTargets: {
     level: 'warn',

@@ -307,13 +307,16 @@ const EXPORTER_NAME = /(?:^|[-_.])exporter(?:$|[-_.])/;
 /** What a program is known by: its container's name and image, and the names of its variables. */
 type ProgramMarks = { readonly name: string; readonly image: string; readonly variables: readonly string[] };
 
+/** What main has for its hook. */
+const SNAPSHOT_URL = 'LASTSCRAPE_SNAPSHOT_URL';
+
 /** The program in a container; null: none that is known. */
 export function findProgram({ name, image, variables }: ProgramMarks): Program | null {
   // `registry/a/NAME:tag@digest` → NAME.
   const imageName = (image.split('@')[0] ?? '').split('/').at(-1)?.split(':')[0] ?? '';
   const find = (each: string) => PROGRAMS.find(({ names }) => names.includes(each)) ?? null;
   const named = find(name);
-  const isConfigured = variables.some((each) => each.startsWith('LASTSCRAPE_'));
+  const isConfigured = variables.some((each) => each.startsWith('LASTSCRAPE_') && each !== SNAPSHOT_URL);
   const isInPlace = isConfigured || new RegExp(LASTSCRAPE_IN_PLACE_IMAGE).test(image);
   if (new RegExp(LASTSCRAPE_IMAGE).test(image) || (named?.name === 'locust-exporter' && isInPlace)) return LASTSCRAPE;
   const known = named ?? find(imageName) ?? (isConfigured ? LASTSCRAPE : null);

@@ -4,8 +4,8 @@
 // (kubexit's README; its issue 8).
 
 import { constants } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { access, rename, writeFile } from '../base/files.ts';
+import { dirname } from 'node:path';
+import { access, replaceFile } from '../base/files.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
 
 /** How often it is rewritten: how late a kubexit that starts late may see it. */
@@ -100,17 +100,10 @@ function describePending(path: string): string {
   return `Cannot write ${path}: its file system does not answer`;
 }
 
-/** Renames a complete file, so that kubexit sees one "create" and never reads half of it. */
-async function writeTombstone(path: string, text: string, pid: number): Promise<string | null> {
-  const temporary = join(dirname(path), `.${basename(path)}.tmp-${pid}`);
-  try {
-    // Does not follow a link that stands there.
-    const flag = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-    // Node takes the flags as a number as well (its documentation, "File system flags"); its types do not.
-    await writeFile(temporary, text, { flag: flag as unknown as string, mode: 0o644 });
-    await rename(temporary, path);
-    return null;
-  } catch (error) {
-    return describeProblem(path, error);
-  }
+/** kubexit sees one "create" for each. */
+function writeTombstone(path: string, text: string, pid: number): Promise<string | null> {
+  return replaceFile(path, text, pid).then(
+    () => null,
+    (error) => describeProblem(path, error),
+  );
 }

@@ -51,6 +51,13 @@ export function buildLoopParts(
   };
 }
 
+/** The hooks, before the front lets main start. Why they could not be written, or null. */
+export async function writeConfiguredHooks(host: Host, { hooksPath }: Config): Promise<string | null> {
+  if (hooksPath === null) return null;
+  const { writeHooks } = await import('./hooks.ts');
+  return writeHooks(hooksPath, host.pid);
+}
+
 /** The front. `toWallMs`: a monotonic moment as milliseconds since 1970. */
 export async function openConfiguredFront(
   host: Host,

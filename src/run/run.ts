@@ -21,6 +21,7 @@ import {
   openConfiguredFront,
   openConfiguredTelling,
   openConfiguredTombstone,
+  writeConfiguredHooks,
 } from './parts.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
 
@@ -46,6 +47,7 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
   const tombstone = await openConfiguredTombstone(host, config, signals.second, log.write);
+  const hooksProblem = await writeConfiguredHooks(host, config);
   const opened = await openConfiguredFront(host, config, toWallMs, log.write);
   if (opened?.kind === 'failed') {
     const { variable } = opened;
@@ -60,6 +62,7 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
     log.write({ id: 'inExportersPlace', fields });
   }
   if (front !== null) signals.first.addEventListener('abort', front.expectEnd);
+  if (hooksProblem !== null) log.write({ id: 'hooksUnwritable', fields: { problem: hooksProblem } });
   listWarnings(config).forEach(log.write);
   try {
     return await watchToTheEnd({ host, config, signals, log, reporter, tombstone, front });

@@ -34,8 +34,8 @@ test('readConfig() has the defaults of the design where nothing is set', () => {
   assert.equal(config.quitTimeoutMs, 30_000);
   assert.deepEqual(config.terminationLog, { path: '/dev/termination-log', isChosen: false });
   assert.deepEqual(
-    [config.isExitZero, config.isDryRun, config.logLevel, config.isExporterRead, config.front],
-    [false, false, 'info', true, null],
+    [config.isExitZero, config.isDryRun, config.logLevel, config.isExporterRead, config.front, config.hooksPath],
+    [false, false, 'info', true, null, null],
   );
 });
 
@@ -98,6 +98,7 @@ const WRONG: readonly Wrong[] = [
   ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
   ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
+  ['HOOKS', '"none" or an absolute path such as "/lastscrape"', { '': ['/lastscrape/', '/'] }],
   ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],
   ['DRY_RUN', '"true" or "false"', { '': ['1'] }],
   ['LOG_LEVEL', '"debug", "info", "warn" or "error"', { '': ['INFO'] }],

@@ -20,6 +20,12 @@ const TABLE: readonly Row[] = [
     ['METRICS_URL=file:///a.prom; FRONT=9646'],
   ],
   [
+    'HOOKS',
+    'only a front takes what the hook asks for; set LASTSCRAPE_FRONT as well, or unset this',
+    ['HOOKS=/lastscrape'],
+    ['HOOKS=/lastscrape; FRONT=9469'],
+  ],
+  [
     'SCRAPES',
     '"auto" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use a whole number',
     ['SCRAPES=auto'],

@@ -11,6 +11,9 @@ import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable 
 /** prometheus_client of PyPI by requirements-client.txt, in a virtual environment of its own. */
 export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'prometheus-client-0.26.0' };
 
+/** What says which Python a file needs, and the newest client for Python 3.6 to 3.8, in one virtual environment. */
+export const HOOK_TOOLS = { name: 'vermin 1.9.2, prometheus_client 0.17.1', folder: 'vermin-1.9.2-client-0.17.1' };
+
 /** The OpenTelemetry Collector of test/tools/install-collector.ts. */
 export const COLLECTOR = {
   name: 'OpenTelemetry Collector 0.164.0',
@@ -57,6 +60,11 @@ const ROWS = {
     name: PYTHON_CLIENT.name,
     find: () => findInstalled(PYTHON_CLIENT.folder, 'bin/python'),
     howToInstall: `prometheus_client: ${INSTALL}/install-programs.ts" (needs Python with venv)`,
+  },
+  vermin: {
+    name: HOOK_TOOLS.name,
+    find: () => findInstalled(HOOK_TOOLS.folder, 'bin/vermin'),
+    howToInstall: `vermin: ${INSTALL}/install-programs.ts" (needs Python with venv)`,
   },
   goClient: {
     name: GO_CLIENT.name,

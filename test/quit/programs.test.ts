@@ -73,6 +73,7 @@ test('findProgram() knows a helper by its container and by its image, wherever t
     assert.equal(find(name, image), what, `${name} ${image}`);
   }
   assert.equal(find('watcher', 'x:1', ['A', 'LASTSCRAPE_TTL']), 'lastscrape');
+  assert.equal(find('main', 'x:1', ['LASTSCRAPE_SNAPSHOT_URL']), null);
   assert.equal(find('locust-metrics-exporter', 'x:1', ['LASTSCRAPE_TTL']), 'lastscrape');
 });
 

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GO_CLIENT, PYTHON_CLIENT } from '../pods/front-programs.ts';
+import { GO_CLIENT, HOOK_TOOLS, PYTHON_CLIENT } from '../pods/front-programs.ts';
 import { type Source, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import {
   COMPLETE_MARKER,
@@ -29,9 +29,14 @@ const SUPPORT = join(import.meta.dirname, '../support');
 const python = PYTHONS.find(isSuitable);
 
 once(`Locust ${locustVersion()}`, locustEnvironmentPath(), installLocust);
-once(PYTHON_CLIENT.name, cachePath(PYTHON_CLIENT.folder), (path) =>
-  installPackages(path, ['--require-hashes', '--requirement', join(SUPPORT, 'requirements-client.txt')]),
-);
+for (const [{ name, folder }, requirements] of [
+  [PYTHON_CLIENT, 'requirements-client.txt'],
+  [HOOK_TOOLS, 'requirements-hook.txt'],
+] as const) {
+  once(name, cachePath(folder), (path) =>
+    installPackages(path, ['--require-hashes', '--requirement', join(SUPPORT, requirements)]),
+  );
+}
 once(GO_CLIENT.name, cachePath(GO_CLIENT.folder), buildGoClient);
 for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));

@@ -98,6 +98,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   targetFailed:
     'No quit endpoint, one that is switched off, or the wrong port: the `hint` says which. `LASTSCRAPE_QUIT=none` where the kubelet ends it.',
   tombstoneUnwritable: "Mount kubexit's graveyard, writable for this UID (`fsGroup`).",
+  hooksUnwritable: 'Mount an `emptyDir` at `LASTSCRAPE_HOOKS`, in main too.',
   messageUnwritable: null,
   waitsForTargets: null,
   meshNotLast: null,

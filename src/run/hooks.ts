@@ -1,0 +1,93 @@
+// What LASTSCRAPE_HOOKS puts into a folder that main mounts too: code that main's interpreter loads by itself, so
+// that the program's last act is a call for a snapshot. Loaded only where that is set.
+
+import { join } from 'node:path';
+import { mkdir, replaceFile } from '../base/files.ts';
+import { prepareThreadCall } from '../base/thread-call.ts';
+
+/**
+ * Of a folder in PYTHONPATH, for Python 3.6 and later. `site` ignores that of its ImportError that names this module.
+ * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown"); 3.11.7
+ * and 3.13.0 do not.
+ */
+const SITECUSTOMIZE = String.raw`"""The hook of lastscrape: has it read this program's metrics once more, as the program's very last act.
+
+Python's site loads it, because its folder is in PYTHONPATH. For Python 3.6 and later. It prints nothing, raises
+nothing, changes no exit code, and gives way to the sitecustomize that the image has of its own.
+"""
+import atexit
+import os
+import sys
+
+LOADED_BY = os.getpid()
+URL = os.environ.get("LASTSCRAPE_SNAPSHOT_URL", "")
+
+
+def ask():
+    """POSTs to URL and waits for the answer, 2 s at most. Registered before all others, it runs after them."""
+    try:
+        # A fork serves nothing of its own, and a program that serves nothing has no last numbers here.
+        if os.getpid() != LOADED_BY or not listens():
+            return
+        import socket
+        from time import monotonic
+
+        until = monotonic() + 2
+        if sys.version_info >= (3, 12) and "socketserver" in sys.modules:
+            # No thread can be started any more: a server with a thread for each request answers in its own.
+            servers = sys.modules["socketserver"]
+            servers.ThreadingMixIn.process_request = servers.BaseServer.process_request
+        host, _, path = URL.partition("://")[2].partition("/")
+        name, _, port = host.rpartition(":")
+        request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)
+        # localhost has two addresses at most.
+        with socket.create_connection((name.strip("[]"), int(port)), 1) as connection:
+            connection.sendall(request.encode())
+            connection.settimeout(max(until - monotonic(), 0.001))
+            connection.recv(4096)
+    except BaseException:
+        pass
+
+
+def listens():
+    """Whether this process has a TCP port on which it listens; where that cannot be seen: yes."""
+    tables = [name for name in ("/proc/self/net/tcp", "/proc/self/net/tcp6") if os.path.exists(name)]
+    listening = set()
+    for table in tables:
+        with open(table) as rows:
+            cells = [row.split() for row in rows]
+        listening.update("socket:[%s]" % row[9] for row in cells if row[3] == "0A")
+    for fd in os.listdir("/proc/self/fd") if tables else ():
+        try:
+            if os.readlink("/proc/self/fd/" + fd) in listening:
+                return True
+        except OSError:
+            pass  # That of the listing itself.
+    return not tables
+
+
+if URL:
+    atexit.register(ask)
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [each for each in sys.path if os.path.abspath(each) != FOLDER]
+del sys.modules[__name__]
+import sitecustomize
+`;
+
+/** A healthy file system answers in milliseconds; a hung one must not keep main from its start. */
+const WRITE_TIMEOUT_MS = 1_000;
+
+/** Writes `python/sitecustomize.py`, whole or not at all. Why it could not, or null; never rejects. */
+export async function writeHooks(folder: string, pid: number): Promise<string | null> {
+  const path = join(folder, 'python/sitecustomize.py');
+  const call = prepareThreadCall(() =>
+    mkdir(join(folder, 'python'), { recursive: true, mode: 0o755 })
+      .then(() => replaceFile(path, SITECUSTOMIZE, pid))
+      .then(
+        () => null,
+        (error: NodeJS.ErrnoException) => `Cannot write ${path}: ${error.code}`,
+      ),
+  );
+  const result = await call({ timeoutMs: WRITE_TIMEOUT_MS });
+  return result.kind === 'returned' ? result.value : `Cannot write ${path}: its file system does not answer`;
+}

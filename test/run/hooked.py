@@ -1,0 +1,53 @@
+"""A job that serves its number by http.server and by prometheus_client, sets it in its last instant, and ends as the first
+argument says. The others are the two ports."""
+import http.server
+import os
+import signal
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+
+from prometheus_client import Gauge, start_http_server
+
+ending, bare_port, client_port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+worked = Gauge("worked", "What the job has done.")
+value = 0
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"worked %d\n" % value)
+
+    def log_message(self, *args):
+        pass
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+
+
+server = Server(("127.0.0.1", bare_port), Page)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+start_http_server(client_port, "127.0.0.1")
+# As it is without the hook: only what a program sees of the folder is looked at.
+print(sys.path, getattr(sys.modules.get("sitecustomize"), "__file__", None), flush=True)
+if ending == "fork":
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    os.waitpid(child, 0)
+if ending == "child":
+    subprocess.check_call([sys.executable, "-c", "import socket; print(socket.gethostname() != '')"])
+value = 1000000
+worked.set(value)
+if ending == "exit":
+    sys.exit(3)
+if ending == "raise":
+    raise ValueError("the job failed")
+if ending == "sigint":
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)

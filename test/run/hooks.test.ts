@@ -1,0 +1,178 @@
+// The hook in every Python of this machine: a program that has it ends as it does without it, and its last numbers are read.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { writeHooks } from '../../src/run/hooks.ts';
+import { frontProgram, gateFront, HOOK_TOOLS, PYTHON_CLIENT } from '../pods/front-programs.ts';
+import { findFreePort } from '../stand-in/locust.ts';
+import { startChild } from '../support/child.ts';
+import { closedPort } from '../support/peer.ts';
+import { cachePath, readTestVariable } from '../support/programs.ts';
+
+const skip = gateFront('test/run/hooks.test.ts', ['python', 'vermin']);
+const PROGRAM = join(import.meta.dirname, 'hooked.py');
+/** Twelve Pythons on two busy cores. */
+const END_MS = 60_000;
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lastscrape-hooks-')));
+const hook = join(folder, 'python');
+after(() => rmSync(folder, { recursive: true }));
+assert.equal(await writeHooks(folder, 7), null);
+
+/** A Python, and its version as 100 × major + minor. */
+type Python = { readonly path: string; readonly version: number };
+
+/** Every Python on the PATH, and every one of pyenv. */
+function findPythons(): readonly Python[] {
+  const folders = (readTestVariable('PATH') ?? '').split(delimiter);
+  const pyenv = readTestVariable('PYENV_ROOT') ?? join(homedir(), '.pyenv');
+  const names = [...folders, ...globSync(join(pyenv, 'versions/*/bin'))].flatMap((each) =>
+    globSync('python{2,3,2.*,3.?,3.??}', { cwd: each }).map((name) => join(each, name)),
+  );
+  const found = new Map<string, Python>();
+  for (const name of names) {
+    const code = 'import sys; print("%d %s" % (sys.version_info[0] * 100 + sys.version_info[1], sys.prefix))';
+    const { status, stdout } = spawnSync(name, ['-c', code], { encoding: 'utf8' });
+    if (status !== 0) continue;
+    // python3.6 and python3.6m are one.
+    const [version = ''] = stdout.split(' ');
+    found.set(stdout, { path: name, version: Number(version) });
+  }
+  return [...found.values()];
+}
+
+/** The folder of the packages of a virtual environment. */
+function findPackages(environment: string): string {
+  return globSync(join(cachePath(environment), 'lib/python3*/site-packages'))[0] ?? '';
+}
+
+/** How a program ended, and what its page showed at each call for a snapshot. */
+type Ended = { readonly how: readonly unknown[]; readonly snapshots: readonly string[] };
+type Play = {
+  /** Of hooked.py. Default: return. */
+  readonly ending?: string;
+  /** Of the interpreter. */
+  readonly options?: readonly string[];
+  /** In PYTHONPATH, behind the hook and before the packages. */
+  readonly own?: string;
+  /** What answers POST /-/snapshot. Default: one that reads both pages. */
+  readonly front?: 'hanging' | 'absent';
+  readonly isHooked: boolean;
+};
+
+/** Runs hooked.py with the hook or without. */
+async function play(
+  { path, version }: Python,
+  { ending = 'return', options = [], own, front, isHooked }: Play,
+): Promise<Ended> {
+  const ports = [await findFreePort(), await findFreePort()];
+  const snapshots: string[] = [];
+  const server = createServer(async (request, response) => {
+    const pages = ports.map(async (port) => (await fetch(`http://127.0.0.1:${port}/`)).text());
+    const worked = (await Promise.all(pages)).map((page) => Number(/^worked (.*)/m.exec(page)?.[1]));
+    snapshots.push(`${request.method} ${request.url} ${worked}`);
+    if (front !== 'hanging') response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = front === 'absent' ? await closedPort() : (server.address() as AddressInfo).port;
+  const packages = findPackages((version < 309 ? HOOK_TOOLS : PYTHON_CLIENT).folder);
+  await using _closing = {
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  await using child = startChild({
+    name: `${path} ${ending}`,
+    command: [path, '-W', 'ignore', ...options, PROGRAM, ending, ...ports.map(String)],
+    env: {
+      PYTHONPATH: [...(isHooked ? [hook] : []), ...(own === undefined ? [] : [own]), packages].join(delimiter),
+      LASTSCRAPE_SNAPSHOT_URL: `http://localhost:${port}/-/snapshot`,
+    },
+    cwd: folder,
+  });
+  const { code, signal } = await child.waitForExit(END_MS);
+  return { how: [code, signal, child.lines.map(({ stream, text }) => `${stream} ${text}`)], snapshots };
+}
+
+/** Plays with the hook and without: it must end the same. @returns the calls for a snapshot */
+async function compare(python: Python, row: Omit<Play, 'isHooked'>): Promise<readonly string[]> {
+  const plain = await play(python, { ...row, isHooked: false });
+  const hooked = await play(python, { ...row, isHooked: true });
+  assert.deepEqual(hooked.how, plain.how, JSON.stringify(row));
+  assert.deepEqual(plain.snapshots, []);
+  return hooked.snapshots;
+}
+
+/** Makes a folder with a sitecustomize of the image's own. */
+function makeOwn(name: string, code: string): string {
+  const own = join(folder, name);
+  mkdirSync(own);
+  writeFileSync(join(own, 'sitecustomize.py'), code);
+  return own;
+}
+
+const OWN = makeOwn(
+  'own',
+  'import atexit, sys\nprint("own", __file__, sys.path)\natexit.register(print, "own at exit")\n',
+);
+const LAST = ['POST /-/snapshot 1000000,1000000'];
+/** What is played, and the calls that come of it. */
+const ROWS: readonly (readonly [row: Omit<Play, 'isHooked'>, snapshots: readonly string[]])[] = [
+  ...['return', 'exit', 'raise', 'sigint', 'fork', 'child'].map((ending) => [{ ending }, LAST] as const),
+  [{ own: OWN }, LAST],
+  [{ own: makeOwn('failing', 'raise ValueError("own")\n') }, LAST],
+  [{ own: makeOwn('missing', 'import no_such_module\n') }, LAST],
+  [{ front: 'absent' }, []],
+  [{ front: 'hanging' }, LAST],
+];
+const pythons = findPythons();
+
+describe('the hook of Python', { skip, concurrency: 6 }, () => {
+  for (const python of pythons.filter(({ version }) => version >= 306)) {
+    test(`${python.path}: a program ends as it does without it, and its last numbers are read`, async () => {
+      for (const [row, snapshots] of ROWS) assert.deepEqual(await compare(python, row), snapshots, JSON.stringify(row));
+    });
+  }
+
+  test('-S does without it, and so do -E and -I, which know no PYTHONPATH', async () => {
+    const python = pythons.find(({ version }) => version >= 306) ?? assert.fail('no Python 3.6 or later');
+    assert.deepEqual((await play(python, { options: ['-S'], isHooked: true })).snapshots, []);
+    for (const option of ['-E', '-I']) {
+      const code = 'import sys; print("sitecustomize" in sys.modules)';
+      const { stdout } = spawnSync(python.path, [option, '-c', code], { env: { PYTHONPATH: OWN }, encoding: 'utf8' });
+      assert.equal(stdout, 'False\n', option);
+    }
+  });
+
+  test('an older Python prints nothing of it, and ends well', () => {
+    const env = { PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
+    for (const { path } of pythons.filter(({ version }) => version < 306)) {
+      const { status, stdout, stderr } = spawnSync(path, ['-c', 'print(1)'], { env, encoding: 'utf8' });
+      assert.deepEqual([status, stdout, stderr], [0, '1\n', '']);
+    }
+  });
+
+  test('needs no more than Python 3.6', () => {
+    execFileSync(frontProgram('vermin'), [
+      '--target=3.6-',
+      '--violations',
+      '--no-tips',
+      join(hook, 'sitecustomize.py'),
+    ]);
+  });
+});
+
+test('writeHooks() writes a file for everyone to read, again over the old one, or says why not', async () => {
+  assert.equal(await writeHooks(folder, 8), null);
+  assert.deepEqual(globSync('.*', { cwd: hook }), [], 'nothing half made');
+  assert.equal(statSync(join(hook, 'sitecustomize.py')).mode & 0o777, 0o644);
+  const file = join(folder, 'own/sitecustomize.py');
+  assert.equal(await writeHooks(file, 7), `Cannot write ${file}/python/sitecustomize.py: ENOTDIR`);
+});
