@@ -106,6 +106,7 @@ const PURE = [
   'src/front/locust/page.ts',
   'src/front/locust/requests.ts',
   'src/front/locust/rows.ts',
+  'src/front/sources/push-groups.ts',
   'src/pod/pod-request.ts',
   'src/pod/pod-status.ts',
   'src/run/log.ts',

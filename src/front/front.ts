@@ -146,6 +146,11 @@ export async function openFront(
       async retire() {
         cancelLastWait();
         server.retire();
+        if (kind === 'pushes') {
+          // What was taken in since the last poll is in the snapshot too, and nothing comes after it.
+          await source.close();
+          await polls.observe(new AbortController().signal, true);
+        }
         await polls.close();
       },
       async close() {

@@ -839,6 +839,7 @@ test('a port that is taken is a problem that says what to do', async (t) => {
   const opened = await openFront({ ...parts, at, toUnixSeconds: (atMs) => atMs });
   assert.deepEqual(opened, {
     kind: 'failed',
+    variable: 'LASTSCRAPE_FRONT',
     problem: `port ${front.port} is taken by something else in this pod; choose another one, and declare it as the container's port`,
   });
 });

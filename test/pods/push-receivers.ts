@@ -59,8 +59,8 @@ export async function serveExpositions(expositions: readonly Exposition[]): Prom
 
 export type Receiver = AsyncDisposable & { readonly port: number; readonly url: URL; readonly child: Child };
 
-export async function startPushgateway(directory: string): Promise<Receiver> {
-  return startReceiver(directory, 'pushgateway', [], /msg="starting pushgateway"|listen_address|Listening on/);
+export async function startPushgateway(directory: string, args: readonly string[] = []): Promise<Receiver> {
+  return startReceiver(directory, 'pushgateway', args, /msg="starting pushgateway"|listen_address|Listening on/);
 }
 
 /**

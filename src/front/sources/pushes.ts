@@ -110,7 +110,7 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
     const path = readRequestPath(target);
     const isRead = method === 'GET' || method === 'HEAD';
     if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'OK');
-    if (!isRead || path !== '/metrics') return sendText(exchange, 404, NOT_FOUND);
+    if (!isRead || path !== '/metrics') return sendText(exchange, path === '/metrics' ? 405 : 404, NOT_FOUND);
     const { body } = findPage();
     await sendBody(exchange, { read: () => body.read(), sizeBytes: body.sizeBytes });
   }
@@ -155,7 +155,6 @@ const NOT_FOUND =
 /** Takes bodies in, within a limit for all of them. */
 function openReceiver() {
   let heldBytes = 0;
-  /** Rejects where the body does not come whole. */
   return async (request: IncomingMessage): Promise<{ readonly bytes: Buffer } | Reply> => {
     const pieces: Buffer[] = [];
     let sizeBytes = 0;
@@ -172,6 +171,9 @@ function openReceiver() {
       if (sizeBytes > PUSH_MAX_BYTES) return [413, TOO_LARGE];
       if (isRefused) return [503, 'too many large pushes at a time'];
       return await unpackBody(Buffer.concat(pieces), request.headers['content-encoding'] ?? '');
+    } catch (error) {
+      if (request.complete) throw error;
+      return [400, 'the body did not come whole'];
     } finally {
       heldBytes -= pieces.reduce((sum, { length }) => sum + length, 0);
     }

@@ -6,7 +6,9 @@ import { readPageType } from '../../../src/exposition/format.ts';
 import { type Grouping, readPushedText, writePushedFamilies } from '../../../src/exposition/pushed-families.ts';
 import { readPushedMessages } from '../../../src/exposition/pushed-messages.ts';
 import {
+  dropTaken,
   EMPTY_STORE,
+  GROUPS_MAX_COUNT,
   listFamilies,
   type PushStore,
   readGrouping,
@@ -63,3 +65,82 @@ for (const { name, requests, ours } of PUSH_CASES.filter(isLaw)) {
     if (ours === undefined) assert.deepEqual(normalizePage(writePage(store)), recorded?.page);
   });
 }
+
+/** Families of the page that are not times. */
+const listSamples = (store: PushStore) => normalizePage(writePage(store)).filter((line) => /^[^#p]/.test(line));
+
+/** A story: at each line a request at that millisecond, and what every living scraper has taken until then. */
+const LEFTOVERS: Readonly<
+  Record<string, readonly (readonly [atMs: number, takenAtMs: number, request: PushCaseRequest | null, ...string[]])[]>
+> = {
+  'a deleted group stays until it was taken': [
+    [1, -Infinity, ['PUT', '/metrics/job/j', 'a 1\n'], 'a{instance="",job="j"} 1'],
+    [2, -Infinity, ['DELETE', '/metrics/job/j'], 'a{instance="",job="j"} 1'],
+    [3, 1, null, 'a{instance="",job="j"} 1'],
+    [4, 1.5, null],
+  ],
+  'what was taken before goes at once': [
+    [1, 0, ['PUT', '/metrics/job/j', 'a 1\n'], 'a{instance="",job="j"} 1'],
+    [3, 2, ['DELETE', '/metrics/job/j']],
+  ],
+  'a replaced series stays, and one that comes again is the new one': [
+    [
+      1,
+      0,
+      ['PUT', '/metrics/job/j', 'a{x="1"} 1\na{x="2"} 1\n'],
+      'a{instance="",job="j",x="1"} 1',
+      'a{instance="",job="j",x="2"} 1',
+    ],
+    [
+      2,
+      0,
+      ['POST', '/metrics/job/j', 'a{x="2"} 2\n'],
+      'a{instance="",job="j",x="1"} 1',
+      'a{instance="",job="j",x="2"} 2',
+    ],
+    [
+      3,
+      0,
+      ['PUT', '/metrics/job/j', 'a{x="1"} 3\n'],
+      'a{instance="",job="j",x="1"} 3',
+      'a{instance="",job="j",x="2"} 2',
+    ],
+    [4, 2.5, null, 'a{instance="",job="j",x="1"} 3'],
+  ],
+  'a type that contradicts goes at once, since a page cannot have both': [
+    [1, 0, ['PUT', '/metrics/job/j', '# TYPE a gauge\na{x="1"} 1\n'], 'a{instance="",job="j",x="1"} 1'],
+    [2, 0, ['DELETE', '/metrics/job/j'], 'a{instance="",job="j",x="1"} 1'],
+    [3, 0, ['PUT', '/metrics/job/k', '# TYPE a counter\na 1\n'], 'a{instance="",job="k"} 1'],
+  ],
+};
+
+for (const [name, steps] of Object.entries(LEFTOVERS)) {
+  test(`takePush(): ${name}`, () => {
+    let store = EMPTY_STORE;
+    for (const [atMs, takenAtMs, request, ...page] of steps) {
+      store = request === null ? dropTaken(store, takenAtMs) : send(store, request, atMs, takenAtMs).store;
+      assert.deepEqual(listSamples(store), page, `at ${atMs} ms`);
+    }
+    assert.equal(dropTaken(store, -Infinity), store);
+  });
+}
+
+test('takePush() keeps 1,000 groups, and as many families that were deleted', () => {
+  let store = EMPTY_STORE;
+  for (let index = 0; index < GROUPS_MAX_COUNT; index++) ({ store } = send(store, ['PUT', `/metrics/job/${index}`], 1));
+  const full = send(store, ['PUT', '/metrics/job/more', 'a 1\n'], 1);
+  assert.deepEqual([full.status, full.store], [400, store]);
+  assert.equal(send(store, ['PUT', '/metrics/job/7', 'a 1\n'], 1).status, 200);
+  let left = EMPTY_STORE;
+  for (let index = 0; index < 400; index++) {
+    ({ store: left } = send(left, ['PUT', `/metrics/job/${index}`, 'a 1\n'], index, 0));
+    ({ store: left } = send(left, ['DELETE', `/metrics/job/${index}`], index, 0));
+  }
+  assert.equal(left.leftovers.length, GROUPS_MAX_COUNT);
+  assert.ok(writePage(left).includes('a{instance="",job="399"} 1'));
+});
+
+test('readGrouping() says why a path names no group', () => {
+  assert.equal(readGrouping('/metrics/job/j/a%zz'), 'the path is not percent-encoded UTF-8');
+  assert.equal(readGrouping('/metrics'), null);
+});
