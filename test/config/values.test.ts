@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  isPushUrl,
   parseChoice,
   parseFilePath,
   parseFrontAddress,
@@ -11,6 +12,7 @@ import {
   parsePushLabel,
   parseScrapes,
   parseWebhook,
+  readPushAddress,
 } from '../../src/config/values.ts';
 
 test('parseMetricsUrl() reads a file or a folder', () => {
@@ -46,6 +48,31 @@ test('parseMetricsUrl() takes no file: URL that names no file', () => {
       {
         problem:
           'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder',
+      },
+      text,
+    );
+  }
+});
+
+test('parseMetricsUrl() takes pushes on a loopback address with a port, and nowhere else', () => {
+  for (const [text, host] of [
+    ['pushgateway://127.0.0.1:9091', '127.0.0.1'],
+    ['pushgateway://localhost:9091/', 'localhost'],
+    ['PUSHGATEWAY://[::1]:9091', '::1'],
+  ] as const) {
+    const parsed = parseMetricsUrl(text);
+    assert.ok('value' in parsed, text);
+    assert.deepEqual(readPushAddress(parsed.value), { host, port: 9091, text: parsed.value.host });
+    assert.ok(isPushUrl(parsed.value));
+  }
+  const others =
+    '0.0.0.0:9091 pushgateway:9091 127.0.0.1 127.0.0.1:0 127.0.0.1:9091/metrics a:b@127.0.0.1:9091 [x'.split(' ');
+  for (const text of others) {
+    assert.deepEqual(
+      parseMetricsUrl(`pushgateway://${text}`),
+      {
+        problem:
+          'a pushgateway: URL with a loopback address and a port, such as "pushgateway://127.0.0.1:9091": lastscrape takes pushes there, from within the pod only',
       },
       text,
     );

@@ -11,6 +11,7 @@ import {
   findInterval,
   findLiving,
   findSilence,
+  findTakenAtMs,
   judgeTurnout,
   NO_SCRAPERS,
   nameScraper,
@@ -244,6 +245,22 @@ test('judgeTurnout() counts a snapshot from before the end until a read succeeds
   assert.equal(seenAfter(99_000, 106_000), 0);
   assert.equal(seenAfter(100_000, 106_000), 0);
   assert.equal(seenAfter(100_001, 106_000), 1);
+});
+
+test('judgeTurnout() counts no page from before the newest push', () => {
+  const seenAfter = (changedAtMs: number) => judge(addAll([scrapeBy('a', 105_000)], { changedAtMs })).seenCount;
+  assert.deepEqual([seenAfter(104_999), seenAfter(105_000)], [1, 0]);
+});
+
+test('findTakenAtMs() is what the last of the living scrapers has taken', () => {
+  const find = (...scrapes: readonly ServedScrape[]) => findTakenAtMs(addAll(scrapes), 30_000, LIMITS);
+  const a = [scrapeBy('a', 0), scrapeBy('a', 10_000)];
+  assert.equal(find(), Number.NEGATIVE_INFINITY, 'it may still come');
+  assert.equal(find(...a, scrapeBy('a', 20_000, { readAtMs: 19_000 })), 19_000);
+  assert.equal(find(...a, scrapeBy('b', 12_000), scrapeBy('a', 20_000)), 12_000);
+  const waiting = addRequest(addAll(a), scrapeBy('b', 20_000)).front;
+  assert.equal(findTakenAtMs(waiting, 30_000, LIMITS), Number.NEGATIVE_INFINITY, 'b has got nothing yet');
+  assert.equal(findTakenAtMs(addAll(a), 40_000, LIMITS), Number.NEGATIVE_INFINITY, 'a no longer lives');
 });
 
 test('judgeTurnout() waits with auto for every scraper from before the end that lives', () => {

@@ -112,6 +112,15 @@ for (const [main, result, withSnapshot, without] of ANSWERS) {
   });
 }
 
+test('what was pushed is served as it is now, whatever main does: it goes only once it was taken', () => {
+  const living = takeView(beginSource('pushes'), VIEWS_OF_MAIN.living);
+  const ended = takeView(living, VIEWS_OF_MAIN.ended);
+  assert.equal(findVanishedFate(living.view, VIEWS_OF_MAIN.ended, 'pushes'), null);
+  const answer = { readAtMs: 1, exporter: { kind: 'none' } as const, metrics: [0] };
+  const { state, becomes } = takeAnswer(ended, answer);
+  assert.deepEqual([becomes, chooseAnswer(state, 'answered')], ['renewed', 'live']);
+});
+
 test('chooseAnswer() fails on a result outside its type', () => {
   const state = beginSource('program');
   assert.throws(() => chooseAnswer(state, 'slow' as never), /^Error: Bug: unexpected value "slow"$/);

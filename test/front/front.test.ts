@@ -10,9 +10,11 @@ import type { MainView } from '../../src/decide/main-view.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { LAST_WAIT_MS } from '../../src/decide/pace.ts';
 import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/reads.ts';
+import { addScrape, NO_SCRAPERS } from '../../src/decide/scrapers.ts';
 import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
+import { closedPort } from '../support/peer.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from './source.ts';
 
@@ -97,7 +99,7 @@ async function takeSnapshot(world: World): Promise<void> {
 type Scraped = Extract<FrontEvent, { readonly kind: 'scraped' }>;
 
 /** The next scrape that was handed over: told a moment after the client has all of it. */
-async function takeScrape({ front }: World): Promise<Scraped> {
+async function takeScrape({ front }: Pick<World, 'front'>): Promise<Scraped> {
   for (;;) {
     await new Promise<void>((resolve) => void front.onEvent(resolve));
     const event = front.takeEvent();
@@ -842,6 +844,70 @@ test('a port that is taken is a problem that says what to do', async (t) => {
     variable: 'LASTSCRAPE_FRONT',
     problem: `port ${front.port} is taken by something else in this pod; choose another one, and declare it as the container's port`,
   });
+});
+
+test('what is pushed is on the page at once, after the end too, and what is deleted until its scraper has taken it', async (t) => {
+  const clock = new VirtualClock(1_000);
+  const port = await closedPort();
+  const opened = await openFront({
+    at: { host: '127.0.0.1', port: 0 },
+    url: new URL(`pushgateway://127.0.0.1:${port}`),
+    metricNames: [],
+    pollMs: POLL_MS,
+    ttlMs: 90_000,
+    clock,
+    toUnixSeconds: (atMs) => atMs / 1000,
+    log: (entry) => assert.fail(entry.id),
+  });
+  assert.ok(opened.kind === 'open');
+  const { front } = opened;
+  t.after(front.close);
+  let scrapers = NO_SCRAPERS;
+  const put = async (method: string, body?: string) => {
+    clock.advance(1_000);
+    const options = { method, ...(body !== undefined && { body }) };
+    return (await fetch(`http://127.0.0.1:${port}/metrics/job/j`, options)).status;
+  };
+  const get = async () => {
+    clock.advance(1_000);
+    const { text } = await scrape(front.port);
+    scrapers = addScrape(scrapers, (await takeScrape({ front })).scrape);
+    front.tell(LIVING, scrapers);
+    return [readValue(text, 'lastscrape_source_up'), /^rows\{.*\} (.*)$/m.exec(text)?.[1]];
+  };
+  front.tell(LIVING);
+  assert.deepEqual(await get(), [1, undefined]);
+  assert.equal(await put('PUT', 'rows 1\n'), 200);
+  assert.deepEqual(await get(), [1, '1']);
+  assert.equal(await put('POST', 'rows 2\n'), 200);
+  assert.equal(await put('DELETE'), 202);
+  assert.equal(front.observe().changedAtMs, 5_000);
+  assert.deepEqual(await get(), [1, '2']);
+  assert.deepEqual(await get(), [1, undefined]);
+  front.tell(ENDED, scrapers);
+  assert.equal(await put('PUT', 'rows 3\n'), 200);
+  assert.deepEqual(await get(), [1, '3']);
+  assert.equal(await put('PUT', 'rows 4\n'), 200);
+  await front.retire();
+  await assert.rejects(put('PUT', 'rows 5\n'));
+  const pieces = [];
+  for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(piece);
+  assert.match(Buffer.concat(pieces).toString(), /^rows\{.*\} 4$/m, 'what a push sends');
+});
+
+test('a port of pushes that is taken is a problem of its own', async (t) => {
+  const { source, clock } = await openWorld(t);
+  const url = new URL(`pushgateway://127.0.0.1:${source.url.port}`);
+  const opened = await openFront({
+    at: { host: '127.0.0.1', port: 0 },
+    url,
+    metricNames: [],
+    pollMs: POLL_MS,
+    clock,
+    toUnixSeconds: (atMs) => atMs,
+    log: () => {},
+  });
+  assert.deepEqual(opened.kind === 'failed' && opened.variable, 'LASTSCRAPE_METRICS_URL');
 });
 
 test('a source that dies within its answer: never half of it as if it were whole', async (t) => {

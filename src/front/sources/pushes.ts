@@ -129,8 +129,7 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
     const exchange = { request, response, connection, clock, takeMs: LIMITS.takeMs };
     answer(exchange).finally(connection.endRequest);
   });
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  const code = await listen(http, listListenHosts(host, []), Number(url.port));
+  const code = await listen(http, listListenHosts(url.hostname.replace(/[[\]]/g, ''), []), Number(url.port));
   if (code !== null) return { kind: 'failed', code };
   http.on('error', () => {});
   const source: Source = {

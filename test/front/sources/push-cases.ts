@@ -275,11 +275,11 @@ export const PUSH_CASES: readonly PushCase[] = [
   },
   {
     ...one('a histogram of floats in protobuf', [
-    'PUT',
-    J,
-    messages(['h', 4, field(7, double(4, 3.5) + double(2, 4.5) + field(3, double(4, 1.5) + double(2, 1)))]),
-    PROTOBUF,
-  ]),
+      'PUT',
+      J,
+      messages(['h', 4, field(7, double(4, 3.5) + double(2, 4.5) + field(3, double(4, 1.5) + double(2, 1)))]),
+      PROTOBUF,
+    ]),
     isNew: true,
   },
   { ...one('a type of protobuf that is unknown', ['PUT', J, messages(['g', 9, value(2, 1)]), PROTOBUF]), ours: [400] },
