@@ -13,7 +13,14 @@ export type OngoingRead = {
   readonly hasBegun: boolean;
   /** No scrape shares it, or none any more: what it shows is kept. */
   readonly isOwn: boolean;
+  /** It reads main's last numbers. */
+  readonly isLast: boolean;
+  /** One that asked for the same formats gave way, and none of these has shown anything since. */
+  readonly hasGivenWay: boolean;
 };
+
+/** What waits for a read: a scrape, an own poll, or main's last numbers, which nothing may keep away. */
+export type ReadNeed = 'scrape' | 'poll' | 'last';
 
 /** What to do at `atMs`, unless something happens before. */
 export type ReadMove<Read extends OngoingRead> =
@@ -21,18 +28,20 @@ export type ReadMove<Read extends OngoingRead> =
   | { readonly kind: 'giveWay'; readonly atMs: number; readonly read: Read };
 
 /**
- * The next move for a request that waits; null: none until a read ends. An own read gives way to a scrape
- * once (`hasGivenWay`), then the oldest one has its time, or impatient scrapers would never let it end.
+ * The next move for what is needed most; null: none until a read ends. An own read gives way to a scrape
+ * once, then it has its time, or impatient scrapers would never let it end. One that was under way before
+ * the last numbers were wanted may hang in main's end: it gives way to theirs.
  */
 export function findReadMove<Read extends OngoingRead>(
   oldestFirst: readonly Read[],
-  { isForScrape, hasGivenWay }: { readonly isForScrape: boolean; readonly hasGivenWay: boolean },
+  need: ReadNeed,
 ): ReadMove<Read> | null {
   const [oldest] = oldestFirst;
   if (oldest === undefined) return { kind: 'begin', atMs: Number.NEGATIVE_INFINITY };
   const own = oldestFirst.filter(({ isOwn }) => isOwn);
-  const read = isForScrape ? own[hasGivenWay ? 1 : own.length - 1] : undefined;
+  const kept = own.find(({ isLast, hasGivenWay }) => (need === 'last' ? isLast : hasGivenWay));
+  const read = need === 'poll' ? undefined : own.findLast((each) => each !== kept);
   if (read !== undefined) return { kind: 'giveWay', atMs: read.begunAtMs + OWN_READ_MS, read };
-  if (oldestFirst.length === READS_MAX_COUNT || oldest.hasBegun) return null;
+  if (oldestFirst.length === READS_MAX_COUNT || (oldest.hasBegun && need !== 'last')) return null;
   return { kind: 'begin', atMs: oldest.begunAtMs + SILENT_READ_MS };
 }

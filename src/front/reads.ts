@@ -5,7 +5,7 @@ import { type Clock, callAfter } from '../base/clock.ts';
 import { onLimit, waitFor } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/accepts.ts';
 import { isPollDue } from '../decide/pace.ts';
-import { findReadMove, type OngoingRead } from '../decide/reads.ts';
+import { findReadMove, type OngoingRead, type ReadNeed } from '../decide/reads.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import { limitBody } from '../snapshot/body.ts';
@@ -19,6 +19,8 @@ export type ReadRequest = {
   readonly signal: AbortSignal;
   /** An own poll, which gives way to a scrape. */
   readonly isPoll: boolean;
+  /** A poll for main's last numbers: no read from before keeps it away. Default: false. */
+  readonly isLast?: boolean;
   /** The formats that are asked for: only requests for the same ones share a read. Default: text 0.0.4. */
   readonly accept?: string;
 };
@@ -37,6 +39,7 @@ export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
 
 type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
+  readonly need: ReadNeed;
   readonly accept: string;
   readonly limit: AbortController;
   readonly begin: (beginning: Beginning<SomeAnswer>) => void;
@@ -57,12 +60,14 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   const waiting = new Set<Sharer<SomeAnswer>>();
   /** Oldest first, each with its end. */
   const reads = new Map<Read<SomeAnswer>, Promise<void>>();
-  /** An own read did, and none has shown anything since. */
-  let hasGivenWay = false;
+  /** What was asked for by an own read that did, and by none that has shown anything since. */
+  const givenWay = new Set<string>();
+  /** A scrape's read has begun while a poll waited: of two formats one would never be polled. */
+  let isPollsTurn = false;
   let cancelMove = () => {};
 
-  function request({ timeoutMs, signal, isPoll, accept = TEXT_ACCEPT }: ReadRequest): SourceRead<SomeAnswer> {
-    const { sharer, read } = openSharer<SomeAnswer>(isPoll, accept);
+  function request({ timeoutMs, signal, ...asked }: ReadRequest): SourceRead<SomeAnswer> {
+    const { sharer, read } = openSharer<SomeAnswer>(asked);
     waiting.add(sharer);
     read.ended.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
     moveOn();
@@ -71,12 +76,13 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 
   const listSharers = () => [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
   const isEnding = () => [...reads.keys()].some(({ limit }) => limit.signal.aborted);
-  const findMove = (isForScrape: boolean) =>
-    isEnding() ? null : findReadMove([...reads.keys()], { isForScrape, hasGivenWay });
+  const findMove = (need: ReadNeed) => (isEnding() ? null : findReadMove([...reads.keys()], need));
 
   function moveOn(): void {
     cancelMove();
-    const move = waiting.size === 0 ? null : findMove(![...waiting].every(({ isPoll }) => isPoll));
+    const needs = new Set([...waiting].map(({ need }) => need));
+    const need = (['last', 'scrape', 'poll'] as const).find((each) => needs.has(each));
+    const move = need === undefined ? null : findMove(need);
     if (move === null) return;
     const leftMs = move.atMs - clock.nowMs();
     if (leftMs > 0) cancelMove = callAfter(clock, leftMs, moveOn);
@@ -85,7 +91,8 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   }
 
   function begin(): void {
-    const read = takeNext(waiting, clock.nowMs());
+    const read = takeNext(waiting, { nowMs: clock.nowMs(), isPollsTurn, givenWay });
+    isPollsTurn = !read.isOwn && [...waiting].some(({ isPoll }) => isPoll);
     reads.set(read, follow(read));
     moveOn();
   }
@@ -93,7 +100,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   async function follow(read: Read<SomeAnswer>): Promise<void> {
     const reading = await handOver(read, source.read(read.limit.signal, read.accept));
     reads.delete(read);
-    if (reading.observation.kind !== 'failed') hasGivenWay = false;
+    if (reading.observation.kind !== 'failed') givenWay.delete(read.accept);
     moveOn();
   }
 
@@ -107,19 +114,18 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     moveOn();
   }
 
-  /** Its polls share the next read, or end if its answer has begun. */
+  /** Its polls share the next read. */
   function giveWay(read: Read<SomeAnswer>): void {
-    hasGivenWay = true;
+    givenWay.add(read.accept);
     read.limit.abort(GAVE_WAY);
-    const polls = [...read.sharers];
+    for (const poll of read.sharers) waiting.add(poll);
     read.sharers.clear();
-    for (const poll of polls) read.hasBegun ? giveUp(poll, GAVE_WAY) : waiting.add(poll);
   }
 
   return {
     request,
     get isBusy() {
-      const move = findMove(false);
+      const move = findMove('poll');
       return move === null || move.atMs > clock.nowMs();
     },
     giveUpScrapes(why) {
@@ -134,9 +140,16 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   };
 }
 
-/** Takes who waits longest, scrapes first, and all who ask for the same formats, into a new read. */
-function takeNext<SomeAnswer extends BegunAnswer>(waiting: Set<Sharer<SomeAnswer>>, nowMs: number): Read<SomeAnswer> {
-  const [first] = [...waiting].toSorted((one, other) => Number(one.isPoll) - Number(other.isPoll));
+/** Takes who waits longest, scrapes or polls first, and all who ask for the same formats, into a new read. */
+function takeNext<SomeAnswer extends BegunAnswer>(
+  waiting: Set<Sharer<SomeAnswer>>,
+  {
+    nowMs,
+    isPollsTurn,
+    givenWay,
+  }: { readonly nowMs: number; readonly isPollsTurn: boolean; readonly givenWay: ReadonlySet<string> },
+): Read<SomeAnswer> {
+  const first = [...waiting].find(({ isPoll }) => isPoll === isPollsTurn) ?? [...waiting][0];
   const { accept } = first as Sharer<SomeAnswer>;
   const sharers = new Set([...waiting].filter((each) => each.accept === accept));
   for (const each of sharers) waiting.delete(each);
@@ -145,6 +158,12 @@ function takeNext<SomeAnswer extends BegunAnswer>(waiting: Set<Sharer<SomeAnswer
     hasBegun: false,
     get isOwn() {
       return [...sharers].every(({ isPoll }) => isPoll);
+    },
+    get isLast() {
+      return [...sharers].some(({ need }) => need === 'last');
+    },
+    get hasGivenWay() {
+      return givenWay.has(accept);
     },
     accept,
     sharers,
@@ -175,11 +194,16 @@ function failSharer<SomeAnswer extends BegunAnswer>(sharer: Sharer<SomeAnswer>, 
 }
 
 /** A request that waits for a read, and what it gets. */
-function openSharer<SomeAnswer extends BegunAnswer>(isPoll: boolean, accept: string) {
+function openSharer<SomeAnswer extends BegunAnswer>({
+  isPoll,
+  isLast = false,
+  accept = TEXT_ACCEPT,
+}: Pick<ReadRequest, 'isPoll' | 'isLast' | 'accept'>) {
   const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
   const ended = Promise.withResolvers<ExporterReading>();
   const sharer: Sharer<SomeAnswer> = {
     isPoll,
+    need: isLast ? 'last' : isPoll ? 'poll' : 'scrape',
     accept,
     limit: new AbortController(),
     begin: begun.resolve,
@@ -247,18 +271,20 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const lateMs = Math.min(...[...scrapedAtMs.values()].map((atMs) => atMs + pollMs - nowMs).filter((ms) => ms > 0));
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
     if (Number.isFinite(lateMs)) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
-    if (poll !== null || reads.isBusy) return;
+    // While main lives one that hangs is waited for: a program that struggles is not asked twice.
+    if ((poll !== null && isPaced()) || reads.isBusy) return;
     const due = accepts.filter((accept) =>
       isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS }),
     );
     if (due.length > 0) beginPolls(due);
   }
 
-  function beginPolls(accepts: readonly string[]): Promise<unknown> {
+  function beginPolls(accepts: readonly string[], isLast = false): Promise<unknown> {
     const beganAtMs = clock.nowMs();
     // No signal ends it: an own poll has its time.
     const { signal } = new AbortController();
-    const polls = accepts.map((accept) => reads.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: true, accept }));
+    const common = { timeoutMs: READ_TIMEOUT_MS, signal, isPoll: true, isLast };
+    const polls = accepts.map((accept) => reads.request({ ...common, accept }));
     const ended = Promise.all(polls.map((each) => each.ended));
     ended.then(() => {
       newest = { beganAtMs, endedAtMs: clock.nowMs() };
@@ -283,7 +309,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       return scraped;
     },
     async observe(signal, isFresh = false) {
-      if (isFresh) await waitFor(beginPolls(listAccepts()), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
+      if (isFresh) await waitFor(beginPolls(listAccepts(), true), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
       else beginIfDue();
       if (isAwaited && poll !== null && shown.reading === null)
         await waitFor(poll, { timeoutMs: pollMs, signal, clock });

@@ -266,6 +266,28 @@ test('of many that give up at once the source is asked once', async () => {
   assert.equal(clock.timerCount, 0);
 });
 
+/** Plays seconds in which each page takes `pageMs`; how many were read. */
+async function play(
+  { source, clock }: Pick<ReturnType<typeof open>, 'source' | 'clock'>,
+  { pageMs, count }: { readonly pageMs: number; readonly count: number },
+  onSecond: (second: number) => void,
+): Promise<number> {
+  const begunAtMs: number[] = [];
+  let readCount = 0;
+  for (let tick = 0; tick < count * 10; tick++) {
+    if (tick % 10 === 0) onSecond(tick / 10);
+    for (let index = begunAtMs.length; index < source.asked.length; index++) begunAtMs.push(clock.nowMs());
+    await clock.forward(100);
+    for (const [index, atMs] of begunAtMs.entries()) {
+      if (source.asked[index]?.signal.aborted || clock.nowMs() < atMs + pageMs) continue;
+      begunAtMs[index] = Number.POSITIVE_INFINITY;
+      await source.asked[index]?.end();
+      readCount++;
+    }
+  }
+  return readCount;
+}
+
 test('a page that takes longer than an impatient scraper waits is read all the same', async () => {
   for (const { pageMs, isPoll } of [
     { pageMs: 1_500, isPoll: false },
@@ -273,22 +295,23 @@ test('a page that takes longer than an impatient scraper waits is read all the s
     { pageMs: 7_000, isPoll: false },
     { pageMs: 7_000, isPoll: true },
   ]) {
-    const { source, clock, reads } = open();
-    const begunAtMs: number[] = [];
-    let readCount = 0;
-    if (isPoll) reads.request({ timeoutMs: READ_TIMEOUT_MS, signal: NEVER, isPoll }).ended.then(() => readCount++);
-    for (let tick = 0; tick < 150; tick++) {
-      if (tick % 10 === 0) request(reads, { timeoutMs: 500 });
-      for (let index = begunAtMs.length; index < source.asked.length; index++) begunAtMs.push(clock.nowMs());
-      await clock.forward(100);
-      for (const [index, atMs] of begunAtMs.entries()) {
-        if (source.asked[index]?.signal.aborted || clock.nowMs() < atMs + pageMs) continue;
-        begunAtMs[index] = Number.POSITIVE_INFINITY;
-        await source.asked[index]?.end();
-        readCount++;
-      }
-    }
+    const opened = open();
+    if (isPoll) request(opened.reads, { isPoll, timeoutMs: READ_TIMEOUT_MS });
+    const readCount = await play(opened, { pageMs, count: 15 }, () => request(opened.reads, { timeoutMs: 500 }));
     assert.ok(readCount > 0, `${pageMs} ${isPoll}`);
+  }
+});
+
+test('of two formats both are read where a page takes longer than the interval of who scrapes one of them', async () => {
+  for (const pageMs of [800, 1_500, 3_000, 5_000]) {
+    const opened = open();
+    const polls: ReturnType<typeof request>[] = [];
+    await play(opened, { pageMs, count: 60 }, () => {
+      request(opened.reads, { accept: 'b', timeoutMs: 9_500 });
+      if (polls.at(-1)?.why !== null) polls.push(request(opened.reads, { isPoll: true, timeoutMs: READ_TIMEOUT_MS }));
+    });
+    const count = polls.filter(({ why }) => why === 'read').length;
+    assert.ok(count >= 2, `${pageMs} ms: ${count} of ${polls.length}`);
   }
 });
 
@@ -360,17 +383,43 @@ test('a poll of its own gives way to a scrape after a second, and shares its rea
   assert.equal(clock.timerCount, 0);
 });
 
-test('a poll that has been going for longer gives way at once, and ends where its answer has begun', async () => {
+test('a poll that has been going for longer gives way at once, also where its answer has begun', async () => {
   const { source, clock, reads } = open();
   const poll = request(reads, { isPoll: true, timeoutMs: 60_000 });
   await source.asked[0]?.answer();
   await clock.forward(30_000);
   const scrape = request(reads);
   await clock.forward(0);
-  assert.equal(poll.why, 'it gave way to a scrape');
   assert.equal((await takeBody(poll).ended).kind, 'broken');
   await source.asked[1]?.end();
-  assert.equal(scrape.why, 'read');
+  assert.deepEqual([poll.why, scrape.why], ['read', 'read']);
+  assert.equal(clock.timerCount, 0);
+});
+
+test('a read that hangs keeps the last numbers from their own for a second at most, whatever gave way before', async () => {
+  const { source, clock, reads } = open();
+  request(reads, { isPoll: true });
+  request(reads, { timeoutMs: 500 });
+  await clock.forward(OWN_READ_MS);
+  assert.equal(source.asked[0]?.signal.aborted, false, 'that scrape is gone');
+  request(reads, { timeoutMs: 500 });
+  await clock.forward(0);
+  await source.asked[1]?.answer();
+  await clock.forward(500);
+  const last = [
+    request(reads, { isPoll: true, isLast: true }),
+    request(reads, { isPoll: true, isLast: true, accept: 'b' }),
+  ];
+  await clock.forward(500);
+  assert.equal(source.asked.length, 3);
+  await clock.forward(OWN_READ_MS);
+  assert.equal(source.asked[2]?.signal.aborted, false, 'it does not give way to the other format');
+  await source.asked[2]?.end();
+  await source.asked[3]?.end();
+  assert.deepEqual(
+    last.map(({ why }) => why),
+    ['read', 'read'],
+  );
   assert.equal(clock.timerCount, 0);
 });
 
@@ -440,12 +489,27 @@ test('close() gives up everybody, waits for the read to end, and closes the sour
   assert.equal(idle.source.isClosed, true);
 });
 
+/** A source that can be spread, as a class cannot. */
+function spread(source: DrivenSource): Source {
+  return { path: null, read: (signal) => source.read(signal), close: () => source.close() };
+}
+
+test('openPolls() does not wait for a poll that hangs once main may have ended', async () => {
+  for (const isPaced of [true, false]) {
+    const { source, clock } = open();
+    const polls = openPolls(spread(source), { clock, pollMs: 1_000, isAwaited: false, isPaced: () => isPaced });
+    await polls.observe(NEVER);
+    await clock.forward(SILENT_READ_MS);
+    await polls.observe(NEVER);
+    assert.equal(source.asked.length, isPaced ? 1 : 2);
+    await polls.close();
+  }
+});
+
 test('openPolls() polls next when a scrape that was answered is POLL old, and at once where it was not', async () => {
-  const source = new DrivenSource();
-  const clock = openClock();
-  const { path, asked } = source;
-  const parts = { path, read: (signal: AbortSignal) => source.read(signal), close: () => source.close() };
-  const polls = openPolls(parts, { clock, pollMs: 1_000, isAwaited: false, isPaced: () => false });
+  const { source, clock } = open();
+  const { asked } = source;
+  const polls = openPolls(spread(source), { clock, pollMs: 1_000, isAwaited: false, isPaced: () => false });
   polls.readForScrape({ timeoutMs: 10_000, signal: NEVER, isPoll: false });
   await asked[0]?.end();
   await polls.observe(NEVER);
