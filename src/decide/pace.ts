@@ -75,12 +75,16 @@ export function needsLastRead({ facts, phase }: WatchState, { limits, hasFront }
   return sinceMs !== null && (freshAtMs ?? Number.NEGATIVE_INFINITY) < sinceMs;
 }
 
-/** When the last read is given up where no hold follows; null: one follows, and reads again. */
+/**
+ * When the last read is given up where no hold follows; null: one follows, and reads again. The one after a
+ * signal that came in the middle of it must be short: what hung may hang again.
+ */
 function findLastReadEnd({ facts, phase }: WatchState, atMs: number, { limits }: Policy): number | null {
   if (phase.kind !== 'holding' || hasHold(limits)) return null;
-  const { terminatedAtMs } = facts;
+  const { terminatedAtMs, freshAtMs } = facts;
+  const isSecond = freshAtMs !== null && freshAtMs >= phase.mainEndedAtMs;
   return Math.min(
-    atMs + LAST_READ_MS,
+    atMs + (isSecond ? SHORT_READ_MS : LAST_READ_MS),
     terminatedAtMs === null ? Number.POSITIVE_INFINITY : findWatchEnd(terminatedAtMs, limits),
   );
 }

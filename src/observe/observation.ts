@@ -30,7 +30,7 @@ export type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 export type OngoingObservation = {
   /** Rejects on a bug only. */
   readonly ended: Promise<Observation>;
-  /** Replaces the limits. */
+  /** Gives it less time, never more. */
   readonly limit: (limits: ObserveLimits) => void;
   /** Gives everything up at once. */
   readonly stop: () => void;
@@ -45,19 +45,16 @@ export function beginObservation(
   const startedAtMs = clock.nowMs();
   const reading = new AbortController();
   const asking = new AbortController();
-  let allowedMs = 0;
-  let cancels: readonly (() => void)[] = [];
+  let allowedMs = READ_TIMEOUT_MS + sources.conditions.length * CONDITION_TIMEOUT_MS;
+  const cancels: (() => void)[] = [];
   function limit({ readByMs }: ObserveLimits): void {
-    for (const cancel of cancels) cancel();
-    cancels = [];
-    allowedMs = READ_TIMEOUT_MS + sources.conditions.length * CONDITION_TIMEOUT_MS;
     if (readByMs === null) return;
     const readEndMs = Math.max(readByMs, startedAtMs + SHORT_READ_MS);
     allowedMs = Math.min(allowedMs, readEndMs + SHORT_READ_MS - startedAtMs);
-    cancels = [
+    cancels.push(
       callAfter(clock, readEndMs - clock.nowMs(), () => reading.abort('the time is up')),
       callAfter(clock, readEndMs + SHORT_READ_MS - clock.nowMs(), () => asking.abort('the time is up')),
-    ];
+    );
   }
   async function observe(): Promise<Observation> {
     try {

@@ -139,7 +139,9 @@ test('nextObserve() reads once more, at once, at the signal and at an end that i
   assert.deepEqual(findLast({}, { ttlMs: 0 }), [103_000, inTime]);
   assert.deepEqual(findLast({ freshAtMs: 99_999 }, { scrapesWantedCount: 0 }), [103_000, inTime]);
   assert.equal(findLast({ freshAtMs: 100_000 }, { scrapesWantedCount: 0 }), null);
-  assert.deepEqual(findLast({ freshAtMs: 100_000, terminatedAtMs: 102_000 }, { ttlMs: 0 }), [103_000, inTime]);
+  assert.deepEqual(findLast({ freshAtMs: 99_999, terminatedAtMs: 102_000 }, { ttlMs: 0 }), [103_000, inTime]);
+  const second = findLast({ freshAtMs: 100_000, terminatedAtMs: 102_000 }, { ttlMs: 0 });
+  assert.deepEqual(second, [103_000, 104_000], 'shortly, after one in whose middle the signal came');
   const short = { ttlMs: 0, terminationGraceMs: 3_000 };
   assert.deepEqual(findLast({ terminatedAtMs: 102_000 }, short), [103_000, 105_000], 'within the grace');
   assert.deepEqual(findLast({}, {}), [103_000, 190_000], 'nothing was kept');

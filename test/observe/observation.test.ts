@@ -99,6 +99,10 @@ test('limit() tightens an observation under way, stop() ends it at once', async 
   const seen = await clock.run(tightened.ended);
   assert.equal(seen.readAtMs, 3_000);
   assert.ok(seen.atMs >= 4_000 && seen.atMs < 4_100, `${seen.atMs}`);
+  const limited = beginObservation(sources, clock, { readByMs: clock.nowMs() + 2_000 });
+  limited.limit({ readByMs: clock.nowMs() + 5_000 });
+  const { readAtMs, startedAtMs: beganAtMs, allowedMs } = await clock.run(limited.ended);
+  assert.deepEqual([readAtMs - beganAtMs, allowedMs], [2_000, 3_000], 'never more time');
   const stopped = beginObservation(sources, clock, UNLIMITED);
   clock.after(100, stopped.stop);
   const { atMs, startedAtMs } = await clock.run(stopped.ended);
