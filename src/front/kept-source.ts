@@ -88,9 +88,10 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
     const page = pages.open(accept, body, state.view.main === 'living');
     if (page === null) return NOT_KEPT.notUsed;
-    const isShort = reading.mayBeCut === true && readAt.atMs >= page.readAtMs && (await page.isShort(body));
+    const isOld = page.readAtMs !== null && readAt.atMs < page.readAtMs;
+    const isShort = reading.mayBeCut === true && !isOld && (await page.isShort(body));
     // Of two reads at a time the younger one has ended first: what it showed is newer.
-    const newer = readAt.atMs < page.readAtMs ? await page.newest() : null;
+    const newer = isOld ? await page.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
     const metrics = readMetrics(metricNames, reading.metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
@@ -100,6 +101,11 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     const snapshot = await page.keep(body, readAt, taken.becomes);
     if (snapshot !== null) return { kind: 'kept', snapshot };
     return { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' };
+  }
+
+  function choose(accept: string): string {
+    if (source.takesAccept !== true) return TEXT_ACCEPT;
+    return state.view.main === 'living' ? accept : (pages.find(accept) ?? accept);
   }
 
   return {
@@ -112,13 +118,11 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
       if (fate !== null) pages.takeVanished(fate);
     },
     use(accept) {
-      if (source.takesAccept === true) pages.use(accept);
+      // A page that begins after main's end would lack what has vanished.
+      if (source.takesAccept === true && choose(accept) === accept) pages.use(accept);
     },
     accepts: pages.listInUse,
-    choose(accept) {
-      if (source.takesAccept !== true) return TEXT_ACCEPT;
-      return state.view.main === 'living' ? accept : (pages.find(accept) ?? accept);
-    },
+    choose,
     newest: pages.newest,
   };
 }

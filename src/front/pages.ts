@@ -12,8 +12,8 @@ const PAGES_MAX_BYTES = 32_000_000;
 /** Of an Accept, in a warning. */
 const ACCEPT_SHOWN_LENGTH = 200;
 
-/** The snapshots of one Accept. */
-export type Page = SnapshotStore & { sizeBytes: number; format: Format; readAtMs: number };
+/** The snapshots of one Accept. `readAtMs`: of the newest that was kept; null: none was. */
+export type Page = SnapshotStore & { sizeBytes: number; format: Format; readAtMs: number | null };
 
 /** What pages go by. */
 export type PagesParts = {
@@ -40,7 +40,8 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
   }
   /** Its own page, else the one that every scraper takes, else the newest; null: nothing was kept. */
   function find(accept: string): string | null {
-    return [accept, TEXT_ACCEPT].find((each) => pages.has(each)) ?? [...pages.keys()].at(-1) ?? null;
+    const kept = [...pages].filter(([, { readAtMs }]) => readAtMs !== null).map(([each]) => each);
+    return [accept, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? kept.at(-1) ?? null;
   }
   function isTooLarge(accept: string, sizeBytes: number): boolean {
     const others = [...pages].filter(([each]) => each !== accept);
@@ -66,7 +67,10 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
         pages.delete(accept);
         return null;
       }
-      const page = Object.assign(pages.get(accept) ?? { ...openSnapshotStore(), readAtMs: 0 }, { sizeBytes, format });
+      const page = Object.assign(pages.get(accept) ?? { ...openSnapshotStore(), readAtMs: null }, {
+        sizeBytes,
+        format,
+      });
       pages.set(accept, page);
       return page;
     },

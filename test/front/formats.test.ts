@@ -9,6 +9,8 @@ import { openFamilyScan } from '../../src/exposition/families.ts';
 import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { openFront } from '../../src/front/front.ts';
+import { openPages } from '../../src/front/pages.ts';
+import { openBody } from '../../src/snapshot/body.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, openSource, reply, type Scraped, scrape } from './source.ts';
 
@@ -265,6 +267,28 @@ test('a newcomer after the end gets the text where that is kept, else the page t
     assert.equal(readWhole(await ask('application/json')).format, wanted);
     assert.equal(readWhole(await ask('*/*', false)).format, wanted);
   }
+});
+
+test('a newcomer after the end always gets what has vanished, also while the source answers in its format', async (t) => {
+  const { source, front, ask } = await openWorld(t);
+  source.answer = negotiate({ rows: 1, users: 2 });
+  await ask(TEXT_ACCEPT);
+  front.tell(ENDED);
+  source.answer = negotiate({ rows: 3 });
+  for (const time of ['first', 'second']) {
+    await front.readExporter(never, true);
+    const { format, names } = readWhole(await ask(ACCEPTS.openMetrics));
+    assert.deepEqual([format, names], ['text', ['rows_total', 'users_total']], time);
+  }
+});
+
+test('a page that nothing was kept of hides no other', async () => {
+  const pages = openPages({ isTextWanted: false, log() {}, nowMs: () => 0 });
+  const { body } = openBody();
+  for (const accept of [TEXT_ACCEPT, ACCEPTS.openMetrics]) pages.use(accept);
+  Object.assign(pages.open(TEXT_ACCEPT, body, true) ?? {}, { readAtMs: 0 });
+  assert.notEqual(pages.open(ACCEPTS.openMetrics, body, true), null);
+  assert.equal(pages.find(ACCEPTS.openMetrics), TEXT_ACCEPT);
 });
 
 test('nobody has to be a scraper to be answered in a format; only scrapers have pages kept', async (t) => {
