@@ -99,8 +99,10 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
     page.readAtMs = readAt.atMs;
     const snapshot = await page.keep(body, readAt, taken.becomes);
-    if (snapshot !== null) return { kind: 'kept', snapshot };
-    return { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' };
+    if (snapshot === null)
+      return { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' };
+    if (state.view.main === 'living') pages.dropUnused();
+    return { kind: 'kept', snapshot };
   }
 
   function choose(accept: string): string {
@@ -118,17 +120,16 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
       if (fate !== null) pages.takeVanished(fate);
     },
     use(accept) {
-      // A page that begins after main's end would lack what has vanished.
       if (source.takesAccept === true && choose(accept) === accept) pages.use(accept);
     },
-    accepts: pages.listInUse,
+    accepts: () => pages.listInUse(state.view.main === 'living'),
     choose,
     newest: pages.newest,
   };
 }
 
 const NOT_KEPT: Readonly<Record<'ignored' | 'provisional' | 'notUsed', Kept>> = {
-  notUsed: { kind: 'notKept', result: 'failed', why: 'no page of its format is kept' },
+  notUsed: { kind: 'notKept', result: 'ignored', why: 'no page of its format is kept' },
   ignored: {
     kind: 'notKept',
     result: 'ignored',

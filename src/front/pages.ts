@@ -3,7 +3,7 @@
 import { type AcceptUse, listAccepts, TEXT_ACCEPT, useAccept } from '../decide/accepts.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { VanishedFate } from '../decide/serve.ts';
-import type { Format } from '../exposition/format.ts';
+import type { Format, PageType } from '../exposition/format.ts';
 import type { Body } from '../snapshot/body.ts';
 import { openSnapshotStore, type Snapshot, type SnapshotStore } from '../snapshot/snapshot.ts';
 
@@ -13,7 +13,7 @@ const PAGES_MAX_BYTES = 32_000_000;
 const ACCEPT_SHOWN_LENGTH = 200;
 
 /** The snapshots of one Accept. `readAtMs`: of the newest that was kept; null: none was. */
-export type Page = SnapshotStore & { sizeBytes: number; format: Format; readAtMs: number | null };
+export type Page = SnapshotStore & { sizeBytes: number; type: PageType; readAtMs: number | null };
 
 /** What pages go by. */
 export type PagesParts = {
@@ -31,21 +31,28 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
   /** Whose pages are too large beside the others. */
   const leftOut = new Set<string>();
 
-  /** What polls ask for, one after the other. */
-  function listInUse(): readonly string[] {
+  /** What polls ask for, one after the other. After main's end no page begins: it would lack what has vanished. */
+  function listInUse(isLiving: boolean): readonly string[] {
+    const kept = [...pages.keys()].filter(isKept);
+    if (!isLiving && kept.length > 0) return kept;
     // Many programs answer in text whatever they are asked for.
-    const hasText = uses.some(({ accept }) => pages.get(accept)?.format === 'text');
+    const hasText = uses.some(({ accept }) => pages.get(accept)?.type.format === 'text' && isKept(accept));
     const accepts = listAccepts(uses, nowMs(), isTextWanted && !hasText);
     return accepts.filter((accept) => !leftOut.has(accept));
   }
+  function isKept(accept: string): boolean {
+    return (pages.get(accept)?.readAtMs ?? null) !== null;
+  }
   /** Its own page, else the one that every scraper takes, else the newest; null: nothing was kept. */
   function find(accept: string): string | null {
-    const kept = [...pages].filter(([, { readAtMs }]) => readAtMs !== null).map(([each]) => each);
-    return [accept, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? kept.at(-1) ?? null;
+    const kept = [...pages.keys()].filter(isKept);
+    const text = kept.find((each) => pages.get(each)?.type.format === 'text');
+    return [accept, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
   }
-  function isTooLarge(accept: string, sizeBytes: number): boolean {
-    const others = [...pages].filter(([each]) => each !== accept);
-    const isFirst = others.length === 0 || [...pages.keys()][0] === accept;
+  function isTooLarge(accept: string, sizeBytes: number, inUse: readonly string[]): boolean {
+    const used = [...pages].filter(([each]) => inUse.includes(each));
+    const others = used.filter(([each]) => each !== accept);
+    const isFirst = others.length === 0 || used[0]?.[0] === accept;
     return !isFirst && others.reduce((sum, [, page]) => sum + page.sizeBytes, sizeBytes) > PAGES_MAX_BYTES;
   }
 
@@ -56,23 +63,30 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     use(accept: string): void {
       uses = useAccept(uses, accept, nowMs());
     },
-    /** The page of a body; null: it is not in use, or too large beside the others. */
-    open(accept: string, { sizeBytes, type: { format } }: Body, isLiving: boolean): Page | null {
-      const inUse = listInUse();
-      if (!inUse.includes(accept) && (isLiving || pages.size > 0) && !pages.has(accept)) return null;
-      if (isLiving) for (const each of [...pages.keys()]) if (!inUse.includes(each)) pages.delete(each);
-      if (isTooLarge(accept, sizeBytes)) {
+    /** The page for a body; null: there is none, or it is too large beside the others. */
+    open(accept: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
+      const inUse = listInUse(isLiving);
+      if (!isKept(accept)) {
+        const kept = [...pages.keys()].filter(isKept);
+        const same = kept.find((each) => pages.get(each)?.type.contentType === type.contentType);
+        // After the end it is all there is, whatever it is in, or as good as another one.
+        if (!isLiving && kept.length > 0) return pages.get(same ?? '') ?? null;
+        if (isLiving && !inUse.includes(accept)) return null;
+      }
+      if (isTooLarge(accept, sizeBytes, inUse)) {
         if (leftOut.size === 0) log({ id: 'formatLeftOut', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH) } });
         leftOut.add(accept);
         pages.delete(accept);
         return null;
       }
-      const page = Object.assign(pages.get(accept) ?? { ...openSnapshotStore(), readAtMs: null }, {
-        sizeBytes,
-        format,
-      });
+      const page = Object.assign(pages.get(accept) ?? { ...openSnapshotStore(), readAtMs: null }, { sizeBytes, type });
       pages.set(accept, page);
       return page;
+    },
+    /** Something was kept while main lives: what was kept in formats that nobody asks for any more is older. */
+    dropUnused(): void {
+      const inUse = listInUse(true);
+      for (const each of [...pages.keys()]) if (!inUse.includes(each)) pages.delete(each);
     },
     takeVanished(fate: VanishedFate): void {
       for (const page of pages.values()) page.takeVanished(fate, nowMs());
@@ -81,7 +95,8 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     async newest(accept?: string): Promise<Snapshot | null> {
       if (accept !== undefined) return (await pages.get(find(accept) ?? accept)?.newest()) ?? null;
       const all = await Promise.all([...pages.values()].map((page) => page.newest()));
-      const of = (format: Format) => all.find((each) => each?.body.type.format === format);
+      const newestFirst = all.flatMap((each) => each ?? []).toSorted((a, b) => b.readAt.atMs - a.readAt.atMs);
+      const of = (format: Format) => newestFirst.find(({ body }) => body.type.format === format);
       return of('text') ?? of('openMetrics') ?? null;
     },
   };

@@ -282,6 +282,30 @@ test('a newcomer after the end always gets what has vanished, also while the sou
   }
 });
 
+for (const main of ['living', 'ending'] as const) {
+  test(`of a program that always answers in text the newest page is served and pushed: ${main}`, async (t) => {
+    const { source, front, clock, ask } = await openWorld(t, { selectors: [{ name: 'rows_total', labels: [] }] });
+    source.answer = reply(writePage('text', { rows: 0, users: 2 }), { type: TYPES.text });
+    await front.readExporter(never, true);
+    clock.advance(1);
+    source.answer = async (...all) => {
+      front.tell({ ...LIVING, main });
+      reply(writePage('text', main === 'living' ? { rows: 1, users: 2 } : { rows: 1 }), { type: TYPES.text })(...all);
+    };
+    await ask(ACCEPTS.protobuf);
+    while (front.observe().answeredAtMs !== clock.nowMs()) await turn();
+    front.tell(ENDED);
+    await source.stop();
+    const wanted = writePage('text', { rows: 1, users: 2 });
+    for (const accept of [TEXT_ACCEPT, ACCEPTS.openMetrics]) {
+      assert.deepEqual(readWhole(await ask(accept)).page, wanted);
+    }
+    const pieces: Uint8Array[] = [];
+    for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(piece);
+    assert.deepEqual(Buffer.concat(pieces), wanted);
+  });
+}
+
 test('a page that nothing was kept of hides no other', async () => {
   const pages = openPages({ isTextWanted: false, log() {}, nowMs: () => 0 });
   const { body } = openBody();
