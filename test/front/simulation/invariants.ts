@@ -3,12 +3,14 @@
 // 1 nothing is lost that a living scraper could have had    2 no number goes back
 // 3 who was counted has taken    4 no hold beyond its limit    5 the report says what happened
 
+import { TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
 import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
+import { type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED } from './simulation.ts';
-import { type Page, readPage, showPage } from './source.ts';
+import { readPage } from './source.ts';
 
 /** Answers on their way may end after a limit, for this long. */
 const ANSWERS_MS = 10_000;
@@ -23,10 +25,10 @@ type Facts = {
   readonly scenario: Scenario;
   readonly endedAtMs: number;
   readonly knownAtMs: number;
-  /** The numbers that the front had when the end became known; null: what happened leaves that open. */
-  readonly final: Page | null;
+  /** The numbers that the front had of an Accept when the end became known; null: what happened leaves that open. */
+  readonly final: (accept?: string) => Page | null;
   /** Those that it had when main ended, which is before. */
-  readonly ended: Page;
+  readonly ended: (accept?: string) => Page;
   /** When the hold had to be over. */
   readonly limitMs: number;
 };
@@ -45,8 +47,8 @@ export function findFaults(run: Run): readonly string[] {
     scenario,
     endedAtMs,
     knownAtMs,
-    final: findFinal(run, endedAtMs, knownAtMs),
-    ended: findFinal(run, endedAtMs, endedAtMs) ?? new Map(),
+    final: (accept) => findFinal(run, accept, endedAtMs, knownAtMs),
+    ended: (accept) => findFinal(run, accept, endedAtMs, endedAtMs) ?? new Map(),
     limitMs: Math.max(Math.min(ttlMs, graceMs), knownAtMs),
   };
   return [
@@ -71,11 +73,15 @@ function checkUnheld({ report, by, overAtMs, scenario }: Run): readonly string[]
   return isKnown && !isEarly ? [] : [`5: ${report.outcome} without an end`];
 }
 
-/** The newest value of each family that the front had when main's end became known. */
-function findFinal({ wholes, wasDeceived, scenario }: Run, endedAtMs: number, knownAtMs: number): Page | null {
-  const { source } = scenario;
-  if (wasDeceived) return null;
-  const nearMs = 2_000 + 2 * scenario.limits.pollMs + 6 * source.tookMs;
+/** The newest value of each family that the front had when main's end became known. Default: in text. */
+function findFinal(run: Run, accept: string | undefined, endedAtMs: number, knownAtMs: number): Page | null {
+  const { source, limits } = run.scenario;
+  if (run.wasDeceived) return null;
+  // Many programs answer in text whatever they are asked for: then nothing else is read.
+  const newest = run.wholes.findLast((each) => each.isText && each.endedAtMs <= knownAtMs);
+  const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
+  const wholes = run.wholes.filter((each) => each.accept === wanted);
+  const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
   if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
@@ -109,12 +115,13 @@ function isAfterEnd({ page }: Scrape): boolean {
 
 /** 1, 2: what was served and pushed after the end has every number of the end, and none goes back. */
 function checkPages({ run, final }: Facts): readonly string[] {
-  if (final === null) return [];
+  const ofText = final();
+  if (ofText === null) return [];
   const faults: string[] = [];
   const newest = new Map<ScraperPlan, Page>();
   const served = run.scrapes.filter(isAfterEnd);
   for (const { plan, page, sentAtMs } of served) {
-    const lost = findLost(final, page as Page);
+    const lost = findLost(final(plan.accept ?? TEXT_ACCEPT) ?? ofText, page as Page);
     if (lost !== null) faults.push(`1: ${plan.address} was served less than ${lost} at ${sentAtMs}`);
     const back = findLost(readNumbers(newest.get(plan)), page as Page);
     if (back !== null) faults.push(`2: ${plan.address} had ${back} before ${sentAtMs}`);
@@ -122,17 +129,19 @@ function checkPages({ run, final }: Facts): readonly string[] {
   }
   const { pushed } = run;
   if (pushed === null) return faults;
-  const lost = findLost(final, pushed);
+  const lost = findLost(ofText, pushed);
   if (lost !== null) faults.push(`1: less than ${lost} was pushed`);
-  for (const page of newest.values()) {
+  for (const [{ accept }, page] of newest) {
+    // Pages of other formats are up to one POLL older or younger.
+    if (accept !== undefined) continue;
     const back = findLost(readNumbers(page), pushed);
     if (back !== null) faults.push(`2: ${back} was served, and less was pushed`);
   }
-  const wanted = final.get(SELECTED);
+  const wanted = ofText.get(SELECTED);
   const reading = run.state.facts.numbers.readings[0];
   const judged = reading?.kind === 'value' ? reading.value : -1;
   // An answer may come between the last look and the end of serving.
-  const isNewest = !run.wholes.some(({ endedAtMs }) => endedAtMs > run.overAtMs - 1);
+  const isNewest = run.wholes.every((each) => each.endedAtMs <= run.overAtMs - 1 && each.accept === TEXT_ACCEPT);
   if (wanted !== undefined && (judged < wanted || (isNewest && judged !== pushed.get(SELECTED)))) {
     faults.push(`2: ${judged} was judged, and ${pushed.get(SELECTED)} pushed, of ${wanted}`);
   }
@@ -181,18 +190,16 @@ function checkAnswered({ run, scenario, knownAtMs }: Facts): readonly string[] {
 }
 
 function hasFinal({ run, ended }: Facts, plan: ScraperPlan): boolean {
-  return run.scrapes.some((each) => each.plan === plan && each.page !== null && findLost(ended, each.page) === null);
+  return run.scrapes.some(
+    (each) =>
+      each.plan === plan && each.page !== null && findLost(ended(plan.accept ?? TEXT_ACCEPT), each.page) === null,
+  );
 }
 
 /** 1: nobody who lives, and comes in time, is given up. */
 function checkLiving(facts: Facts): readonly string[] {
   const { run, scenario, endedAtMs, final, limitMs } = facts;
-  if (
-    final === null ||
-    final.size === 0 ||
-    scenario.limits.scrapesWantedCount !== 'auto' ||
-    run.report.outcome !== 'scraped'
-  )
+  if ((final()?.size ?? 0) === 0 || scenario.limits.scrapesWantedCount !== 'auto' || run.report.outcome !== 'scraped')
     return [];
   return scenario.scrapers
     .filter((plan) => plan.untilMs === Number.POSITIVE_INFINITY && !hasFinal(facts, plan))
@@ -213,7 +220,7 @@ function checkClosing(facts: Facts): readonly string[] {
   const lastMs = Math.min(limitMs + ANSWERS_MS, scenario.limits.terminationGraceMs === 0 ? limitMs : cutAtMs) - 500;
   return run.scrapes
     .filter(({ end, endedAtMs }) => end === 'closed' && endedAtMs === run.closedAtMs)
-    .filter(({ isFaulty, plan }) => !isFaulty && !hasFinal(facts, plan))
+    .filter(({ isFaulty, plan, arrivedAtMs }) => !isFaulty && arrivedAtMs !== null && !hasFinal(facts, plan))
     .filter(({ sentAtMs }) => {
       const waitedMs = run.closedAtMs - sentAtMs;
       const hadAny = run.report.outcome !== 'exporterGone';
@@ -232,7 +239,7 @@ function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
     source.faults.every(({ toMs }) => toMs < endMs - 15_000) &&
     source.downs.every(({ toMs }) => toMs < endMs - 12_000) &&
     standstills.length === 0;
-  if (!isEasy || run.pushed === null || final === null) return [];
+  if (!isEasy || run.pushed === null || final() === null) return [];
   const atEnd = new Map(
     [...readPage(source, endMs)].filter(([name]) =>
       source.families.some((each) => each.name === name && each.toMs > 1e9),
@@ -244,8 +251,10 @@ function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
 
 /** 3: as many have taken the numbers of the end as were counted. */
 function checkCounted({ run, final, ended }: Facts): readonly string[] {
-  if (final === null) return [];
-  const taken = run.scrapes.filter(({ page }) => page !== null && findLost(ended, page) === null);
+  if (final() === null) return [];
+  const taken = run.scrapes.filter(
+    ({ page, plan }) => page !== null && findLost(ended(plan.accept ?? TEXT_ACCEPT), page) === null,
+  );
   const seen = run.report.scrapesSeen ?? 0;
   return seen > taken.length ? [`3: ${seen} were counted, and ${taken.length} have taken`] : [];
 }
@@ -327,7 +336,7 @@ function checkReport({ run, scenario, endedAtMs, limitMs }: Facts): readonly str
   const isByEnd = endedAtMs >= (isBySignal(shape) ? Number(scenario.signalsMs[0]) : endMs);
   expect(isByEnd, `main ended at ${endMs}, not at ${endedAtMs}`);
   const count = Number(report.scrapesSeen) + Number(report.scrapesWhileRunning);
-  const whole = scrapes.filter(({ page }) => page !== null);
+  const whole = scrapes.filter(({ end, status }) => end === 'whole' && status === 200);
   const early = whole.filter((each) => Number(each.endedAtMs) < overAtMs);
   expect(early.length <= count && count <= whole.length, `${count} scrapes, not ${early.length} to ${whole.length}`);
   expect(new Date(endedAtMs).toISOString() === report.mainEndedAt, `mainEndedAt ${report.mainEndedAt}`);

@@ -1,6 +1,7 @@
 // What happens in a run, drawn from its seed.
 
 import type { Limits } from '../../../src/decide/model.ts';
+import { ACCEPTS } from './page.ts';
 import type { ScraperPlan } from './scraper.ts';
 import type { Family, Fault, SourcePlan } from './source.ts';
 import { openRandom, type Random } from './world.ts';
@@ -21,8 +22,8 @@ export type Scenario = {
   readonly signalsMs: readonly number[];
   readonly source: SourcePlan;
   readonly scrapers: readonly ScraperPlan[];
-  /** Our own process does nothing. */
-  readonly standstills: readonly { readonly fromMs: number; readonly ms: number }[];
+  /** Our own process does nothing; with its whole node what comes meanwhile is lost. */
+  readonly standstills: readonly { readonly fromMs: number; readonly ms: number; readonly isOfNode: boolean }[];
   /** Calls of /-/snapshot. */
   readonly snapshotsMs: readonly number[];
   readonly pushWhen: 'always' | 'expired';
@@ -38,7 +39,7 @@ export function isOwn(shape: Shape): boolean {
 
 export function drawScenario(seed: number): Scenario {
   const scenario = draw(seed);
-  return seed % 8 === 7 ? hangPatient(scenario) : scenario;
+  return seed % 16 === 15 ? hangPatient(scenario) : scenario;
 }
 
 /** A request that a patient scraper waits for hangs, while another scraper comes every 2 s. */
@@ -66,7 +67,7 @@ function hangPatient(scenario: Scenario): Scenario {
 function draw(seed: number): Scenario {
   const random = openRandom(seed);
   const shape = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
-  const endMs = random.between(1_500, random.pick([6_000, 6_000, 10_000, 20_000]));
+  const endMs = random.between(1_500, random.pick([5_000, 5_000, 8_000, 16_000]));
   const afterMs = endMs + random.between(200, 2_000);
   // With a metric alone only the signal ends a run whose exporter is gone.
   const lateMs = random.chance(0.2) ? endMs + random.between(-3_000, 8_000) : endMs + 40_000;
@@ -79,7 +80,7 @@ function draw(seed: number): Scenario {
     startTimeoutMs: 60_000,
     runTimeoutMs: 0,
     terminationGraceMs: random.pick([0, 5_000, 10_000, 15_000]),
-    pollMs: random.pick([250, 1_000, 1_000, 1_000, 1_000, 5_000, 5_000]),
+    pollMs: random.pick([250, 1_000, 1_000, 1_000, 1_000, 1_000, 5_000, 5_000]),
   };
   return {
     seed,
@@ -89,7 +90,13 @@ function draw(seed: number): Scenario {
     signalsMs,
     source: drawSource(random, shape, endMs),
     scrapers: drawScrapers(random, endMs),
-    standstills: drawStandstills(random, [endMs, afterMs, afterMs + limits.ttlMs, afterMs + limits.terminationGraceMs]),
+    standstills: drawStandstills(random, [
+      endMs,
+      endMs + limits.ttlMs,
+      afterMs,
+      afterMs + limits.ttlMs,
+      afterMs + limits.terminationGraceMs,
+    ]),
     snapshotsMs: random.chance(0.2) ? [endMs - random.between(1, 500)] : [],
     pushWhen: random.pick(['always', 'expired']),
   };
@@ -117,12 +124,16 @@ function drawSource(random: Random, shape: Shape, endMs: number): SourcePlan {
     const down = drawDown(random, endMs + random.between(-1_000, 8_000));
     downs.push(random.chance(0.3) ? { ...down, toMs: Number.POSITIVE_INFINITY } : down);
   }
+  const hasLength = random.chance(0.6);
+  // A family cannot be joined with a page of another format.
+  const isAlternating = hasLength && families.every(({ toMs }) => toMs > endMs) && random.chance(0.2);
   return {
     families,
+    formats: isAlternating ? 'alternating' : random.pick(['text', 'asked', 'asked']),
     tookMs: random.pick([2, 2, 20, 200, 1_500]),
     faults: Array.from({ length: random.pick([0, 0, 1, 1, 2]) }, () => drawFault(random, endMs)),
     downs: mergeDowns(downs),
-    hasLength: random.chance(0.6),
+    hasLength,
     hasCounters: !isMain && random.chance(0.6),
     upUntilMs: shape === 'metricExporter' ? endMs : null,
   };
@@ -144,7 +155,7 @@ function mergeDowns(downs: readonly { fromMs: number; toMs: number }[]) {
 }
 
 function drawFault(random: Random, endMs: number): Fault {
-  const kind = random.pick(['slow', 'hang', 'hangOnce', 'error', 'error', 'cut', 'drop'] as const);
+  const kind = random.pick(['slow', 'hang', 'hangOnce', 'error', 'error', 'cut', 'drop', 'endless'] as const);
   const fromMs = random.pick([
     random.between(0, endMs),
     endMs - random.between(0, 13_000),
@@ -158,7 +169,16 @@ function drawScrapers(random: Random, endMs: number): readonly ScraperPlan[] {
   const count = random.pick([1, 1, 2, 2, 3]);
   const isHa = count === 2 && random.chance(0.6);
   const sharedMs = random.pick([1_000, 2_000, 5_000, 10_000]);
-  return Array.from({ length: count }, (_, index): ScraperPlan => {
+  const { openMetrics, protobuf } = ACCEPTS;
+  const accepts = random.pick([
+    [undefined],
+    [undefined],
+    [openMetrics],
+    [protobuf],
+    [undefined, openMetrics, protobuf],
+  ]);
+  const sharedAccept = random.pick(accepts);
+  const plans = Array.from({ length: count }, (_, index): ScraperPlan => {
     const isOnce = index > 0 && !isHa && random.chance(0.3);
     const hasHeader = isHa || random.chance(0.8);
     const intervalMs = isHa
@@ -167,20 +187,30 @@ function drawScrapers(random: Random, endMs: number): readonly ScraperPlan[] {
     return {
       address: `10.0.0.${isHa ? 1 : index + 1}`,
       agent: hasHeader ? 'Prometheus/3' : 'Telegraf/1',
+      accept: isHa ? sharedAccept : random.pick(accepts),
       hasHeader,
       timeoutMs: hasHeader ? random.pick([intervalMs, intervalMs, 1_000]) : 5_000,
       intervalMs: isOnce ? 1_000_000 : intervalMs,
       firstMs: isOnce ? endMs - random.between(-2_000, 8_000) : random.between(0, intervalMs),
-      // Some are replaced by one with another address.
       untilMs: random.chance(0.15) ? endMs + random.between(-6_000, 6_000) : Number.POSITIVE_INFINITY,
       keeps: isHa || random.chance(0.7),
       faultsProbability: random.chance(0.25) ? 0.3 : 0,
     };
   });
+  // One that is gone may be replaced by one with another address.
+  return plans.flatMap((plan) =>
+    plan.untilMs < Number.POSITIVE_INFINITY && random.chance(0.5) ? [plan, replace(random, plan)] : [plan],
+  );
+}
+
+function replace(random: Random, plan: ScraperPlan): ScraperPlan {
+  const firstMs = Math.max(0, plan.untilMs) + random.between(0, plan.intervalMs);
+  return { ...plan, address: plan.address.replace(/^10\.0/, '10.1'), firstMs, untilMs: Number.POSITIVE_INFINITY };
 }
 
 function drawStandstills(random: Random, moments: readonly number[]) {
   if (!random.chance(0.2)) return [];
   const ms = random.pick([300, 2_500, 5_000, 12_000]);
-  return [{ fromMs: Math.max(0, random.pick(moments) - random.between(0, ms)), ms }];
+  const fromMs = Math.max(0, random.pick(moments) - random.between(0, ms));
+  return [{ fromMs, ms, isOfNode: random.chance(0.5) }];
 }

@@ -4,13 +4,16 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { readPageType } from '../../../src/exposition/format.ts';
 import type { openServing } from '../../../src/front/server.ts';
-import type { Page } from './source.ts';
+import { type Page, readPageBytes } from './page.ts';
 import type { Random, World } from './world.ts';
 
 export type ScraperPlan = {
   readonly address: string;
   readonly agent: string;
+  /** The formats that it asks for; absent: any. */
+  readonly accept?: string | undefined;
   /** It sends how long it waits. */
   readonly hasHeader: boolean;
   readonly timeoutMs: number;
@@ -35,7 +38,7 @@ export type Scrape = {
   /** `closed`: the front reset it. */
   end: 'whole' | 'timedOut' | 'reset' | 'refused' | 'closed' | null;
   status: number;
-  /** What it got whole. */
+  /** What it got whole, and could read. */
   page: Page | null;
   /** It does not read, or resets: nothing can be expected of it. */
   readonly isFaulty: boolean;
@@ -84,20 +87,25 @@ export function startScraper(world: World, random: Random, port: Port, plan: Scr
       end('refused');
       return;
     }
-    if (socket === null || socket.destroyed || !plan.keeps) socket = connect(serving);
-    const used = socket;
+    const isLost = world.isCutOff();
+    const isNew = socket === null || socket.destroyed || !plan.keeps;
+    const used: VirtualSocket = socket === null || isNew ? new VirtualSocket(plan.address) : socket;
+    socket = used;
+    if (isNew && !isLost) connect(used, serving);
+    else if (isLost) used.on('error', () => {});
     used.onReset = () => end('closed');
-    const response = new VirtualResponse(world, used, fault === 'deaf', (status, text) => {
+    const response = new VirtualResponse(world, used, fault === 'deaf', (status, type, bytes) => {
       now.status = status;
-      if (status === 200) now.page = readText(text);
-      end('whole', `got ${status}${status === 200 ? '' : ` ${text.trim()}`}` as 'whole');
+      if (status === 200) now.page = readPageBytes(readPageType(type)?.format ?? 'text', bytes);
+      end('whole', `got ${status} ${status === 200 ? type : bytes}`.trim() as 'whole');
       if (!plan.keeps) used.hangUp(world, false);
     });
     world.deliver(() => {
-      if (used.destroyed) return;
+      if (used.destroyed || isLost) return;
       now.arrivedAtMs = world.nowMs();
       const headers = {
         'user-agent': plan.agent,
+        ...(plan.accept !== undefined && { accept: plan.accept }),
         ...(plan.hasHeader && { 'x-prometheus-scrape-timeout-seconds': String(plan.timeoutMs / 1000) }),
       };
       serving.routes.onRequest(buildRequest(used, 'GET', '/metrics', headers), response as unknown as ServerResponse);
@@ -110,14 +118,12 @@ export function startScraper(world: World, random: Random, port: Port, plan: Scr
     );
   }
 
-  function connect(serving: Serving): VirtualSocket {
-    const opened = new VirtualSocket(plan.address);
+  function connect(opened: VirtualSocket, serving: Serving): void {
     world.deliver(() => {
       // In the backlog of a server that has closed.
       if (port.serving === null) opened.destroy();
       else serving.connections.accept(opened as unknown as Socket);
     });
-    return opened;
   }
 
   world.outside(plan.firstMs, scrape);
@@ -181,17 +187,19 @@ class VirtualSocket extends EventEmitter {
   }
 }
 
+type OnWhole = (status: number, type: string, bytes: Buffer) => void;
+
 /** An answer on its way to the client, which has it whole when the kernel has it, unless it hung up. */
 class VirtualResponse extends EventEmitter {
-  #text = '';
+  readonly #pieces: Uint8Array[] = [];
   #status = 0;
-  #lengthBytes: number | null = null;
+  #headers: Readonly<Record<string, unknown>> = {};
   readonly #world: World;
   readonly #socket: VirtualSocket;
   readonly #isDeaf: boolean;
-  readonly #onWhole: (status: number, text: string) => void;
+  readonly #onWhole: OnWhole;
 
-  constructor(world: World, socket: VirtualSocket, isDeaf: boolean, onWhole: (status: number, text: string) => void) {
+  constructor(world: World, socket: VirtualSocket, isDeaf: boolean, onWhole: OnWhole) {
     super();
     this.#world = world;
     this.#socket = socket;
@@ -201,29 +209,20 @@ class VirtualResponse extends EventEmitter {
 
   writeHead(status: number, headers: Readonly<Record<string, unknown>>): void {
     this.#status = status;
-    this.#lengthBytes = typeof headers['Content-Length'] === 'number' ? headers['Content-Length'] : null;
+    this.#headers = headers;
   }
 
   write(piece: Uint8Array): boolean {
-    this.#text += Buffer.from(piece).toString();
+    this.#pieces.push(piece);
     return !this.#isDeaf;
   }
 
   end(last: Uint8Array | null): void {
     if (last !== null) this.write(last);
     if (this.#isDeaf || this.#socket.isGone || this.#socket.destroyed) return;
-    if (this.#lengthBytes !== null && this.#lengthBytes !== this.#text.length) throw new Error('Bug: a wrong length');
+    const bytes = Buffer.concat(this.#pieces);
+    if ((this.#headers['Content-Length'] ?? bytes.length) !== bytes.length) throw new Error('Bug: a wrong length');
     this.#world.deliver(() => this.emit('finish'));
-    this.#onWhole(this.#status, this.#text);
+    this.#onWhole(this.#status, String(this.#headers['Content-Type']), bytes);
   }
-}
-
-/** The samples of a page; each family has one. */
-export function readText(text: string): Page {
-  const page = new Map<string, number>();
-  for (const line of text.split('\n')) {
-    const at = line.lastIndexOf(' ');
-    if (!line.startsWith('#') && at > 0) page.set(line.slice(0, at), Number(line.slice(at + 1)));
-  }
-  return page;
 }

@@ -15,9 +15,10 @@ import type { PodSource } from '../../../src/pod/pod-source.ts';
 import { listenForSignals, type Signals } from '../../../src/run/host.ts';
 import { runLoop } from '../../../src/run/loop.ts';
 import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
+import { type Page, readPageBytes, showPage } from './page.ts';
 import { isBySignal, type Scenario } from './scenario.ts';
-import { callSnapshot, type Port, readText, type Scrape, startScraper } from './scraper.ts';
-import { openSource, type Page, showPage, type Whole } from './source.ts';
+import { callSnapshot, type Port, type Scrape, startScraper } from './scraper.ts';
+import { openSource, type Whole } from './source.ts';
 import { openRandom, World } from './world.ts';
 
 /** What came of a run. */
@@ -58,7 +59,9 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
     signals.first.addEventListener('abort', front.expectEnd);
     const random = openRandom(scenario.seed + 0.5);
     for (const plan of scenario.scrapers) startScraper(world, random, port, plan, scrapes);
-    for (const { fromMs, ms } of scenario.standstills) world.outside(fromMs, () => world.standStill(ms));
+    for (const { fromMs, ms, isOfNode } of scenario.standstills) {
+      world.outside(fromMs, () => world.standStill(ms, isOfNode));
+    }
     for (const atMs of scenario.snapshotsMs) world.outside(atMs, () => callSnapshot(world, port));
     const conditions = buildConditions(scenario, world);
     const sources = {
@@ -212,5 +215,5 @@ async function readSnapshot(snapshot: Snapshot | null): Promise<Page | null> {
   if (snapshot === null) return null;
   const pieces: Uint8Array[] = [];
   for await (const piece of snapshot.body.read()) pieces.push(piece);
-  return readText(Buffer.concat(pieces).toString());
+  return readPageBytes(snapshot.body.type.format, Buffer.concat(pieces));
 }

@@ -2,14 +2,16 @@
 // families, end, and come again with its counters at 0.
 
 import type { Exchange, ExchangeResult, Request } from '../../../src/base/net/exchange.ts';
+import type { Format } from '../../../src/exposition/format.ts';
+import { ACCEPTS, END_LINE, type Page, showPage, TYPES, writeFamily } from './page.ts';
 import type { World } from './world.ts';
 
-/** The value of each family. */
-export type Page = ReadonlyMap<string, number>;
-
-/** `slow`: each answer takes `ms`; `cut`: an answer breaks off, at a line feed if it has no length. */
+/**
+ * `slow`: each answer takes `ms`; `cut`: an answer breaks off, after a family if it has no length; `endless`:
+ * OpenMetrics without its last line.
+ */
 export type Fault = {
-  readonly kind: 'slow' | 'hang' | 'hangOnce' | 'error' | 'cut' | 'drop';
+  readonly kind: 'slow' | 'hang' | 'hangOnce' | 'error' | 'cut' | 'drop' | 'endless';
   readonly fromMs: number;
   readonly toMs: number;
   readonly ms: number;
@@ -32,6 +34,8 @@ export type SourcePlan = {
   readonly faults: readonly Fault[];
   /** When it refuses; what comes afterwards counts from 0. */
   readonly downs: readonly { readonly fromMs: number; readonly toMs: number }[];
+  /** What it answers in: always text, as it is asked, or that and text in turn. */
+  readonly formats: 'text' | 'asked' | 'alternating';
   /** Its answers have a length. */
   readonly hasLength: boolean;
   /** It counts its scrapes, as promhttp does. */
@@ -44,6 +48,9 @@ export type SourcePlan = {
 export type Whole = {
   readonly askedAtMs: number;
   readonly endedAtMs: number;
+  /** What was asked for. */
+  readonly accept: string;
+  readonly isText: boolean;
   readonly page: Page;
   /** Counted from 0; each has its own counters. */
   readonly generation: number;
@@ -70,11 +77,12 @@ export function readPage(plan: SourcePlan, atMs: number): Page {
 /** Opens it. `wholes` gets each answer that came whole. */
 export function openSource(world: World, plan: SourcePlan) {
   const wholes: Whole[] = [];
-  /** Without a length: the families of the newest answer; one that lacks some of them may be cut. */
-  let shown: readonly string[] = [];
+  /** Without a length: the families of the newest answer by Accept; one that lacks some of them may be cut. */
+  const shown = new Map<string, readonly string[]>();
   /** A cut answer looked whole. */
   let hasDeceived = false;
   let finishedCount = 0;
+  let answersCount = 0;
   let generation = 0;
   let newest = { finishedCount: 0, generation: 0 };
   let wasRefused = false;
@@ -95,6 +103,11 @@ export function openSource(world: World, plan: SourcePlan) {
     return kind === 'hangOnce' || kind === 'drop' || (kind === 'cut' && !plan.hasLength);
   }
 
+  function chooseFormat(accept: string): Format {
+    if (plan.formats === 'text' || (plan.formats === 'alternating' && answersCount++ % 2 === 0)) return 'text';
+    return accept === ACCEPTS.protobuf ? 'protobuf' : accept === ACCEPTS.openMetrics ? 'openMetrics' : 'text';
+  }
+
   function send(request: Request): Promise<ExchangeResult> {
     const { promise, resolve } = Promise.withResolvers<ExchangeResult>();
     const askedAtMs = world.nowMs();
@@ -112,8 +125,8 @@ export function openSource(world: World, plan: SourcePlan) {
     };
     /** Whether an answer with these families is believed. */
     const isBelieved = (families: readonly string[]): boolean => {
-      const isShort = !plan.hasLength && shown.some((each) => !families.includes(each));
-      shown = families;
+      const isShort = !plan.hasLength && shown.get(accept)?.some((each) => !families.includes(each)) === true;
+      shown.set(accept, families);
       return !isShort;
     };
     const fail = (why: string) => end({ kind: 'failed', why, wasSent: true, status });
@@ -128,30 +141,37 @@ export function openSource(world: World, plan: SourcePlan) {
       });
       return promise;
     }
+    const accept = String(request.headers?.['accept']);
+    const format = chooseFormat(accept);
     const fault = findFault();
     const tookMs = fault?.kind === 'slow' ? fault.ms : plan.tookMs;
     const page = readPage(plan, askedAtMs);
     const now = findGeneration(plan, askedAtMs);
     if (now !== generation) finishedCount = 0;
     generation = now;
-    const counted = plan.hasCounters ? finishedCount : null;
+    // The messages are not looked into.
+    const counted = plan.hasCounters && format !== 'protobuf' ? finishedCount : null;
     const begin = (code: number, headers: Readonly<Record<string, string>>) => {
       status = code;
       request.onAnswer?.(code, headers);
     };
     const downAtMs = plan.downs.find(({ fromMs }) => fromMs > askedAtMs)?.fromMs ?? Number.POSITIVE_INFINITY;
     const isCut = fault?.kind === 'cut';
-    const rows = [...page].map(([name, value]) => `# TYPE ${name} counter\n${name} ${value}\n`);
-    if (plan.upUntilMs !== null) rows.unshift(`job_up ${Number(askedAtMs < plan.upUntilMs)}\n`);
-    if (counted !== null) rows.push(formatCounters(counted));
-    const names = plan.hasLength ? [] : rows.map((row) => row.replace(/.*\n(?=.)|[ {].*\n/gs, ''));
+    const series = new Map(page);
+    if (plan.upUntilMs !== null) series.set('job_up', Number(askedAtMs < plan.upUntilMs));
+    if (plan.hasCounters) series.set('promhttp_metric_handler_requests_total{code="200"}', finishedCount);
+    if (plan.hasCounters) series.set('promhttp_metric_handler_requests_in_flight', 1);
+    const rows = [...series].map(([name, value]) => writeFamily(format, name, value));
+    const names = [...series.keys()];
+    const isEndless = fault?.kind === 'endless' && format === 'openMetrics';
+    if (format === 'openMetrics' && !isEndless) rows.push(END_LINE);
     const half = Math.ceil(rows.length / 2);
     const breakOff = () => {
       world.tell(() => `the source's answer of ${(askedAtMs / 1000).toFixed(3)}s ends early`);
       if (status === null) end({ kind: 'dropped' });
       else if (plan.hasLength) fail('other side closed');
       else {
-        hasDeceived ||= status === 200 && isBelieved(names.slice(0, half));
+        hasDeceived ||= status === 200 && format !== 'openMetrics' && isBelieved(names.slice(0, half));
         end({ kind: 'answered', status, contentType: '' });
       }
     };
@@ -165,20 +185,32 @@ export function openSource(world: World, plan: SourcePlan) {
       });
     } else if (fault?.kind !== 'hang' && fault?.kind !== 'hangOnce') {
       at(askedAtMs + Math.floor(tookMs / 2), () => {
-        begin(200, plan.hasLength ? { 'content-length': '1' } : {});
-        request.onBody?.(Buffer.from(rows.slice(0, half).join('')));
+        begin(200, { 'content-type': TYPES[format], ...(plan.hasLength && { 'content-length': '1' }) });
+        request.onBody?.(Buffer.from(rows.slice(0, half).join(''), 'latin1'));
       });
       if (!isCut) {
         at(askedAtMs + tookMs, () => {
-          request.onBody?.(Buffer.from(rows.slice(half).join('')));
+          request.onBody?.(Buffer.from(rows.slice(half).join(''), 'latin1'));
           finishedCount++;
           const isNew = now !== newest.generation;
           if (isNew && (wasRefused || (counted !== null && counted < newest.finishedCount))) known.add(now);
-          newest = { finishedCount: counted ?? 0, generation: now };
+          newest = { finishedCount: counted ?? newest.finishedCount, generation: now };
           wasRefused = false;
-          if (isBelieved(names) && rows.length > 0)
-            wholes.push({ askedAtMs, endedAtMs: world.nowMs(), page, generation: now, isKnownAsNew: known.has(now) });
-          world.tell(() => `the source answered what it had at ${(askedAtMs / 1000).toFixed(3)}s: ${showPage(page)}`);
+          const endedAtMs = world.nowMs();
+          if (!isEndless && isBelieved(names) && series.size > 0)
+            wholes.push({
+              askedAtMs,
+              endedAtMs,
+              accept,
+              isText: format === 'text',
+              page,
+              generation: now,
+              isKnownAsNew: known.has(now),
+            });
+          world.tell(
+            () =>
+              `the source answered ${format} of ${(askedAtMs / 1000).toFixed(3)}s${isEndless ? ' without end' : ''}: ${showPage(page)}`,
+          );
           end({ kind: 'answered', status: 200, contentType: '' });
         });
       }
@@ -189,12 +221,4 @@ export function openSource(world: World, plan: SourcePlan) {
 
   const exchange: Exchange = { send, close: async () => {} };
   return { exchange, wholes, hasDeceived: () => hasDeceived };
-}
-
-function formatCounters(finishedCount: number): string {
-  return `promhttp_metric_handler_requests_total{code="200"} ${finishedCount}\npromhttp_metric_handler_requests_in_flight 1\n`;
-}
-
-export function showPage(page: Page): string {
-  return [...page].map(([name, value]) => `${name}=${value}`).join(' ');
 }

@@ -34,6 +34,7 @@ export function openRandom(seed: number) {
 export class World implements Clock {
   #nowMs = 0;
   #wakesAtMs: number | null = null;
+  #isNodeStill = false;
   #due: Due[] = [];
   #inbox: (() => void)[] = [];
   #immediates: (() => void)[] = [];
@@ -45,6 +46,11 @@ export class World implements Clock {
   }
 
   readonly nowMs = () => this.#nowMs;
+
+  /** What is sent now reaches nobody. */
+  isCutOff(): boolean {
+    return this.#wakesAtMs !== null && this.#isNodeStill;
+  }
 
   /** A timer of the process; one of Node comes up to 1 ms late. */
   readonly after = (ms: number, callback: () => void) => this.#add(this.#nowMs + Math.ceil(ms) + 1, true, callback);
@@ -64,9 +70,10 @@ export class World implements Clock {
     this.#inbox.push(callback);
   }
 
-  /** The process does nothing for so long. */
-  standStill(ms: number): void {
-    this.tell(() => `stands still for ${ms} ms`);
+  /** The process does nothing for so long, or its whole node. */
+  standStill(ms: number, isOfNode: boolean): void {
+    this.tell(() => `${isOfNode ? 'its node ' : ''}stands still for ${ms} ms`);
+    this.#isNodeStill = isOfNode;
     this.#wakesAtMs = Math.max(this.#wakesAtMs ?? 0, this.#nowMs + ms);
   }
 
