@@ -88,10 +88,10 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
     const page = pages.open(accept, body, state.view.main === 'living');
     if (page === null) return NOT_KEPT.notUsed;
-    const isOld = page.readAtMs !== null && readAt.atMs < page.readAtMs;
-    const isShort = reading.mayBeCut === true && !isOld && (await page.isShort(body));
+    const isOld = () => page.readAtMs !== null && readAt.atMs < page.readAtMs;
+    const isShort = reading.mayBeCut === true && !isOld() && (await page.isShort(body));
     // Of two reads at a time the younger one has ended first: what it showed is newer.
-    const newer = isOld ? await page.newest() : null;
+    const newer = isOld() ? await page.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
     const metrics = readMetrics(metricNames, reading.metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
