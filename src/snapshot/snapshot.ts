@@ -22,8 +22,8 @@ export type SnapshotStore = {
   /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
   /**
-   * Whether a body that may be cut lacks families of the one before it, kept or not: one that lacks none of
-   * those that were there the last time is whole.
+   * Whether a body that may be cut lacks families of the one that is kept. Not so if it has just those of the
+   * one before it: two that are cut hardly end in the same place.
    */
   readonly isShort: (body: Body) => Promise<boolean>;
   /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
@@ -45,9 +45,10 @@ export function openSnapshotStore(): SnapshotStore {
   let last: Promise<unknown> = Promise.resolve();
 
   async function isShort(body: Body): Promise<boolean> {
-    const before = shortFamilies ?? (await given?.families()) ?? NONE;
     const families = await body.families();
-    shortFamilies = findMissing(before, families).size > 0 ? families : null;
+    const isSame = shortFamilies?.size === families.size && findMissing(shortFamilies, families).size === 0;
+    const lacking = findMissing((await given?.families()) ?? NONE, families);
+    shortFamilies = isSame || lacking.size === 0 ? null : families;
     return shortFamilies !== null;
   }
   async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {

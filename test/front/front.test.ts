@@ -376,7 +376,7 @@ test("main's last word may lack a family and have no length: it is asked for twi
 });
 
 for (const view of [LIVING, ENDED]) {
-  test(`an answer without a length is provisional as well where it lacks families of a provisional one (main ${view.main})`, async (t) => {
+  test(`an answer without a length is provisional as well where it has others than a provisional one (main ${view.main})`, async (t) => {
     const world = await openWorld(t);
     const { front, source } = world;
     source.answer = replyUntilClosed('a 1\nb 1\nc 1\n');
@@ -384,7 +384,8 @@ for (const view of [LIVING, ENDED]) {
     front.tell(view);
     for (const bodies of [
       ['a 2\nb 2\n', 'a 3\n'],
-      ['b 4\n', 'a 4\n'],
+      ['a 3\nb 3\n', 'b 4\n'],
+      ['a 4\n', 'a 4\nb 4\n'],
     ]) {
       source.answer = replyInTurn(...bodies);
       assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
