@@ -6,9 +6,11 @@ import { VERSION } from '../base/version.ts';
 import { waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, type Misconfigured } from '../config/config.ts';
 import { findProcessExitCode } from '../decide/exit-codes.ts';
+import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
+import type { Keeper } from '../snapshot/keep.ts';
 import type { Exit, Host, Signals } from './host.ts';
 import type { Log } from './log.ts';
 import { endLate, type LoopParts, runLoop } from './loop.ts';
@@ -84,13 +86,14 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
   }
   const keeper = told?.keeper ?? null;
   const exporter = openConfiguredExporter(config, front, keeper);
-  const newest = front?.newest ?? keeper?.newest ?? (async () => null);
+  const newest: Keeper['newest'] = front?.newest ?? keeper?.newest ?? (async () => null);
   const sendParts: Pick<LoopParts, 'push' | 'callWebhook'> =
     told === null
       ? {}
       : {
           async push(limit, lastCall) {
-            const snapshot = await waitUnless(newest(), { signal: limit });
+            const ask = async () => exporter && waitUnless(exporter.read(limit), { timeoutMs: SHORT_READ_MS });
+            const snapshot = await waitUnless(newest(ask), { signal: limit });
             if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
             return told.telling.push(snapshot, limit, lastCall);
           },

@@ -37,8 +37,11 @@ export type Keeper = {
   readonly openTap: () => KeeperTap;
   /** What is known of main from now on. */
   readonly tell: (view: MainView) => void;
-  /** The last exposition, with everything that came so far; null: none could be read. */
-  readonly newest: () => Promise<Snapshot | null>;
+  /**
+   * The last exposition, with everything that came so far; null: none could be read. `ask` reads the exporter:
+   * once more where the last answer may be cut.
+   */
+  readonly newest: (ask?: () => Promise<unknown>) => Promise<Snapshot | null>;
 };
 
 type Answer = Pick<SourceAnswer, 'exporter' | 'metrics'> & {
@@ -56,6 +59,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
   // Joining a long answer may take longer than the pause between two polls: only the newest one waits for it.
   let next: (() => Promise<unknown>) | null = null;
   let keeping: Promise<void> | null = null;
+  let isUnsure = false;
 
   function settle(): void {
     if (newest !== null) {
@@ -65,7 +69,8 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
       ({ state } = taken);
       if (becomes === 'renewed' || becomes === 'joined') {
         next = async () => {
-          if (!mayBeCut || !(await snapshots.isShort(body))) await snapshots.keep(body, readAt, becomes);
+          isUnsure = mayBeCut && (await snapshots.isShort(body));
+          if (!isUnsure) await snapshots.keep(body, readAt, becomes);
         };
       }
       newest = null;
@@ -108,9 +113,14 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
       if (fate !== null) snapshots.takeVanished(fate, findMoment().atMs);
       settle();
     },
-    async newest() {
+    async newest(ask) {
       settle();
       await keeping;
+      if (isUnsure) {
+        await ask?.();
+        settle();
+        await keeping;
+      }
       return snapshots.newest();
     },
   };

@@ -96,6 +96,28 @@ test('scraped: nothing is pushed', async () => {
   assert.equal(gateway.seen.length, 0);
 });
 
+test('a last answer that may be cut is asked for again before it is pushed', async () => {
+  const flag = join(folder, 'ended');
+  const pages = ['a 1\nb 1\nc 1\n', 'a 2\nb 2\nc 2\n', 'a 3\nb 3\n', 'a 4\n', 'a 5\n'];
+  await using exporter = await openPeer((socket, _, count) => {
+    if (count === 2) writeFileSync(flag, '');
+    socket.end(`HTTP/1.0 200 OK\r\n\r\n${pages[count] ?? ''}`);
+  });
+  await using gateway = await openHttp();
+  const { report } = await startWatcher({
+    LASTSCRAPE_METRICS_URL: exporter.url.href,
+    LASTSCRAPE_DONE_WHEN: `file:${flag}`,
+    LASTSCRAPE_POLL: '100ms',
+    LASTSCRAPE_SETTLE: '0',
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_QUIT: 'none',
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+    LASTSCRAPE_PUSH_WHEN: 'always',
+  }).ended;
+  assert.equal(readPush(report).result, 'accepted');
+  assert.match(gateway.seen[0]?.body ?? '', /^a 5$/m);
+});
+
 test('a front pushes what it last served, when its source is gone with main', async () => {
   await using pod = await openPod();
   await using gateway = await openHttp();

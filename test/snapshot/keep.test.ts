@@ -118,6 +118,24 @@ test('openKeeper() keeps the older one where one that may be cut lacks a family,
   assert.equal(await read(), 'a 3\n');
 });
 
+test('newest() asks once more where the last answer may be cut: the next poll will not come', async () => {
+  const { keeper, take, read } = openScene();
+  let askedCount = 0;
+  const ask = (text: string) => async () => {
+    askedCount++;
+    take(text, 1, null, true);
+  };
+  take('a 1\nb 1\nc 1\n');
+  await keeper.newest(ask(''));
+  take('a 2\nb 2\n', 1, null, true);
+  await keeper.newest(ask('a 3\n'));
+  assert.equal(await read(), 'a 1\nb 1\nc 1\n', 'cut twice');
+  take('a 4\nb 4\n', 1, null, true);
+  await keeper.newest(ask('a 4\nb 4\n'));
+  assert.equal(await read(), 'a 4\nb 4\n');
+  assert.equal(askedCount, 2);
+});
+
 test('openKeeper() does not believe an exporter that was started anew after the end', async () => {
   const counted = openScene();
   counted.keeper.tell(ENDING);
