@@ -171,8 +171,10 @@ export type SelectorReading =
   | { readonly kind: 'none' | 'unmatched' | 'several'; readonly nearest?: readonly string[] }
   | { readonly kind: 'value'; readonly value: number };
 
-/** How many names, and label sets of one name, are compared with an entry. */
-const COMPARED_COUNT = 200;
+/** How many names, and lines of one name, are compared with an entry. */
+const COMPARED_COUNT = 100;
+/** A longer line is not compared, in characters: an entry keeps as many as are compared. */
+const COMPARED_LINE_LENGTH = 300;
 /** A longer name or label set is cut, in characters. */
 const COMPARED_LENGTH = 100;
 /** A name with less in common is another metric: `locust_up` has 0.42 of `locust_request_fail_ratio`. */
@@ -213,8 +215,11 @@ export function openSelection({ name, labels }: Selector) {
   let isUnreadable = false;
   const values: number[] = [];
   const matches: string[] = [];
-  const sets = new Set<string>();
-  const others = { name, onLine: (line: string) => sets.add(takeLabels(line)).size < COMPARED_COUNT };
+  const lines: string[] = [];
+  const others = {
+    name,
+    onLine: (line: string) => lines.push(line.length > COMPARED_LINE_LENGTH ? '' : line) < COMPARED_COUNT,
+  };
   const named: WantedSample = {
     name,
     onSample(sample) {
@@ -245,6 +250,7 @@ export function openSelection({ name, labels }: Selector) {
       const [value] = values;
       if (value !== undefined) return values.length === 1 ? { kind: 'value', value } : withNearest('several', matches);
       const asked = `{${labels.map(([label, text]) => `${label}="${text}"`).join()}}`;
+      const sets = new Set(lines.filter(Boolean).map(takeLabels));
       return withNearest('unmatched', findNearest(asked, [...sets], 0));
     },
   };

@@ -131,7 +131,7 @@ const NEAREST: readonly (readonly [what: string, body: string | Uint8Array, sele
   [
     ['a name', STOPPED, { name: 'locust_request_fail_ratio', labels: [] }, ['locust_requests_fail_ratio']],
     [
-      'a name after two hundred others',
+      'a name after a hundred others',
       `${'b 1\n'.repeat(300)}# TYPE rows gauge\n`,
       { name: 'row', labels: [] },
       ['rows'],
@@ -139,6 +139,7 @@ const NEAREST: readonly (readonly [what: string, body: string | Uint8Array, sele
     ['a name of a page without types', 'rows_total 1\n', { name: 'row_total', labels: [] }, ['rows_total']],
     ['no name', STOPPED, { name: 'temperature_celsius', labels: [] }],
     ['labels', STOPPED, { name: REQUESTS, labels: [['name', 'aggregated']] }, ['{method="",name="Aggregated"}']],
+    ['nothing of a long line', `a{b="${'x'.repeat(300)}"} 1\n`, { name: 'a', labels: [['b', 'c']] }],
     ['labels of a sample without any', 'a 1\n', { name: 'a', labels: [['b', 'c']] }, ['{}']],
     ['two that match', 'a{b="c"} 1\na{b="d"} 2\na{b="e"} 3\n', { name: 'a', labels: [] }, ['{b="c"}', '{b="d"}']],
     [
@@ -147,12 +148,7 @@ const NEAREST: readonly (readonly [what: string, body: string | Uint8Array, sele
       { name: 'a', labels: [['b', 'c']] },
       [`{b="${'x'.repeat(95)}…`],
     ],
-    [
-      'nothing beyond two hundred labels',
-      listRows(201),
-      { name: 'a', labels: [['b', 'x200']] },
-      ['{b="20"}', '{b="100"}', '{b="120"}'],
-    ],
+    ['nothing beyond a hundred labels', listRows(101), { name: 'a', labels: [['b', 'x100']] }, ['{b="10"}', '{b="0"}']],
   ];
 function listRows(count: number): string {
   return Array.from({ length: count }, (_, row) => `a{b="${row}"} 1\n`).join('');
