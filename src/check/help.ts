@@ -19,7 +19,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     '',
     'Usage: lastscrape [--check | --version | --help | explain [--json]]',
     '  (no argument)  watch, hold, quit, exit',
-    '  --check        read the environment, print the plan and what shows of it now, exit',
+    '  --check        read the environment, print the plan and what is found now, exit',
     '  --version, -v  print version, commit and the version of Node, exit',
     '  --help, -h     print this, exit',
     "  explain        read a pod's or a Job's JSON from stdin, print what keeps it from completing and the fix, exit:",

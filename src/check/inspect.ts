@@ -136,7 +136,7 @@ function describeExporter(config: Config, exporter: ExporterReading | null, isPo
     if (!isPod) return describeOutside({ why, need });
     if (isFailed)
       return `${why}: ${config.front === null ? 'is the URL right?' : 'this cannot be served; is the URL right?'}`;
-    return `${why}: ${isFile ? 'not written yet, or in no volume that both mount?' : 'not started yet, or elsewhere?'}`;
+    return `${why}: ${isFile ? 'not written yet, or not in a volume that both mount?' : 'not started yet, or elsewhere?'}`;
   }
   const up = exporter.metric(`${config.locust.namespace}_up`);
   // In the exporter's place there is an answer even without Locust.
@@ -179,7 +179,7 @@ const FAILS_NOW = {
   none: ', unless there is one by the end',
   unmatched: ', unless there is one by the end',
   several: '; add labels until one matches',
-  value: '; if this run is healthy, turn the comparison round: an entry is what must not hold',
+  value: '; if this run is healthy, reverse the comparison: an entry says what must not be true',
 } as const;
 
 /** What an entry of FAIL_IF would come to now. */

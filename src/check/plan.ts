@@ -38,15 +38,17 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     ...describeFront(config),
     ...describeHold(config),
     ...describeQuit(config),
-    `4. Report   in the log and in ${config.terminationLog.path}${config.terminationLog.isChosen ? '' : ', where that exists'}; then exit${describeExitCode(config)}.`,
+    `4. Report   in the log and in ${config.terminationLog.path}${config.terminationLog.isChosen ? '' : ', if it exists'}; then exit${describeExitCode(config)}.`,
     '',
     isSignalled
       ? `Hold and quitting end ${grace} after SIGTERM (LASTSCRAPE_TERMINATION_GRACE); quitting gets at least 1s.`
-      : `After SIGTERM all of this has ${grace}; quitting gets at least 1s.`,
+      : `After SIGTERM all of this must end within ${grace}; quitting gets at least 1s.`,
     hasReceivers(config) &&
       `The hold ends ${formatDuration(RESERVE_MS)} before that, to leave time for push and webhook.`,
     '',
-    isPod ? 'The pod shows this now:' : 'This is not a Kubernetes pod. What shows here, and what the pod will need:',
+    isPod
+      ? 'What was found in the pod now:'
+      : 'This is not a Kubernetes pod. What was found here, and what the pod will need:',
     '',
     ...lines.map(({ name, text }) => `  ${name}: ${text}`),
     ...warnings.map((warning) => `  warning: ${warning}`),
@@ -66,7 +68,7 @@ function describeWatch(config: Config, isSignalled: boolean): Lines {
       `${TEXT}It takes the place of Locust's exporter, because ${placeBy} is set; if that is not meant,`,
     placeBy !== null && `${TEXT}set LASTSCRAPE_METRICS_URL, or LASTSCRAPE_FRONT=none.`,
     isSignalOnly
-      ? `${TEXT}Main is alive until this signal comes, which proves its end at once:`
+      ? `${TEXT}Main is alive until this signal comes:`
       : `${TEXT}Main is done when all of these hold${isSignalled ? `; all but the signal ${proof}` : `, ${proof}`}:`,
     ...conditions.map(({ text }) => ITEM + text),
     !isSignalled &&
@@ -100,7 +102,7 @@ function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines 
       `${ITEM}POST /-/snapshot${isPage ? ', and /quitquitquit' : ''}, from loopback only: keeps what main shows at that moment`,
     hooksPath !== null && `${TEXT}First it writes ${hooksPath}/python/sitecustomize.py, for main's PYTHONPATH.`,
     `${TEXT}Prometheus and other scrapers count: they send X-Prometheus-Scrape-Timeout-Seconds, or are known by`,
-    `${TEXT}their User-Agent. A curl, a browser or a probe gets its answer and doesn't count.`,
+    `${TEXT}their User-Agent. curl, browsers and probes are answered but don't count.`,
   ];
 }
 

@@ -72,11 +72,11 @@ export const ODD_SETTINGS = {
   pollAboveTtl: ({ limits: { pollMs, ttlMs }, isHeld }) =>
     isHeld &&
     pollMs > ttlMs &&
-    `LASTSCRAPE_POLL (${formatDuration(pollMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): it takes two polls to believe main's end, and the hold, which counts from that end, may be over by then`,
+    `LASTSCRAPE_POLL (${formatDuration(pollMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): main's end takes two polls to confirm, and the hold, which counts from that end, may be over by then`,
   settleAboveTtl: ({ limits: { settleMs, ttlMs }, isHeld }) =>
     isHeld &&
     settleMs > ttlMs &&
-    `LASTSCRAPE_SETTLE (${formatDuration(settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): the hold, which counts from main's end, is over before that end is believed`,
+    `LASTSCRAPE_SETTLE (${formatDuration(settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): the hold, which counts from main's end, is over before that end is confirmed`,
   graceAboveUsual: ({ limits: { terminationGraceMs } }) =>
     terminationGraceMs > USUAL_GRACE_MS &&
     `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(terminationGraceMs)}, and a pod is killed after 30s by default: set its terminationGracePeriodSeconds to ${toPodGrace(terminationGraceMs)}`,
@@ -121,12 +121,12 @@ export const ODD_SETTINGS = {
     const own = asked.find(({ port, host }) => port === front?.port && isFrontAt(front, host));
     return (
       own !== undefined &&
-      `LASTSCRAPE_QUIT asks ${own.request}, which is the port of LASTSCRAPE_FRONT: nothing stops there; ask the program itself`
+      `LASTSCRAPE_QUIT asks ${own.request}, which is the port of LASTSCRAPE_FRONT: that would stop nothing; ask the program itself`
     );
   },
   pollWithFront: ({ front, limits, metricsUrl, hasMetric }) =>
     front !== null && metricsUrl.protocol === 'http:' && limits.pollMs > 1_000 && !hasMetric
-      ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes within that time before it exits is lost, unless it asks the front for a snapshot; main's own page is cheap to read, every 250ms for example`
+      ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes within that time before it exits is lost, unless it asks the front for a snapshot; reading main's own page is cheap: try 250ms`
       : false,
   graceTooShortToTell: ({ limits, push, webhook }) =>
     hasReceivers({ push, webhook }) &&
@@ -149,7 +149,7 @@ export const ODD_SETTINGS = {
   verdictOfSidecar: ({ thresholds, conditions, placeBy }) =>
     thresholds.length > 0 &&
     (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
-    `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and fails no Job; read "verdict" there, or run lastscrape as a regular container`,
+    `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and cannot fail the Job; read "verdict" there, or run lastscrape as a regular container`,
 } as const satisfies Readonly<Record<string, Rule>>;
 
 function isSameHost(one: string, other: string): boolean {

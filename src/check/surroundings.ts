@@ -24,7 +24,7 @@ export type ListenProblem = {
   readonly problem: string;
 };
 
-/** What is around the process that checks. No call rejects; a problem is null if there is none. */
+/** What is around the process that checks. No call rejects; null: no problem. */
 export type Surroundings = {
   readonly env: Environment;
   readonly isPod: boolean;

@@ -195,7 +195,7 @@ export function readFallbackConfig(
     if (more.length === 0 && 'LASTSCRAPE_FRONT' in forced) {
       throw new Error(`Bug: defaults are wrong: ${result.problems.join('; ')}`);
     }
-    // Its default beside Locust's page may be the port of the page, or of main.
+    // With Locust's page its default may be the port of the page, or main's.
     if (more.length === 0) forced['LASTSCRAPE_FRONT'] = 'none';
     for (const name of more) dropped.add(name);
   }

@@ -37,7 +37,7 @@ function checkSource({
     [
       'LASTSCRAPE_METRICS_HEADERS_FILE',
       url && !isLocustPage(url) && metricsHeadersFile,
-      "it is for Locust's page; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
+      "only Locust's page uses it; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
     ],
     [
       'LASTSCRAPE_HOOKS',
@@ -52,12 +52,12 @@ function checkSource({
     [
       'LASTSCRAPE_FRONT',
       isServed && isFrontAt(front, url.hostname),
-      `port ${front?.port} is that of LASTSCRAPE_METRICS_URL, which the front serves; must be another port`,
+      `port ${front?.port} is taken by LASTSCRAPE_METRICS_URL, which the front serves; must be another port`,
     ],
     [
       'LASTSCRAPE_FRONT',
       front && main && isFrontAt(front, 'localhost'),
-      `port ${front?.port} is that of ${main?.text} in LASTSCRAPE_DONE_WHEN, which would never be refused; must be another port`,
+      `port ${front?.port} is also the one of ${main?.text} in LASTSCRAPE_DONE_WHEN, which would then never be refused; must be another port`,
     ],
   ];
 }
@@ -67,7 +67,7 @@ function checkEnd({ conditions, limits, tombstonePath }: ReadSettings): Check[] 
     [
       'LASTSCRAPE_RUN_TIMEOUT',
       limits.runTimeoutMs && conditions?.some(({ isSignal }) => isSignal),
-      'with sigterm only the signal may end a run: the kubelet would restart lastscrape; must be unset, or 0',
+      'with sigterm only the signal may end a run, or the kubelet would restart lastscrape; must be unset, or 0',
     ],
     [
       'LASTSCRAPE_TOMBSTONE',

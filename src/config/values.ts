@@ -53,7 +53,7 @@ export function parseScrapes(text: string, hasFront: boolean): ParseResult<numbe
   return { problem: `a whole number from 0 to ${SCRAPES_MAX}${hasFront ? ', or "auto"' : ''}` };
 }
 
-/** Reads the exporter's URL, or that of what a front serves: Locust's page, a file or a folder, or pushes. */
+/** Reads the URL of an exporter, or of what a front serves: Locust's page, a file, a folder, or pushes. */
 export function parseMetricsUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
   if (/^locust\+https:/i.test(text)) return { problem: LOCUST_TLS };

@@ -113,7 +113,7 @@ export const ROWS = [
     defaultOtherwise: '`locust+` and `LOCUST_EXPORTER_URI`, if set',
     findDefault: (_: Above, { metricsUrl }: ExporterVariables) => metricsUrl,
     meaning:
-      "the exporter to watch and to count scrapes on; `http:`, without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, `locust+http://HOST:PORT`: Locust's page, in place of its exporter, or `pushgateway://127.0.0.1:PORT`: what is pushed there, in place of a Pushgateway",
+      "the page to read: an `http:` URL without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, `locust+http://HOST:PORT`: Locust's page, in place of its exporter, or `pushgateway://127.0.0.1:PORT`: what is pushed there, in place of a Pushgateway",
     field: 'metricsUrl',
     read: readValue(parseMetricsUrl),
   },
@@ -129,7 +129,7 @@ export const ROWS = [
     defaultOtherwise: 'with `locust+`: `LOCUST_EXPORTER_WEB_LISTEN_ADDRESS`, or `9646`',
     findDefault: ({ metricsUrl }: Above, { front }: ExporterVariables) => (isLocustPage(metricsUrl) ? front : null),
     meaning:
-      '`[HOST:]PORT` where lastscrape serves the metrics of `LASTSCRAPE_METRICS_URL`, and the last ones once main is gone; PORT alone listens on all addresses; `none` does not listen',
+      '`[HOST:]PORT` where lastscrape serves that page, and the last one once main is gone; PORT alone listens on all addresses; `none` does not listen',
     field: 'front',
     read: readValueOrNone(parseFrontAddress),
   },
@@ -148,7 +148,7 @@ export const ROWS = [
     default: '1',
     defaultOtherwise: '`auto` with a front',
     findDefault: ({ front }: Above) => (hasFront(front) ? 'auto' : null),
-    meaning: 'how many scrapes by others to wait for; `auto`: one by every active scraper; `0` does not hold',
+    meaning: 'how many scrapes by others to wait for; `auto`: one by each active scraper; `0` does not hold',
     field: 'scrapesWantedCount',
     isLimit: true,
     read: (text: string, { above }: ReadContext) =>
@@ -167,7 +167,7 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_QUIT_TIMEOUT',
     default: '30s',
-    meaning: 'for each target: from the first request until it must be gone; more than 0',
+    meaning: 'how long each target may take to be gone, from the first request; more than 0',
     field: 'quitTimeoutMs',
     read: readValue((text) => parseDuration(text, 1)),
   },
@@ -183,38 +183,38 @@ export const ROWS = [
     'LASTSCRAPE_START_TIMEOUT',
     '10m',
     'startTimeoutMs',
-    'stop waiting for a main that was not seen alive for this long; `0` waits for ever',
+    'how long to wait for a main that is not seen alive; `0` waits for ever',
   ),
   limit(
     'LASTSCRAPE_RUN_TIMEOUT',
     '0',
     'runTimeoutMs',
-    'treat a main that runs longer than this as done; `0` sets no limit',
+    'how long main may run before it is treated as done; `0` sets no limit',
   ),
   limit(
     'LASTSCRAPE_TERMINATION_GRACE',
     '25s',
     'terminationGraceMs',
-    'after SIGTERM: how long to watch, hold and quit; quitting gets at least 1 s, also with `0`',
+    'how long to watch, hold and quit after SIGTERM; quitting gets at least 1 s, even with `0`',
   ),
   {
     name: 'LASTSCRAPE_FAIL_IF',
     default: 'none',
     meaning:
-      'a list of `METRIC[{label="value"}] OP NUMBER`, such as `locust_requests_fail_ratio > 0.01`: the exit code is 1 if one holds for main\'s last numbers, or cannot be judged; OP is `>`, `>=`, `<`, `<=`, `==` or `!=`',
+      'a list of `METRIC[{label="value"}] OP NUMBER`, such as `locust_requests_fail_ratio > 0.01`: the exit code is 1 if one is true of main\'s last numbers, or cannot be judged; OP is `>`, `>=`, `<`, `<=`, `==` or `!=`',
     field: 'thresholds',
     read: readThresholds,
   },
   {
     ...TERMINATION_LOG,
-    meaning: 'where the report goes; the default only where it exists',
+    meaning: 'where the report goes; the default is used only if it exists',
     field: 'terminationLog',
   },
   filePath(
     'LASTSCRAPE_TOMBSTONE',
     'tombstonePath',
     '/graveyard/lastscrape',
-    "a tombstone in kubexit's graveyard that says when the hold ended; `none` writes none",
+    "a tombstone to write to kubexit's graveyard when the hold ends; `none` writes none",
   ),
   filePath(
     'LASTSCRAPE_HOOKS',
@@ -233,7 +233,7 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_PUSH_WHEN',
     default: 'expired',
-    meaning: '`expired`: if the wanted scrapes did not come; `always`',
+    meaning: '`expired`: only if the wanted scrapes did not come; or `always`',
     field: 'pushWhen',
     read: (text: string, { isSet }: ReadContext) => {
       const result = readValue((each) => parseChoice(each, ['expired', 'always']))(text);
@@ -275,7 +275,7 @@ export const ROWS = [
   {
     name: 'LASTSCRAPE_EXIT_ZERO',
     default: 'false',
-    meaning: 'exit 0 unless `LASTSCRAPE_FAIL_IF` fails; after a configuration error not before main has ended',
+    meaning: 'exit with 0 unless `LASTSCRAPE_FAIL_IF` fails; after a configuration error, only once main has ended',
     field: 'isExitZero',
     read: readValue(parseBoolean),
   },

@@ -36,7 +36,7 @@ export const MESSAGES = {
     text: 'the exporter vanished while main runs: its quit endpoint may have been called',
   },
   noCounter: { level: 'warn', text: 'the exporter shows no scrape counter: holding for the whole TTL' },
-  nobodyScraped: { level: 'warn', text: 'nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?' },
+  nobodyScraped: { level: 'warn', text: 'nothing has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?' },
   scraperFound: { level: 'info', text: 'new scraper' },
   scraperGivenUp: { level: 'info', text: 'stopped waiting for a scraper' },
   scraperTooSlow: { level: 'warn', text: 'a scraper comes too rarely: its interval is longer than the longest hold' },
@@ -71,7 +71,7 @@ export const MESSAGES = {
   },
   thresholdOfLastSeconds: {
     level: 'warn',
-    text: 'a metric in LASTSCRAPE_FAIL_IF is of Locust\'s last seconds, or always 0 beside its exporter: see "Percentiles of Locust" in docs/verdict.md',
+    text: 'a metric in LASTSCRAPE_FAIL_IF is of Locust\'s last seconds, or always 0 with its exporter: see "Percentiles of Locust" in docs/verdict.md',
   },
   thresholdsPassed: { level: 'info', text: 'no threshold fails this run' },
   thresholdFailed: { level: 'error', text: 'a threshold fails this run' },

@@ -2,7 +2,7 @@
 
 /** How long a read that no scrape shares may go on while one waits. */
 export const OWN_READ_MS = 1_000;
-/** A read that has shown no header for this long may hang: another one begins beside it. */
+/** A read that has shown no header for this long may hang: a second one begins. */
 export const SILENT_READ_MS = 3_000;
 const READS_MAX_COUNT = 2;
 

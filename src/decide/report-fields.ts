@@ -103,7 +103,7 @@ export function listTargets({ state: { phase }, policy, stage }: ReportInput): N
   return [...reports, ...left.map(({ name }): PendingTarget => ({ target: name, result: 'pending' }))];
 }
 
-/** The push; null: there is none, or its result is not known yet. */
+/** The push; null: not configured, or its result is not known yet. */
 export function findPush({ state: { phase }, policy, stage }: ReportInput): PushReport | null {
   if (policy.push === undefined) return null;
   if (phase.kind === 'quitting' && phase.push !== undefined) return phase.push;
@@ -156,7 +156,7 @@ export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report
 export function findHint({ state: { facts, phase }, policy, source }: ReportInput, outcome: RunOutcome): string | null {
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : 'where the exporter listens';
-    return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 where there is none`;
+    return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
   }
   const { running, front, warned } = facts;
   const { hasFront, frontPort } = policy;

@@ -56,7 +56,7 @@ export type Scraper = {
   /** When its first and its newest request came. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** How much of its silence this process stood still, and heard nobody, in milliseconds. */
+  /** For how much of its silence this process was itself frozen, in milliseconds. */
   readonly deafMs: number;
   /** When the request came for which it got the newest answer; null: it has got none. */
   readonly takenAtMs: number | null;

@@ -59,7 +59,7 @@ export function takeView(state: SourceState, view: MainView): SourceState {
 
 /**
  * For how long what has vanished may be joined again once the end is known: a program's families go when it
- * ends, and a signal tells of that a second later.
+ * ends, and the signal comes a second later.
  */
 export const VANISHED_KEPT_MS = 5_000;
 

@@ -176,7 +176,7 @@ export type WatchState = StateIn<WatchPhase>;
 export type QuitState = StateIn<Quitting>;
 export type State = StateIn<Phase>;
 
-/** What the front tells of: a scraper's request has come, or an answer was handed over. */
+/** What the front reports: a scraper's request has come, or an answer was handed over. */
 export type FrontEvent =
   | { readonly kind: 'requested'; readonly request: ScraperRequest }
   | { readonly kind: 'scraped'; readonly scrape: ServedScrape; readonly front: FrontObservation };

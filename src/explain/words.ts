@@ -41,7 +41,7 @@ export function joinNames(names: readonly string[]): string {
   return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/** `, as a does`, `, as a and b do`: what others do as well; blank: there are none. */
+/** `, as a does`, `, as a and b do`: what others do as well; blank without others. */
 export function addOthers(others: readonly { readonly name: string }[]): string {
   const names = joinNames(others.map(({ name }) => name));
   return names === '' ? '' : `, as ${names} ${others.length === 1 ? 'does' : 'do'}`;

@@ -2,7 +2,7 @@
 // they stand in it.
 declare module 'parse-prometheus-text-format' {
   type Metric = {
-    /** As written; "" where there is none. */
+    /** As written; "" without one. */
     readonly value?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly timestamp_ms?: string;

@@ -26,7 +26,7 @@ export type Family = {
   readonly name: string;
   /** `untyped` if no TYPE line came before the end of the part, or one with an unknown type. */
   readonly type: FamilyType;
-  /** Unescaped; empty if there is none. */
+  /** Unescaped; empty without one. */
   readonly help: string;
   /** False if a part of the same family came before. */
   readonly isFirst: boolean;

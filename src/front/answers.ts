@@ -93,7 +93,7 @@ export function openAnswers(
     if (beginning.kind !== 'answered') return describeBeginning(beginning);
     const end = await beginning.body.ended;
     const kept = end.kind === 'broken' ? end : await beginning.kept;
-    // Left out beside a large page of another format: that one is kept.
+    // Left out because a large page of another format is kept.
     return kept.kind === 'kept' || !source.accepts().includes(accept) ? null : kept.why;
   }
 }

@@ -28,7 +28,7 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
   let uses: readonly AcceptUse[] = [];
   /** By their Accept, the oldest first. */
   const pages = new Map<string, Page>();
-  /** Whose pages are too large beside the others. */
+  /** Whose pages do not fit with the others. */
   const leftOut = new Set<string>();
 
   /** What polls ask for, one after the other. After main's end no page begins: it would lack what has vanished. */
@@ -63,7 +63,7 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     use(accept: string): void {
       uses = useAccept(uses, accept, nowMs());
     },
-    /** The page for a body; null: there is none, or it is too large beside the others. */
+    /** The page for a body; null: it gets none, or does not fit with the others. */
     open(accept: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
       const inUse = listInUse(isLiving);
       if (!isKept(accept)) {

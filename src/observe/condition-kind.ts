@@ -15,7 +15,7 @@ export type ExporterReading = {
   readonly metric: (name: string) => Reading;
   /** It has Locust's request rows: it once reached Locust. */
   readonly hasRequests: boolean;
-  /** It ended with its connection, as that of a program that was killed does. Default: false. */
+  /** It ended with its connection, as it does when a program is killed. Default: false. */
   readonly mayBeCut?: boolean;
   /** It is of another format than the text that is read for its numbers. Default: false. */
   readonly isOther?: boolean;

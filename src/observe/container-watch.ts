@@ -79,7 +79,7 @@ export function selectContainers(
   }
   if (argument === '*' && ![ownName, ...sidecars].some((name) => names.includes(name))) {
     const advice = `name it "${OWN_NAME}", or in LASTSCRAPE_SIDECARS`;
-    return { problem: `it cannot be told which container is lastscrape's own; ${advice}` };
+    return { problem: `it is not known which container is lastscrape's own; ${advice}` };
   }
   if (argument === ownName) return { problem: `it is lastscrape's own container; must be another of ${quote(names)}` };
   if (argument !== '*' && !names.includes(argument)) {

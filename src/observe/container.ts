@@ -16,7 +16,7 @@ export const containerKind: ConditionKind = {
   variable: {
     name: 'LASTSCRAPE_SIDECARS',
     default: 'none',
-    meaning: 'containers that `container:*` does not wait for; `none` names none',
+    meaning: 'containers that `container:*` does not wait for',
     usedBy: 'container:*',
     parseName: (text) =>
       NAME.test(text) ? { value: text } : { problem: 'the name of a container such as "istio-proxy"' },

@@ -20,7 +20,7 @@ export type Tap = {
   readonly write: (piece: Uint8Array) => void;
   /** The answer is whole. */
   readonly end: (reading: ExporterReading) => void;
-  /** The answer is cut, or there is none; `isRefused`: nothing listens there. */
+  /** The answer is cut or missing; `isRefused`: nothing listens there. */
   readonly breakOff: (isRefused: boolean) => void;
 };
 

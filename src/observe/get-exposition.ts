@@ -79,7 +79,7 @@ export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
       // A kept connection may end in the instant of its use (RFC 9112, 9.3.1): Go's client retries too.
       if (isForServing && result.kind === 'dropped') result = await exchange.send(request);
       if (result.kind !== 'answered' || problem !== null) return describeFailure(result, problem);
-      // The end of the connection is also that of a program that was killed.
+      // The connection of a program that was killed ends in the same way.
       return { kind: 'answered', isCut: !hasEnd && lastByte !== LINE_FEED, mayBeCut: !hasEnd };
     },
   };

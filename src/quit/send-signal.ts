@@ -44,7 +44,7 @@ export async function findSignalProblem({ pid }: ProcessId, { kill }: Sender): P
   return null;
 }
 
-/** kill(2): the sender's real or effective UID must be that of the target, or it must have CAP_KILL. */
+/** kill(2): the sender's real or effective UID must equal the target's, or it must have CAP_KILL. */
 async function describeRefusal(pid: number): Promise<string> {
   const [theirs, own] = [await readUid(pid), await readUid('self')];
   // Kubernetes gives an added capability to a program of root only (kubernetes/kubernetes issue 56374).

@@ -112,7 +112,7 @@ function interrupt(state: State, { secondName }: Signals): StepInput | null {
   return secondName === null ? null : { kind: 'interrupted', state, by: secondName };
 }
 
-/** Waits and observes; a signal, and what the front tells of, come in between. */
+/** Waits and observes; a signal or an event of the front may come in between. */
 async function observe(parts: LoopParts, { state, next }: WatchDecision): Promise<StepInput> {
   const { policy, clock, signals, front } = parts;
   const isSignalKnown = state.facts.terminatedAtMs !== null;
@@ -240,7 +240,7 @@ function present<Part>(part: Part | undefined): Part {
   return part;
 }
 
-/** Waits until `atMs`, for one of `signals`, or for what the front tells of. */
+/** Waits until `atMs`, for one of `signals`, or for an event of the front. */
 async function pause(
   { clock }: LoopParts,
   atMs: number,

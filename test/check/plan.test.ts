@@ -29,7 +29,7 @@ const PLANS: readonly (readonly [settings: string, ...patterns: RegExp[]])[] = [
   ['FRONT=9469; METRICS_URL=http://localhost:8000/', /^ {14}\/metrics and \/: http:\/\/localhost:8000\/; once /m],
   [
     'DONE_WHEN=sigterm',
-    /^ {12}Main is alive until this signal comes, which proves its end at once:\n {14}sigterm\n2\. Hold/m,
+    /^ {12}Main is alive until this signal comes:\n {14}sigterm\n2\. Hold/m,
     /since main ended, for 25s at most\.$/m,
   ],
   ['DONE_WHEN=sigterm,port:80; TTL=10s', /for 10s at most\.$/m],

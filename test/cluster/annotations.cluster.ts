@@ -2,6 +2,7 @@
 // does not know, on each kind that has pods in it, and that nothing is refused.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../support/until.ts';
 import { type Cluster, type Manifest, RUN_LABEL, runShell } from './cluster.ts';
@@ -9,10 +10,10 @@ import { openGuideShell } from './guide-shell.ts';
 import { getFixture, runScenarioIn, START_MS } from './scenario.ts';
 
 const POLICY = join(import.meta.dirname, '../../deploy/annotations-policy.yaml');
+const HELPERS = join(import.meta.dirname, '../../deploy/chart/templates/_helpers.tpl');
 
-const KNOWN =
-  'metrics-url, front, done-when, sidecars, scrapes, ttl, quit, quit-timeout, poll, settle, start-timeout, run-timeout, ' +
-  'termination-grace, fail-if, tombstone, push, push-when, push-labels, webhook, dry-run, log-level';
+const [, NAMES = ''] = /"lastscrape\.annotations\.all" -}}\n(.*)/.exec(readFileSync(HELPERS, 'utf8')) ?? [];
+const KNOWN = NAMES.toLowerCase().replaceAll('_', '-').replaceAll(' ', ', ');
 
 type Annotations = Readonly<Record<string, string>>;
 

@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { PROGRAM, readProblems, toEnvironment } from './read-config.ts';
 
-const SERVED = 'port … is that of LASTSCRAPE_METRICS_URL, which the front serves; must be another port';
+const SERVED = 'port … is taken by LASTSCRAPE_METRICS_URL, which the front serves; must be another port';
 const NEEDS_PUSH = 'LASTSCRAPE_PUSH is not set; set it, or unset this';
 const FRONTS = ['', '0.0.0.0:', '[::]:', '[::1]:', '127.0.0.1:', 'localhost:'].map((host) => `FRONT=${host}9646`);
 
@@ -49,25 +49,25 @@ const TABLE: readonly Row[] = [
   ['FRONT', SERVED.replace('…', '80'), ['FRONT=80; METRICS_URL=http://localhost/metrics'], []],
   [
     'FRONT',
-    'port 5557 is that of port:5557 in LASTSCRAPE_DONE_WHEN, which would never be refused; must be another port',
+    'port 5557 is also the one of port:5557 in LASTSCRAPE_DONE_WHEN, which would then never be refused; must be another port',
     ['FRONT=5557', 'FRONT=127.0.0.1:5557', 'FRONT=0.0.0.0:5557'],
     ['FRONT=557', 'FRONT=10.0.0.5:5557', 'FRONT=80; DONE_WHEN=file:/a:80'],
   ],
   [
     'FRONT',
-    'port 80 is that of port:[::1]:80 in LASTSCRAPE_DONE_WHEN, which would never be refused; must be another port',
+    'port 80 is also the one of port:[::1]:80 in LASTSCRAPE_DONE_WHEN, which would then never be refused; must be another port',
     ['FRONT=80; DONE_WHEN=file:/a,port:[::1]:80'],
     [],
   ],
   [
     'RUN_TIMEOUT',
-    'with sigterm only the signal may end a run: the kubelet would restart lastscrape; must be unset, or 0',
+    'with sigterm only the signal may end a run, or the kubelet would restart lastscrape; must be unset, or 0',
     ['DONE_WHEN=port:80,sigterm; RUN_TIMEOUT=1h'],
     ['DONE_WHEN=sigterm; RUN_TIMEOUT=0', 'DONE_WHEN=sigterm', 'DONE_WHEN=port:80; RUN_TIMEOUT=1h'],
   ],
   [
     'METRICS_HEADERS_FILE',
-    "it is for Locust's page; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
+    "only Locust's page uses it; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this",
     ['METRICS_HEADERS_FILE=/a'],
     ['METRICS_URL=locust+http://localhost:8089; FRONT=9646; METRICS_HEADERS_FILE=/a'],
   ],

@@ -133,7 +133,7 @@ test('readConfig() says what does not go with the page of Locust', () => {
     `Cannot use ${page}: "locust+http://localhost:8089" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL`,
   ]);
   assert.deepEqual(readProblems({ ...OPERATOR, LASTSCRAPE_FRONT: '8089' }), [
-    `Cannot use LASTSCRAPE_FRONT: port 8089 is that of ${page}, which the front serves; must be another port`,
+    `Cannot use LASTSCRAPE_FRONT: port 8089 is taken by ${page}, which the front serves; must be another port`,
   ]);
   assert.deepEqual(readProblems({ ...OPERATOR, LASTSCRAPE_QUIT: 'locust-exporter' }), [
     `Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where ${page} is Locust's page, and no exporter`,

@@ -116,7 +116,7 @@ test('buildReport() says that nothing ever answered, and what to set, where no e
   assert.equal(summary, 'Nothing answered on localhost:9646 at any time; locust-exporter stopped');
   assert.equal(
     hint,
-    'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 where there is none',
+    'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 if there is none',
   );
   assert.equal(reportOn(stateWith(ended('exporterGone', 100_000, null))).hint, undefined);
   const source = { kind: 'files', at: '/metrics/' } as const;
@@ -125,7 +125,7 @@ test('buildReport() says that nothing ever answered, and what to set, where no e
     [files.summary, files.hint],
     [
       'Nothing could be read from /metrics/ at any time',
-      'set LASTSCRAPE_METRICS_URL to what main writes in a volume of both, or LASTSCRAPE_SCRAPES=0 where there is none',
+      'set LASTSCRAPE_METRICS_URL to what main writes in a volume of both, or LASTSCRAPE_SCRAPES=0 if there is none',
     ],
   );
 });

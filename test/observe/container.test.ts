@@ -38,8 +38,7 @@ function selectNames(pod: Pod, argument: string, sidecars: readonly string[] = [
 
 /** lastscrape's container has another name. */
 const UNNAMED = makePod({ load: ALIVE, watcher: ALIVE });
-const NO_OWN =
-  'it cannot be told which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS';
+const NO_OWN = 'it is not known which container is lastscrape\'s own; name it "lastscrape", or in LASTSCRAPE_SIDECARS';
 
 const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, string])[] = [
   ['one', [POD, 'load'], 'load'],

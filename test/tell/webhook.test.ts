@@ -121,7 +121,7 @@ test('sendWebhook() ends at its signal: in a request that hangs, in a pause, and
 const REPORT: Report = {
   summary: 'Not scraped within 90 s after main ended; locust-exporter still runs',
   outcome: 'expired',
-  hint: 'nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?',
+  hint: 'nothing has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?',
   targets: [{ target: 'locust-exporter', result: 'failed', seconds: 30, hint: 'has no /quitquitquit' }],
   exitCode: 69,
   version: '0.1.0',
@@ -132,7 +132,7 @@ test('buildMessage() has the report, whose it is, and a text by which a person c
   assert.deepEqual(message, {
     text: [
       'Job checkout, namespace load, pod checkout-abcde: Not scraped within 90 s after main ended; locust-exporter still runs',
-      'nobody has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?',
+      'nothing has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?',
       'has no /quitquitquit',
       'kubectl describe pod -n load checkout-abcde',
     ].join('\n'),

@@ -89,7 +89,7 @@ async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<
     (why) => [why],
     (end) => {
       socket.once('connect', () => end([]));
-      // An AggregateError's own code is only that of its first attempt (measured on Node 24.21).
+      // An AggregateError's own code is only its first attempt's (measured on Node 24.21).
       socket.once('error', (error: Error) => {
         const errors: readonly NodeJS.ErrnoException[] = error instanceof AggregateError ? error.errors : [error];
         end(errors.map(({ code, message }) => code ?? message));
@@ -120,7 +120,7 @@ function isConnectedToItself({ localAddress, localPort, remoteAddress, remotePor
 /** How long to reuse an answer: CoreDNS's default TTL for names of a cluster (plugin "kubernetes"). */
 export const LOOKUP_AGE_MS = 5_000;
 
-/** The addresses, or why there are none, such as `ENOTFOUND` or `timed out`. */
+/** The addresses, or why they are unknown, such as `ENOTFOUND` or `timed out`. */
 export type LookupResult = { readonly addresses: readonly LookupAddress[] } | { readonly code: string };
 
 type Name = {

@@ -145,7 +145,7 @@ function findTarget(report: ReadReport | null, { program, name }: ContainerFacts
   });
 }
 
-/** The row of a lastscrape that runs so long after main's end; null: another table has it. */
+/** The row of a lastscrape that still runs `afterMs` after main's end; null: another table has it. */
 function findRunning(lastscrape: LastscrapeFacts, pod: PodFacts, afterMs: number): string | null {
   const { container, config } = lastscrape;
   // The kubelet kills a native sidecar when the pod's grace is over.

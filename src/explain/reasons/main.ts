@@ -76,7 +76,7 @@ export function stopRestarts(pod: PodFacts, what: string): Change {
   return changePod(pod, what, specLines('restartPolicy: Never'));
 }
 
-/** Whether its owner keeps such a pod running for ever. */
+/** Whether its owner keeps the pod running for ever. */
 export function isKept({ owner }: PodFacts): boolean {
   return owner !== null && KEEPERS.includes(owner.kind);
 }

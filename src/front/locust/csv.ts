@@ -28,7 +28,7 @@ const LINE_FEED = 0x0a;
 
 /**
  * Reads the wanted rows, again for each pass over them; null if the text is no CSV of Locust. Ends at an
- * unreadable row: such a body was cut.
+ * unreadable row, since the body was cut.
  */
 export function readLocustCsv(
   bytes: Uint8Array,

@@ -54,7 +54,7 @@ export function openFileSource(
     path: null,
     close: async () => {},
     read(signal) {
-      // A signal of its own tells this read from the others.
+      // A signal of its own identifies this read.
       const answer = readOnce(AbortSignal.any([signal]));
       return {
         begun: answer.then((found) => (found.kind === 'answered' ? { kind: 'answered', body: found.body } : found)),

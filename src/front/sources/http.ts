@@ -10,7 +10,7 @@ import { type ExpositionGetter, type GetterParts, openExpositionGetter } from '.
 import { type BodyEnd, type OpenBody, openBody, readInTurns } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
 
-/** Of pages that are remembered beside others. */
+/** A page up to this size is remembered next to others, a larger one alone. */
 const KNOWN_MAX_BYTES = 4 * 1024 * 1024;
 
 /** `metricNames`: the conditions' metrics. `selectors`: what is judged. Connects at the first read. */

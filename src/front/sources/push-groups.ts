@@ -151,7 +151,7 @@ function findCollision({ name, type }: PushedFamily, present: Index): string | n
 
 const PATH = /^\/metrics\/job(@base64)?\/([^/]*)(?:\/(.*))?$/s;
 
-/** The group that a path names, or why it names none; null: the path is none of pushes. */
+/** The group that a path names, or why it names no group; null: the path is not for pushes. */
 export function readGrouping(target: string): Grouping | string | null {
   const path = decodePath(target.replace(/[?#].*$/s, ''));
   const [match, encoding, job = '', rest = ''] = PATH.exec(path ?? '') ?? [];
