@@ -74,7 +74,7 @@ export async function describeNamespace(ownPid: number): Promise<string> {
     case 'own':
       return 'not shared (PID 1 is lastscrape, or started it); process: and signal: need shareProcessNamespace: true';
     case 'node':
-      return "the node's (hostPID); process: and signal: need shareProcessNamespace: true instead";
+      return 'of the node (hostPID); process: and signal: need shareProcessNamespace: true instead';
     case 'shared': {
       const first = await readStat(1);
       return `shared; PID 1 is ${typeof first === 'string' ? 'hidden (hidepid)' : JSON.stringify(first.comm)}`;
