@@ -212,13 +212,16 @@ class VirtualResponse extends EventEmitter {
     this.#headers = headers;
   }
 
-  write(piece: Uint8Array): boolean {
-    this.#pieces.push(piece);
-    return !this.#isDeaf;
+  /** `done`: the kernel has the piece, which may change from then on. */
+  write(piece: Uint8Array, done: () => void): void {
+    this.#world.deliver(() => {
+      this.#pieces.push(Uint8Array.from(piece));
+      if (!this.#isDeaf) done();
+    });
   }
 
   end(last: Uint8Array | null): void {
-    if (last !== null) this.write(last);
+    if (last !== null) this.#pieces.push(Uint8Array.from(last));
     if (this.#isDeaf || this.#socket.isGone || this.#socket.destroyed) return;
     const bytes = Buffer.concat(this.#pieces);
     if ((this.#headers['Content-Length'] ?? bytes.length) !== bytes.length) throw new Error('Bug: a wrong length');

@@ -129,6 +129,12 @@ export function openSource(world: World, plan: SourcePlan) {
       shown.set(accept, families);
       return !isShort;
     };
+    const passOn = (texts: readonly string[]) => {
+      const piece = Buffer.from(texts.join(''), 'latin1');
+      request.onBody?.(piece);
+      // The next read overwrites it.
+      piece.fill('x');
+    };
     const fail = (why: string) => end({ kind: 'failed', why, wasSent: true, status });
     const { signal } = request;
     if (signal?.aborted) return Promise.resolve({ kind: 'failed', why: String(signal.reason), wasSent: false, status });
@@ -186,11 +192,11 @@ export function openSource(world: World, plan: SourcePlan) {
     } else if (fault?.kind !== 'hang' && fault?.kind !== 'hangOnce') {
       at(askedAtMs + Math.floor(tookMs / 2), () => {
         begin(200, { 'content-type': TYPES[format], ...(plan.hasLength && { 'content-length': '1' }) });
-        request.onBody?.(Buffer.from(rows.slice(0, half).join(''), 'latin1'));
+        passOn(rows.slice(0, half));
       });
       if (!isCut) {
         at(askedAtMs + tookMs, () => {
-          request.onBody?.(Buffer.from(rows.slice(half).join(''), 'latin1'));
+          passOn(rows.slice(half));
           finishedCount++;
           const isNew = now !== newest.generation;
           if (isNew && (wasRefused || (counted !== null && counted < newest.finishedCount))) known.add(now);
