@@ -219,7 +219,7 @@ export const ROWS = [
   filePath(
     'LASTSCRAPE_HOOKS',
     'hooksPath',
-    '/lastscrape',
+    '/lastscrape-hooks',
     'a folder that main mounts too, where lastscrape puts a hook that makes a snapshot the last act of a Python program; `none` writes none',
   ),
   {

@@ -11,9 +11,11 @@ const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures');
 export const JOBS_INJECTED = [
   'annotated',
   'earlier-sidecar',
+  'hooked',
   'http-metrics',
   'named-port',
   'own-url',
+  'pushed',
   'wrong-ttl',
 ] as const;
 
@@ -22,6 +24,9 @@ export const JOB_NOT_LAST = 'not-last';
 
 /** Every one that has a golden. */
 export const JOBS_GOLDEN = [...JOBS_INJECTED, JOB_NOT_LAST] as const;
+
+const PUSHES =
+  'lastscrape.dev/pushgateway must list NAME:PORT, such as pushgateway.monitoring.svc:9091, all with one port that is free in this pod';
 
 /** Those that stay as they are, each with the reason that kubectl warns of; null: none. */
 export const JOBS_UNTOUCHED = {
@@ -35,6 +40,10 @@ export const JOBS_UNTOUCHED = {
   'no-metrics': 'nothing says where the metrics are',
   'opted-out': null,
   'port-in-use': 'port 9469 is in use in this pod; set lastscrape.dev/front to the number of a free one',
+  'push-address': PUSHES,
+  'push-https': PUSHES,
+  'push-ports': PUSHES,
+  'push-taken': PUSHES,
   'wrong-front': 'lastscrape.dev/front must be the number of a port, 1 to 65535',
   'wrong-port': 'nothing says where the metrics are',
 } as const;

@@ -40,7 +40,7 @@ function readSettings(pod: Pod): ReturnType<typeof readConfig> {
 test('a labelled pod gets lastscrape as its last native sidecar, and else only times and the port for Prometheus change', () => {
   for (const name of JOBS_INJECTED) {
     const { metadata, spec, ...rest } = readJobGolden(name);
-    const { spec: own, metadata: ownMetadata, ...ownRest } = normalise(readJobPod(name));
+    const { spec: own, metadata: ownMetadata, ...ownRest } = normalise(addWanted(readJobPod(name)));
     assert.deepEqual(rest, ownRest, name);
     const { terminationGracePeriodSeconds, initContainers = [], ...others } = spec;
     const { terminationGracePeriodSeconds: ownSeconds = 30, initContainers: ownInit = [], ...ownOthers } = own;
@@ -61,14 +61,51 @@ test('a labelled pod gets lastscrape as its last native sidecar, and else only t
   }
 });
 
+/** The pod with what lastscrape.dev/hook and lastscrape.dev/pushgateway add to it. */
+function addWanted({ metadata, spec, ...rest }: Pod): Pod {
+  const { annotations = {} } = metadata;
+  const names = annotations['lastscrape.dev/pushgateway']?.split(', ').map((each) => each.split(':')[0]);
+  const hostAliases = [...((spec['hostAliases'] as unknown[]) ?? []), { ip: '127.0.0.1', hostnames: names }];
+  const pushed = { metadata, spec: { ...spec, ...(names === undefined ? {} : { hostAliases }) }, ...rest };
+  if (annotations['lastscrape.dev/hook'] !== 'python') return pushed;
+  const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks', readOnly: true };
+  const containers = spec.containers.map(({ env = [], volumeMounts = [], ...container }) => {
+    const path = env.find(({ name }) => name === 'PYTHONPATH');
+    const isThere = path?.value !== undefined || path?.valueFrom !== undefined;
+    const hook = [
+      { name: 'LASTSCRAPE_SNAPSHOT_URL', value: 'http://127.0.0.1:9469/-/snapshot' },
+      { name: 'PYTHONPATH', value: `/lastscrape-hooks/python${isThere ? ':$(PYTHONPATH)' : ''}` },
+    ];
+    return { ...container, env: [...env, ...hook], volumeMounts: [...volumeMounts, mount] };
+  });
+  const volumes = [...((spec['volumes'] as unknown[]) ?? []), { name: 'lastscrape-hooks', emptyDir: {} }];
+  return { ...pushed, spec: { ...pushed.spec, containers, volumes } };
+}
+
+test('the hook is written where main mounts it', () => {
+  for (const name of JOBS_INJECTED) {
+    const isHooked = name === 'hooked' || name === 'pushed';
+    const { volumeMounts } = findSidecar(readJobGolden(name));
+    const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
+    assert.deepEqual(volumeMounts, isHooked ? [mount] : undefined, name);
+    assert.equal(
+      resolveVariables(readJobGolden(name))['LASTSCRAPE_HOOKS'],
+      isHooked ? mount.mountPath : undefined,
+      name,
+    );
+  }
+});
+
 test('the metrics are read where the pod says that they are', () => {
   const urls = JOBS_INJECTED.map((name) => [name, resolveVariables(readJobGolden(name))['LASTSCRAPE_METRICS_URL']]);
   assert.deepEqual(Object.fromEntries(urls), {
     annotated: 'http://localhost:8000/internal/metrics',
     'earlier-sidecar': 'http://localhost:9102/metrics',
+    hooked: 'http://localhost:8000/metrics',
     'http-metrics': 'http://localhost:8000/metrics',
     'named-port': 'http://localhost:8000/stats',
     'own-url': 'http://localhost:8001/report',
+    pushed: 'pushgateway://127.0.0.1:9091',
     'wrong-ttl': 'http://localhost:8000/metrics',
   });
 });

@@ -42,11 +42,12 @@ function readCode(file: string): string {
 /**
  * What an annotation may set: every variable but LASTSCRAPE_EXIT_ZERO (the policies set it themselves, since
  * a mistake in an annotation must not fail a test), LASTSCRAPE_TERMINATION_LOG (the path is the kubelet's),
+ * LASTSCRAPE_HOOKS (a mount),
  * and the files of what is told to others (an annotation mounts none).
  */
 const ANNOTATED = listVariables({ conditions: CONDITION_KINDS })
   .map(({ name }) => name)
-  .filter((name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|.*_FILE)$/.test(name));
+  .filter((name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|HOOKS|.*_FILE)$/.test(name));
 
 function nameAnnotation(variable: string): string {
   return `lastscrape.dev/${variable.replace('LASTSCRAPE_', '').toLowerCase().replaceAll('_', '-')}`;

@@ -114,7 +114,21 @@ startupProbe:
 {{/* Variables of CEL that a policy and its warnings share. Argument: the empty list, dyn([]) where the object is dynamic. */}}
 {{- define "lastscrape.isLastscrape" -}}
 c.name == 'lastscrape' || c.?image.orValue('').matches('(^|/)lastscrape([:@]|$)')
-|| c.?env.orValue({{ . }}).exists(e, e.name.startsWith('LASTSCRAPE_'))
+|| c.?env.orValue({{ . }}).exists(e, e.name.startsWith('LASTSCRAPE_') && e.name != 'LASTSCRAPE_SNAPSHOT_URL')
+{{- end }}
+
+{{/* What lastscrape.dev/pushgateway names, and its port: 0 where it is not there, -1 where it cannot be used. */}}
+{{- define "lastscrape.pushVariables" -}}
+- name: pushNames
+  expression: >-
+    variables.annotations[?'lastscrape.dev/pushgateway'].orValue('').split(',').map(each, each.trim()).filter(each, each != '')
+- name: pushPort
+  expression: >-
+    variables.pushNames.size() == 0 ? 0
+    : !variables.pushNames.all(each, each.size() < 250
+    && each.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z]([-a-z0-9]*[a-z0-9])?:[1-9][0-9]{0,4}$')
+    && each.split(':')[1] == variables.pushNames[0].split(':')[1]) ? -1
+    : int(variables.pushNames[0].split(':')[1]) < 65536 ? int(variables.pushNames[0].split(':')[1]) : -1
 {{- end }}
 
 {{/* The version of an API of policies that this cluster has. Argument: kind. An error where it has none. */}}
