@@ -44,6 +44,10 @@ export const MESSAGES = {
     level: 'warn',
     text: 'scrapers ask for several formats of a large page: the last of it is kept in the first of them only',
   },
+  pageUnreadable: {
+    level: 'warn',
+    text: 'a page that scrapers ask for is unreadable, and is not kept: the last numbers are those of the text format',
+  },
   nativeHistogramPushed: {
     level: 'warn',
     text: 'a native histogram was pushed: pages of pushes are text, which has only its sum, count and classic buckets',

@@ -85,6 +85,7 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
 
   async function keep(body: Body, reading: ExporterReading, readAt: Moment, accept: string): Promise<Kept> {
     const end = await body.ended;
+    if (end.kind === 'unreadable') pages.takeUnreadable(accept, end.why);
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
     const page = pages.open(accept, body, state.view.main === 'living');
     if (page === null) return NOT_KEPT.notUsed;

@@ -11,6 +11,8 @@ import { openSnapshotStore, type Snapshot, type SnapshotStore } from '../snapsho
 const PAGES_MAX_BYTES = 32_000_000;
 /** Of an Accept, in a warning. */
 const ACCEPT_SHOWN_LENGTH = 200;
+/** How often in a row a page is unreadable that is warned of: one that is cut, or begins empty, is not. */
+const UNREADABLE_WARNED_COUNT = 3;
 
 /** The snapshots of one Accept. `readAtMs`: of the newest that was kept; null: none was. */
 export type Page = SnapshotStore & { sizeBytes: number; type: PageType; readAtMs: number | null };
@@ -30,6 +32,8 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
   const pages = new Map<string, Page>();
   /** Whose pages do not fit with the others. */
   const leftOut = new Set<string>();
+  /** Of those that scrapers ask for: how often in a row they could not be read. */
+  const unreadable = new Map<string, number>();
 
   /** What polls ask for, one after the other. After main's end no page begins: it would lack what has vanished. */
   function listInUse(isLiving: boolean): readonly string[] {
@@ -37,8 +41,11 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     if (!isLiving && kept.length > 0) return kept;
     // Many programs answer in text whatever they are asked for.
     const hasText = uses.some(({ accept }) => pages.get(accept)?.type.format === 'text' && isKept(accept));
-    const accepts = listAccepts(uses, nowMs(), isTextWanted && !hasText);
+    const accepts = listAccepts(uses, nowMs(), (isTextWanted || unreadable.size > 0) && !hasText);
     return accepts.filter((accept) => !leftOut.has(accept));
+  }
+  function isUsed(accept: string): boolean {
+    return uses.some((use) => use.accept === accept);
   }
   function isKept(accept: string): boolean {
     return (pages.get(accept)?.readAtMs ?? null) !== null;
@@ -62,9 +69,18 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     /** A scraper asks for these formats. */
     use(accept: string): void {
       uses = useAccept(uses, accept, nowMs());
+      for (const each of unreadable.keys()) if (!isUsed(each)) unreadable.delete(each);
+    },
+    /** A whole page cannot be read: the text is asked for as well. */
+    takeUnreadable(accept: string, why: string): void {
+      if (!isUsed(accept)) return;
+      const count = (unreadable.get(accept) ?? 0) + 1;
+      unreadable.set(accept, count);
+      if (count === UNREADABLE_WARNED_COUNT) log({ id: 'pageUnreadable', fields: { accept: show(accept), why } });
     },
     /** The page for a body; null: it gets none, or does not fit with the others. */
     open(accept: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
+      unreadable.delete(accept);
       const inUse = listInUse(isLiving);
       if (!isKept(accept)) {
         const kept = [...pages.keys()].filter(isKept);
@@ -74,7 +90,7 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
         if (isLiving && !inUse.includes(accept)) return null;
       }
       if (isTooLarge(accept, sizeBytes, inUse)) {
-        if (leftOut.size === 0) log({ id: 'formatLeftOut', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH) } });
+        if (leftOut.size === 0) log({ id: 'formatLeftOut', fields: { accept: show(accept) } });
         leftOut.add(accept);
         pages.delete(accept);
         return null;
@@ -83,10 +99,10 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       pages.set(accept, page);
       return page;
     },
-    /** Something was kept while main lives: what was kept in formats that nobody asks for any more is older. */
+    /** Something was kept while main lives: what nobody asks for or can read any more is older. */
     dropUnused(): void {
       const inUse = listInUse(true);
-      for (const each of [...pages.keys()]) if (!inUse.includes(each)) pages.delete(each);
+      for (const each of [...pages.keys()]) if (!inUse.includes(each) || unreadable.has(each)) pages.delete(each);
     },
     takeVanished(fate: VanishedFate): void {
       for (const page of pages.values()) page.takeVanished(fate, nowMs());
@@ -100,4 +116,8 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       return of('text') ?? of('openMetrics') ?? null;
     },
   };
+}
+
+function show(accept: string): string {
+  return accept.slice(0, ACCEPT_SHOWN_LENGTH);
 }

@@ -315,6 +315,26 @@ test('a page that nothing was kept of hides no other', async () => {
   assert.equal(pages.find(ACCEPTS.openMetrics), TEXT_ACCEPT);
 });
 
+test('where the page of a format is unreadable the text is kept, however new the last readable one is', async (t) => {
+  const world = await openWorld(t);
+  const { source, front, ask, log } = world;
+  let openMetrics = 'rows_total 1\n# EOF\n';
+  source.answer = (socket, number, accept) => {
+    const format = accept === ACCEPTS.openMetrics ? 'openMetrics' : 'text';
+    reply(format === 'text' ? 'rows_total 2\n' : openMetrics, { type: TYPES[format] })(socket, number, accept);
+  };
+  readWhole(await ask(ACCEPTS.openMetrics));
+  assert.equal((await world.post()).status, 200);
+  openMetrics = 'rows_total 2\nbroken{ 1\n# EOF\n';
+  for (let count = 0; count < 3; count++) assert.equal((await world.post()).status, 503);
+  const why = 'neither a sample nor a comment: "broken{ 1"';
+  assert.deepEqual(log, [{ id: 'pageUnreadable', fields: { accept: ACCEPTS.openMetrics, why } }]);
+  front.tell(ENDED);
+  await source.stop();
+  const { format, page } = readWhole(await ask(ACCEPTS.openMetrics));
+  assert.deepEqual([format, page.toString()], ['text', 'rows_total 2\n']);
+});
+
 test('nobody has to be a scraper to be answered in a format; only scrapers have pages kept', async (t) => {
   const world = await openWorld(t);
   const { source, ask } = world;

@@ -81,6 +81,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   scraperTooSlow:
     'Its `intervalSeconds` is longer than the longest hold, `holdSeconds`. Scrape more often, or [hold longer](front.md#times).',
   formatLeftOut: 'The pages would not all fit into 64 MiB. Configure all scrapers with the same `scrape_protocols`.',
+  pageUnreadable: 'Prometheus refuses such a page as well; `why` has what is wrong with it.',
   nativeHistogramPushed: null,
   familyTwice: null,
   locustUnreadable: null,
