@@ -66,7 +66,7 @@ export const VANISHED_KEPT_MS = 5_000;
 /** What becomes of families that vanished before main was seen like this: another life of it has its own. */
 export type VanishedFate = 'restored' | 'forgotten';
 
-/** What becomes of them when main is seen otherwise; null: nothing. What is pushed goes only once it was taken. */
+/** What becomes of them when main is seen otherwise; null: nothing. What is pushed goes once it was taken. */
 export function findVanishedFate(
   { main: before }: MainView,
   { main: now }: MainView,

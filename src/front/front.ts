@@ -68,22 +68,11 @@ export async function openFront(
   open: typeof openServer<FrontAnswer> = openServer,
 ): Promise<OpenedFront> {
   const { clock, pollMs, metricNames, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY } = parts;
-  const kind = findSourceKind(parts.url);
-  const { selectors = [], isPushed = false, log } = parts;
   let scrapers = NO_SCRAPERS;
-  const takenAtMs = () => findTakenAtMs(scrapers, clock.nowMs(), { ttlMs });
-  const opening = await openFrontSource({ ...parts, findTakenAtMs: takenAtMs });
+  const opening = await openKeptSource(parts, () => findTakenAtMs(scrapers, clock.nowMs(), { ttlMs }));
   if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
-  const source = keepSource(opening.source, {
-    kind,
-    metricNames: findEndMetrics(parts),
-    isTextWanted: metricNames.length > 0 || selectors.length > 0 || isPushed,
-    log,
-    findMoment() {
-      const atMs = clock.nowMs();
-      return { atMs, seconds: toUnixSeconds(atMs) };
-    },
-  });
+  const { source } = opening;
+  const { kind } = source.state();
   const polls = openPolls(source, {
     clock,
     pollMs,
@@ -159,6 +148,23 @@ export async function openFront(
       },
     },
   };
+}
+
+async function openKeptSource(parts: FrontParts, takenAtMs: () => number) {
+  const { clock, metricNames, toUnixSeconds, selectors = [], isPushed = false, log } = parts;
+  const opening = await openFrontSource({ ...parts, findTakenAtMs: takenAtMs });
+  if (opening.kind === 'failed') return opening;
+  const source = keepSource(opening.source, {
+    kind: findSourceKind(parts.url),
+    metricNames: findEndMetrics(parts),
+    isTextWanted: metricNames.length > 0 || selectors.length > 0 || isPushed,
+    log,
+    findMoment() {
+      const atMs = clock.nowMs();
+      return { atMs, seconds: toUnixSeconds(atMs) };
+    },
+  });
+  return { kind: 'open', source } as const;
 }
 
 /** What scrapers do, until the rules take it. */

@@ -166,6 +166,7 @@ const JOB_WAYS: Readonly<Record<string, { readonly label: string; readonly isOwn
   snapshot: { label: 'front, /-/snapshot', isOwn: true },
   textfile: { label: 'front, textfile', isOwn: true },
   pushgateway: { label: 'front, gateway in pod', isOwn: true },
+  pushed: { label: 'a push, taken in', isOwn: true },
 };
 
 // "| python | front | 2 of 30 | 130, 260 | 5.1, 7.9 |": medians and the most.

@@ -892,7 +892,7 @@ test('what is pushed is on the page at once, after the end too, and what is dele
   await front.retire();
   await assert.rejects(put('PUT', 'rows 5\n'));
   const pieces = [];
-  for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(piece);
+  for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(Buffer.from(piece));
   assert.match(Buffer.concat(pieces).toString(), /^rows\{.*\} 4$/m, 'what a push sends');
 });
 

@@ -25,9 +25,18 @@ export type JobProgram = 'python' | 'node' | 'shell';
 
 /**
  * How the last number is brought to Prometheus: not at all; without lastscrape by a sleep at the end of the
- * job or a Pushgateway of the cluster; by the front alone; by the front and one line in the job.
+ * job or a Pushgateway of the cluster; by the front alone; by the front and one line in the job; by a push that
+ * lastscrape itself takes.
  */
-export type JobWay = 'nothing' | 'sleep' | 'clusterGateway' | 'front' | 'snapshot' | 'textfile' | 'pushgateway';
+export type JobWay =
+  | 'nothing'
+  | 'sleep'
+  | 'clusterGateway'
+  | 'front'
+  | 'snapshot'
+  | 'textfile'
+  | 'pushgateway'
+  | 'pushed';
 
 export type JobCase = { readonly program: JobProgram; readonly way: JobWay };
 
@@ -42,6 +51,7 @@ export const JOB_CASES: readonly JobCase[] = [
   { program: 'node', way: 'snapshot' },
   { program: 'python', way: 'textfile' },
   { program: 'shell', way: 'pushgateway' },
+  { program: 'shell', way: 'pushed' },
 ];
 
 /** What people have instead of lastscrape. */
@@ -136,8 +146,13 @@ async function prepare(pod: FrontPod, { program, way }: JobCase, gatewayPort: nu
   const sourcePort = await network.newPort();
   const frontPort = await network.newPort();
   const textfile = join(pod.directory, `job-${sourcePort}.prom`);
-  const pushgateway = program === 'shell' && way !== 'clusterGateway' ? await startPushgateway(pod, sourcePort) : null;
-  const source = way === 'textfile' ? `file://${textfile}` : `http://127.0.0.1:${sourcePort}/metrics`;
+  const hasGateway = program === 'shell' && way !== 'clusterGateway' && way !== 'pushed';
+  const pushgateway = hasGateway ? await startPushgateway(pod, sourcePort) : null;
+  const sources: Partial<Record<JobWay, string>> = {
+    textfile: `file://${textfile}`,
+    pushed: `pushgateway://127.0.0.1:${sourcePort}`,
+  };
+  const source = sources[way] ?? `http://127.0.0.1:${sourcePort}/metrics`;
   const hasFront = way !== 'nothing' && way !== 'sleep' && way !== 'clusterGateway';
   const front = hasFront ? await pod.startFront({ source, port: frontPort }) : null;
   const env = {

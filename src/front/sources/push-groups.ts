@@ -1,6 +1,6 @@
-// The groups of a Pushgateway as a law: groups and a request give groups and a status. As Pushgateway 1.11 has
-// it (handler/push.go, storage/diskmetricstore.go), but for what was deleted or replaced: that stays on the
-// page until every scraper that lives has had it. Pure.
+// The groups of a Pushgateway as a law: groups and a request give groups and a status, as in Pushgateway 1.11
+// (handler/push.go, storage/diskmetricstore.go). But what was deleted or replaced stays on the page until every
+// scraper that lives has had it. Pure.
 
 import { formatGoFloat } from '../../exposition/exposition-text.ts';
 import { formatSeries, type Grouping, type PushedBody, type PushedFamily } from '../../exposition/pushed-families.ts';

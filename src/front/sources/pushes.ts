@@ -50,8 +50,11 @@ export type OpenedPushSource =
 export const PUSH_MAX_BYTES = 16 * 1024 * 1024;
 /** Of all bodies that are being taken in. */
 const PUSHES_MAX_BYTES = 2 * PUSH_MAX_BYTES;
-/** All clients have the same address. */
-const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount };
+/**
+ * All clients have the same address, and none is a stranger: a JVM with a tenth of a processor took more than
+ * 10 s between connecting and its body.
+ */
+const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount, requestMs: 300_000 };
 
 const unpack = promisify(gunzip);
 
@@ -61,60 +64,8 @@ type Reply = readonly [status: number, text: string];
 
 /** Listens. Never rejects. */
 export async function openPushSource(parts: PushSourceParts): Promise<OpenedPushSource> {
-  const { url, clock, toUnixSeconds, log, findTakenAtMs } = parts;
-  let store = EMPTY_STORE;
-  let changedAtMs: number | null = null;
-  let page: Page | null = null;
-  let hasWarned = false;
-  const receive = openReceiver();
-
-  function setStore(next: PushStore): void {
-    if (next !== store) page = null;
-    store = next;
-  }
-  function findPage(): Page {
-    setStore(dropTaken(store, findTakenAtMs()));
-    page ??= makePage(store, parts);
-    return page;
-  }
-  async function push(request: IncomingMessage, grouping: Grouping): Promise<Reply> {
-    const { method = '' } = request;
-    const received = await receive(request);
-    if (!('bytes' in received)) return received;
-    if (!['PUT', 'POST', 'DELETE'].includes(method)) return [405, `${method} is not allowed here`];
-    const read = method === 'DELETE' ? null : readBody(received.bytes, request, grouping);
-    if (read?.kind === 'unreadable') return [400, read.why];
-    const atMs = clock.nowMs();
-    const isReplaced = method === 'PUT';
-    const now = { atMs, seconds: toUnixSeconds(atMs), takenAtMs: findTakenAtMs() };
-    const { store: next, status, why = '' } = takePush(store, { grouping, body: read, isReplaced, ...now });
-    setStore(next);
-    if (status === 200) changedAtMs = atMs;
-    if (read?.hasNative === true && !hasWarned) {
-      hasWarned = true;
-      log({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
-    }
-    return [status, why];
-  }
-  async function answer(exchange: Exchange): Promise<void> {
-    const { request } = exchange;
-    const { method = '', url: target = '' } = request;
-    const grouping = readGrouping(target);
-    if (grouping !== null) {
-      const refusal = typeof grouping === 'string' ? ([400, grouping] as const) : null;
-      const reply = refusal ?? (await push(request, grouping as Grouping));
-      request.resume();
-      return sendText(exchange, ...reply);
-    }
-    request.resume();
-    const path = readRequestPath(target);
-    const isRead = method === 'GET' || method === 'HEAD';
-    if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'OK');
-    if (!isRead || path !== '/metrics') return sendText(exchange, path === '/metrics' ? 405 : 404, NOT_FOUND);
-    const { body } = findPage();
-    await sendBody(exchange, { read: () => body.read(), sizeBytes: body.sizeBytes });
-  }
-
+  const { url, clock } = parts;
+  const pushes = openPushes(parts);
   const connections = openConnections(clock, LIMITS);
   const http = createLimitedServer(LIMITS);
   http.on('connection', (socket) => connections.accept(socket));
@@ -127,16 +78,16 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
     }
     connection.beginRequest();
     const exchange = { request, response, connection, clock, takeMs: LIMITS.takeMs };
-    answer(exchange).finally(connection.endRequest);
+    answer(exchange, pushes).finally(connection.endRequest);
   });
   const code = await listen(http, listListenHosts(url.hostname.replace(/[[\]]/g, ''), []), Number(url.port));
   if (code !== null) return { kind: 'failed', code };
   http.on('error', () => {});
   const source: Source = {
     path: null,
-    changedAtMs: () => changedAtMs,
+    changedAtMs: pushes.changedAtMs,
     read() {
-      const { body, reading } = findPage();
+      const { body, reading } = pushes.findPage();
       return { begun: Promise.resolve({ kind: 'answered', body }), ended: Promise.resolve(reading) };
     },
     close() {
@@ -146,6 +97,62 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
     },
   };
   return { kind: 'open', source };
+}
+
+async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof openPushes>): Promise<void> {
+  const { request } = exchange;
+  const { method = '', url: target = '' } = request;
+  const grouping = readGrouping(target);
+  if (grouping instanceof Map) return sendText(exchange, ...(await push(request, grouping)));
+  request.resume();
+  if (grouping !== null) return sendText(exchange, 400, grouping as string);
+  const path = readRequestPath(target);
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'OK');
+  if (!isRead || path !== '/metrics') return sendText(exchange, path === '/metrics' ? 405 : 404, NOT_FOUND);
+  const { body } = findPage();
+  await sendBody(exchange, { read: () => body.read(), sizeBytes: body.sizeBytes });
+}
+
+/** What was pushed, and the page of it. */
+function openPushes(parts: PushSourceParts) {
+  const { clock, toUnixSeconds, log, findTakenAtMs } = parts;
+  let store = EMPTY_STORE;
+  let changedAtMs: number | null = null;
+  let page: Page | null = null;
+  let hasWarned = false;
+  const receive = openReceiver();
+
+  function setStore(next: PushStore): void {
+    if (next !== store) page = null;
+    store = next;
+  }
+  return {
+    changedAtMs: () => changedAtMs,
+    findPage(): Page {
+      setStore(dropTaken(store, findTakenAtMs()));
+      page ??= makePage(store, parts);
+      return page;
+    },
+    async push(request: IncomingMessage, grouping: Grouping): Promise<Reply> {
+      const { method = '' } = request;
+      const received = await receive(request);
+      if (!('bytes' in received)) return received;
+      if (!['PUT', 'POST', 'DELETE'].includes(method)) return [405, `${method} is not allowed here`];
+      const body = method === 'DELETE' ? null : readBody(received.bytes, request, grouping);
+      if (body?.kind === 'unreadable') return [400, body.why];
+      const atMs = clock.nowMs();
+      const now = { atMs, seconds: toUnixSeconds(atMs), takenAtMs: findTakenAtMs() };
+      const result = takePush(store, { grouping, body, isReplaced: method === 'PUT', ...now });
+      setStore(result.store);
+      if (result.status === 200) changedAtMs = atMs;
+      if (body?.hasNative === true && !hasWarned) {
+        hasWarned = true;
+        log({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
+      }
+      return [result.status, result.why ?? ''];
+    },
+  };
 }
 
 const NOT_FOUND =
