@@ -33,6 +33,13 @@ export const GO_CLIENT = {
   folder: `go-client-1.23.2-${goClientHash.slice(0, 12)}`,
 };
 
+/** The Java client of Maven Central, and a job with it, built by `install-programs.ts`. */
+export const JAVA_CLIENT = {
+  name: 'prometheus-metrics-exporter-pushgateway 1.4.3',
+  source: join(import.meta.dirname, 'jobs/java-client'),
+  folder: 'java-client-1.4.3',
+};
+
 const INSTALL = 'run "npm exec -- node test/tools';
 
 type Row = {
@@ -71,6 +78,12 @@ const ROWS = {
     find: () => findInstalled(GO_CLIENT.folder, 'bin/go-client'),
     howToInstall: `a job with client_golang: ${INSTALL}/install-programs.ts" (needs Go 1.26)`,
   },
+  javaClient: {
+    name: JAVA_CLIENT.name,
+    find: () => findInstalled(JAVA_CLIENT.folder, 'classes'),
+    howToInstall: `a job with the Java client: ${INSTALL}/install-programs.ts" (needs a JDK and Maven: "apt-get install default-jdk-headless maven" on Debian)`,
+  },
+  busybox: { name: 'busybox', find: () => findOnPath('busybox'), howToInstall: 'busybox: "apt-get install busybox"' },
   statsdExporter: {
     name: 'statsd_exporter 0.31.0',
     find: () => findInstalled('statsd_exporter-0.31.0', 'bin/statsd_exporter'),

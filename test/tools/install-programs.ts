@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GO_CLIENT, HOOK_TOOLS, PYTHON_CLIENT } from '../pods/front-programs.ts';
+import { GO_CLIENT, HOOK_TOOLS, JAVA_CLIENT, PYTHON_CLIENT } from '../pods/front-programs.ts';
 import { type Source, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import {
   COMPLETE_MARKER,
@@ -38,6 +38,7 @@ for (const [{ name, folder }, requirements] of [
   );
 }
 once(GO_CLIENT.name, cachePath(GO_CLIENT.folder), buildGoClient);
+once(JAVA_CLIENT.name, cachePath(JAVA_CLIENT.folder), buildJavaClient);
 for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
 }
@@ -101,6 +102,16 @@ function buildGoClient(path: string): string | null {
   if (go === undefined) return 'no Go on the PATH; it must be 1.26 or later';
   const env = { CGO_ENABLED: '0', GOFLAGS: '' };
   run(go, ['build', '-C', GO_CLIENT.source, '-trimpath', '-o', join(path, 'bin/go-client'), '.'], env);
+  return null;
+}
+
+function buildJavaClient(path: string): string | null {
+  const [maven, javac] = [findOnPath('mvn'), findOnPath('javac')];
+  if (maven === undefined || javac === undefined) return 'no Maven or no JDK on the PATH';
+  const classes = join(path, 'classes');
+  const copy = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+  run(maven, ['-q', '-B', '-f', join(JAVA_CLIENT.source, 'pom.xml'), copy, `-DoutputDirectory=${classes}`]);
+  run(javac, ['-d', classes, '-cp', join(classes, '*'), join(JAVA_CLIENT.source, 'PushJob.java')]);
   return null;
 }
 

@@ -1,6 +1,7 @@
 // A job with client_golang whose numbers need every format: a classic and a native histogram, exemplars,
 // start times and a UTF-8 name. It serves them on JOB_PORT, or prints its own port; each line on its stdin is one
-// more row; it ends with stdin, after a POST to JOB_SNAPSHOT_URL.
+// more row; it ends with stdin, after a POST to JOB_SNAPSHOT_URL. With arguments it is the job of push_job.py instead,
+// and pushes protobuf.
 package main
 
 import (
@@ -9,13 +10,37 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/push"
 )
 
+func pushJob(url, run, final, ms string) {
+	rows := prometheus.NewGauge(prometheus.GaugeOpts{Name: "job_rows", Help: "Rows that were written."})
+	pusher := push.New(url, "go").Grouping("run", run).Collector(rows)
+	var end float64
+	var work int
+	fmt.Sscan(final, &end)
+	fmt.Sscan(ms, &work)
+	for _, value := range []float64{1, end} {
+		rows.Set(value)
+		if err := pusher.Push(); err != nil {
+			panic(err)
+		}
+		if value == 1 {
+			time.Sleep(time.Duration(work) * time.Millisecond)
+		}
+	}
+}
+
 func main() {
+	if len(os.Args) == 5 {
+		pushJob(os.Args[1], os.Args[2], os.Args[3], os.Args[4])
+		return
+	}
 	registry := prometheus.NewRegistry()
 	factory := promauto.With(registry)
 	rows := factory.NewCounter(prometheus.CounterOpts{Name: "rows_total", Help: "Rows that were written."})
