@@ -35,7 +35,7 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
   /** Of those that scrapers ask for: how often in a row they could not be read. */
   const unreadable = new Map<string, number>();
 
-  /** What polls ask for, one after the other. After main's end no page begins: it would lack what has vanished. */
+  /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
   function listInUse(isLiving: boolean): readonly string[] {
     const kept = [...pages.keys()].filter(isKept);
     if (!isLiving && kept.length > 0) return kept;

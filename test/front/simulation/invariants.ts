@@ -25,10 +25,10 @@ type Facts = {
   readonly scenario: Scenario;
   readonly endedAtMs: number;
   readonly knownAtMs: number;
-  /** The numbers that the front had of an Accept when the end became known; null: what happened leaves that open. */
-  readonly final: (accept?: string) => Page | null;
+  /** What the front had of an Accept when the end became known; null: what happened leaves that open. */
+  readonly final: (accept: string | undefined) => Page | null;
   /** Those that it had when main ended, which is before. */
-  readonly ended: (accept?: string) => Page;
+  readonly ended: (accept: string | undefined) => Page;
   /** When the hold had to be over. */
   readonly limitMs: number;
 };
@@ -47,8 +47,8 @@ export function findFaults(run: Run): readonly string[] {
     scenario,
     endedAtMs,
     knownAtMs,
-    final: (accept) => findFinal(run, accept, endedAtMs, knownAtMs),
-    ended: (accept) => findFinal(run, accept, endedAtMs, endedAtMs) ?? new Map(),
+    final: once((accept) => findFinal(run, accept, endedAtMs, knownAtMs)),
+    ended: once((accept) => findFinal(run, accept, endedAtMs, endedAtMs) ?? new Map()),
     limitMs: Math.max(Math.min(ttlMs, graceMs), knownAtMs),
   };
   return [
@@ -62,6 +62,15 @@ export function findFaults(run: Run): readonly string[] {
     checkLimits,
     checkReport,
   ].flatMap((check) => check(facts));
+}
+
+/** Finds each value once. */
+function once<Key, Value>(find: (key: Key) => Value): (key: Key) => Value {
+  const found = new Map<Key, Value>();
+  return (key) => {
+    if (!found.has(key)) found.set(key, find(key));
+    return found.get(key) as Value;
+  };
 }
 
 /** No end was seen: then nothing was held, nothing was judged, and a report says so. */
@@ -115,7 +124,7 @@ function isAfterEnd({ page }: Scrape): boolean {
 
 /** 1, 2: what was served and pushed after the end has every number of the end, and none goes back. */
 function checkPages({ run, final }: Facts): readonly string[] {
-  const ofText = final();
+  const ofText = final(undefined);
   if (ofText === null) return [];
   const faults: string[] = [];
   const newest = new Map<ScraperPlan, Page>();
@@ -131,9 +140,9 @@ function checkPages({ run, final }: Facts): readonly string[] {
   if (pushed === null) return faults;
   const lost = findLost(ofText, pushed);
   if (lost !== null) faults.push(`1: less than ${lost} was pushed`);
-  for (const [{ accept }, page] of newest) {
-    // Pages of other formats are up to one POLL older or younger.
-    if (accept !== undefined) continue;
+  // Pages of several Accepts are up to one POLL older or younger.
+  const isOnlyText = run.wholes.every(({ accept }) => accept === TEXT_ACCEPT);
+  for (const page of isOnlyText ? newest.values() : []) {
     const back = findLost(readNumbers(page), pushed);
     if (back !== null) faults.push(`2: ${back} was served, and less was pushed`);
   }
@@ -141,7 +150,7 @@ function checkPages({ run, final }: Facts): readonly string[] {
   const reading = run.state.facts.numbers.readings[0];
   const judged = reading?.kind === 'value' ? reading.value : -1;
   // An answer may come between the last look and the end of serving.
-  const isNewest = run.wholes.every((each) => each.endedAtMs <= run.overAtMs - 1 && each.accept === TEXT_ACCEPT);
+  const isNewest = isOnlyText && run.wholes.every(({ endedAtMs }) => endedAtMs <= run.overAtMs - 1);
   if (wanted !== undefined && (judged < wanted || (isNewest && judged !== pushed.get(SELECTED)))) {
     faults.push(`2: ${judged} was judged, and ${pushed.get(SELECTED)} pushed, of ${wanted}`);
   }
@@ -199,7 +208,11 @@ function hasFinal({ run, ended }: Facts, plan: ScraperPlan): boolean {
 /** 1: nobody who lives, and comes in time, is given up. */
 function checkLiving(facts: Facts): readonly string[] {
   const { run, scenario, endedAtMs, final, limitMs } = facts;
-  if ((final()?.size ?? 0) === 0 || scenario.limits.scrapesWantedCount !== 'auto' || run.report.outcome !== 'scraped')
+  if (
+    (final(undefined)?.size ?? 0) === 0 ||
+    scenario.limits.scrapesWantedCount !== 'auto' ||
+    run.report.outcome !== 'scraped'
+  )
     return [];
   return scenario.scrapers
     .filter((plan) => plan.untilMs === Number.POSITIVE_INFINITY && !hasFinal(facts, plan))
@@ -239,7 +252,7 @@ function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
     source.faults.every(({ toMs }) => toMs < endMs - 15_000) &&
     source.downs.every(({ toMs }) => toMs < endMs - 12_000) &&
     standstills.length === 0;
-  if (!isEasy || run.pushed === null || final() === null) return [];
+  if (!isEasy || run.pushed === null || final(undefined) === null) return [];
   const atEnd = new Map(
     [...readPage(source, endMs)].filter(([name]) =>
       source.families.some((each) => each.name === name && each.toMs > 1e9),
@@ -251,7 +264,7 @@ function checkLastRead({ run, scenario, final }: Facts): readonly string[] {
 
 /** 3: as many have taken the numbers of the end as were counted. */
 function checkCounted({ run, final, ended }: Facts): readonly string[] {
-  if (final() === null) return [];
+  if (final(undefined) === null) return [];
   const taken = run.scrapes.filter(
     ({ page, plan }) => page !== null && findLost(ended(plan.accept ?? TEXT_ACCEPT), page) === null,
   );
