@@ -63,11 +63,11 @@ describe('deploy/chart', { skip }, () => {
 
   test('with nothing but an image: both policies, their warnings, and a test', () => {
     assert.deepEqual(list(render([IMAGE])).toSorted(), [
+      'Job lastscrape-test',
       'MutatingAdmissionPolicy lastscrape',
       'MutatingAdmissionPolicy lastscrape-jobs',
       'MutatingAdmissionPolicyBinding lastscrape',
       'MutatingAdmissionPolicyBinding lastscrape-jobs',
-      'Pod lastscrape-test',
       'ValidatingAdmissionPolicy lastscrape-annotations',
       'ValidatingAdmissionPolicy lastscrape-jobs',
       'ValidatingAdmissionPolicyBinding lastscrape-annotations',
@@ -82,9 +82,9 @@ describe('deploy/chart', { skip }, () => {
       'ClusterPolicy lastscrape',
       'ClusterPolicy lastscrape-jobs',
       'ConfigMap lastscrape-dashboard',
+      'Job lastscrape-test',
       'NetworkPolicy locust-exporter',
       'NetworkPolicy locust-exporter',
-      'Pod lastscrape-test',
       'PodMonitor lastscrape-front',
       'PodMonitor locust-master',
       'PrometheusRule lastscrape',
