@@ -162,7 +162,6 @@ export function createLimitedServer(limits: ServerLimits) {
 /** A livenessProbe must not fail, and the container be started again, while targets are quitting. */
 function answerRetired(request: IncomingMessage, response: ServerResponse): void {
   request.resume();
-  request.on('error', () => {});
   response.on('error', () => {});
   const isHealthy = readRequestPath(request.url ?? '') === '/-/healthy';
   response.writeHead(isHealthy ? 200 : 503, { 'Content-Type': 'text/plain; charset=utf-8' });
@@ -203,7 +202,6 @@ function openRoutes<Answer extends ScrapeAnswer>(
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     // An unwanted body is read too, or the next request would not be.
     request.resume();
-    request.on('error', () => {});
     response.on('error', () => {});
     const connection = connections.find(request.socket);
     if (connection === undefined || connection.requestsCount > limits.waitingCount) {

@@ -1,5 +1,7 @@
 // The routes of the front's server, what its answers look like, and which scrapes were served.
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { collectGarbage } from '../support/memory.ts';
@@ -418,6 +420,23 @@ test('retire() ends every connection, and answers /-/healthy until close()', asy
   assert.deepEqual([server.requests.length, server.inFlightCount], [1, 0]);
   await server.close();
   assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
+});
+
+test('no error of the server, of a request or of an answer ends the process', async () => {
+  await using server = await openFrontServer(() => answerOf(['a 1\n']));
+  const take = (message: unknown) => started.push(message as (typeof started)[number]);
+  const started: Record<'server' | 'request' | 'response', EventEmitter>[] = [];
+  subscribe('http.server.request.start', take);
+  await ask(server.port, scrapeHead());
+  server.retire();
+  await ask(server.port, scrapeHead());
+  unsubscribe('http.server.request.start', take);
+  assert.equal(started.length, 2);
+  for (const { server: http, request, response } of started) {
+    for (const emitter of [http, response]) emitter.emit('error', new Error('made up'));
+    // Node emits it where there is a listener alone.
+    assert.equal(request.listenerCount('error'), 0);
+  }
 });
 
 test('close() ends every connection at once, the ones in the middle of an answer as well', async () => {

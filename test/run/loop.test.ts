@@ -323,6 +323,21 @@ test('runLoop() shortens what a target has when the signal comes while it is ask
   assert.equal(clock.nowMs(), 8_000);
 });
 
+test('runLoop() ends a request that hangs at the next signal, the first or the second', async () => {
+  for (const signalsMs of [[2_000], [500, 2_000]]) {
+    const ends: [number, string][] = [];
+    const { target } = buildTarget('exporter', [], ['refused']);
+    const scene = world({
+      targets: [{ ...target, ask: (_, signal) => hang(scene.clock, ends)(signal) }],
+      limits: { startTimeoutMs: 1_000 },
+    });
+    for (const atMs of signalsMs) scene.clock.after(atMs, scene.signal);
+    await scene.run();
+    assert.deepEqual(ends, [[2_000, 'interrupted']]);
+    assert.equal(scene.clock.timerCount, 0);
+  }
+});
+
 test('runLoop() asks nobody in a dry run, and says whom it would have asked', async () => {
   const target = buildTarget('exporter', [OK], ['open']);
   const { log, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });

@@ -22,6 +22,7 @@ test('writeTerminationMessage() creates a path that the user chose', (context) =
   const path = join(makeFolder(context), 'termination-log');
   assert.equal(writeTerminationMessage(path, true, '{"a":"ü"}'), null);
   assert.equal(readFileSync(path, 'utf8'), '{"a":"ü"}');
+  assert.equal(statSync(path).mode & 0o777, 0o644 & ~process.umask());
 });
 
 test('writeTerminationMessage() rewrites in place, with a shorter and a longer text', (context) => {

@@ -230,7 +230,7 @@ function findFailure(copy: string, tests: Round, limitMs: number): Promise<strin
   const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];
   const command = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', ...inside];
   // Only tests without processes and ports of their own get on in one process.
-  const isPure = tests.every((test) => /^test\/(config|decide|exposition|tell\/encode)\//.test(test));
+  const isPure = tests.every((test) => /^test\/(config|decide|exposition|tell\/receivers)\//.test(test));
   const isolation = isPure ? ['--test-isolation=none'] : ['--test-concurrency=1'];
   const flags = [...isolation, '--test-reporter=tap', ...tests];
   const child = spawn('unshare', [...command, ...flags], { cwd: copy, stdio: ['ignore', 'pipe', 'pipe'] });
