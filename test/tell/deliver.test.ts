@@ -145,6 +145,8 @@ for (const [name, path, why] of WRONG_FILES) {
     assert.match((await delivery.checkFiles(NEVER)) ?? '', why);
     await delivery.close();
     assert.equal(server.seen.length, 0);
+    const url = new URL(`https://127.0.0.1:${server.port}/`);
+    assert.match(await findFailure({ ...to, url, caFile: join(folder, 'nowhere') }), why, 'rather than the CA file');
   });
 }
 
