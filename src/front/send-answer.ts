@@ -9,7 +9,7 @@ import { TEXT_TYPE } from '../exposition/format.ts';
 import type { Connection } from './connections.ts';
 import { chooseEncoding } from './request.ts';
 
-/** What is sent; each `read` gives the same bytes. */
+/** What is sent; each `read` gives the same bytes, in pieces that are valid until the next is asked for. */
 export type AnswerBody = {
   readonly read: () => AsyncIterable<Uint8Array>;
   /** null: not known in advance. */
@@ -83,6 +83,9 @@ async function measureFor({ request, connection }: Exchange, body: AnswerBody): 
   return sizeBytes;
 }
 
+/** Of a piece that is not waited for. */
+const COPIED_MAX_BYTES = 64 * 1024;
+
 /** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
 async function send(
   exchange: Exchange,
@@ -115,8 +118,9 @@ async function send(
     // After the last declared byte the client may be gone.
     if (sentBytes === sizeBytes) return await end(piece);
     if (sizeBytes !== null && sentBytes > sizeBytes) break;
-    // Until the kernel has it: it changes afterwards.
-    await waitForClient((done) => response.write(piece, done));
+    // It changes afterwards: a short one is copied, so that the kernel gets it with what follows.
+    if (piece.length > COPIED_MAX_BYTES) await waitForClient((done) => response.write(piece, done));
+    else if (!response.write(Buffer.from(piece))) await waitForClient((done) => response.once('drain', done));
   }
   if (pieces !== null && sizeBytes !== null && sentBytes !== sizeBytes) {
     throw new Error(`Cannot send an answer: ${sizeBytes} bytes were declared and ${sentBytes} came`);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { collectGarbage } from '../support/memory.ts';
 import { answerOf, openFrontServer, scrapeHead } from './front-server.ts';
@@ -59,6 +60,32 @@ test('a scrape gets gzip or zstd where it takes it, whether the length is known 
   const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip;q=0'));
   assert.deepEqual([headers.get('content-encoding'), body.toString()], [undefined, `${BODY}e 3\n`]);
   await server.servedCount(5);
+});
+
+test('a piece of an answer may change once the next is asked for, long or short, packed or not', async () => {
+  async function* read() {
+    const piece = Buffer.alloc(1024 * 1024);
+    for (const letter of 'abcdefghijkl') {
+      piece.fill(letter);
+      yield letter < 'g' ? piece : piece.subarray(0, 30_000);
+    }
+  }
+  const expected = Buffer.concat([
+    ...Array.from('abcdef', (letter) => Buffer.alloc(1024 * 1024, letter)),
+    ...Array.from('ghijkl', (letter) => Buffer.alloc(30_000, letter)),
+  ]);
+  await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }));
+  const unpackers = { identity: (bytes: Buffer) => bytes, gzip: gunzipSync, zstd: zstdDecompressSync };
+  for (const [encoding, unpack] of Object.entries(unpackers)) {
+    const client = await openRawClient(server.port);
+    client.send(scrapeHead(`Accept-Encoding: ${encoding}`));
+    // The kernel takes no more meanwhile.
+    client.socket.pause();
+    await delay(50);
+    client.socket.resume();
+    assert.ok(unpack((await client.readAnswer()).body).equals(expected), encoding);
+    client.socket.destroy();
+  }
 });
 
 test('no piece of an answer is kept once it is sent', async () => {
