@@ -87,7 +87,8 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     const end = await body.ended;
     if (end.kind === 'unreadable') pages.takeUnreadable(accept, end.why);
     if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
-    const page = pages.open(accept, body, state.view.main === 'living');
+    const mayBegin = state.view.main === 'living' || (await pages.isComplete(accept, body));
+    const page = pages.open(accept, body, mayBegin);
     if (page === null) return NOT_KEPT.notUsed;
     const isOld = () => page.readAtMs !== null && readAt.atMs < page.readAtMs;
     const isShort = reading.mayBeCut === true && !isOld() && (await page.isShort(body));

@@ -78,16 +78,23 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       unreadable.set(accept, count);
       if (count === UNREADABLE_WARNED_COUNT) log({ id: 'pageUnreadable', fields: { accept: show(accept), why } });
     },
-    /** The page for a body; null: it gets none, or does not fit with the others. */
+    /** Whether a body lacks no family of the page that is served instead of one of its own. */
+    async isComplete(accept: string, body: Body): Promise<boolean> {
+      const other = pages.get(find(accept) ?? accept);
+      const before = (await other?.newest())?.body.families();
+      if (before === undefined || isKept(accept)) return false;
+      const families = new Set([...(await body.families())].map(nameSamples));
+      return [...(await before)].every((family) => families.has(nameSamples(family)));
+    },
+    /** The page for a body; null: it gets none, or does not fit with the others. `isLiving`: it may begin. */
     open(accept: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
       unreadable.delete(accept);
       const inUse = listInUse(isLiving);
-      if (!isKept(accept)) {
-        const kept = [...pages.keys()].filter(isKept);
+      const kept = [...pages.keys()].filter(isKept);
+      if (!kept.includes(accept) && (isLiving ? !inUse.includes(accept) : kept.length > 0)) {
+        // As good as one of its own.
         const same = kept.find((each) => pages.get(each)?.type.contentType === type.contentType);
-        // After the end it is all there is, whatever it is in, or as good as another one.
-        if (!isLiving && kept.length > 0) return pages.get(same ?? '') ?? null;
-        if (isLiving && !inUse.includes(accept)) return null;
+        return pages.get(same ?? '') ?? null;
       }
       if (isTooLarge(accept, sizeBytes, inUse)) {
         if (leftOut.size === 0) log({ id: 'formatLeftOut', fields: { accept: show(accept) } });
@@ -116,6 +123,11 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       return of('text') ?? of('openMetrics') ?? null;
     },
   };
+}
+
+/** OpenMetrics has the family of a counter or an info without the suffix of its samples. */
+function nameSamples(family: string): string {
+  return family.replace(/_(?:created|info|total)$/, '');
 }
 
 function show(accept: string): string {

@@ -335,6 +335,35 @@ test('where the page of a format is unreadable the text is kept, however new the
   assert.deepEqual([format, page.toString()], ['text', 'rows_total 2\n']);
 });
 
+test('a page begins at the end with what was asked for before, unless it lacks what has vanished', async (t) => {
+  for (const [numbers, format] of [
+    [{ rows: 3, users: 4 }, 'openMetrics'],
+    [{ rows: 3 }, 'text'],
+  ] as const) {
+    const { source, front, ask } = await openWorld(t);
+    source.answer = negotiate({ rows: 1, users: 2 });
+    await front.readExporter(never, true);
+    source.answer = (...all) => {
+      front.tell({ ...LIVING, main: 'ending' });
+      negotiate(numbers)(...all);
+    };
+    await ask(ACCEPTS.openMetrics);
+    front.tell(ENDED);
+    await source.stop();
+    const last = readWhole(await ask(ACCEPTS.openMetrics));
+    assert.deepEqual([last.format, last.names.length], [format, 2]);
+  }
+});
+
+test('an answer to what is asked for no more goes to the page of its type', () => {
+  const pages = openPages({ isTextWanted: false, log() {}, nowMs: () => 0 });
+  const { body } = openBody();
+  pages.use(ACCEPTS.openMetrics);
+  const page = pages.open(ACCEPTS.openMetrics, body, true);
+  Object.assign(page ?? {}, { readAtMs: 0 });
+  assert.equal(pages.open(TEXT_ACCEPT, body, true), page);
+});
+
 test('nobody has to be a scraper to be answered in a format; only scrapers have pages kept', async (t) => {
   const world = await openWorld(t);
   const { source, ask } = world;

@@ -16,6 +16,8 @@ import { readPage } from './source.ts';
 const ANSWERS_MS = 10_000;
 /** The last read, and the conditions after it, have a second each; and a pace of 500 ms. */
 const LAST_LOOK_MS = 3_000;
+/** Between two looks, and a little. */
+const PACE_MS = 600;
 /** Families that vanished within this time before the end are joined: the rule says 5 s. */
 const VANISHED_MS = 4_500;
 
@@ -287,10 +289,13 @@ function checkLimits(facts: Facts): readonly string[] {
     : [];
 }
 
-/** How long answers that are on their way then may be waited for. */
+/** How long answers that are on their way then, or begin before they have ended, may be waited for. */
 function findAnswersMs({ scrapes, closedAtMs }: Run, atMs: number): number {
-  const waits = scrapes.some((each) => each.sentAtMs <= atMs + LAST_LOOK_MS && (each.endedAtMs ?? closedAtMs) >= atMs);
-  return waits ? ANSWERS_MS : 0;
+  let endMs = atMs;
+  for (const { sentAtMs, endedAtMs } of scrapes) {
+    if (sentAtMs <= endMs + PACE_MS) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
+  }
+  return Math.min(endMs - atMs, ANSWERS_MS);
 }
 
 /** When the last living scraper had taken, or lived no more; null: not known. */

@@ -67,7 +67,7 @@ function hangPatient(scenario: Scenario): Scenario {
 function draw(seed: number): Scenario {
   const random = openRandom(seed);
   const shape = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
-  const endMs = random.between(1_500, random.pick([5_000, 5_000, 8_000, 16_000]));
+  const endMs = random.between(1_500, random.pick([5_000, 5_000, 8_000, 20_000]));
   const afterMs = endMs + random.between(200, 2_000);
   // With a metric alone only the signal ends a run whose exporter is gone.
   const lateMs = random.chance(0.2) ? endMs + random.between(-3_000, 8_000) : endMs + 40_000;
