@@ -174,7 +174,7 @@ test('packages: undici in base/net, the parser in exposition, YAML where it is l
   ]);
 });
 
-test('the front, what is kept and what tells others is loaded only where it is switched on, and nothing else has a server or zlib', () => {
+test('the front, what is kept and what notifies others is loaded only where it is switched on, and nothing else has a server or zlib', () => {
   const late = ['front', 'snapshot', 'tell'];
   const before = imports.filter(
     ({ from, to, isType, isDynamic }) =>

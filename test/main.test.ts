@@ -53,7 +53,7 @@ function readLast(text: string): Record<string, unknown> {
   return JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
 }
 
-test('the version is that of package.json', () => {
+test('the version equals the one of package.json', () => {
   assert.equal(VERSION, JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version);
 });
 
@@ -152,7 +152,7 @@ test('main() answers a bug with one error line, the report, 70, and no tombstone
   assert.equal(existsSync(tombstone), false);
 });
 
-test('main() answers an error that nobody caught in the same way, and EXIT_ZERO makes it 0', async () => {
+test('main() answers an uncaught error in the same way, and EXIT_ZERO makes it 0', async () => {
   for (const [isExitZero, code] of [
     ['false', 70],
     ['true', 0],
@@ -221,7 +221,7 @@ test('main() goes by a signal that came before the first look', async () => {
   assert.equal(readLast(out.stdout)['summary'], 'Terminated before main was ever seen alive');
 });
 
-test('main() tells of a bug while the configuration is read like of any other, and EXIT_ZERO makes it 0', async () => {
+test('main() reports a bug while the configuration is read like any other, and EXIT_ZERO makes it 0', async () => {
   for (const [isExitZero, code] of [
     ['false', 70],
     ['true', 0],
@@ -250,7 +250,7 @@ test('main() tells of a bug while the configuration is read like of any other, a
   }
 });
 
-test('main() says why it does not wait any longer for a main that nobody could describe', async () => {
+test('main() says why it does not wait any longer for a main that could not be observed', async () => {
   const { host, out } = openHost({ ...SHORT, LASTSCRAPE_DONE_WHEN: 'prt:1', LASTSCRAPE_EXIT_ZERO: 'true' });
   assert.deepEqual(await main(host), { code: 0, isUrgent: false });
   assert.equal(
@@ -315,7 +315,7 @@ test('main() gives a check up at the first signal', async () => {
   }
 });
 
-test('closeInTime() waits for nobody that hangs once the signal came, and says so', async () => {
+test('closeInTime() does not wait for what hangs once the signal came, and says so', async () => {
   const never = { close: () => new Promise<void>(() => {}) };
   assert.equal(await closeInTime(never, AbortSignal.abort()), false);
   assert.equal(await closeInTime({ close: async () => {} }, new AbortController().signal), true);

@@ -43,7 +43,7 @@ test('every entry that the page shows can be read', () => {
   assert.deepEqual(lengths, [2, 2, 1, 2]);
 });
 
-test("the annotations that judge Locust's own page beside the exporter are settings that go together", () => {
+test("the annotations that judge Locust's own page next to the exporter are settings that go together", () => {
   const [, yaml = ''] = /<!-- read by test\/verdict-page.test.ts -->\n```yaml\n([\s\S]*?)```/.exec(PAGE) ?? [];
   const annotations: Readonly<Record<string, string>> = parse(yaml);
   const variables = Object.entries(annotations).map(([name, value]) => [

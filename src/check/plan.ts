@@ -95,7 +95,7 @@ function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines 
   return [
     `   Serve    on ${front.host === null ? `port ${front.port} of all addresses` : front.text}:`,
     isPushed
-      ? `${ITEM}/metrics: what is pushed to ${metricsUrl.host}; what is deleted there, until it was scraped`
+      ? `${ITEM}/metrics: what is pushed to ${metricsUrl.host}; deleted series stay until they are scraped`
       : `${ITEM}${paths}: ${redactHref(metricsUrl)}${files}; once main is gone, its last whole answer`,
     `${ITEM}/-/healthy, /-/ready: 200 while it listens`,
     isFrontAt(front, 'localhost') &&

@@ -102,7 +102,7 @@ test('findProcesses() does not know what a /proc with hidepid hides', { skip }, 
   );
 });
 
-test('isStillRunning() tells a process from another one that has its PID by now', async () => {
+test('isStillRunning() is false for another process that reuses the PID', async () => {
   const stat = readFileSync(`/proc/${process.pid}/stat`, 'utf8');
   // The 22nd field (proc(5)); what stands before the last parenthesis is two of them.
   const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[22 - 3]);
@@ -154,7 +154,7 @@ test('readNamespace() knows the container of a lastscrape that runs there alread
   assert.match(alone.stdout, /^ {2}http:\/\/127\.0\.0\.1:1\/metrics: nothing listens there/m);
 });
 
-test('findNamespaceProblem() names the namespace of one container, and that of the node', { skip }, async () => {
+test("findNamespaceProblem() names the namespace of one container, and the node's", { skip }, async () => {
   for (const args of [[], ['--check']]) {
     const env = {
       LASTSCRAPE_DONE_WHEN: 'process:nginx',

@@ -12,7 +12,7 @@ function openCall() {
   return { call, begun };
 }
 
-test('a call that returns is begun anew each time', async () => {
+test('a call that returns is made again each time', async () => {
   const { call, begun } = openCall();
   for (const value of ['a', 'b']) {
     const result = call({ timeoutMs: LONG_MS });
@@ -22,7 +22,7 @@ test('a call that returns is begun anew each time', async () => {
   assert.equal(begun.length, 2);
 });
 
-test('a call that hangs is begun once, whoever waits for it, and its late answer is used once', async () => {
+test('a call that hangs is made once for all who wait, and its late answer is used once', async () => {
   const { call, begun } = openCall();
   assert.deepEqual(await call({ timeoutMs: 1 }), { kind: 'pending', why: 'timed out' });
   assert.deepEqual(await call(ENDED), { kind: 'pending', why: 'interrupted' });
@@ -42,7 +42,7 @@ test('a call that hangs is begun once, whoever waits for it, and its late answer
   assert.equal((await call({ timeoutMs: LONG_MS })).kind, 'returned');
 });
 
-test('an answer that came while nobody waited is old: the call is made anew, and the answer serves once where that hangs', async () => {
+test('an answer that came while no one waited is old: the call is repeated, and the answer serves once if that hangs', async () => {
   const { call, begun } = openCall();
   await call(ENDED);
   begun[0]?.('late');

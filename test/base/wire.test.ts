@@ -33,7 +33,7 @@ test('encodeInt64() writes a negative number in ten bytes', () => {
   assert.equal(hex(encodeInt64(-(2 ** 63))), '80808080808080808001');
 });
 
-test('encodeDouble() writes the lowest byte first, and one NaN for all, which is not that of a series that has ended', () => {
+test('encodeDouble() writes the lowest byte first, and one NaN for all, which is not the stale marker', () => {
   assert.equal(hex(encodeDouble(1)), '000000000000f03f');
   assert.equal(hex(encodeDouble(Number.NEGATIVE_INFINITY)), '000000000000f0ff');
   const stale = Buffer.from('020000000000f07f', 'hex').readDoubleLE();

@@ -246,7 +246,7 @@ test('readConfig() is short about a long name', () => {
   assert.ok((readProblems({ [`LASTSCRAPE_${'X'.repeat(5_000)}`]: '' })[0]?.length ?? 999) < 200);
 });
 
-test('readConfig() names whoever is called otherwise by each of those names, and no two presets by one', () => {
+test('readConfig() finds a preset by each of its other names, and no two presets by one', () => {
   const names = KINDS.targets.flatMap(({ usage, otherNames = [] }) => otherNames.map((name) => ({ usage, name })));
   assert.ok(names.length > 15);
   for (const { usage, name } of names.filter((each) => each.name !== each.usage)) {

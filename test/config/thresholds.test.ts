@@ -88,7 +88,7 @@ for (const [must, ...entries] of PROBLEMS) {
   });
 }
 
-test('readConfig() tells of every entry that is wrong at once, each with its entry', () => {
+test('readConfig() reports all wrong entries at once, each with its text', () => {
   assert.deepEqual(readFailIfProblems('a > 1,, b => 2, c{d="e"} > 1%'), [
     'Cannot read LASTSCRAPE_FAIL_IF: entry 2 of 4 is empty; must be left out, with its comma',
     `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared with ">=", not "=>", such as ${EXAMPLE}`,

@@ -65,7 +65,7 @@ test('a row says that its default depends on others where it does, and only ther
   for (const row of ROWS) assert.equal('defaultOtherwise' in row, 'findDefault' in row, row.name);
 });
 
-test('what is told to others: a time for it that is none is a problem, and "none" is no file', () => {
+test('push and webhook: a wrong time is a problem, and "none" is not a file', () => {
   assert.deepEqual(readProblems(toEnvironment('PUSH=otlp+http://a; PUSH_WHEN=sometimes')), [
     'Cannot read LASTSCRAPE_PUSH_WHEN: it is "sometimes"; must be "expired" or "always"',
   ]);

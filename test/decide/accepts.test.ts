@@ -29,7 +29,7 @@ test('useAccept() remembers four, the newest', () => {
   assert.equal(many.length, 4);
 });
 
-test('listAccepts() drops an Accept that nobody sent for 5 minutes, or for 2.5 of its own gaps', () => {
+test('listAccepts() drops an Accept that was not sent for 5 minutes, or for 2.5 of its own gaps', () => {
   const once = use(['om', 0]);
   assert.deepEqual(listAccepts(once, 5 * MINUTE_MS, false), ['om']);
   assert.deepEqual(listAccepts(once, 5 * MINUTE_MS + 1, false), [TEXT_ACCEPT]);

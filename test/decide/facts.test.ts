@@ -111,7 +111,7 @@ test('advanceFacts() knows since when a metric is unreadable', () => {
   assert.equal(remember([NOT_ASKED, UNKNOWN], [NOT_ASKED, DONE]).metricUnreadableSinceMs, null);
 });
 
-test('advanceFacts() counts anew when the exporter was restarted, and keeps what was seen before', () => {
+test('advanceFacts() starts counting again when the exporter was restarted, and keeps what was seen before', () => {
   const { running } = remember([answer(10), ALIVE], [answer(14), ALIVE], [answer(0), ALIVE], [answer(3), ALIVE]);
   assert.deepEqual(
     [running.count.seenCount, running.beforeRestartCount, running.restartedAtMs, running.wasScrapedBefore],

@@ -101,7 +101,7 @@ for (const [outcome, mainEndedAtMs, scrapesSeen, summary] of SUMMARIES) {
   });
 }
 
-test('buildReport() says that nothing was held because nobody asked for it', () => {
+test('buildReport() says that nothing was held because no hold was asked for', () => {
   for (const limits of [
     { ...LIMITS, scrapesWantedCount: 0 },
     { ...LIMITS, ttlMs: 0 },
@@ -249,7 +249,7 @@ test('buildReport() says of a run that a second signal ended: terminated', () =>
   assert.equal(reportOn(stateWith(RUNNING)).outcome, 'terminated');
 });
 
-test('buildReport() hints at why nobody scraped, where the hold expired without a scrape', () => {
+test('buildReport() hints at why nothing scraped, where the hold expired without a scrape', () => {
   const warned = ['nobodyScraped'];
   const { running } = initialState(0).facts;
   const facts = { warned, running: { ...running, count: { ...running.count, isNobody: true } } };

@@ -50,7 +50,7 @@ test('NO_SCRAPERS knows of no snapshot', () => {
   assert.deepEqual(NO_SCRAPERS.seen, { answeredAtMs: null, inFlightCount: 0 });
 });
 
-test('addScrape() tells scrapers apart by address, and by User-Agent', () => {
+test('addScrape() distinguishes scrapers by address, and by User-Agent', () => {
   const front = addAll([
     scrapeBy('a', 0),
     scrapeBy('b', 1),
@@ -74,7 +74,7 @@ test('addRequest() says which scraper is a new one', () => {
   assert.equal(addRequest(first.front, scrapeBy('a', 5)).isNew, false);
 });
 
-test('addScrape() tells two connections apart that are open at the same time, and no others', () => {
+test('addScrape() distinguishes connections only if they are open at the same time', () => {
   const two = addAll([scrapeBy('a', 0), scrapeBy('a', 1, { connection: 2, openConnections: [1] })]);
   assert.deepEqual(listIds(two), [1, 2]);
   const one = addAll([scrapeBy('a', 0), scrapeBy('a', 1, { connection: 2 })]);
@@ -88,7 +88,7 @@ test('addScrape() tells two connections apart that are open at the same time, an
   assert.deepEqual(listIds(third.front), [1, 2, 3]);
 });
 
-test('addScrape() takes a connection for that of its address only', () => {
+test('addScrape() matches a connection to its own address only', () => {
   const front = addAll([scrapeBy('a', 0), scrapeBy('b', 1)]);
   assert.deepEqual(listIds(front), [1, 2]);
 });
@@ -105,7 +105,7 @@ test('addScrape() takes a new connection for that scraper which is due', () => {
   assert.equal(reconnect(19_000)?.id, 1, 'somewhat early');
 });
 
-test('addScrape() guesses an interval that is not known yet by that of the others', () => {
+test('addScrape() guesses an unknown interval from the others', () => {
   const two = [scrapeBy('a', 0), scrapeBy('a', 4_000, { connection: 2, openConnections: [1] })];
   const takes = (front: FrontFacts, atMs: number) =>
     addScrape(front, scrapeBy('a', atMs, { connection: 9 })).scrapers.find(({ connection }) => connection === 9);
@@ -175,7 +175,7 @@ test('addStandstill() is no silence, but for what came before it, and no interva
   assert.equal(served.scrapers[0]?.deafMs, 40_000, 'an answer to the request before is no news of its scraper');
 });
 
-test('a process that was late all the while does not take 15 s for less, and gives up nobody for it', () => {
+test('a process that was late throughout does not take 15 s for less, and gives up no scraper for it', () => {
   let front = NO_SCRAPERS;
   for (let second = 0; second < 60; second++) {
     const dueMs = second * 1_000;
@@ -287,7 +287,7 @@ test('judgeTurnout() takes one that came first at the very end for one from befo
   assert.equal(judge(addAll([scrapeBy('a', 100_001)])).isReached, true);
 });
 
-test('judgeTurnout() wants a number of scrapes, whoever makes them', () => {
+test('judgeTurnout() wants a number of scrapes, from any scraper', () => {
   const limits: Limits = { ...LIMITS, scrapesWantedCount: 2 };
   const once = addAll([scrapeBy('a', 90_000), scrapeBy('b', 91_000), scrapeBy('a', 100_500)]);
   const { givenUp: _, ...one } = judge(once, 300_000, limits);

@@ -34,7 +34,7 @@ test('begin() observes at once', () => {
   assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: 601_000, isFresh: false });
 });
 
-test('step() tells of the first signal once, and observes at once', () => {
+test('step() reports the first signal once, and observes at once', () => {
   const told = watch(begin(0, POLICY).state, { kind: 'signalled', atMs: 500 });
   assert.ok(told.kind === 'watching');
   assert.deepEqual(told.log, [{ id: 'terminating', fields: { graceSeconds: 25, while: 'waiting' } }]);

@@ -90,7 +90,7 @@ test('explain refuses what is too long, and reads no further', async () => {
   assert.equal(readCount, INPUT_MAX_BYTES / 1024 / 1024 + 1);
 });
 
-test('explain tells of a stdin that cannot be read', async () => {
+test('explain reports a stdin that cannot be read', async () => {
   const read = () => ({
     next: () => Promise.reject(Object.assign(new Error('is a directory'), { code: 'EISDIR' })),
   });

@@ -505,7 +505,7 @@ test('a list has the worst first, alike pods once, ended ones in a line each, an
   assert.deepEqual([states, json.notExplained], [['ended', 'stuck', 'stuck', 'ended'], ['Service']]);
 });
 
-test('numbers that are none, or too large for a date, are printed as a time or as nothing', async () => {
+test('wrong numbers, or too large for a date, are printed as a time or as nothing', async () => {
   for (const [name, edit, expected] of [
     [
       'native-sidecar-deaf-to-term',

@@ -11,7 +11,7 @@ import {
   readTime,
 } from '../../src/explain/words.ts';
 
-test('formatAge() tells the two largest units', () => {
+test('formatAge() shows the two largest units', () => {
   const ages = new Map([
     ...[
       [-5, 'less than a second'],
@@ -38,7 +38,7 @@ test('formatAge() tells the two largest units', () => {
   }
 });
 
-test('readTime() and formatTime() are RFC 3339, and what is none is null', () => {
+test('readTime() and formatTime() are RFC 3339, and anything else is null', () => {
   assert.equal(formatTime(readTime('2026-11-22T06:51:07Z') ?? 0), '2026-11-22T06:51:07Z');
   assert.equal(readTime('2026-11-22T07:51:07.123+01:00'), Date.UTC(2026, 10, 22, 6, 51, 7, 123));
   for (const value of [undefined, null, 5, '', 'soon']) assert.equal(readTime(value), null);

@@ -362,7 +362,7 @@ for (const [name, body] of Object.entries(NO_EXPOSITIONS)) {
   });
 }
 
-test('openExposition() reads its lines beside invalid UTF-8 and NUL bytes', () => {
+test('openExposition() reads its lines next to invalid UTF-8 and NUL bytes', () => {
   const odd = Buffer.concat([
     Buffer.from('locust_up 1\nlocust_requests_x{method="",name="'),
     Buffer.from([0xff, 0xc3, 0x00, 0xed, 0xa0]),

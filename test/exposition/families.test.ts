@@ -118,7 +118,7 @@ test('openFamilyFilter() leaves out the HELP, TYPE and sample lines of a family,
   }
 });
 
-test('openFamilyFilter() leaves out other comments and blank lines where it is told to', () => {
+test('openFamilyFilter() leaves out other comments and blank lines on request', () => {
   const body = '\n# a\n# HELP a A.\r\n# TYPE a gauge\r\n \t\n#\na 1\r\n# b\nb 1';
   assert.equal(
     filter([body], (family) => family === 'a', { keepsOther: false }),

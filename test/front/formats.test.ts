@@ -164,7 +164,7 @@ for (const format of FORMATS) {
     assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, writePage(format, { rows: 3, users: 2 }));
   });
 
-  test(`${format}: a page that is cut anywhere is whole for nobody, and never kept`, async (t) => {
+  test(`${format}: a page that is cut anywhere is whole for no reader, and never kept`, async (t) => {
     const world = await openWorld(t);
     const { source, front, ask } = world;
     const whole = writePage(format, { rows: 1, users: 2 });
@@ -364,7 +364,7 @@ test('an answer to what is asked for no more goes to the page of its type', () =
   assert.equal(pages.open(TEXT_ACCEPT, body, true), page);
 });
 
-test('nobody has to be a scraper to be answered in a format; only scrapers have pages kept', async (t) => {
+test('any client is answered in its format; only scrapers have pages kept', async (t) => {
   const world = await openWorld(t);
   const { source, ask } = world;
   const asked: string[] = [];

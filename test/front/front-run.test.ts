@@ -225,7 +225,7 @@ for (const [name, answer] of [
   });
 }
 
-test('slow-loris, slow readers, resets and a thousand connections beside a scraper', async (t) => {
+test('slow-loris, slow readers, resets and a thousand connections next to a scraper', async (t) => {
   const body = 'job_rows_total{row="0123456789"} 1\n'.repeat(60_000);
   const { source, port, watcher } = await open(t, body);
   const sockets: Socket[] = [];
@@ -341,7 +341,7 @@ test('a livenessProbe of the front goes on while a target is quitting, and a scr
   await assert.rejects(scrape(port, { path: '/-/healthy' }), { code: 'ECONNREFUSED' });
 });
 
-test('a full disk: the report cannot be written, and the last number is served all the same', async (t) => {
+test('a full disk: the report cannot be written, and the last number is still served', async (t) => {
   const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });
   watcher.child.kill('SIGTERM');
   await logged('"asked to terminate');

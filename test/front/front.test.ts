@@ -574,7 +574,7 @@ test('polls: begun by an observation, left out where a scrape read the source wi
   await source.requests(3);
 });
 
-test('polls go on beside scrapers that give up at once', async (t) => {
+test('polls continue while scrapers give up at once', async (t) => {
   const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\n' });
   const { front, source, clock } = world;
   await takeSnapshot(world);
@@ -962,7 +962,7 @@ test('what is judged: of each entry the newest number of the answers since main 
   assert.deepEqual(readNumbers(world), [Number.NaN, 'several']);
 });
 
-test('what is judged: nothing of an answer that cannot be read, breaks off, or is none', async (t) => {
+test('what is judged: nothing of an answer that cannot be read, breaks off, or is missing', async (t) => {
   const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
   const { source } = world;
   await takeSnapshot(world);
@@ -985,7 +985,7 @@ test('what is judged: nothing of an answer that cannot be read, breaks off, or i
 });
 
 for (const view of [LIVING, ENDED]) {
-  test(`what is judged: what a scrape got, by the time it is told of (main ${view.main})`, async (t) => {
+  test(`what is judged: what a scrape got, by the time it is reported (main ${view.main})`, async (t) => {
     const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
     const { front, source } = world;
     await takeSnapshot(world);

@@ -70,7 +70,7 @@ test('openServer() says what is wrong with a port that is taken, on all addresse
   }
 });
 
-test('openServer() says that there is no such address', async () => {
+test('openServer() says that the address does not exist', async () => {
   assert.deepEqual(await openServer({ host: '192.0.2.1', port: 9469 }, PARTS), {
     kind: 'failed',
     problem: 'this pod has no address 192.0.2.1; leave the host out to listen on all addresses, such as "9469"',

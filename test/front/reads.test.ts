@@ -166,7 +166,7 @@ test('who comes while a read is under way shares the next one, which begins afte
   assert.equal(clock.timerCount, 0);
 });
 
-test('each who shares a read is given up at their own time, and what nobody shares any more goes on', async () => {
+test('each reader of a shared read gives up at its own time, and a read without readers goes on', async () => {
   const { source, clock, reads } = open();
   const first = request(reads);
   const [short, long] = [request(reads, { timeoutMs: 1_000 }), request(reads, { timeoutMs: 3_000 })];
@@ -230,7 +230,7 @@ test('a read that came whole in time is read to its end at any pace', async () =
   assert.equal((await reader.next()).done, true);
 });
 
-test('a client that goes leaves its read to others, or to nobody: then it has 15 s in all', async () => {
+test('a client that leaves does not end its read: without others it has 15 s in all', async () => {
   const { source, clock, reads } = open();
   const controllers = [new AbortController(), new AbortController()];
   const ended = request(reads);
@@ -288,7 +288,7 @@ async function play(
   return readCount;
 }
 
-test('a page that takes longer than an impatient scraper waits is read all the same', async () => {
+test('a page that takes longer than an impatient scraper waits is still read to the end', async () => {
   for (const { pageMs, isPoll } of [
     { pageMs: 1_500, isPoll: false },
     { pageMs: 1_500, isPoll: true },

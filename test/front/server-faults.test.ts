@@ -303,7 +303,7 @@ test('a client whose own time is over when its answer has been handed over is no
   }
 });
 
-test('of a large answer nobody loses a byte, and a slow reader does not hold up a quick one', async () => {
+test('no reader of a large answer loses a byte, and a slow reader does not hold up a quick one', async () => {
   const pieces = Array.from({ length: 256 }, (_, count) => Buffer.alloc(64 * 1024, `piece ${count}\n`));
   await using server = await openFrontServer(() => answerOf(pieces, pieces.length * 64 * 1024));
   const slow = await openRawClient(server.port);

@@ -111,7 +111,7 @@ test('no piece of an answer is kept once it is sent', async () => {
   assert.ok(mostBytes < 100 * pieceBytes, `${mostBytes} bytes`);
 });
 
-test('a scrape that cannot be answered gets a 503 with the reason, and is told of, but not as served', async () => {
+test('a scrape that cannot be answered gets a 503 with the reason, and is reported, but not as served', async () => {
   await using server = await openFrontServer(() => ({ kind: 'unavailable', why: 'the source: timed out' }));
   const { status, headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip'));
   assert.deepEqual([status, body.toString()], [503, 'the source: timed out\n']);
@@ -210,7 +210,7 @@ test('the request carries when it came and how long it may take', async () => {
   assert.ok((server.served[0]?.atMs ?? 0) >= (server.requests[0]?.startedAtMs ?? Infinity));
 });
 
-test('served is who sends the header or is in the table, nobody else', async () => {
+test('only clients that send the header or are in the table count as served', async () => {
   await using server = await openFrontServer(() => answerOf([BODY]));
   const get = (...lines: string[]) => ['GET /metrics HTTP/1.1', 'Host: x', ...lines, '\r\n'].join('\r\n');
   await ask(server.port, get('User-Agent: curl/8.5.0'));
@@ -345,7 +345,7 @@ test('the path at which an exporter would end keeps a snapshot, by any method an
   assert.equal((await ask(other.port, 'POST /quitquitquit HTTP/1.1\r\nHost: x\r\n\r\n')).status, 404);
 });
 
-test('POST /-/snapshot tells the one who reads that the client hung up', async () => {
+test('POST /-/snapshot notifies the reader that the client hung up', async () => {
   const { promise: began, resolve: begin } = Promise.withResolvers<AbortSignal>();
   await using server = await openFrontServer(() => answerOf([]), {
     snapshot: (signal) => {

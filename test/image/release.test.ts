@@ -151,7 +151,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     );
   });
 
-  test('pushes the chart beside the image, signed, and helm pulls it as it is in the checkout', async () => {
+  test('pushes the chart next to the image, signed, and helm pulls it as it is in the checkout', async () => {
     const charts = `${registry.replace(/[^/]*$/, '')}charts`;
     const login = ['--plain-http', '--registry-config', join(directory, 'auth.json')];
     await run('helm', ['pull', `oci://${charts}/lastscrape`, '--version', VERSION, '--untar', ...login]);

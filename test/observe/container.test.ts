@@ -262,7 +262,7 @@ test('check() finds what can never work, and asks three times before it believes
   );
 });
 
-test('inspect() tells what the containers are at', { skip }, async () => {
+test('inspect() shows the states of the containers', { skip }, async () => {
   const body = recorded('on-failure.3-ended');
   await watch(
     ['*', 'good', 'lode'],

@@ -107,7 +107,7 @@ test('failPodRequest() asks ever less often, and the longest pause repeats', () 
   assert.deepEqual(seen, pauses);
 });
 
-test('failPodRequest() tells a person at once of what lasts, and of the rest from the fourth time on', () => {
+test('failPodRequest() reports lasting problems at once, others from the fourth time on', () => {
   const told = (isLasting: boolean) => [1, 2, 3, 4, 5].map((count) => failTimes(count, isLasting).problem !== null);
   assert.deepEqual(told(true), [true, true, true, true, true]);
   assert.deepEqual(told(false), [false, false, false, true, true]);

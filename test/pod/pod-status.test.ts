@@ -63,7 +63,7 @@ for (const [file, expected] of Object.entries(RECORDINGS)) {
   });
 }
 
-test('readPod() tells what it saw, in few words', () => {
+test('readPod() says what it saw, in few words', () => {
   const listSeen = (file: string) =>
     Object.fromEntries(
       read(readRecordedText(`${FOLDER}/${file}`)).containers.map(({ name, state }) => [name, state.seen]),
@@ -176,7 +176,7 @@ for (const [name, pod, kind] of TABLE) {
   test(`readPod() takes for ${kind}: ${name}`, () => assert.deepEqual(listKinds(read(podWith(pod))), { main: kind }));
 }
 
-test('readPod() tells which containers no exit is the last of', () => {
+test('readPod() says which containers are always restarted', () => {
   const isAlways = (pod: Parameters<typeof podWith>[0]) => read(podWith(pod)).containers[0]?.isAlwaysRestarted;
   assert.equal(isAlways({ spec: ALWAYS }), true);
   assert.equal(isAlways({ container: ALWAYS }), true);
@@ -214,7 +214,7 @@ test('readPod() never takes a cut text for a pod, wherever it is cut', () => {
   for (let length = 0; length < end; length += 7) assert.ok('why' in readPod(text.slice(0, length)), `${length}`);
 });
 
-test('readStatusMessage() reads what the API server says beside an error', () => {
+test('readStatusMessage() reads what the API server says with an error', () => {
   const readMessage = (file: string) => readStatusMessage(readRecordedBody(`${FOLDER}/${file}`).toString());
   assert.equal(readMessage('401.txt'), 'Unauthorized');
   assert.match(readMessage('403.txt'), /^pods "never" is forbidden: User "system:serviceaccount:/);

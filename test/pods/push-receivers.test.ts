@@ -334,7 +334,7 @@ describe('real receivers of pushes', { skip }, () => {
     assert.equal(group.get([...expected.keys()][0] ?? ''), 1, [...group.keys()].join('\n'));
   });
 
-  it('a sample keeps its timestamp, and the others get that of the push', async () => {
+  it('a sample keeps its timestamp, and the others get the time of the push', async () => {
     const nowMs = Date.now();
     const ownMs = nowMs - 90_000;
     const body = Buffer.from(`timed{own="yes"} 1 ${ownMs}\ntimed{own="no"} 2\n`);

@@ -102,7 +102,7 @@ test('a body that does not come whole changes nothing, and its connection ends',
   assert.deepEqual((await play(port, [])).page, before.page);
 });
 
-test('credentials are ignored, and what is asked for beside pushes is 404', async (t) => {
+test('credentials are ignored, and other requests are 404', async (t) => {
   const { port } = await openOurs(t);
   const Authorization = `Basic ${btoa('user:password')}`;
   assert.equal((await send(port, ['PUT', '/metrics/job/j', 'a 1\n', { Authorization }])).status, 200);

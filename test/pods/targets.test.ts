@@ -259,7 +259,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
     });
   }
 
-  it('two targets end in the order given, each before the next is asked, and --check tells what answers', async () => {
+  it('two targets end in the order given, each before the next is asked, and --check shows what answers', async () => {
     const [envoy, pushgateway] = pair('envoy', 'pushgateway');
     await withFixture(envoy, async (fixture) => {
       const proxy = await fixture.start(envoy, true);

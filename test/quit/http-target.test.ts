@@ -200,7 +200,7 @@ test('probe() takes a target for gone when its quit port and all ports of its se
   assert.equal(await behind(quitPort, [otherPort]).probe(1_000, NEVER), 'refused');
 });
 
-test('inspect() takes port 80 for that of a URL without one', async () => {
+test('inspect() uses port 80 for a URL without one', async () => {
   const { inspect } = make('http://localhost/quit');
   assert.match((await inspect?.())?.[0] ?? '', / on 80(:|$)/);
 });

@@ -70,7 +70,7 @@ test('write() stops debug at a bound of its own, and goes on with the others', (
   assert.match(lines.at(-1) ?? '', /main ended/);
 });
 
-test('all lines of a run together fit into a pipe that nobody reads (64 KiB on Linux)', () => {
+test('all lines of a run together fit into a pipe that is never read (64 KiB on Linux)', () => {
   assert.ok(LOG_MAX_BYTES + DEBUG_MAX_BYTES + 4 * 1_024 < 64 * 1_024);
   assert.ok(LOG_MAX_BYTES + 3 * 1_024 < 32 * 1_024, 'and under 32 KiB without debug');
 });

@@ -338,7 +338,7 @@ test('runLoop() ends a request that hangs at the next signal, the first or the s
   }
 });
 
-test('runLoop() asks nobody in a dry run, and says whom it would have asked', async () => {
+test('runLoop() asks no target in a dry run, and says which it would have asked', async () => {
   const target = buildTarget('exporter', [OK], ['open']);
   const { log, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
   const targets = readReports(await run());
@@ -407,7 +407,7 @@ test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
 });
 
-test('runLoop() tells a signal that comes in the middle of an observation at once, and tightens its limits', async () => {
+test('runLoop() passes on a signal in the middle of an observation at once, and tightens its limits', async () => {
   const hanging = world({
     conditions: [buildCondition('port', () => ALIVE)],
     read: (signal) =>
@@ -474,7 +474,7 @@ function readEnd({ phase }: State) {
   return [phase.outcome, phase.sinceMs, phase.scrapesSeenCount];
 }
 
-test('runLoop() tells the front of each change of what is known of main', async () => {
+test('runLoop() informs the front of each change of what is known of main', async () => {
   const { views, run, countListeners } = frontWorld();
   assert.deepEqual(readEnd(await run()), ['expired', 15_000, 0]);
   assert.deepEqual(views, ['living', 'ending', 'ended at 5000']);
@@ -508,7 +508,7 @@ test('runLoop() goes on with its pause after a scrape that ends nothing', async 
   assert.deepEqual(observedAtMs.slice(0, 3), [0, 1_000, 2_000]);
 });
 
-test('runLoop() tells every scrape that came at the same moment', async () => {
+test('runLoop() passes on every scrape that came at the same moment', async () => {
   const { clock, scrape, run, countLeft, countListeners } = frontWorld({ limits: { scrapesWantedCount: 2 } });
   clock.after(7_777, () => {
     scrape('a');
@@ -518,7 +518,7 @@ test('runLoop() tells every scrape that came at the same moment', async () => {
   assert.deepEqual([countLeft(), countListeners()], [0, 0]);
 });
 
-test('runLoop() tells how late an observation is: a process that stood still gives up no scraper', async () => {
+test('runLoop() passes on how late an observation is: a process that stood still gives up no scraper', async () => {
   const { clock, scrape, run } = frontWorld({ limits: { scrapesWantedCount: 'auto' } });
   for (const atMs of [2_000, 3_000, 4_000, 9_300]) clock.after(atMs, () => scrape('a', false));
   for (const atMs of [2_500, 3_500, 4_500, 9_800]) clock.after(atMs, () => scrape('b', false));
@@ -527,7 +527,7 @@ test('runLoop() tells how late an observation is: a process that stood still giv
   assert.deepEqual([outcome, count], ['scraped', 2]);
 });
 
-test('runLoop() tells a scrape that came during an observation before what that showed', async () => {
+test('runLoop() passes on a scrape that came during an observation before the observation', async () => {
   const slow = frontWorld({
     read: async () => {
       if (slow.clock.nowMs() > 7_000) await new Promise<void>((resolve) => slow.clock.after(400, resolve));
@@ -552,7 +552,7 @@ test('runLoop() counts a scrape that comes just before the observation that ends
   assert.deepEqual(readEnd(await last.run()), ['scraped', 15_000, 1]);
 });
 
-test('runLoop() tells the front at once of a signal that is the end of main, in the middle of an observation', async () => {
+test('runLoop() informs the front at once of a signal that is the end of main, in the middle of an observation', async () => {
   const signal: Condition = {
     text: 'sigterm',
     metricName: null,
@@ -664,7 +664,7 @@ function hang(clock: VirtualClock, endedAtMs: [number, string][]) {
     });
 }
 
-test('runLoop() pushes between the hold and what comes before quitting, and tells the webhook the state by then', async () => {
+test('runLoop() pushes between the hold and what comes before quitting, and sends the webhook the state by then', async () => {
   const told: string[] = [];
   const scene = world({
     conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],

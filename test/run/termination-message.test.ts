@@ -36,7 +36,7 @@ test('writeTerminationMessage() rewrites in place, with a shorter and a longer t
   assert.equal(statSync(path).ino, ino, 'the mount stays the mount');
 });
 
-test('writeTerminationMessage() does not write into a directory, a device, or a FIFO that nobody reads', (context) => {
+test('writeTerminationMessage() does not write into a directory, a device, or an unread FIFO', (context) => {
   const folder = makeFolder(context);
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);

@@ -170,7 +170,7 @@ test('a main that never started fails: there is nothing to judge, whatever the e
   );
 });
 
-test('a mistake in FAIL_IF is told at once, and with EXIT_ZERO fails nobody', async (t) => {
+test('a mistake in FAIL_IF is reported at once, and with EXIT_ZERO fails no Job', async (t) => {
   const run = await open(t, 'a 2\n', { LASTSCRAPE_FAIL_IF: 'a => 1', LASTSCRAPE_EXIT_ZERO: 'true' });
   await run.probed();
   run.endMain();

@@ -46,7 +46,7 @@ test('openBody() gives a reader the pieces as they come, and the end', async () 
   assert.equal(body.endsWithLineFeed, true);
 });
 
-test('openBody() is read from the first byte by whoever comes, at any time and pace', async () => {
+test('openBody() is read from the first byte by every reader, at any time and pace', async () => {
   const bytes = makeExposition(3 * MIB);
   const { body, push, end } = openBody();
   const readers = [readAll(body)];
@@ -96,7 +96,7 @@ test('openBody() finds families once it is whole', async () => {
   assert.equal(await body.families(), await families);
 });
 
-test('a body that breaks off is whole for nobody', async () => {
+test('a body that breaks off is whole for no reader', async () => {
   const { body, push, end, breakOff } = openBody();
   const waiting = readAll(body);
   const begun = body.read()[Symbol.asyncIterator]();

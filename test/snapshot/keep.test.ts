@@ -136,7 +136,7 @@ test('newest() asks once more where the last answer may be cut: the next poll wi
   assert.equal(askedCount, 2);
 });
 
-test('openKeeper() does not believe an exporter that was started anew after the end', async () => {
+test('openKeeper() does not believe an exporter that restarted after the end', async () => {
   const counted = openScene();
   counted.keeper.tell(ENDING);
   counted.take('a 7\n', 1, 100);
@@ -174,7 +174,7 @@ for (const [how, finishedCount] of [
   });
 }
 
-test('openKeeper() leaves out what came while a long one was joined, but for the newest: nobody waits for many', async () => {
+test('openKeeper() leaves out what came while a long one was joined, except the newest: no one waits for many', async () => {
   const { keeper, take, read } = openScene();
   keeper.tell(ENDED);
   take('a 0\ngone 7\n');
@@ -183,7 +183,7 @@ test('openKeeper() leaves out what came while a long one was joined, but for the
   assert.equal(await read(), 'a 19\nb19 1\ngone 7\n');
 });
 
-test('openKeeper() takes one that was started anew while main lives, and one that comes up after the end', async () => {
+test('openKeeper() takes one that restarted while main lives, and one that comes up after the end', async () => {
   const { keeper, take, read } = openScene();
   keeper.tell(LIVING);
   take('a 7\n', 1, 100);

@@ -13,7 +13,7 @@ test('parseAuthorities() reads every certificate, whatever stands around them', 
   assert.deepEqual(parseAuthorities(`# One\n${ONE}\n# Two\n${TWO}\n`), { certificates: [ONE.trim(), TWO.trim()] });
 });
 
-test('parseAuthorities() says which certificate cannot be read, and that there is none', () => {
+test('parseAuthorities() says which certificate cannot be read, or that none is there', () => {
   assert.deepEqual(parseAuthorities(NONE), { why: 'its certificate 1 of 1 cannot be read' });
   assert.deepEqual(parseAuthorities(`${ONE}\n${NONE}\n${TWO}`), { why: 'its certificate 2 of 3 cannot be read' });
   for (const text of ['', 'x', ONE.slice(0, -10)]) {

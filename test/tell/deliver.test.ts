@@ -54,7 +54,7 @@ async function send(to: Destination, more: Partial<DeliveryRequest> = {}) {
   }
 }
 
-test('send() hands over method, path, headers and body, and tells the answer', async () => {
+test('send() hands over method, path, headers and body, and returns the answer', async () => {
   await using server = await openHttp((response) => {
     response.statusCode = 202;
     response.end('queued');
@@ -97,7 +97,7 @@ test('send() fails where the body breaks off, and the server gets no whole one',
   assert.equal(server.seen.length, 0);
 });
 
-test('send() reads the headers file anew each time', async () => {
+test('send() reads the headers file again each time', async () => {
   await using server = await openHttp();
   const headersFile = file('renewed', 'X-Token: first\n');
   const to = destination(`http://127.0.0.1:${server.port}/`, { headersFile });
@@ -262,7 +262,7 @@ test('send() gives up a server that accepts and never answers, and one that answ
   );
 });
 
-test('send() tells a refusal, a reset, a name that nobody knows', async () => {
+test('send() returns a refusal, a reset, an unknown name', async () => {
   const port = await closedPort();
   assert.deepEqual(await send(destination(`http://localhost:${port}/`)), {
     kind: 'failed',
@@ -280,7 +280,7 @@ test('send() tells a refusal, a reset, a name that nobody knows', async () => {
 
 // TLS.
 
-test('send() trusts the authorities of the CA file beside the usual ones', { skip }, async () => {
+test('send() trusts the authorities of the CA file in addition to the usual ones', { skip }, async () => {
   await using server = await openHttps(authority.sign(['DNS:localhost']));
   const url = `https://localhost:${server.port}/hook`;
   assert.deepEqual(await send(destination(url, { caFile })), answered(200, 'ok'));

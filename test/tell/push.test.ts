@@ -74,7 +74,7 @@ test('sendPush() sends again what the receiver had trouble with, and only that',
   assert.deepEqual(retries, ['HTTP 503: busy', 'HTTP 503: busy']);
 });
 
-test("sendPush() goes on after a refusal, and tells it in the receiver's own words", async () => {
+test("sendPush() goes on after a refusal, and reports it in the receiver's own words", async () => {
   await using server = await openHttp((response, { url }) => {
     response.writeHead(url === '/a' ? 200 : 400).end(`out of order: ${url}`);
   });
@@ -143,7 +143,7 @@ test('sendPush() asks for an answer that is not packed, and does not know what o
   assert.equal((await push(server.port, { kind: otlp })).result.kind, 'accepted', 'there is nothing in it');
 });
 
-test('sendPush() tries for ever until its signal comes: 503, nobody there, no answer', async () => {
+test('sendPush() tries for ever until its signal comes: 503, refused, no answer', async () => {
   for (const open of [
     () => openHttp((response) => response.writeHead(503).end('busy')),
     async () => ({ port: await closedPort(), async [Symbol.asyncDispose]() {} }),
@@ -205,7 +205,7 @@ test('sendPush() gives a later try the time that the first one had too little of
   assert.match(retries.join(), /^127.0.0.1:\d+ did not answer in time$/);
 });
 
-test('sendPush() tells of nothing to send, and of what cannot be read or encoded', async () => {
+test('sendPush() reports nothing to send, and what cannot be read or encoded', async () => {
   await using server = await openHttp();
   assert.deepEqual((await push(server.port, {}, '# nothing\n')).result, {
     kind: 'failed',

@@ -44,7 +44,7 @@ test('sendWebhook() posts JSON once where it is taken', async () => {
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
 });
 
-test('sendWebhook() tries three times where the server has trouble, and tells its words', async () => {
+test('sendWebhook() tries three times where the server has trouble, and reports its words', async () => {
   await using server = await openHttp((response) => response.writeHead(503).end('no workers'));
   const { result, retries } = await tell(server.port);
   assert.deepEqual(result, { kind: 'failed', why: 'HTTP 503: no workers', tries: 3 });
@@ -84,7 +84,7 @@ for (const status of [302, 400, 401, 403, 404, 410]) {
   });
 }
 
-test('sendWebhook() tries three times where nobody listens, and where the connection is reset', async () => {
+test('sendWebhook() tries three times where nothing listens, and where the connection is reset', async () => {
   const { result } = await tell(await closedPort());
   assert.match(
     result.kind === 'failed' ? `${result.tries} ${result.why}` : '',

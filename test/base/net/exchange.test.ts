@@ -129,7 +129,7 @@ const CASES: readonly (readonly [name: string, answer: Answerer, expected: Excha
 ];
 
 for (const [name, answer, expected, body] of CASES) {
-  test(`send() tells how a request ended: ${name}`, async () => {
+  test(`send() returns how a request ended: ${name}`, async () => {
     const sent = await sendTo(answer);
     if (expected.kind === 'failed') {
       assert.ok(sent.result.kind === 'failed');
@@ -271,7 +271,7 @@ test('send() sends nothing where it is aborted before', async () => {
   await exchange.close();
 });
 
-test('send() tells the head of an answer, and the body of one that is not 200 apart from the other', async () => {
+test('send() returns the head of an answer, and separately the body of one that is not 200', async () => {
   const heads: unknown[] = [];
   let other = '';
   const { body } = await sendTo((s) => s.write(answerWith('busy', '429 Too Many Requests', 'Retry-After: 7\r\n')), {
@@ -283,7 +283,7 @@ test('send() tells the head of an answer, and the body of one that is not 200 ap
   assert.deepEqual([heads, other, body], [[[429, '7']], 'busy', '']);
 });
 
-test('openExchange() connects as it is told, to 443 where an https: URL names no port', async () => {
+test("openExchange() connects to the URL's port, or to 443 where an https: URL names no port", async () => {
   const dialled: unknown[] = [];
   const exchange = openExchange(new URL('https://[::1]/'), async (hostname, port) => {
     dialled.push([hostname, port]);
@@ -376,7 +376,7 @@ for (const [header, ms] of RETRY_AFTERS) {
 
 test('readRetryAfter() reads no header as 0', () => assert.equal(readRetryAfter({}, NOW_MS), 0));
 
-test("readRetryAfter() goes by the server's own clock where it tells it", () => {
+test("readRetryAfter() uses the server's own clock where it is sent", () => {
   const headers = { 'retry-after': 'Sun, 06 Nov 1994 08:50:00 GMT' };
   const later = NOW_MS + DAY_MS;
   assert.equal(readRetryAfter({ ...headers, date: 'Sun, 06 Nov 1994 08:49:50 GMT' }, later), 10_000);

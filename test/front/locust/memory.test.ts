@@ -150,7 +150,7 @@ for (const folder of FOLDERS) {
   });
 }
 
-test('every recorded answer of Locust 2.47 gives the values that the exporter showed beside it', () => {
+test('every recorded answer of Locust 2.47 gives the values that the exporter showed at the same time', () => {
   const folder = 'locust-2.47.0';
   const files = readdirSync(join(RECORDINGS, folder)).filter((file) => file.endsWith('.json'));
   assert.ok(files.length > 50);
@@ -274,7 +274,7 @@ test('the failure ratio is of the same moment as the totals: the CSV has none', 
   assert.equal(readRatio(), '0.12');
 });
 
-test('the failure ratio goes without a total that nobody has said', () => {
+test('the failure ratio is absent without a known total', () => {
   const readRatio = (csvText: string) => {
     const memory = openLocustMemory('locust');
     memory.takeStats(readStats('{"fail_ratio":0.4}'));
@@ -332,7 +332,7 @@ test('the totals are shown also after a reset that the CSV of more rows than the
   assert.deepEqual(total, [[600], [0]]);
 });
 
-test('long texts of errors are cut, and those that are one by that are counted together, on each page anew', () => {
+test('long texts of errors are cut, and equal ones are then counted together, on each page again', () => {
   const memory = openLocustMemory('locust');
   const errors = ['A', 'B'].map((end, index) => ({
     method: '',

@@ -92,7 +92,7 @@ test('readLocustStats() never throws on an answer that was cut or damaged anywhe
   }
 });
 
-test('isRunningState() is that of the states in which requests are made', () => {
+test('isRunningState() is true for the states in which requests are made', () => {
   const states = ['ready', 'hatching', 'spawning', 'running', 'cleanup', 'stopping', 'stopped', 'missing', null];
   assert.deepEqual(states.filter(isRunningState), ['hatching', 'spawning', 'running']);
 });

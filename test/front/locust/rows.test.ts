@@ -89,7 +89,7 @@ test('openRows() knows nothing of a row that takes the place of another one', ()
   assert.deepEqual(names, ['{name="b"}', '{name="c"}']);
 });
 
-test('openRows() keeps every column for itself, and tells keys apart whose texts joined are the same', () => {
+test('openRows() keeps every column for itself, and distinguishes keys whose joined texts are the same', () => {
   const rows = openRows(['method', 'name'], 9);
   const place = rows.findOrAdd(['1 a', 'b']);
   assert.notEqual(rows.findOrAdd(['1 ', 'ab']), place);

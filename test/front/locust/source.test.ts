@@ -184,7 +184,7 @@ test('before Locust there is locust_up 0, and nothing else', async () => {
   assert.equal(reading.hasRequests, false);
 });
 
-test('up stays 1 over the connection that is there, when nobody can connect any more', async () => {
+test('up stays 1 over the connection that is there, when no new connection succeeds', async () => {
   await using opened = await openLocust();
   const { read, clock, server, locust, requests } = opened;
   await read();
@@ -307,7 +307,7 @@ test('after a page that was cut or late it is asked for again without anybody wh
   assert.equal(clock.timerCount, 0, 'who refuses is gone');
 });
 
-test('expectEnd() has everything read anew, also while the page says that it runs', async () => {
+test('expectEnd() has everything read again, even while the page says that it runs', async () => {
   await using opened = await openLocust();
   const { read, clock, requests, source, locust } = opened;
   await read();
@@ -395,7 +395,7 @@ test('what is judged is found among all rows, and the total, which is read for t
   ]);
 });
 
-test('headers of a file go with each request, read anew; without them Locust is asked all the same, with one warning', async () => {
+test('headers of a file go with each request, read again each time; without them Locust is still asked, with one warning', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'lastscrape-headers-'));
   try {
     const file = join(directory, 'headers');

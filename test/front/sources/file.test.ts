@@ -182,7 +182,7 @@ test('a folder is all of its *.prom in the order of their names', async () => {
   assert.equal(await read(source), `failed: ${path} does not end with a line feed`);
 });
 
-test('a family that two files have is that of the first, and is warned of once', async () => {
+test('a family in two files is taken from the first, with one warning', async () => {
   using folder = openFolder();
   const { source, warnings } = openSource(`${folder.path}/`);
   const histogram = (value: number) => `# TYPE h histogram\nh_bucket{le="+Inf"} ${value}\nh_sum 1\nh_count 1\n`;
@@ -249,7 +249,7 @@ test('a read is given up by its signal and leaves nothing open', async () => {
   assert.ok(readdirSync('/proc/self/fd').length <= open);
 });
 
-test('a file that is no exposition is not served, and none of its text is told', async () => {
+test('a file that is no exposition is not served, and none of its text is shown', async () => {
   using folder = openFolder();
   for (const text of ['root:x:0:0\n', 'a 1\npassword: xyz\n', '{"token": "xyz"}\n']) {
     const path = folder.write('job.prom', text);

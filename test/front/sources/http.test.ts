@@ -166,7 +166,7 @@ test('read() asks once more where a kept connection was closed, and learns that 
   await gone.close();
 });
 
-test('an answer that ends at any byte of its body is whole for nobody', async () => {
+test('an answer that ends at any byte of its body is whole for no reader', async () => {
   const body = STOPPED.subarray(0, 300).toString('latin1');
   const chunked = `64\r\n${body.slice(0, 100)}\r\nc8\r\n${body.slice(100)}\r\n0\r\n\r\n`;
   let answer = '';
@@ -185,7 +185,7 @@ test('an answer that ends at any byte of its body is whole for nobody', async ()
   await source.close();
 });
 
-test('an answer is broken by a reset, by chunks that are none, and where it hangs by the signal', async () => {
+test('an answer is broken by a reset, by wrong chunks, and if it hangs by the signal', async () => {
   await assertBroken(
     await readOnce((s) => s.write(`${HEAD}Content-Length: 99\r\n\r\na 1\n`, () => s.resetAndDestroy())),
     /ECONNRESET/,

@@ -53,7 +53,7 @@ test('openLabelExporter() returns labels that no target has as they are', () => 
   assert.equal(exportLabels(labels), labels);
 });
 
-test('openLabelExporter() renames until nobody has the name', () => {
+test('openLabelExporter() renames until the name is free', () => {
   assert.deepEqual(
     exportLabels([
       ['job', 'own'],

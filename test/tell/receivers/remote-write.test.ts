@@ -4,7 +4,7 @@ import { remoteWrite } from '../../../src/tell/receivers/remote-write.ts';
 import { encode, NOW_MS } from './encode-push.ts';
 import { readWriteRequest } from './write-request.ts';
 
-test('remoteWrite.findPath() is the path that was given, and that of Prometheus where there is none', () => {
+test("remoteWrite.findPath() is the given path, or by default Prometheus's own", () => {
   const paths = [
     ['http://prometheus:9090', '/api/v1/write'],
     ['http://prometheus:9090/?a=b', '/api/v1/write?a=b'],
