@@ -1,6 +1,6 @@
 // `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with
-// it, and with it and one line of code in the job. lastscrape and the jobs are processes of their own;
-// Prometheus and the kubelet's part are played here.
+// it, and with it and the hook of Python (without a Python: one line of code in the job). lastscrape and the
+// jobs are processes of their own; Prometheus and the kubelet's part are played here.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { findFreePort } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 import { type Child, startChild } from './support/child.ts';
+import { findOnPath } from './support/programs.ts';
 
 // The job works for 6 s. Prometheus scrapes 1 s and 5 s after its start, and 3 s after its end.
 const SCRAPE_INTERVAL_MS = 4_000;
@@ -31,6 +32,7 @@ const LIMIT_MS = 90_000;
 const PODS = ['A', 'B', 'C'] as const;
 type PodMark = (typeof PODS)[number];
 const ALL = 'A+B+C';
+const PYTHON = findOnPath('python3');
 
 /** The programs of one pod; `lastscrape` is null where the pod runs without it. */
 type Lane = {
@@ -53,7 +55,11 @@ export async function runFrontDemo(): Promise<number> {
   timeline.text(`A backup job with its own /metrics copies ${FILES_COUNT} files and exits, in three pods:`);
   timeline.text('  A  without lastscrape: Prometheus scrapes the job');
   timeline.text('  B  with lastscrape: Prometheus scrapes that, and it reads the job every 250 ms');
-  timeline.text('  C  the same, and the job calls POST /-/snapshot before it exits');
+  timeline.text(
+    PYTHON === undefined
+      ? '  C  the same, and the job calls POST /-/snapshot before it exits'
+      : '  C  the same, and its Python has the hook; the job is unchanged',
+  );
   timeline.text('\nReal: lastscrape and the jobs, processes of their own.');
   timeline.text(`Stand-ins: the kubelet, and Prometheus (every ${SCRAPE_INTERVAL_MS / 1_000} s).\n`);
 
@@ -73,7 +79,7 @@ export async function runFrontDemo(): Promise<number> {
 
   const jobs = PODS.map((pod, index) => {
     const snapshotUrl = pod === 'C' ? `http://127.0.0.1:${fronts[pod]}/-/snapshot` : null;
-    return started.use(startJob(timeline, pod, ports[index] ?? 0, snapshotUrl));
+    return started.use(startJob(timeline, pod, { port: ports[index] ?? 0, snapshotUrl, folder }));
   });
   await Promise.all(jobs.map((job) => job.waitForLine(SERVES, LIMIT_MS)));
 
@@ -111,6 +117,7 @@ function startLastscrape(
       LASTSCRAPE_FRONT: `127.0.0.1:${front}`,
       LASTSCRAPE_POLL: '250ms',
       LASTSCRAPE_TERMINATION_LOG: join(folder, pod),
+      ...(pod === 'C' && PYTHON !== undefined ? { LASTSCRAPE_HOOKS: folder } : {}),
     },
   });
   child.onLine(({ text }) => {
@@ -119,17 +126,20 @@ function startLastscrape(
   return child;
 }
 
-function startJob(timeline: Timeline, pod: PodMark, port: number, snapshotUrl: string | null): Child {
+type JobStart = { readonly port: number; readonly snapshotUrl: string | null; readonly folder: string };
+
+function startJob(timeline: Timeline, pod: PodMark, { port, snapshotUrl, folder }: JobStart): Child {
+  const program = (name: string) => [join(import.meta.dirname, 'stand-in', name), String(port)];
+  const url = snapshotUrl === null ? [] : [snapshotUrl];
+  const hook = { PYTHONPATH: join(folder, 'python'), LASTSCRAPE_SNAPSHOT_URL: snapshotUrl ?? '' };
   const child = startChild({
     name: `the job of ${pod}`,
-    command: [
-      process.execPath,
-      join(import.meta.dirname, 'stand-in/job-main.ts'),
-      String(port),
-      ...(snapshotUrl === null ? [] : [snapshotUrl]),
-    ],
+    command:
+      PYTHON === undefined
+        ? [process.execPath, ...program('job-main.ts'), ...url]
+        : [PYTHON, ...program('job-main.py')],
     cwd: import.meta.dirname,
-    env: {},
+    env: snapshotUrl === null ? {} : hook,
   });
   child.onLine(({ text }) => {
     if (!SERVES.test(text)) timeline.say('job', text, undefined, pod);
@@ -218,7 +228,7 @@ function reportOutcome(timeline: Timeline, lanes: readonly Lane[]): boolean {
 
   timeline.heading('What Prometheus has in the end');
   const rows = [
-    ['', 'A: without', 'B: lastscrape', 'C: and one line'],
+    ['', 'A: without', 'B: lastscrape', PYTHON === undefined ? 'C: and one line' : 'C: and the hook'],
     ['files', ...stored.map(({ files }) => `${files} of ${FILES_COUNT}`)],
     ['success', ...stored.map(({ hasSucceeded }) => (hasSucceeded ? 'yes' : 'no'))],
     [

@@ -25,8 +25,8 @@ export type JobProgram = 'python' | 'node' | 'shell';
 
 /**
  * How the last number is brought to Prometheus: not at all; without lastscrape by a sleep at the end of the
- * job or a Pushgateway of the cluster; by the front alone; by the front and one line in the job; by a push that
- * lastscrape itself takes.
+ * job or a Pushgateway of the cluster; by the front alone; by the front and one line in the job, or the hook;
+ * by a push that lastscrape itself takes.
  */
 export type JobWay =
   | 'nothing'
@@ -34,6 +34,7 @@ export type JobWay =
   | 'clusterGateway'
   | 'front'
   | 'snapshot'
+  | 'hook'
   | 'textfile'
   | 'pushgateway'
   | 'pushed';
@@ -49,6 +50,7 @@ export const JOB_CASES: readonly JobCase[] = [
   { program: 'node', way: 'front' },
   { program: 'python', way: 'snapshot' },
   { program: 'node', way: 'snapshot' },
+  { program: 'python', way: 'hook' },
   { program: 'python', way: 'textfile' },
   { program: 'shell', way: 'pushgateway' },
   { program: 'shell', way: 'pushed' },
@@ -154,10 +156,14 @@ async function prepare(pod: FrontPod, { program, way }: JobCase, gatewayPort: nu
   };
   const source = sources[way] ?? `http://127.0.0.1:${sourcePort}/metrics`;
   const hasFront = way !== 'nothing' && way !== 'sleep' && way !== 'clusterGateway';
-  const front = hasFront ? await pod.startFront({ source, port: frontPort }) : null;
+  const hooks = join(pod.directory, `hooks-${sourcePort}`);
+  const own: Record<string, string> = way === 'hook' ? { LASTSCRAPE_HOOKS: hooks } : {};
+  const front = hasFront ? await pod.startFront({ source, port: frontPort, env: own }) : null;
+  const snapshotUrl = `http://127.0.0.1:${frontPort}/-/snapshot`;
   const env = {
     ...(way === 'textfile' ? { JOB_TEXTFILE: textfile } : { JOB_PORT: `${sourcePort}` }),
-    ...(way === 'snapshot' ? { JOB_SNAPSHOT_URL: `http://127.0.0.1:${frontPort}/-/snapshot` } : {}),
+    ...(way === 'snapshot' ? { JOB_SNAPSHOT_URL: snapshotUrl } : {}),
+    ...(way === 'hook' ? { PYTHONPATH: join(hooks, 'python'), LASTSCRAPE_SNAPSHOT_URL: snapshotUrl } : {}),
     ...(way === 'sleep' ? { JOB_SLEEP_MS: `${SLEEP_SECONDS * 1000}` } : {}),
     JOB_PUSH_URL:
       way === 'clusterGateway'
