@@ -8,7 +8,7 @@ import { join, relative } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { until } from '../support/until.ts';
-import type { Manifest, Namespace } from './cluster.ts';
+import type { Container, Manifest, Namespace } from './cluster.ts';
 import { runShell } from './cluster.ts';
 import {
   buildCountingJob,
@@ -33,6 +33,32 @@ const DEPLOY = join(import.meta.dirname, '../../deploy');
 
 /** The annotations of the classic scrape job. */
 const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000' };
+
+/** How many Python jobs there are with the hook, and as many without. */
+const PYTHON_COUNT = 20;
+
+/** A Python job with http.server: what JOB of counting-job.ts does, and no call for a snapshot. */
+const PYTHON_JOB = `
+import http.server, json, threading, time
+value = shown = 0
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        global shown
+        shown = value
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"# TYPE ${METRIC} counter\\n${METRIC} %d\\n" % value)
+    def log_message(self, *args):
+        pass
+server = http.server.ThreadingHTTPServer(("", 8000), Page)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    time.sleep(0.005)
+    value += 1
+value += 1000000
+print(json.dumps({"final": value, "shown": shown}))
+`;
 
 /** Registers the scenarios. */
 export function runJobsScenarios(): void {
@@ -139,6 +165,40 @@ export function runJobsScenarios(): void {
       await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
     }
   });
+
+  for (const [what, annotations, exactCount] of [
+    ['the hook: the final number of each', { 'lastscrape.dev/hook': 'python' }, PYTHON_COUNT],
+    ['the label alone: of none', {}, 0],
+  ] as const) {
+    runScenarioIn(`jobs: by policy, ${PYTHON_COUNT} Python jobs with ${what}`, {}, async (namespace) => {
+      const job = { parallelism: 5, completions: PYTHON_COUNT };
+      const edit = ({ containers: [main, ...others], ...spec }: PodSpec) => ({
+        ...spec,
+        containers: [
+          {
+            ...(main as Container),
+            image: IMAGES.locust,
+            command: ['/usr/bin/python', '-c', PYTHON_JOB],
+            // That of the image, which the policy's would replace.
+            env: [{ name: 'PYTHONPATH', value: '/opt/site' }],
+            securityContext: { readOnlyRootFilesystem: true },
+          },
+          ...others,
+        ],
+      });
+      await namespace.apply(buildCountingJob({ annotations, job, edit }));
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const names = [...new Set(namespace.events.map(({ pod }) => pod.metadata.name))];
+      assert.equal(names.length, PYTHON_COUNT);
+      const found = names.map(async (name) => {
+        const pod = jobPod(namespace, name);
+        const { final } = await readFinal(namespace, pod);
+        return { final, stored: await readStored(namespace, pod), outcome: readEnd(pod).report.outcome };
+      });
+      const exact = (await Promise.all(found)).filter(({ final, stored }) => final === stored);
+      assert.equal(exact.length, exactCount, JSON.stringify(await Promise.all(found)));
+    });
+  }
 
   runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
     const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', namespace.name);
