@@ -7,7 +7,16 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { until } from '../support/until.ts';
 import type { Container, Manifest, Namespace } from './cluster.ts';
-import { buildCountingJob, type CountingJob, JOB, jobPod, METRIC, readFinal, SNAPSHOT } from './counting-job.ts';
+import {
+  buildCountingJob,
+  type CountingJob,
+  JOB,
+  jobPod,
+  METRIC,
+  readFinal,
+  SNAPSHOT,
+  untilStored,
+} from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
 import { END_MS, getFixture, readEnd, runScenarioIn, START_MS } from './scenario.ts';
@@ -20,6 +29,28 @@ const RECEIVER = `require('node:http').createServer((request, response) => {
     response.end('ok');
   });
 }).listen(8080)`;
+
+/** A name server, since a test's cluster may have none: every name is the address of its argument. TCP is for the probe. */
+const NAMESERVER = `
+const address = Buffer.from(process.argv[1].split('.').map(Number));
+const socket = require('node:dgram').createSocket('udp4');
+socket.on('message', (query, { port, address: to }) => {
+  const isA = query.readUInt16BE(query.length - 4) === 1;
+  const head = Buffer.from(query);
+  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(isA ? 1 : 0, 6);
+  const answer = Buffer.concat([Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]), address]);
+  socket.send(isA ? Buffer.concat([head, answer]) : head, port, to);
+}).bind(53);
+require('node:net').createServer((each) => each.destroy()).listen(53);`;
+
+/** A program that pushes, and knows nothing of lastscrape; $0 is the name of its job. */
+const PUSHER = `
+push() { wget -qO- --post-data="# TYPE ${METRIC} counter
+${METRIC} $1
+" "http://pushgateway.monitoring.svc:9091/metrics/job/$0" || exit 1; }
+for value in 1 2 3; do push $value; sleep 1; done
+push 1000003`;
 
 /** Registers the scenarios. */
 export function runTellingScenarios(): void {
@@ -74,6 +105,45 @@ export function runTellingScenarios(): void {
     },
   );
 
+  runScenarioIn(
+    "telling: by policy, a Pushgateway whose name becomes the pod's own gets nothing",
+    {},
+    async (namespace) => {
+      const gateway = await startGateway(namespace);
+      const nameserver = await startServer(namespace, {
+        name: 'nameserver',
+        image: IMAGES.job,
+        command: ['/node', '-e', NAMESERVER, gateway],
+        readinessProbe: { tcpSocket: { port: 53 }, periodSeconds: 1 },
+        securityContext: { runAsUser: 0 },
+      });
+      const annotations = { 'lastscrape.dev/pushgateway': 'pushgateway.monitoring.svc:9091' };
+      const build = (name: string, own: CountingJob): Manifest => {
+        const job = buildCountingJob({
+          ...own,
+          edit: (spec) => ({
+            ...spec,
+            dnsPolicy: 'None',
+            dnsConfig: { nameservers: [nameserver] },
+            containers: [{ name: 'main', image: IMAGES.busybox, args: ['-c', PUSHER, name] }],
+          }),
+        });
+        return { ...job, metadata: { name } };
+      };
+      // The same program twice: what the name leads to without the annotation.
+      await namespace.apply(build('plain', { labels: { app: 'plain' } }));
+      assert.equal(await namespace.untilJobEnded('plain', END_MS), 'Complete');
+      assert.match((await readPushed(namespace)) ?? '', /job="plain".* 1\.000003e\+06$/);
+      await namespace.apply(build(JOB, { annotations }));
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      const pod = jobPod(namespace);
+      assert.equal(readEnd(pod).report.outcome, 'scraped');
+      await untilStored(namespace, pod, 1_000_003);
+      const text = await readGateway(namespace);
+      assert.doesNotMatch(text, new RegExp(`job="${JOB}"`));
+    },
+  );
+
   // The host name of its pod is report-0, its name report-0-x7k2p.
   const indexed = { backoffLimit: 0, completionMode: 'Indexed', completions: 1 };
   runScenarioIn('telling: an Indexed Job with the label is pushed by the name of its pod', {}, async (namespace) => {
@@ -106,9 +176,14 @@ function startGateway(namespace: Namespace): Promise<string> {
   });
 }
 
+/** The page of the Pushgateway. */
+function readGateway({ name }: Namespace): Promise<string> {
+  return getFixture().cluster.read(`/api/v1/namespaces/${name}/pods/pushgateway:9091/proxy/metrics`);
+}
+
 /** The line of the Job's metric in the Pushgateway. */
-async function readPushed({ name }: Namespace): Promise<string | undefined> {
-  const text = await getFixture().cluster.read(`/api/v1/namespaces/${name}/pods/pushgateway:9091/proxy/metrics`);
+async function readPushed(namespace: Namespace): Promise<string | undefined> {
+  const text = await readGateway(namespace);
   return text.split('\n').find((each) => each.startsWith(`${METRIC}{`));
 }
 
