@@ -212,12 +212,14 @@ class VirtualResponse extends EventEmitter {
     this.#headers = headers;
   }
 
-  /** `done`: the kernel has the piece, which may change from then on. */
-  write(piece: Uint8Array, done: () => void): void {
+  /** `done`: the kernel has the piece, which may change from then on; without it none changes. */
+  write(piece: Uint8Array, done?: () => void): boolean {
+    if (done === undefined) this.#pieces.push(piece);
     this.#world.deliver(() => {
-      this.#pieces.push(Uint8Array.from(piece));
-      if (!this.#isDeaf) done();
+      if (done !== undefined) this.#pieces.push(Uint8Array.from(piece));
+      if (!this.#isDeaf) done === undefined ? this.emit('drain') : done();
     });
+    return !this.#isDeaf;
   }
 
   end(last: Uint8Array | null): void {
