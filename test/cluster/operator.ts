@@ -97,7 +97,7 @@ export async function installOperator({ cluster, images }: Fixture, build: Opera
       };
       const typed = args.map((word) => words[word] ?? word.replace(GUIDE_IMAGE, image));
       try {
-        await helm([...typed, '--wait', '--timeout', '120s']);
+        await helm([...typed, '--timeout', '120s']);
       } catch (error) {
         throw new Error(`Cannot give the operator ${version} its value; ${await namespace.describe()}`, {
           cause: error,
