@@ -46,7 +46,7 @@ export const stat = promisify(callStat);
 /** Writes a whole file. */
 export const writeFile = promisify(callWriteFile);
 
-/** Writes a file that others read: renames a complete one, so that nobody sees half of it. */
+/** Writes a file that others read: renames a complete one, so that no reader sees half of it. */
 export async function replaceFile(path: string, text: string, pid: number): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.tmp-${pid}`);
   // Does not follow a link that stands there.

@@ -103,7 +103,7 @@ export function takeAnswer(
     newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
   const next = { ...state, continuity, answeredAtMs, thresholds };
   if (isEnd) return { state: next, becomes: 'joined' };
-  // Now that the numbers of an exporter that was started anew are kept, those that follow are no others.
+  // Once the numbers of a restarted exporter are kept, the next ones are no restart.
   return { state: { ...next, continuity: { ...continuity, isInterrupted: false } }, becomes: 'renewed' };
 }
 

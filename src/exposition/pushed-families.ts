@@ -22,7 +22,7 @@ export type PushedFamily = {
   readonly series: ReadonlyMap<string, string>;
 };
 
-/** A body that was read. `fault`: why it must not be kept all the same; null: it may be. */
+/** A body that was read. `fault`: why it must not be kept anyway; null: it may be. */
 export type PushedBody =
   | { readonly kind: 'unreadable'; readonly why: string }
   | {
@@ -123,7 +123,7 @@ function formatPoints(name: string, type: PushedType | null, key: string, { rows
   return `${lines.join('')}${name}_sum{${key}} ${formatGoFloat(sum)}\n${name}_count{${key}} ${formatGoFloat(count)}\n`;
 }
 
-/** How the page writes a type, and the suffix that its samples have beside the family's name. */
+/** How the page writes a type, and the suffix that its samples add to the family's name. */
 const TYPES: Readonly<Record<'text' | 'openMetrics', Readonly<Record<string, readonly [PushedType, string?]>>>> = {
   text: {
     counter: ['counter'],

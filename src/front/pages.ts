@@ -106,7 +106,7 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       pages.set(accept, page);
       return page;
     },
-    /** Something was kept while main lives: what nobody asks for or can read any more is older. */
+    /** Something was kept while main lives: pages that are no longer asked for or readable are older. */
     dropUnused(): void {
       const inUse = listInUse(true);
       for (const each of [...pages.keys()]) if (!inUse.includes(each) || unreadable.has(each)) pages.delete(each);

@@ -1,4 +1,4 @@
-{{/* The image; an error where there is none. */}}
+{{/* The image; fails without one. */}}
 {{- define "lastscrape.image" -}}
 {{- required "image is not set: helm … --set image=HOST/lastscrape:VERSION" .Values.image -}}
 {{- end }}
@@ -21,7 +21,7 @@ METRICS_URL FRONT DONE_WHEN SIDECARS SCRAPES TTL QUIT QUIT_TIMEOUT POLL SETTLE S
 {{- toYaml (kindIs "string" . | ternary (toString .) (int64 . | toString)) -}}
 {{- end }}
 
-{{/* What every lastscrape has, whoever adds it. */}}
+{{/* What every lastscrape container has. */}}
 {{- define "lastscrape.container" -}}
 terminationMessagePolicy: FallbackToLogsOnError
 {{- if or .Values.resources.requests .Values.resources.limits }}

@@ -181,7 +181,7 @@ function decodePath(path: string): string | null {
   }
 }
 
-/** Base64 for URLs, padded or not (RFC 4648, 5). Null: it is none, or not of UTF-8. */
+/** Base64 for URLs, padded or not (RFC 4648, 5). Null: not Base64, or not of UTF-8. */
 function readValue(text: string, encoding: string | undefined): string | null {
   if (encoding === undefined) return text;
   const digits = text.replace(/=+$/, '');
