@@ -164,6 +164,7 @@ const JOB_WAYS: Readonly<Record<string, { readonly label: string; readonly isOwn
   clusterGateway: { label: 'gateway of the cluster', isOwn: false },
   front: { label: 'front', isOwn: true },
   snapshot: { label: 'front, /-/snapshot', isOwn: true },
+  hook: { label: 'front, Python hook', isOwn: true },
   textfile: { label: 'front, textfile', isOwn: true },
   pushgateway: { label: 'front, gateway in pod', isOwn: true },
   pushed: { label: 'a push, taken in', isOwn: true },
