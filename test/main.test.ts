@@ -116,8 +116,8 @@ test('main() writes the report as the last line and as the termination message',
   assert.deepEqual([level, msg], ['info', 'report']);
   assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.deepEqual(JSON.parse(readFileSync(messagePath, 'utf8')), fields);
-  const [plan = ''] = out.stdout.split('\n');
-  assert.equal(JSON.parse(plan).quit, 'none');
+  const { quit, dryRun } = JSON.parse(out.stdout.split('\n')[0] ?? '');
+  assert.deepEqual([quit, dryRun], ['none', undefined]);
 });
 
 test('main() reports at every log level', async () => {

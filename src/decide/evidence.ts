@@ -7,7 +7,7 @@ import type { Facts, Series } from './state.ts';
 /** A longer observation cannot be the baseline: its counters are too much older than the end it proved. */
 export const BASELINE_MAX_MS = 1_000;
 /** This much over its limit, the process stood still (SIGSTOP, frozen node, suspended VM). */
-const STALL_MS = 2_000;
+export const STALL_MS = 2_000;
 
 /** What is said of a signal that is main's end. */
 export const SIGNAL_SEEN = 'the signal came';

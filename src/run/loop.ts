@@ -2,6 +2,7 @@
 
 import { type Clock, callAfter } from '../base/clock.ts';
 import { onAbort, waitWithin } from '../base/waits.ts';
+import { STALL_MS } from '../decide/evidence.ts';
 import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
@@ -212,7 +213,10 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number): P
   return answer;
 }
 
-/** Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. */
+/**
+ * Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. After a
+ * standstill over the limit there is time for a last try.
+ */
 async function withinLimits<Value>(
   { clock, signals }: LoopParts,
   { untilMs, graceMs }: SendEffect,
@@ -220,12 +224,21 @@ async function withinLimits<Value>(
 ): Promise<Value> {
   const limit = new AbortController();
   const lastCall = new AbortController();
+  let hasStalled = false;
   const end = () => limit.abort('no time is left');
   const cancels = [onAbort(signals.second, () => limit.abort('interrupted'))];
   const endAt = (atMs: number) => {
     const leftMs = atMs - clock.nowMs();
     cancels.push(callAfter(clock, leftMs - LAST_CALL_MS, () => lastCall.abort()));
-    cancels.push(callAfter(clock, leftMs, end));
+    cancels.push(
+      callAfter(clock, leftMs, () => {
+        const nowMs = clock.nowMs();
+        // Never twice: a process that is always this slow must still keep its limits.
+        if (hasStalled || nowMs - atMs < STALL_MS) return end();
+        hasStalled = true;
+        endAt(nowMs + LAST_CALL_MS);
+      }),
+    );
   };
   endAt(untilMs);
   cancels.push(onAbort(signals.first, () => endAt((signals.terminatedAtMs ?? clock.nowMs()) + graceMs)));

@@ -3,7 +3,7 @@
 import { openWallTime } from '../base/clock.ts';
 import { redactHref, redactPath } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
-import { waitUnless } from '../base/waits.ts';
+import { onAbort, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, type Misconfigured } from '../config/config.ts';
 import { findProcessExitCode } from '../decide/exit-codes.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
@@ -63,7 +63,7 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
     const fields = { because: `${config.placeBy} is set`, source: redactHref(config.metricsUrl) };
     log.write({ id: 'inExportersPlace', fields });
   }
-  if (front !== null) signals.first.addEventListener('abort', front.expectEnd);
+  if (front !== null) onAbort(signals.first, front.expectEnd);
   if (hooksProblem !== null) log.write({ id: 'hooksUnwritable', fields: { problem: hooksProblem } });
   listWarnings(config).forEach(log.write);
   try {

@@ -6,6 +6,7 @@ import type { ConditionObservation, ExporterObservation, FrontObservation, Limit
 import type { Answer, Probe } from '../../src/decide/quit-target.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
 import type { FrontEvent, State, TargetReport } from '../../src/decide/state.ts';
+import { PUSH_MAX_MS } from '../../src/decide/tell.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
 import type { Target } from '../../src/quit/target-kind.ts';
@@ -704,6 +705,31 @@ test('runLoop() gives up a push and a webhook that hang, each at its limit', asy
     [sinceMs + 50_000, 'no time is left'],
   ]);
   assert.equal(scene.clock.timerCount, 0);
+});
+
+test('runLoop() gives a push another second where the process stood still over its limit', async () => {
+  for (const [lateMs, secondMs, givenUpMs] of [
+    [1_999, 0, 1_999],
+    [2_000, 0, 3_000],
+    [2_000, 9_000, 11_500],
+  ] as const) {
+    const ends: [number, string][] = [];
+    let limitMs = 0;
+    const scene = world({
+      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      limits: { scrapesWantedCount: 0 },
+      push(signal) {
+        limitMs = scene.clock.nowMs() + PUSH_MAX_MS;
+        scene.clock.standStill(PUSH_MAX_MS + lateMs);
+        // Over its last second as well.
+        scene.clock.after(500, () => scene.clock.standStill(secondMs));
+        return hang(scene.clock, ends)(signal);
+      },
+    });
+    await scene.run();
+    assert.deepEqual(ends, [[limitMs + givenUpMs, 'no time is left']]);
+    assert.equal(scene.clock.timerCount, 0);
+  }
 });
 
 test('runLoop() calls for a last try a second before a push is given up, also where a signal brings that nearer', async () => {
