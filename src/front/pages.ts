@@ -11,7 +11,7 @@ import { openSnapshotStore, type Snapshot, type SnapshotStore } from '../snapsho
 const PAGES_MAX_BYTES = 32_000_000;
 /** Of an Accept, in a warning. */
 const ACCEPT_SHOWN_LENGTH = 200;
-/** How often in a row a page is unreadable that is warned of: one that is cut, or begins empty, is not. */
+/** How often in a row a page is unreadable that is given up: one that is cut, or begins empty, is not. */
 const UNREADABLE_WARNED_COUNT = 3;
 
 /** The snapshots of one Accept. `readAtMs`: of the newest that was kept; null: none was. */
@@ -109,7 +109,8 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     /** Something was kept while main lives: pages that are no longer asked for or readable are older. */
     dropUnused(): void {
       const inUse = listInUse(true);
-      for (const each of [...pages.keys()]) if (!inUse.includes(each) || unreadable.has(each)) pages.delete(each);
+      const isLost = (each: string) => (unreadable.get(each) ?? 0) >= UNREADABLE_WARNED_COUNT;
+      for (const each of [...pages.keys()]) if (!inUse.includes(each) || isLost(each)) pages.delete(each);
     },
     takeVanished(fate: VanishedFate): void {
       for (const page of pages.values()) page.takeVanished(fate, nowMs());

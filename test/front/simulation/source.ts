@@ -125,8 +125,10 @@ export function openSource(world: World, plan: SourcePlan) {
     };
     /** Whether an answer with these families is believed. */
     const isBelieved = (families: readonly string[]): boolean => {
-      const isShort = !plan.hasLength && shown.get(accept)?.some((each) => !families.includes(each)) === true;
-      shown.set(accept, families);
+      // It may go to the page of another Accept.
+      const keys = [accept, format];
+      const isShort = !plan.hasLength && keys.some((key) => shown.get(key)?.some((each) => !families.includes(each)));
+      for (const key of keys) shown.set(key, families);
       return !isShort;
     };
     const passOn = (texts: readonly string[]) => {
