@@ -92,6 +92,9 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const newest = run.wholes.findLast((each) => each.isText && each.endedAtMs <= knownAtMs);
   const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
   const wholes = run.wholes.filter((each) => each.accept === wanted);
+  // A page that begins at the end would lack what vanished: another one is served.
+  const isFirstLate = Number(wholes[0]?.endedAtMs) > endedAtMs && Number(run.wholes[0]?.endedAtMs) <= endedAtMs;
+  if (isFirstLate && wholes.length < run.wholes.length) return null;
   const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.

@@ -77,8 +77,8 @@ export function readPage(plan: SourcePlan, atMs: number): Page {
 /** Opens it. `wholes` gets each answer that came whole. */
 export function openSource(world: World, plan: SourcePlan) {
   const wholes: Whole[] = [];
-  /** Without a length: the families of the newest answer by Accept; one that lacks some of them may be cut. */
-  const shown = new Map<string, readonly string[]>();
+  /** Without a length, by Accept and by format: the families of what is kept, and of what may be cut since. */
+  const shown = new Map<string, { readonly kept: readonly string[]; readonly short: readonly string[] | null }>();
   /** A cut answer looked whole. */
   let hasDeceived = false;
   let finishedCount = 0;
@@ -123,13 +123,15 @@ export function openSource(world: World, plan: SourcePlan) {
     const at = (atMs: number, callback: () => void) => {
       cancels.push(world.outside(atMs, () => world.deliver(() => isOver || callback())));
     };
-    /** Whether an answer with these families is believed. */
+    /** Whether an answer with these families is believed; it may go to the page of another Accept. */
     const isBelieved = (families: readonly string[]): boolean => {
-      // It may go to the page of another Accept.
-      const keys = [accept, format];
-      const isShort = !plan.hasLength && keys.some((key) => shown.get(key)?.some((each) => !families.includes(each)));
-      for (const key of keys) shown.set(key, families);
-      return !isShort;
+      const beliefs = [accept, format].map((key) => {
+        const { kept, short } = shown.get(key) ?? { kept: [], short: null };
+        const isKept = kept.every((each) => families.includes(each)) || short?.join() === families.join();
+        shown.set(key, isKept ? { kept: families, short: null } : { kept, short: families });
+        return isKept;
+      });
+      return plan.hasLength || beliefs.every((each) => each);
     };
     const passOn = (texts: readonly string[]) => {
       const piece = Buffer.from(texts.join(''), 'latin1');
