@@ -110,7 +110,7 @@ function makeFamily({ name, suffix, type, help, series }: Draft): PushedFamily {
   const texts = [...series].map(
     ([key, value]) => [key, typeof value === 'string' ? value : formatPoints(written, type, key, value)] as const,
   );
-  return { name: written, type: type ?? 'untyped', help, series: new Map(texts) };
+  return { name: written, type: type as PushedType, help, series: new Map(texts) };
 }
 
 function formatPoints(name: string, type: PushedType | null, key: string, { rows, sum, count }: Points): string {

@@ -1,8 +1,7 @@
 // A protobuf push: messages of `io.prometheus.client.MetricFamily`, each behind its length, as families of
 // text. Pure. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
 
-import type { Label } from './lexer.ts';
-import { type Grouping, openPushedFamilies, type Points, type PushedBody, type PushedType } from './pushed-families.ts';
+import { type Grouping, openPushedFamilies, type PushedBody, type PushedType } from './pushed-families.ts';
 
 /** By the numbers of `MetricType`, with the field of its value in `Metric`. */
 const TYPES: readonly (readonly [type: PushedType, field: number])[] = [
@@ -12,58 +11,58 @@ const TYPES: readonly (readonly [type: PushedType, field: number])[] = [
   ['untyped', 5],
   ['histogram', 7],
 ];
-const [LABEL, TIMESTAMP] = [1, 6];
-/** Fields of `Histogram` that only native ones have: schema, zero bucket, spans, deltas and counts. */
-const NATIVE_MIN_FIELD = 5;
-const NATIVE_MAX_FIELD = 14;
+/** Of `Histogram`: schema, zero bucket, spans, deltas and counts. */
+const NATIVE_FIELDS = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
 
-/** A message that is cut. */
-class CutMessage extends Error {}
+/** Its fields by their numbers; what is missing is 0, empty or none. */
+type Message = {
+  readonly has: (field: number) => boolean;
+  readonly number: (field: number) => number;
+  readonly text: (field: number) => string;
+  readonly messages: (field: number) => readonly Message[];
+};
 
-type Field = readonly [number: number, value: number | Buffer];
 type Families = ReturnType<typeof openPushedFamilies>;
 
 /** Reads a body that was pushed to a group. */
 export function readPushedMessages(body: Buffer, grouping: Grouping): PushedBody {
   const families = openPushedFamilies(grouping);
+  const onCut = () => families.refuse('a message of the body is cut, or is no MetricFamily');
   let hasNative = false;
-  try {
-    for (let at = 0; at < body.length; ) {
-      const [sizeBytes, from] = readVarint(body, at);
-      at = from + sizeBytes;
-      if (at > body.length) throw new CutMessage();
-      hasNative = readFamily(body.subarray(from, at), families) || hasNative;
-    }
-  } catch (error) {
-    if (!(error instanceof CutMessage)) throw error;
-    families.refuse('a message of the body is cut, or is no MetricFamily');
+  for (let at = 0; at < body.length; ) {
+    const [sizeBytes, from] = readVarint(body, at);
+    at = from + sizeBytes;
+    if (at > body.length) onCut();
+    else hasNative = readFamily(readMessage(body.subarray(from, at), onCut), families) || hasNative;
   }
   return families.end(hasNative);
 }
 
 /** Returns whether one of its histograms is native. */
-function readFamily(message: Buffer, families: Families): boolean {
-  const fields = readFields(message);
-  const name = readText(fields, 1);
-  const number = Number(readLast(fields, 3) ?? 0);
-  const [type, valueField] = TYPES[number] ?? ['untyped', 0];
-  if (valueField === 0) families.refuse(`type ${number} of ${name} is not supported`);
+function readFamily(message: Message, families: Families): boolean {
+  const name = message.text(1);
+  const [type, valueField] = TYPES[message.number(3)] ?? ['untyped', 0];
+  if (valueField === 0) families.refuse(`type ${message.number(3)} of ${name} is not supported`);
   const family = families.add(name, type);
-  family.help = readLast(fields, 2) === undefined ? null : readText(fields, 2);
+  if (message.has(2)) family.help = message.text(2);
   let hasNative = false;
-  for (const [, value] of fields.filter(([each]) => each === 4)) {
-    const metric = readFields(readBytes(value));
-    if (readLast(metric, TIMESTAMP) !== undefined) families.reject('pushed metrics must not have timestamps');
-    const labels = metric.filter(([each]) => each === LABEL).map(([, label]) => readLabel(readBytes(label)));
-    const found = readLast(metric, valueField);
-    if (found === undefined) families.reject(`${name} has a metric that is not a ${type}`);
-    const point = readFields(found === undefined ? EMPTY : readBytes(found));
-    if (type === 'histogram' || type === 'summary') {
-      readPoint(point, type, families.findPoints(family, labels), (why) => families.reject(`${name} ${why}`));
-      hasNative ||=
-        type === 'histogram' && point.some(([each]) => each >= NATIVE_MIN_FIELD && each <= NATIVE_MAX_FIELD);
-    } else {
-      families.addValue(family, labels, Number(readLast(point, 1) ?? 0));
+  for (const metric of message.messages(4)) {
+    const labels = metric.messages(1).map((label) => [label.text(1), label.text(2)] as const);
+    const [value] = metric.messages(valueField);
+    if (metric.has(6)) families.reject('pushed metrics must not have timestamps');
+    if (value === undefined) families.reject(`${name} has a metric that is not a ${type}`);
+    else if (type !== 'histogram' && type !== 'summary') families.addValue(family, labels, value.number(1));
+    else {
+      const points = families.findPoints(family, labels);
+      if (points.count > 0 || points.rows.size > 0) families.reject(`${name} has the same label values twice`);
+      // Field 4 has the counts of histograms of floats.
+      points.count = value.number(4) || value.number(1);
+      points.sum = value.number(2);
+      for (const row of value.messages(3)) {
+        if (type === 'summary') points.rows.set(row.number(1), row.number(2));
+        else points.rows.set(row.number(2), row.number(4) || row.number(1));
+      }
+      hasNative ||= type === 'histogram' && NATIVE_FIELDS.some(value.has);
     }
   }
   return hasNative;
@@ -71,61 +70,41 @@ function readFamily(message: Buffer, families: Families): boolean {
 
 const EMPTY = Buffer.alloc(0);
 
-function readPoint(fields: readonly Field[], type: PushedType, points: Points, reject: (why: string) => void): void {
-  // A series that comes twice.
-  if (points.count > 0 || points.rows.size > 0) reject('was collected before with the same label values');
-  const isHistogram = type === 'histogram';
-  // Histograms of floats have their counts in field 4.
-  const count = (each: readonly Field[]) => Number((isHistogram ? readLast(each, 4) : null) ?? readLast(each, 1) ?? 0);
-  points.count = count(fields);
-  points.sum = Number(readLast(fields, 2) ?? 0);
-  for (const [, row] of fields.filter(([each]) => each === 3)) {
-    const parts = readFields(readBytes(row));
-    const [bound, value] = isHistogram
-      ? [readLast(parts, 2), count(parts)]
-      : [readLast(parts, 1), Number(readLast(parts, 2) ?? 0)];
-    points.rows.set(Number(bound ?? 0), value);
-  }
-}
-
-function readLabel(message: Buffer): Label {
-  const fields = readFields(message);
-  return [readText(fields, 1), readText(fields, 2)];
-}
-
-/** The last of a field, as protobuf has it. */
-function readLast(fields: readonly Field[], number: number): number | Buffer | undefined {
-  return fields.findLast(([each]) => each === number)?.[1];
-}
-
-function readText(fields: readonly Field[], number: number): string {
-  return readBytes(readLast(fields, number) ?? EMPTY).toString();
-}
-
-function readBytes(value: number | Buffer): Buffer {
-  if (typeof value === 'number') throw new CutMessage();
-  return value;
-}
-
-/** @throws CutMessage */
-function readFields(message: Buffer): readonly Field[] {
-  const fields: Field[] = [];
-  for (let at = 0; at < message.length; ) {
-    const [tag, from] = readVarint(message, at);
-    const wire = tag % 8;
-    const [value, to] = wire === 0 ? readVarint(message, from) : readSized(message, wire, from);
-    fields.push([Math.floor(tag / 8), value]);
+/** `onCut`: a field ends beyond the message, or is none; those before it count. */
+function readMessage(bytes: Buffer, onCut: () => void): Message {
+  const fields = new Map<number, (number | Buffer)[]>();
+  for (let at = 0; at < bytes.length; ) {
+    const [tag, from] = readVarint(bytes, at);
+    const [value, to] = readValue(bytes, tag % 8, from);
+    if (to > bytes.length) onCut();
+    const field = Math.floor(tag / 8);
+    const values = fields.get(field);
+    if (values === undefined) fields.set(field, [value]);
+    else values.push(value);
     at = to;
   }
-  return fields;
+  const toBytes = (value: number | Buffer) => {
+    if (typeof value !== 'number') return value;
+    onCut();
+    return EMPTY;
+  };
+  return {
+    has: (field) => fields.has(field),
+    number: (field) => Number(fields.get(field)?.at(-1) ?? 0),
+    text: (field) => toBytes(fields.get(field)?.at(-1) ?? EMPTY).toString(),
+    messages: (field) => (fields.get(field) ?? []).map((value) => readMessage(toBytes(value), onCut)),
+  };
 }
 
-function readSized(message: Buffer, wire: number, at: number): readonly [value: number | Buffer, end: number] {
-  const [sizeBytes, from] = wire === 2 ? readVarint(message, at) : [{ 1: 8, 5: 4 }[wire] ?? Number.NaN, at];
+/** Of wire types: a double, and four bytes. */
+const SIZES: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
+
+/** Ends beyond all bytes where there is no value. */
+function readValue(bytes: Buffer, wire: number, at: number): readonly [value: number | Buffer, end: number] {
+  if (wire === 0) return readVarint(bytes, at);
+  const [sizeBytes, from] = wire === 2 ? readVarint(bytes, at) : [SIZES[wire] ?? Number.POSITIVE_INFINITY, at];
   const to = from + sizeBytes;
-  // Not a number: a wire type that does not exist.
-  if (!(to <= message.length)) throw new CutMessage();
-  return [wire === 1 ? message.readDoubleLE(from) : message.subarray(from, to), to];
+  return [wire === 1 && to <= bytes.length ? bytes.readDoubleLE(from) : bytes.subarray(from, to), to];
 }
 
 /** Beyond 2^53 it is rounded. */
@@ -136,5 +115,5 @@ function readVarint(bytes: Buffer, from: number): readonly [value: number, end: 
     value += (byte & 0x7f) * factor;
     if (byte < 0x80) return [value, at + 1];
   }
-  throw new CutMessage();
+  return [0, Number.POSITIVE_INFINITY];
 }

@@ -161,7 +161,7 @@ export function readGrouping(target: string): Grouping | string | null {
   if (parts.length % 2 === 1) return `odd number of components in label string ${JSON.stringify(`/${rest}`)}`;
   const grouping = new Map<string, string>();
   for (let index = 0; index < parts.length; index += 2) {
-    const [, name = '', isEncoded] = /^(.*?)(@base64)?$/s.exec(parts[index] as string) ?? [];
+    const [, name = '', isEncoded] = /^(.*?)(@base64)?$/s.exec(parts[index] as string) as RegExpExecArray;
     if (!/^(?!__)[a-zA-Z_]\w*$/.test(name)) return `improper label name ${JSON.stringify(name)}`;
     const value = readValue(parts[index + 1] as string, isEncoded);
     if (value === null) return `invalid base64 encoding for label ${name}`;

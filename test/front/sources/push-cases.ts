@@ -252,6 +252,17 @@ export const PUSH_CASES: readonly PushCase[] = [
   ]),
   one('protobuf with an empty family', ['PUT', J, messages(['e', 1], ['g', 1, value(2, 1)]), PROTOBUF]),
   one('protobuf that is cut', ['PUT', J, messages(['g', 1, value(2, 1)]).subarray(0, -3), PROTOBUF]),
+  ...Object.entries({
+    'of defaults': encodeBytes(text(1, 'c') + field(4, field(3, ''))),
+    'with a wire type that there is not': encodeBytes(`${text(1, 'c')}\x0b`),
+    'with a number for a metric': encodeBytes(text(1, 'c') + integer(4, 1)),
+    'with a number without end': '\xff'.repeat(11),
+    'with a double that is cut': encodeBytes(`${text(1, 'c')}\x09abc`),
+    'whose name is missing': encodeBytes(field(4, value(3, 1))),
+  }).map(([name, body]) => ({
+    ...one(`protobuf ${name}`, ['PUT', J, Buffer.from(body, 'latin1'), PROTOBUF]),
+    ...(/a metric|missing/.test(name) && { ours: [400] }),
+  })),
   one('protobuf that is none', ['PUT', J, 'a 1\n', PROTOBUF]),
   one('protobuf without a body', ['PUT', J, '', PROTOBUF]),
   one('protobuf in gzip', ['PUT', J, gzipSync(messages(['g', 1, value(2, 1)])), { ...PROTOBUF, ...GZIP }]),

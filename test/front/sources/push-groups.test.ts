@@ -140,6 +140,13 @@ test('takePush() keeps 1,000 groups, and as many families that were deleted', ()
   assert.ok(writePage(left).includes('a{instance="",job="399"} 1'));
 });
 
+test('readPushedText() finds text after the end of OpenMetrics, wherever a piece ends', () => {
+  const end = Buffer.from(`#${' '.repeat(65_528)}\n# EOF\n`);
+  assert.equal(end.length, 65_536);
+  const readKind = (body: Buffer) => readPushedText(body, 'openMetrics', new Map()).kind;
+  assert.deepEqual([readKind(end), readKind(Buffer.concat([end, Buffer.from('a 1\n')]))], ['read', 'unreadable']);
+});
+
 test('readGrouping() says why a path names no group', () => {
   assert.equal(readGrouping('/metrics/job/j/a%zz'), 'the path is not percent-encoded UTF-8');
   assert.equal(readGrouping('/metrics'), null);
