@@ -155,7 +155,7 @@ export function runJobsEndingScenarios(): void {
       namespace.name,
       buildCountingJob({ annotations: { 'lastscrape.dev/done-when': 'port:1' } }),
     );
-    assert.match(useless, /lastscrape.dev\/done-when: does nothing beside the label/);
+    assert.match(useless, /lastscrape.dev\/done-when: does nothing with the label/);
     const misplaced = { ...buildCountingJob({ labels: {} }), metadata: { name: JOB, labels: LABELLED } };
     const [warning = ''] = await readWarnings(namespace.name, misplaced);
     assert.match(
