@@ -1,23 +1,20 @@
 // What was promised and what was measured, as tables of Markdown.
 
-/**
- * One promise of the issue and what was measured. `isRatio`: the bench fails when it is exceeded by more than
- * 25 %.
- */
+/** One promise and what was measured. `isJudged`: the bench fails when it is exceeded by more than 25 %. */
 export type Budget = {
   readonly name: string;
   readonly most: number;
   /** `undefined`: not measurable here. */
   readonly measured: number | undefined;
   readonly digits: number;
-  readonly isRatio: boolean;
+  readonly isJudged: boolean;
 };
 
 export const RATIO_SLACK = 1.25;
 
 /** A budget that a busy machine moves little. */
 export function ratio(name: string, most: number, own: number, other: number): Budget {
-  return { name, most, measured: own / other, digits: 2, isRatio: true };
+  return { name, most, measured: own / other, digits: 2, isJudged: true };
 }
 
 /** The table of budgets, with its heading. */
