@@ -56,6 +56,12 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     const text = kept.find((each) => pages.get(each)?.type.format === 'text');
     return [accept, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
   }
+  /** What own polls kept goes on as the page of a scraper that gets the same type, and what vanished from it. */
+  function moveOwn(from: string, to: string): void {
+    const page = pages.get(from);
+    if (page !== undefined) pages.set(to, page);
+    pages.delete(from);
+  }
   function isTooLarge(accept: string, sizeBytes: number, inUse: readonly string[]): boolean {
     const used = [...pages].filter(([each]) => inUse.includes(each));
     const others = used.filter(([each]) => each !== accept);
@@ -91,10 +97,11 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       unreadable.delete(accept);
       const inUse = listInUse(isLiving);
       const kept = [...pages.keys()].filter(isKept);
-      if (!kept.includes(accept) && (isLiving ? !inUse.includes(accept) : kept.length > 0)) {
+      if (!kept.includes(accept)) {
+        const same = kept.find((each) => pages.get(each)?.type.contentType === type.contentType) ?? '';
         // As good as one of its own.
-        const same = kept.find((each) => pages.get(each)?.type.contentType === type.contentType);
-        return pages.get(same ?? '') ?? null;
+        if (isLiving ? !inUse.includes(accept) : kept.length > 0) return pages.get(same) ?? null;
+        if (isLiving && !isUsed(same)) moveOwn(same, accept);
       }
       if (isTooLarge(accept, sizeBytes, inUse)) {
         if (leftOut.size === 0) log({ id: 'formatLeftOut', fields: { accept: show(accept) } });

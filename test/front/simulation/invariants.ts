@@ -93,8 +93,7 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
   const wholes = run.wholes.filter((each) => each.accept === wanted);
   // A page that begins at the end would lack what vanished: another one is served.
-  const isFirstLate = Number(wholes[0]?.endedAtMs) > endedAtMs && Number(run.wholes[0]?.endedAtMs) <= endedAtMs;
-  if (isFirstLate && wholes.length < run.wholes.length) return null;
+  if (Number(wholes[0]?.endedAtMs) > endedAtMs && wholes.length < run.wholes.length) return null;
   const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
@@ -314,6 +313,8 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
     const took = sent.find((each) => each.page !== null && Number(each.arrivedAtMs) > Math.max(endedAtMs, knownAtMs));
     return {
       before,
+      // One that comes again and again lives.
+      lastMs: Number(sent.at(-1)?.arrivedAtMs),
       tookMs: took?.endedAtMs ?? Number.POSITIVE_INFINITY,
       intervalMs: findMedian(before.slice(1).map((at, index) => at - Number(before[index]))),
       // What one is known by that was seen once: the longest interval of the others.
@@ -330,9 +331,9 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
   const firstMs = Math.min(...known.map(({ tookMs }) => tookMs));
   const endsMs = known
     .filter(({ before }) => before.length > 0)
-    .map(({ before, tookMs, intervalMs }) => {
+    .map(({ lastMs, tookMs, intervalMs }) => {
       const livesMs = intervalMs ?? others;
-      return Math.min(tookMs, livesMs === 0 ? Number.POSITIVE_INFINITY : Number(before.at(-1)) + 2.5 * livesMs);
+      return Math.min(tookMs, livesMs === 0 ? Number.POSITIVE_INFINITY : lastMs + 2.5 * livesMs);
     });
   const neededMs = Math.max(firstMs, knownAtMs, ...endsMs);
   return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;
