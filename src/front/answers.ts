@@ -81,22 +81,36 @@ export function openAnswers(
     answer,
     async snapshot(signal) {
       source.expectEnd?.();
-      const whys = await Promise.all(source.accepts().map((accept) => readSnapshot(accept, signal)));
-      const why = whys.find((each) => each !== null);
-      return why === undefined ? { kind: 'kept' } : { kind: 'failed', why };
+      const asked = new Set<string>();
+      for (let isKept = false; ; ) {
+        const all = source.accepts();
+        const accepts = all.filter((accept) => !asked.has(accept));
+        // The first answer of all may show that another format is wanted as well.
+        if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) return { kind: 'kept' };
+        const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));
+        const failed = ends.find((end) => end.kind === 'failed');
+        if (failed !== undefined) return failed;
+        isKept ||= ends.some((end) => end.kind === 'kept');
+        for (const accept of accepts) asked.add(accept);
+      }
     },
   };
 
-  /** Null: it is kept; else why not. */
-  async function readSnapshot(accept: string, signal: AbortSignal): Promise<string | null> {
+  async function readSnapshot(accept: string, signal: AbortSignal): Promise<SnapshotEnd> {
     const beginning = await polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false, accept }).begun;
-    if (beginning.kind !== 'answered') return describeBeginning(beginning);
+    if (beginning.kind !== 'answered') return judge(accept, describeBeginning(beginning));
     const end = await beginning.body.ended;
     const kept = end.kind === 'broken' ? end : await beginning.kept;
-    // Left out because a large page of another format is kept.
-    return kept.kind === 'kept' || !source.accepts().includes(accept) ? null : kept.why;
+    return kept.kind === 'kept' ? kept : judge(accept, kept.why);
+  }
+
+  /** Left out beside a large page of another format, or as the rich one, it has not failed. */
+  function judge(accept: string, why: string): SnapshotEnd {
+    return source.accepts().includes(accept) ? { kind: 'failed', why } : { kind: 'leftOut' };
   }
 }
+
+type SnapshotEnd = { readonly kind: 'kept' | 'leftOut' } | { readonly kind: 'failed'; readonly why: string };
 
 /** Null: the read came to its end. */
 function describeEnd({ observation }: ExporterReading): Kept | null {

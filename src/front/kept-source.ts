@@ -42,7 +42,7 @@ export type KeptSource = Source<KeptAnswer> & {
 };
 
 /** What a kept source needs. */
-export type KeepParts = Omit<PagesParts, 'nowMs'> & {
+export type KeepParts = Omit<PagesParts, 'nowMs' | 'hasFormats'> & {
   readonly kind: SourceKind;
   /** The metrics that are 0 once main has ended. */
   readonly metricNames: readonly string[];
@@ -54,7 +54,7 @@ export type KeepParts = Omit<PagesParts, 'nowMs'> & {
 export function keepSource(source: Source, parts: KeepParts): KeptSource {
   const { metricNames, findMoment } = parts;
   let state = beginSource(parts.kind);
-  const pages = openPages({ ...parts, nowMs: () => findMoment().atMs });
+  const pages = openPages({ ...parts, hasFormats: source.takesAccept === true, nowMs: () => findMoment().atMs });
 
   function read(signal: AbortSignal, accept: string = TEXT_ACCEPT, isSecond = false): SourceRead<KeptAnswer> {
     if (state.isGone) return GONE;
@@ -62,6 +62,7 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     const { begun, ended } = source.read(signal, accept);
     const kept = begun.then((beginning): Beginning<KeptAnswer> => {
       if (beginning.kind === 'refused') takeRefused();
+      if (beginning.kind === 'failed') pages.takeFailure(accept);
       if (beginning.kind !== 'answered') return beginning;
       const once = ended.then((reading) => keep(beginning.body, reading, readAt, accept));
       const confirmed = () => once.then((result) => confirm(result, signal, accept));
@@ -86,7 +87,10 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
   async function keep(body: Body, reading: ExporterReading, readAt: Moment, accept: string): Promise<Kept> {
     const end = await body.ended;
     if (end.kind === 'unreadable') pages.takeUnreadable(accept, end.why);
-    if (end.kind !== 'whole') return { kind: 'notKept', result: 'failed', why: end.why };
+    if (end.kind !== 'whole') {
+      pages.takeFailure(accept);
+      return { kind: 'notKept', result: 'failed', why: end.why };
+    }
     const mayBegin = state.view.main === 'living' || (await pages.isComplete(accept, body));
     const page = pages.open(accept, body, mayBegin);
     if (page === null) return NOT_KEPT.notUsed;

@@ -1,6 +1,6 @@
 // The pages of a kept source: one for each Accept in use, in the order in which they were first kept.
 
-import { type AcceptUse, listAccepts, TEXT_ACCEPT, useAccept } from '../decide/accepts.ts';
+import { type AcceptUse, listAccepts, RICH_ACCEPT, TEXT_ACCEPT, takesFormat, useAccept } from '../decide/accepts.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { VanishedFate } from '../decide/serve.ts';
 import type { Format, PageType } from '../exposition/format.ts';
@@ -21,17 +21,19 @@ export type Page = SnapshotStore & { sizeBytes: number; type: PageType; readAtMs
 export type PagesParts = {
   /** The numbers of the text are needed, whatever scrapers ask for. */
   readonly isTextWanted: boolean;
+  /** The source goes by an Accept; else it is text. */
+  readonly hasFormats: boolean;
   readonly log: (entry: LogEntry) => void;
   readonly nowMs: () => number;
 };
 
 /** Opens the pages of one source; none is kept yet. */
-export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
+export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) {
   let uses: readonly AcceptUse[] = [];
   /** By their Accept, the oldest first. */
   const pages = new Map<string, Page>();
-  /** Whose pages do not fit with the others. */
-  const leftOut = new Set<string>();
+  /** Whose pages do not fit with the others, or are of no use. */
+  const leftOut = new Set<string>(hasFormats ? [] : [RICH_ACCEPT]);
   /** Of those that scrapers ask for: how often in a row they could not be read. */
   const unreadable = new Map<string, number>();
 
@@ -41,7 +43,8 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     if (!isLiving && kept.length > 0) return kept;
     // Many programs answer in text whatever they are asked for.
     const hasText = uses.some(({ accept }) => pages.get(accept)?.type.format === 'text' && isKept(accept));
-    const accepts = listAccepts(uses, nowMs(), (isTextWanted || unreadable.size > 0) && !hasText);
+    const rich = leftOut.has(RICH_ACCEPT) ? 'useless' : isKept(RICH_ACCEPT) ? 'kept' : 'unknown';
+    const accepts = listAccepts(uses, nowMs(), (isTextWanted || unreadable.size > 0) && !hasText, rich);
     return accepts.filter((accept) => !leftOut.has(accept));
   }
   function isUsed(accept: string): boolean {
@@ -50,11 +53,13 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
   function isKept(accept: string): boolean {
     return (pages.get(accept)?.readAtMs ?? null) !== null;
   }
-  /** Its own page, else the one that every scraper takes, else the newest; null: nothing was kept. */
+  /** Its own page, else the richest that it takes, else the newest; null: nothing was kept. */
   function find(accept: string): string | null {
     const kept = [...pages.keys()].filter(isKept);
     const text = kept.find((each) => pages.get(each)?.type.format === 'text');
-    return [accept, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
+    const rich = pages.get(RICH_ACCEPT)?.type.format ?? 'text';
+    const richest = rich !== 'text' && takesFormat(accept, rich) ? [RICH_ACCEPT] : [];
+    return [accept, ...richest, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
   }
   /** What own polls kept goes on as the page of a scraper that gets the same type, and what vanished from it. */
   function moveOwn(from: string, to: string): void {
@@ -63,15 +68,25 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
     pages.delete(from);
   }
   function isTooLarge(accept: string, sizeBytes: number, inUse: readonly string[]): boolean {
+    // Nobody asked for it: half of the room is for the text.
+    if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
     const used = [...pages].filter(([each]) => inUse.includes(each));
     const others = used.filter(([each]) => each !== accept);
     const isFirst = others.length === 0 || used[0]?.[0] === accept;
     return !isFirst && others.reduce((sum, [, page]) => sum + page.sizeBytes, sizeBytes) > PAGES_MAX_BYTES;
   }
+  function leaveOut(accept: string): void {
+    leftOut.add(accept);
+    pages.delete(accept);
+  }
 
   return {
     listInUse,
     find,
+    /** An answer could not be read: if it was the first rich one, no other is asked for. */
+    takeFailure(accept: string): void {
+      if (accept === RICH_ACCEPT && !isKept(accept)) leaveOut(accept);
+    },
     /** A scraper asks for these formats. */
     use(accept: string): void {
       uses = useAccept(uses, accept, nowMs());
@@ -93,7 +108,10 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
       return [...(await before)].every((family) => families.has(nameSamples(family)));
     },
     /** The page for a body; null: it gets none, or does not fit with the others. `isLiving`: it may begin. */
-    open(accept: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
+    open(asked: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
+      const isPlain = asked === RICH_ACCEPT && type.format === 'text' && !isKept(asked);
+      if (isPlain) leaveOut(asked);
+      const accept = isPlain ? TEXT_ACCEPT : asked;
       unreadable.delete(accept);
       const inUse = listInUse(isLiving);
       const kept = [...pages.keys()].filter(isKept);
@@ -104,9 +122,9 @@ export function openPages({ isTextWanted, log, nowMs }: PagesParts) {
         if (isLiving && !isUsed(same)) moveOwn(same, accept);
       }
       if (isTooLarge(accept, sizeBytes, inUse)) {
-        if (leftOut.size === 0) log({ id: 'formatLeftOut', fields: { accept: show(accept) } });
-        leftOut.add(accept);
-        pages.delete(accept);
+        const isWarned = accept === RICH_ACCEPT || [...leftOut].some((each) => each !== RICH_ACCEPT);
+        if (!isWarned) log({ id: 'formatLeftOut', fields: { accept: show(accept) } });
+        leaveOut(accept);
         return null;
       }
       const page = Object.assign(pages.get(accept) ?? { ...openSnapshotStore(), readAtMs: null }, { sizeBytes, type });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
-import { TEXT_ACCEPT } from '../../src/decide/accepts.ts';
+import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/accepts.ts';
 import type { MainView } from '../../src/decide/main-view.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
@@ -307,7 +307,7 @@ for (const main of ['living', 'ending'] as const) {
 }
 
 test('a page that nothing was kept of hides no other', async () => {
-  const pages = openPages({ isTextWanted: false, log() {}, nowMs: () => 0 });
+  const pages = openPages({ isTextWanted: false, hasFormats: true, log() {}, nowMs: () => 0 });
   const { body } = openBody();
   for (const accept of [TEXT_ACCEPT, ACCEPTS.openMetrics]) pages.use(accept);
   Object.assign(pages.open(TEXT_ACCEPT, body, true) ?? {}, { readAtMs: 0 });
@@ -356,7 +356,7 @@ test('a page begins at the end with what was asked for before, unless it lacks w
 });
 
 test('an answer to what is asked for no more goes to the page of its type', () => {
-  const pages = openPages({ isTextWanted: false, log() {}, nowMs: () => 0 });
+  const pages = openPages({ isTextWanted: false, hasFormats: true, log() {}, nowMs: () => 0 });
   const { body } = openBody();
   pages.use(ACCEPTS.openMetrics);
   const page = pages.open(ACCEPTS.openMetrics, body, true);
@@ -372,7 +372,48 @@ test('any client is answered in its format; only scrapers have pages kept', asyn
   assert.equal(readWhole(await ask(ACCEPTS.openMetrics, false)).format, 'openMetrics');
   asked.length = 0;
   await world.post();
-  assert.deepEqual(asked, [TEXT_ACCEPT]);
+  assert.deepEqual(asked, [RICH_ACCEPT]);
+  await world.post();
+  assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT], 'it has text alone');
+});
+
+for (const [format, others] of [
+  ['openMetrics', ['protobuf', 'text']],
+  ['protobuf', ['openMetrics', 'text']],
+] as const) {
+  test(`who comes only after the end gets ${format} where it takes that, else text`, async (t) => {
+    const world = await openWorld(t);
+    const { source, front, ask } = world;
+    const asked: string[] = [];
+    source.answer = (socket, number, accept = '') => {
+      asked.push(accept);
+      const kept = accept === RICH_ACCEPT ? format : 'text';
+      reply(writePage(kept, { rows: 1 }), { type: TYPES[kept] })(socket, number, accept);
+    };
+    assert.equal((await world.post()).text, 'kept\n');
+    assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT]);
+    front.tell(ENDED);
+    await source.stop();
+    assert.equal(readWhole(await ask(`${TYPES[format]};q=0.3,${TYPES.text}`)).format, format);
+    for (const accept of [...others.map((other) => TYPES[other]), `${TYPES[format]};q=0.0`])
+      assert.equal(readWhole(await ask(`${accept},*/*;q=0.1`)).format, 'text', accept);
+  });
+}
+
+test('a rich page that cannot be read, or takes half of the room, is not asked for again', async (t) => {
+  for (const rich of ['<p>', `# TYPE rows counter\nrows_total{a="${'x'.repeat(17_000_000)}"} 1\n# EOF\n`]) {
+    const world = await openWorld(t);
+    const { source, log } = world;
+    const asked: string[] = [];
+    source.answer = (socket, number, accept = '') => {
+      asked.push(accept);
+      if (accept === TEXT_ACCEPT) return reply('rows_total 1\n')(socket, number, accept);
+      reply(rich, { type: rich === '<p>' ? 'text/html' : TYPES.openMetrics })(socket, number, accept);
+    };
+    for (let count = 0; count < 2; count++) assert.equal((await world.post()).text, 'kept\n');
+    assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT, TEXT_ACCEPT]);
+    assert.deepEqual(log, []);
+  }
 });
 
 test('an Accept of 8 KB passes as it is; of ten different ones the newest four are kept', async (t) => {
