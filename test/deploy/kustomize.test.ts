@@ -28,17 +28,17 @@ function build(folder: string): Job[] {
   return parseAllDocuments(text).map((document) => document.toJS());
 }
 
-/** A kustomization of these resources with the component, in a folder of its own. */
+/** A kustomization of these resources with components of deploy/job, in a folder of its own. */
 function buildWith(
   context: TestContext,
   resources: readonly Fields[],
   more: Fields = {},
-  component: 'component' | 'front' = 'component',
+  names: readonly ('component' | 'front' | 'hook')[] = ['component'],
 ): Job[] {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lastscrape-kustomize-')));
   context.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'resources.yaml'), resources.map((resource) => stringify(resource)).join('---\n'));
-  const components = [relative(folder, join(DEPLOY, 'job', component))];
+  const components = names.map((name) => relative(folder, join(DEPLOY, 'job', name)));
   writeFileSync(join(folder, 'kustomization.yaml'), stringify({ resources: ['resources.yaml'], components, ...more }));
   return build(folder);
 }
@@ -165,7 +165,7 @@ test('the component with a front adds the native sidecar of the policy, last, to
     buildJob('prepared', { containers: [MAIN], initContainers: [setUp, before] }),
     buildJob('other', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' }),
   ];
-  const built = buildWith(context, [...jobs, cronJob], {}, 'front');
+  const built = buildWith(context, [...jobs, cronJob], {}, ['front']);
   const findSpec = (name: string): Pod['spec'] => {
     const found = built.find(({ metadata }) => metadata.name === name) as unknown as typeof cronJob & Job;
     return (found.kind === 'CronJob' ? found.spec.jobTemplate.spec : found.spec).template.spec;
@@ -183,6 +183,59 @@ test('the component with a front adds the native sidecar of the policy, last, to
     assert.deepEqual(rest, template.spec, name);
   }
   assert.deepEqual(findSpec('other'), template.spec);
+});
+
+test('the component of the hook adds to the first container what the policy adds, and leaves lastscrape last', {
+  skip: skip || stale,
+}, (context) => {
+  const own = {
+    ...MAIN,
+    env: [{ name: 'PYTHONPATH', value: '/app' }],
+    volumeMounts: [{ name: 'work', mountPath: '/w' }],
+  };
+  const spec = {
+    restartPolicy: 'Never',
+    containers: [own, { ...MAIN, name: 'second' }],
+    volumes: [{ name: 'work', emptyDir: {} }],
+  };
+  const plain = { restartPolicy: 'Never', containers: [MAIN] };
+  const cronJob = {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'nightly' },
+    spec: { jobTemplate: { spec: { template: { spec: plain } } } },
+  };
+  const other = buildJob('other', plain, { 'lastscrape.dev/inject': 'false' });
+  const built = buildWith(context, [buildJob('own', spec), cronJob, other], {}, ['front', 'hook']);
+  assert.equal(built.length, 3, 'nothing but what was there');
+  const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
+  const url = { name: 'LASTSCRAPE_SNAPSHOT_URL', value: 'http://127.0.0.1:9469/-/snapshot' };
+  const python = (behind: string) => ({ name: 'PYTHONPATH', value: `/lastscrape-hooks/python:${behind}` });
+  const find = (name: string) =>
+    built.find(({ metadata }) => metadata.name === name) as unknown as typeof cronJob & Job;
+  for (const [pod, first, volumes] of [
+    [
+      find('own').spec.template.spec,
+      { ...own, env: [python('/app'), url], volumeMounts: [...own.volumeMounts, mount] },
+      spec.volumes,
+    ],
+    [
+      find('nightly').spec.jobTemplate.spec.template.spec,
+      { ...MAIN, env: [python(''), url], volumeMounts: [mount] },
+      [],
+    ],
+  ] as const) {
+    const { containers, initContainers = [], volumes: all = [] } = pod as Pod['spec'] & { volumes?: readonly Fields[] };
+    assert.deepEqual(containers[0], first);
+    assert.deepEqual(new Set(all), new Set([...volumes, { name: mount.name, emptyDir: {} }]));
+    const { env = [], volumeMounts } = initContainers.at(-1) as Container;
+    assert.deepEqual(volumeMounts, [mount]);
+    assert.deepEqual(
+      env.filter(({ name }) => name === 'LASTSCRAPE_HOOKS'),
+      [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }],
+    );
+  }
+  assert.deepEqual(find('other').spec.template.spec, plain);
 });
 
 test('the example with a front is its CronJob with lastscrape last, and nothing else', { skip: skip || stale }, () => {

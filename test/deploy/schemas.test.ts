@@ -21,6 +21,7 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
   'deploy/job/front/cron-job-patch.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/front/job-patch.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/front/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/hook/kustomization.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/front/rules.yaml': 'promtool, in front.test.ts',
   'deploy/job/front/rules.test.yaml': 'promtool, in front.test.ts',
   'deploy/job/front/scrape-config.yaml': 'promtool, in front.test.ts',
