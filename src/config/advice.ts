@@ -51,7 +51,7 @@ export function suggestDuration(text: string): number | null {
   return sumMs > 0 && sumMs < 1 ? null : Math.round(sumMs);
 }
 
-/** Splits at `;`, blanks, new lines, `and` or `or`; null without a separator, or if a piece is not an entry. */
+/** Splits at `;`, blanks, new lines, `and` or `or`; null without these, or if a piece is not an entry. */
 export function splitOtherwise(text: string, isEntry: (piece: string) => boolean): readonly string[] | null {
   for (const separator of [/;/, /\n/, /\s+/, /[;\s]+/, /\s(?:and|or|&&|\|\|)\s/i]) {
     const pieces = text

@@ -33,7 +33,7 @@ const READABLE_LINES = {
   openMetrics: new RegExp(`(?:${withoutGroups(OM_SAMPLE)}|#(?! EOF)${ANY_LINE})*`, 'y'),
 } as const;
 const ONE_SERIES = new RegExp(SERIES, 'y');
-/** What may be beyond a double or 64 bits: hardly any text has it, and each number is looked at only there. */
+/** What may exceed a double or 64 bits: rare, so each number is checked only where this matches. */
 const LARGE = /[ \t}][+-]?(?:[\d.]{200}|[\d.]+[eE]\+?\d{3})|[ \t]-?\d{19}/;
 const QUOTED_TEXTS = new RegExp(QUOTED, 'g');
 const ONE_LINE = {
@@ -60,7 +60,7 @@ export function findUnreadableLine(text: string, format: keyof typeof READABLE_L
   return (LARGE.test(readable) ? findTooLarge(readable, format) : null) ?? readable.length;
 }
 
-/** The line of a number for which the parsers of Prometheus (see lexer.ts) refuse the whole page; null: none. */
+/** The line of a number for which Prometheus's parsers (see lexer.ts) refuse the whole page; null: none. */
 function findTooLarge(text: string, format: keyof typeof READABLE_LINES): number | null {
   const isRefused = format === 'text' ? isBeyond64Bits : isTooLarge;
   for (let at = 0, end = 0; at < text.length; at = end) {

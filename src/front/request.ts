@@ -22,7 +22,7 @@ function writeSegment(segment: string): string {
 /** A weight, as RFC 9110 writes it (12.5.3): 0 to 1 with at most three digits. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** What weighs most, zstd before gzip, and no less than identity; null: neither. An unreadable weight is 0. */
+/** What weighs most, zstd before gzip, and no less than identity; null: neither. Unreadable weights are 0. */
 export function chooseEncoding(acceptEncoding: string, hasZstd: boolean): 'zstd' | 'gzip' | null {
   const weights = new Map<string, number>();
   for (const entry of acceptEncoding.split(',')) {

@@ -1,14 +1,14 @@
-// What LASTSCRAPE_HOOKS puts into a folder that main mounts too: code that main's interpreter loads by itself, so
-// that the program's last act is a call for a snapshot. Loaded only where that is set.
+// What LASTSCRAPE_HOOKS puts into a folder that main mounts too: code that main's interpreter loads by itself,
+// so that the program's last act is a call for a snapshot. Loaded only where that is set.
 
 import { join } from 'node:path';
 import { mkdir, replaceFile } from '../base/files.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
 
 /**
- * Of a folder in PYTHONPATH, for Python 3.6 and later. `site` ignores that of its ImportError that names this module.
- * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown"); 3.11.7
- * and 3.13.0 do not.
+ * Of a folder in PYTHONPATH, for Python 3.6 and later. `site` ignores an ImportError that names this module.
+ * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown");
+ * 3.11.7 and 3.13.0 do not.
  */
 const SITECUSTOMIZE = String.raw`"""The hook of lastscrape: has it read this program's metrics once more, as the program's very last act.
 

@@ -214,8 +214,8 @@ async function ask({ signals }: LoopParts, target: Target, timeoutMs: number): P
 }
 
 /**
- * Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. After a
- * standstill over the limit there is time for a last try.
+ * Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. If the
+ * process was frozen past the limit, there is time for a last try.
  */
 async function withinLimits<Value>(
   { clock, signals }: LoopParts,

@@ -38,8 +38,8 @@ export type Keeper = {
   /** What is known of main from now on. */
   readonly tell: (view: MainView) => void;
   /**
-   * The last exposition, with everything that came so far; null: none could be read. `ask` reads the exporter:
-   * once more where the last answer may be cut.
+   * The last exposition, with everything that came so far; null: none could be read. `ask` reads the exporter
+   * once more if the last answer may be cut.
    */
   readonly newest: (ask?: () => Promise<unknown>) => Promise<Snapshot | null>;
 };

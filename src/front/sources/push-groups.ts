@@ -1,6 +1,6 @@
 // The groups of a Pushgateway as a law: groups and a request give groups and a status, as in Pushgateway 1.11
-// (handler/push.go, storage/diskmetricstore.go). But what was deleted or replaced stays on the page until every
-// scraper that lives has had it. Pure.
+// (handler/push.go, storage/diskmetricstore.go). But what was deleted or replaced stays on the page until
+// every active scraper has had it. Pure.
 
 import { formatGoFloat } from '../../exposition/exposition-text.ts';
 import { formatSeries, type Grouping, type PushedBody, type PushedFamily } from '../../exposition/pushed-families.ts';
