@@ -6,7 +6,7 @@
 import { TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
 import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
-import { type Page, showPage } from './page.ts';
+import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED } from './simulation.ts';
@@ -101,6 +101,11 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
     return null;
   const before = wholes.filter((each) => each.endedAtMs <= knownAtMs);
   const last = before.at(-1);
+  // A page that stays unreadable is given up, and the text is served.
+  const isGivenUp = source.faults.some(
+    ({ kind, fromMs, toMs }) => kind === 'endless' && fromMs < knownAtMs && toMs > (last?.askedAtMs ?? 0),
+  );
+  if (wanted === ACCEPTS.openMetrics && source.formats !== 'text' && isGivenUp) return null;
   // So is whose numbers count where it was before, and its first answer since shows the end.
   const signMs = wholes.find((each) => source.upUntilMs !== null && each.askedAtMs >= source.upUntilMs)?.endedAtMs;
   const atEnd = wholes.findLast((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
@@ -295,7 +300,7 @@ function checkLimits(facts: Facts): readonly string[] {
 function findAnswersMs({ scrapes, closedAtMs }: Run, atMs: number): number {
   let endMs = atMs;
   for (const { sentAtMs, endedAtMs } of scrapes) {
-    if (sentAtMs <= endMs + PACE_MS) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
+    if (sentAtMs <= endMs + (endMs === atMs ? LAST_LOOK_MS : PACE_MS)) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
   }
   return Math.min(endMs - atMs, ANSWERS_MS);
 }
