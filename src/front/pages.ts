@@ -61,7 +61,7 @@ export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) 
     const richest = rich !== 'text' && takesFormat(accept, rich) ? [RICH_ACCEPT] : [];
     return [accept, ...richest, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
   }
-  /** What own polls kept goes on as the page of a scraper that gets the same type, and what vanished from it. */
+  /** A page that polls kept becomes a scraper's page of the same type, with what vanished from it. */
   function moveOwn(from: string, to: string): void {
     const page = pages.get(from);
     if (page !== undefined) pages.set(to, page);

@@ -1,5 +1,5 @@
-// What LASTSCRAPE_HOOKS puts into a folder that main mounts too: code that main's interpreter loads by itself,
-// so that the program's last act is a call for a snapshot. Loaded only where that is set.
+// What LASTSCRAPE_HOOKS puts into a folder that main mounts too: code that main's interpreter loads, so
+// that the program's last act is a call for a snapshot. Loaded only where that is set.
 
 import { join } from 'node:path';
 import { mkdir, replaceFile } from '../base/files.ts';
