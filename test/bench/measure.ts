@@ -1,10 +1,13 @@
 // `npm run measure`: with `-- --front` the tables of final-numbers-table.ts, with `-- --locust` those of
-// in-place.ts, of `--runs=N` runs. It prints tables and asserts nothing.
+// in-place.ts, with `-- --short-jobs` that of short-jobs-table.ts, of `--runs=N` runs. It prints tables and
+// asserts nothing.
 import { measureFinalNumbers } from './final-numbers-table.ts';
 import { measureInPlace } from './in-place.ts';
+import { measureShortJobs } from './short-jobs-table.ts';
 
 const runCount = Number(process.argv.find((arg) => /^--runs=\d+$/.test(arg))?.slice(7) ?? Number.NaN);
 
 if (process.argv.includes('--front')) await measureFinalNumbers(runCount || 30);
 else if (process.argv.includes('--locust')) await measureInPlace(runCount || 20);
-else throw new Error('Cannot measure nothing: add "-- --front" or "-- --locust"');
+else if (process.argv.includes('--short-jobs')) await measureShortJobs(runCount || 20);
+else throw new Error('Cannot measure nothing: add "-- --front", "-- --locust" or "-- --short-jobs"');
