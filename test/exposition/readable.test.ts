@@ -54,6 +54,12 @@ test('openReadableCheck() quotes no more than the start of a line', () => {
   assert.deepEqual(result, { isReadable: false, why: `neither a sample nor a comment: "${'é'.repeat(30)}…"` });
 });
 
+test('openReadableCheck() quotes nothing of what may be secret', () => {
+  const readable = openReadableCheck('text', false);
+  readable.write(Buffer.from('a secret\n'));
+  assert.deepEqual(readable.end(), { isReadable: false, why: 'neither a sample nor a comment' });
+});
+
 test('openReadableCheck() wants a sample', () => {
   for (const body of ['', '\n', '\r\n \t\n', '# HELP a b\n# TYPE a gauge\n', '#', '\n#a 1\n \t# a 1']) {
     assert.deepEqual(check(body), { isReadable: false, why: 'no sample' }, JSON.stringify(body));

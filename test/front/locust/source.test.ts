@@ -390,7 +390,7 @@ test('what is judged is found among all rows, and the total, which is read for t
   assert.deepEqual(reading.observation.kind === 'answered' ? reading.observation.thresholds : null, [
     { kind: 'value', value: 10 },
     { kind: 'value', value: 399 },
-    { kind: 'unmatched' },
+    { kind: 'unmatched', nearest: ['/100', '/140', '/0'].map((each) => `{method="GET",name="${each}"}`) },
     { kind: 'value', value: 1 },
   ]);
 });
