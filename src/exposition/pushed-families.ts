@@ -20,7 +20,15 @@ export type PushedFamily = {
   readonly help: string | null;
   /** By their labels (`formatSeries`): the value, or all lines of a histogram or summary. */
   readonly series: ReadonlyMap<string, string>;
+  /** In letters of the page, about. */
+  readonly length: number;
 };
+
+/**
+ * Of all that is kept, in letters of the page: 71,000 series that are replaced by as many, and scraped
+ * meanwhile, fit into 64 MiB; twice as many fill V8's heap of 48 MB.
+ */
+export const PUSHED_MAX_LENGTH = 6_000_000;
 
 /** A body that was read. `fault`: why it must not be kept anyway; null: it may be. */
 export type PushedBody =
@@ -55,6 +63,8 @@ type Draft = {
   readonly series: Map<string, string | Points>;
 };
 
+/** Of a name, a number and what stands between. */
+const SERIES_LENGTH = 40;
 const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 const LABEL_NAME = /^(?!__name__$)[a-zA-Z_]\w*$/;
 
@@ -63,6 +73,13 @@ export function openPushedFamilies(grouping: Grouping) {
   const drafts = new Map<string, Draft>();
   let why: string | null = null;
   let fault: string | null = null;
+  let length = 0;
+  /** Whether it is still to be kept. */
+  const count = (key: string): boolean => {
+    length += key.length + SERIES_LENGTH;
+    if (length > PUSHED_MAX_LENGTH) why ??= `more than ${PUSHED_MAX_LENGTH} letters of series`;
+    return why === null;
+  };
   const seriesOf = (labels: readonly Label[]) => {
     if (new Map(labels).size < labels.length) why ??= 'a label twice in one series';
     const wrong = labels.find(([name]) => !LABEL_NAME.test(name));
@@ -71,6 +88,7 @@ export function openPushedFamilies(grouping: Grouping) {
     return formatSeries(labels, grouping);
   };
   return {
+    isRefused: () => why !== null,
     refuse(reason: string): void {
       why ??= reason;
     },
@@ -88,14 +106,18 @@ export function openPushedFamilies(grouping: Grouping) {
     addValue({ name, series }: Draft, labels: readonly Label[], value: number): void {
       const key = seriesOf(labels);
       if (series.has(key)) fault ??= `${name}{${key}} was collected before with the same name and label values`;
-      series.set(key, formatGoFloat(value));
+      if (count(key)) series.set(key, formatGoFloat(value));
     },
     findPoints({ type, series }: Draft, labels: readonly Label[]): Points {
       if (type === 'summary' && labels.some(([label]) => label === 'quantile')) fault ??= 'a label "quantile"';
       const key = seriesOf(labels);
       const points = (series.get(key) as Points | undefined) ?? { rows: new Map(), sum: 0, count: 0 };
-      series.set(key, points);
+      if (count(key)) series.set(key, points);
       return points;
+    },
+    addRow({ rows }: Points, at: number, value: number): void {
+      if (rows.has(at)) fault ??= `${formatGoFloat(at)} is twice a bound in one series`;
+      if (count('')) rows.set(at, value);
     },
     end(hasNative = false): PushedBody {
       if (why !== null) return { kind: 'unreadable', why };
@@ -107,10 +129,14 @@ export function openPushedFamilies(grouping: Grouping) {
 
 function makeFamily({ name, suffix, type, help, series }: Draft): PushedFamily {
   const written = name + suffix;
-  const texts = [...series].map(
-    ([key, value]) => [key, typeof value === 'string' ? value : formatPoints(written, type, key, value)] as const,
-  );
-  return { name: written, type: type as PushedType, help, series: new Map(texts) };
+  let length = 0;
+  // In place: a family may have 50,000 series.
+  for (const [key, value] of series) {
+    const text = typeof value === 'string' ? value : formatPoints(written, type, key, value);
+    series.set(key, text);
+    length += key.length + text.length + SERIES_LENGTH;
+  }
+  return { name: written, type: type as PushedType, help, series: series as ReadonlyMap<string, string>, length };
 }
 
 function formatPoints(name: string, type: PushedType | null, key: string, { rows, sum, count }: Points): string {
@@ -172,8 +198,7 @@ function openLineSink(families: Families, format: keyof typeof TYPES): LineSink 
     else {
       const at = readNumber(labels.find(([label]) => label === bound)?.[1] ?? '');
       if (Number.isNaN(at)) families.refuse(`expected a number as value of the label ${bound} of ${name}`);
-      if (points.rows.has(at)) families.reject(`${name} has ${bound}="${formatGoFloat(at)}" twice`);
-      points.rows.set(at, value);
+      families.addRow(points, at, value);
     }
   }
 
@@ -208,6 +233,7 @@ export function readPushedText(body: Uint8Array, format: keyof typeof TYPES, gro
   const sink = openLineSink(families, format);
   let hasEnd = false;
   function onLines(block: Uint8Array): void {
+    if (families.isRefused()) return;
     const text = decodeText(block);
     if (text === null) families.refuse('the body is not UTF-8');
     if (hasEnd) families.refuse('text after "# EOF"');

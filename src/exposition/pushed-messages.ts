@@ -29,7 +29,7 @@ export function readPushedMessages(body: Buffer, grouping: Grouping): PushedBody
   const families = openPushedFamilies(grouping);
   const onCut = () => families.refuse('a message of the body is cut, or is no MetricFamily');
   let hasNative = false;
-  for (let at = 0; at < body.length; ) {
+  for (let at = 0; at < body.length && !families.isRefused(); ) {
     const [sizeBytes, from] = readVarint(body, at);
     at = from + sizeBytes;
     if (at > body.length) onCut();
@@ -59,8 +59,8 @@ function readFamily(message: Message, families: Families): boolean {
       points.count = value.number(4) || value.number(1);
       points.sum = value.number(2);
       for (const row of value.messages(3)) {
-        if (type === 'summary') points.rows.set(row.number(1), row.number(2));
-        else points.rows.set(row.number(2), row.number(4) || row.number(1));
+        if (type === 'summary') families.addRow(points, row.number(1), row.number(2));
+        else families.addRow(points, row.number(2), row.number(4) || row.number(1));
       }
       hasNative ||= type === 'histogram' && NATIVE_FIELDS.some(value.has);
     }

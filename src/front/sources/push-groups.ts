@@ -3,7 +3,13 @@
 // every active scraper has had it. Pure.
 
 import { formatGoFloat } from '../../exposition/exposition-text.ts';
-import { formatSeries, type Grouping, type PushedBody, type PushedFamily } from '../../exposition/pushed-families.ts';
+import {
+  formatSeries,
+  type Grouping,
+  PUSHED_MAX_LENGTH,
+  type PushedBody,
+  type PushedFamily,
+} from '../../exposition/pushed-families.ts';
 
 /** Of one name in one group; when that was pushed. */
 type KeptFamily = PushedFamily & { readonly pushedAtMs: number };
@@ -54,7 +60,8 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
   const groups = new Map(store.groups);
   const time = (kind: keyof typeof TIMES, value: number): KeptFamily => {
     const [name, help] = TIMES[kind];
-    return { name, type: 'gauge', help, series: new Map([[key, formatGoFloat(value)]]), pushedAtMs: atMs };
+    const series = new Map([[key, formatGoFloat(value)]]);
+    return { name, type: 'gauge', help, series, length: name.length + key.length, pushedAtMs: atMs };
   };
   const [pushed, failed] = [TIMES.pushed[0], TIMES.failed[0]];
   if (body === null) {
@@ -72,7 +79,7 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
     [failed, before.get(failed) ?? time('failed', 0)],
   ]);
   groups.set(key, { grouping, families });
-  const why = body.fault ?? findContradiction(groups, own);
+  const why = body.fault ?? findExcess(groups) ?? findContradiction(groups, own);
   if (why === null) return { store: keepLeftovers(store, groups, before, takenAtMs), status: 200 };
   const rest = [[failed, time('failed', seconds)] as const];
   const unchanged = new Map([[pushed, time('pushed', 0)], ...before, ...rest]);
@@ -110,7 +117,23 @@ function keepLeftovers(
     const series = [...family.series].filter(([key]) => !others.some((each) => each.series.has(key)));
     return series.length === 0 ? [] : [{ ...family, series: new Map(series) }];
   });
-  return { groups, leftovers: leftovers.slice(-LEFTOVERS_MAX_COUNT) };
+  let leftLength = PUSHED_MAX_LENGTH - findLength(groups);
+  const newest = leftovers.slice(-LEFTOVERS_MAX_COUNT).toReversed();
+  const kept = newest.filter(({ length }) => {
+    leftLength -= length;
+    return leftLength >= 0;
+  });
+  return { groups, leftovers: kept.toReversed() };
+}
+
+function findLength(groups: PushStore['groups']): number {
+  return listFamilies({ groups, leftovers: [] }).reduce((sum, { length }) => sum + length, 0);
+}
+
+function findExcess(groups: PushStore['groups']): string | null {
+  return findLength(groups) > PUSHED_MAX_LENGTH
+    ? `more than ${PUSHED_MAX_LENGTH} letters of series in all groups`
+    : null;
 }
 
 type Index = ReadonlyMap<string, readonly KeptFamily[]>;

@@ -48,8 +48,8 @@ export type OpenedPushSource =
 
 /** Of a body, as it comes and unpacked. */
 export const PUSH_MAX_BYTES = 16 * 1024 * 1024;
-/** Of all bodies that are being taken in. */
-const PUSHES_MAX_BYTES = 2 * PUSH_MAX_BYTES;
+/** Of all bodies that are being taken in: a large one leaves room for others. */
+const PUSHES_MAX_BYTES = PUSH_MAX_BYTES + 4 * 1024 * 1024;
 /**
  * All clients have the same address, and none is a stranger: a JVM with a tenth of a processor took more than
  * 10 s between connecting and its body.

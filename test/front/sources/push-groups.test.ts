@@ -147,6 +147,27 @@ test('readPushedText() finds text after the end of OpenMetrics, wherever a piece
   assert.deepEqual([readKind(end), readKind(Buffer.concat([end, Buffer.from('a 1\n')]))], ['read', 'unreadable']);
 });
 
+test('takePush() keeps 6 million letters of series, the newest leftovers among them, and no more', () => {
+  const makeBody = (name: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${name}{row="${index}"} 1\n`).join('');
+  const [half, most] = [makeBody('a', 40_000), makeBody('b', 60_000)];
+  const first = send(EMPTY_STORE, ['PUT', '/metrics/job/j', most], 1, 0);
+  const second = send(first.store, ['PUT', '/metrics/job/k', half], 2, 0);
+  assert.deepEqual([first.status, second.status], [200, 400]);
+  assert.match(JSON.stringify(second), /more than 6000000 letters of series in all groups/);
+  assert.equal(send(EMPTY_STORE, ['PUT', '/metrics/job/j', makeBody('a', 90_000)], 1).status, 400);
+  const deleted = send(
+    send(first.store, ['DELETE', '/metrics/job/j'], 2, 0).store,
+    ['PUT', '/metrics/job/k', half],
+    3,
+    0,
+  );
+  assert.deepEqual(
+    [deleted.status, deleted.store.leftovers.map(({ name }) => name)],
+    [200, ['push_time_seconds', 'push_failure_time_seconds']],
+  );
+});
+
 test('readGrouping() says why a path names no group', () => {
   assert.equal(readGrouping('/metrics/job/j/a%zz'), 'the path is not percent-encoded UTF-8');
   assert.equal(readGrouping('/metrics'), null);
