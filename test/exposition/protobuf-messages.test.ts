@@ -52,6 +52,13 @@ test('openMessageCheck() and openMessageScan() read a real page, cut anywhere', 
   }
 });
 
+test('openMessageCheck() and openMessageScan() read a message that ends with an empty field, cut anywhere', () => {
+  for (const pieces of cuts(bytes(message(text(1, 'a'), METRIC, text(2, ''))))) {
+    assert.equal(check(...pieces), null);
+    assert.deepEqual(scan(...pieces), ['a']);
+  }
+});
+
 test('openMessageCheck() finds a page that ends anywhere within a message', () => {
   const ends = new Set<number>();
   let at = 0;

@@ -447,6 +447,15 @@ test('a source that answers now in one format and now in another never has them 
   }
 });
 
+test('where a number is judged the text is read as well', async (t) => {
+  const { source, ask, post } = await openWorld(t, { selectors: [{ name: 'rows_total', labels: [] }] });
+  const asked: string[] = [];
+  source.answer = negotiate({ rows: 7 }, asked);
+  await ask(ACCEPTS.protobuf);
+  await post();
+  assert.ok(asked.includes(TEXT_ACCEPT), asked.join());
+});
+
 test('where numbers are needed the text is read as well, unless the program answers in text anyway', async (t) => {
   for (const isText of [false, true]) {
     const world = await openWorld(t, { metricNames: ['rows_total'] });

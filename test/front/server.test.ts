@@ -5,6 +5,7 @@ import type { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { settleConnections } from '../../src/front/server.ts';
 import { collectGarbage } from '../support/memory.ts';
 import { answerOf, openFrontServer, scrapeHead } from './front-server.ts';
 import { openRawClient, type RawAnswer } from './raw-client.ts';
@@ -447,6 +448,17 @@ test('retire() ends every connection, and answers /-/healthy until close()', asy
   assert.deepEqual([server.requests.length, server.inFlightCount], [1, 0]);
   await server.close();
   assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
+});
+
+test('settleConnections() does not wait for the end of a flood', async () => {
+  let callsCount = 0;
+  await settleConnections({
+    acceptedCount: () => {
+      assert.ok(++callsCount < 5_000);
+      return callsCount;
+    },
+  });
+  assert.ok(callsCount > 500);
 });
 
 test('no error of the server, of a request or of an answer ends the process', async () => {

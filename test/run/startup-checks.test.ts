@@ -3,7 +3,8 @@ import { chmodSync, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { formatLogEntry } from '../../src/check/help.ts';
-import { listTargetWarnings, type TargetTraits } from '../../src/run/startup-checks.ts';
+import type { Config } from '../../src/config/config.ts';
+import { listTargetWarnings, listWarnings, type TargetTraits } from '../../src/run/startup-checks.ts';
 import { gateNamespaces, openPidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 
 const skip = gateNamespaces('test/run/startup-checks.test.ts');
@@ -76,4 +77,14 @@ test('listTargetWarnings() warns of a time-out that ends before the target had i
   assert.deepEqual(listFormatted([APP], 1), [], 'nothing is known of it');
   assert.deepEqual(listFormatted([APP], 0), []);
   assert.equal(listFormatted([{ name: 'app', needsMs: 1 }], 1).length, 1);
+});
+
+test('listWarnings() warns of a threshold on what Locust shows of its last seconds alone', () => {
+  const listOf = (...texts: readonly string[]) => {
+    const thresholds = texts.map((text) => ({ text, name: text.replace(/ .*/, '') }));
+    return listWarnings({ targets: [], conditions: [], quitTimeoutMs: 1, thresholds } as unknown as Config);
+  };
+  const entry = 'locust_requests_current_response_time_percentile_95 > 1';
+  assert.deepEqual(listOf('a > 1', entry), [{ id: 'thresholdOfLastSeconds', fields: { entry } }]);
+  assert.deepEqual(listOf('a > 1'), []);
 });
