@@ -1,7 +1,7 @@
 // What LASTSCRAPE_HOOKS puts into a folder that main mounts too: code that main's interpreter loads, so
 // that the program's last act is a call for a snapshot. Loaded only where that is set.
 
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { mkdir, replaceFile } from '../base/files.ts';
 import { prepareThreadCall } from '../base/thread-call.ts';
 
@@ -80,8 +80,11 @@ const WRITE_TIMEOUT_MS = 1_000;
 /** Writes `python/sitecustomize.py`, whole or not at all. Why it could not, or null; never rejects. */
 export async function writeHooks(folder: string, pid: number): Promise<string | null> {
   const path = join(folder, 'python/sitecustomize.py');
+  // Not recursive: Node 24.21.0 does not return from that in a folder that takes no other, such as /proc.
+  const make = (each: string) => mkdir(each).catch(() => {});
   const call = prepareThreadCall(() =>
-    mkdir(join(folder, 'python'), { recursive: true, mode: 0o755 })
+    make(folder)
+      .then(() => make(dirname(path)))
       .then(() => replaceFile(path, SITECUSTOMIZE, pid))
       .then(
         () => null,

@@ -151,11 +151,14 @@ export function runJobsEndingScenarios(): void {
       assert.deepEqual(others, []);
       assert.match(warning, /lastscrape is not added: nothing says where the metrics are; /);
     }
-    const [useless = ''] = await readWarnings(
-      namespace.name,
-      buildCountingJob({ annotations: { 'lastscrape.dev/done-when': 'port:1' } }),
-    );
-    assert.match(useless, /lastscrape.dev\/done-when: does nothing with the label/);
+    for (const [name, value, expected] of [
+      ['done-when', 'port:1', /lastscrape.dev\/done-when: does nothing with the label/],
+      ['hook', 'ruby', /lastscrape.dev\/hook: ignored; must be "python"/],
+    ] as const) {
+      const annotations = { [`lastscrape.dev/${name}`]: value };
+      const [useless = ''] = await readWarnings(namespace.name, buildCountingJob({ annotations }));
+      assert.match(useless, expected);
+    }
     const misplaced = { ...buildCountingJob({ labels: {} }), metadata: { name: JOB, labels: LABELLED } };
     const [warning = ''] = await readWarnings(namespace.name, misplaced);
     assert.match(

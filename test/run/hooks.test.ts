@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
@@ -175,4 +175,26 @@ test('writeHooks() writes a file for everyone to read, again over the old one, o
   assert.equal(statSync(join(hook, 'sitecustomize.py')).mode & 0o777, 0o644);
   const file = join(folder, 'own/sitecustomize.py');
   assert.equal(await writeHooks(file, 7), `Cannot write ${file}/python/sitecustomize.py: ENOTDIR`);
+});
+
+test('a run writes it before the front listens, and warns where it cannot', async () => {
+  for (const [hooks, message] of [
+    [join(folder, 'new'), /"msg":"watching"/],
+    [join(folder, 'own/sitecustomize.py'), /"the hook cannot be written: .*ENOTDIR"/],
+    ['/proc/none', /"the hook cannot be written: .*ENOENT"/],
+  ] as const) {
+    await using child = startChild({
+      name: 'lastscrape',
+      command: [process.execPath, join(import.meta.dirname, '../../bin/lastscrape.ts')],
+      env: {
+        LASTSCRAPE_HOOKS: hooks,
+        LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}`,
+        LASTSCRAPE_METRICS_URL: 'file:///none',
+        LASTSCRAPE_DONE_WHEN: 'sigterm',
+      },
+      cwd: folder,
+    });
+    await child.waitForLine(message, END_MS);
+    assert.equal(existsSync(join(hooks, 'python/sitecustomize.py')), hooks.endsWith('new'));
+  }
 });
