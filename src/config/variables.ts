@@ -113,7 +113,7 @@ export const ROWS = [
     defaultOtherwise: '`locust+` and `LOCUST_EXPORTER_URI`, if set',
     findDefault: (_: Above, { metricsUrl }: ExporterVariables) => metricsUrl,
     meaning:
-      "the page to read: an `http:` URL without user and password; with a front also `file:///FILE`, or `file:///FOLDER/` for its `*.prom`, `locust+http://HOST:PORT`: Locust's page, in place of its exporter, or `pushgateway://127.0.0.1:PORT`: what is pushed there, in place of a Pushgateway",
+      "the page to read: an `http:` URL without user and password; with a front also `file:///FILE`, `file:///FOLDER/` (its `*.prom`), `locust+http://HOST:PORT` (Locust's page, instead of its exporter), or `pushgateway://127.0.0.1:PORT` (what is pushed there, instead of to a Pushgateway)",
     field: 'metricsUrl',
     read: readValue(parseMetricsUrl),
   },
@@ -220,7 +220,7 @@ export const ROWS = [
     'LASTSCRAPE_HOOKS',
     'hooksPath',
     '/lastscrape-hooks',
-    'a folder that main mounts too, where lastscrape puts a hook that makes a snapshot the last act of a Python program; `none` writes none',
+    'a folder, mounted in main too, for a hook that ends a Python program with a snapshot; `none` writes none',
   ),
   {
     name: 'LASTSCRAPE_PUSH',

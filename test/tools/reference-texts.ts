@@ -81,7 +81,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   scraperTooSlow:
     'Its `intervalSeconds` is longer than the longest hold, `holdSeconds`. Scrape more often, or [hold longer](front.md#times).',
   formatLeftOut: 'The pages would not all fit into 64 MiB. Configure all scrapers with the same `scrape_protocols`.',
-  pageUnreadable: 'Prometheus refuses such a page as well; `why` has what is wrong with it.',
+  pageUnreadable: 'Prometheus refuses it too; `why` says what is wrong with it.',
   nativeHistogramPushed: null,
   familyTwice: null,
   locustUnreadable: null,
@@ -92,14 +92,13 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   thresholdOfLastSeconds: null,
   thresholdFailed: 'The run failed by this `entry`, or [it could not be judged](verdict.md#what-cannot-be-judged).',
   toldFileUnusable: 'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line.',
-  pushFailed:
-    '`why` has the words of the receiver. See [push](push.md#what-can-go-wrong). Never changes the exit code.',
+  pushFailed: '`why` quotes the receiver. See [push](push.md#what-can-go-wrong). Never changes the exit code.',
   webhookFailed: null,
-  targetForced: 'The target did not take the request, or TERM, in half of its time. See its log.',
+  targetForced: 'The target ignored the request, or TERM, for half of its time. See its log.',
   targetFailed:
-    'No quit endpoint, one that is switched off, or the wrong port: the `hint` says which. `LASTSCRAPE_QUIT=none` where the kubelet ends it.',
+    'No quit endpoint, one that is switched off, or the wrong port: the `hint` says which. Set `LASTSCRAPE_QUIT=none` if the kubelet ends it.',
   tombstoneUnwritable: "Mount kubexit's graveyard, writable for this UID (`fsGroup`).",
-  hooksUnwritable: 'Mount an `emptyDir` at `LASTSCRAPE_HOOKS`, in main too.',
+  hooksUnwritable: 'Mount an `emptyDir` at `LASTSCRAPE_HOOKS` here and in main.',
   messageUnwritable: null,
   waitsForTargets: null,
   meshNotLast: null,
