@@ -5,7 +5,6 @@
 
 import type { LookupAddress } from 'node:dns';
 import { connect, isIP, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { prepareThreadCall, type ThreadCall } from '../thread-call.ts';
 import { type Limits, waitWithin } from '../waits.ts';
 
@@ -49,7 +48,7 @@ export async function dial(hostname: string, port: number, limits: DialOptions):
 async function dialHost(host: string, port: number, limits: DialOptions): Promise<Socket | readonly string[]> {
   if (isIP(host) !== 0) {
     const result = await attempt({ host, port }, limits);
-    return 'destroy' in result || !isMissing(host, result) ? result : ['ECONNREFUSED'];
+    return 'destroy' in result || !(await isMissing(host, result)) ? result : ['ECONNREFUSED'];
   }
   const found = await lookUp(host, limits);
   if ('code' in found) return [found.code];
@@ -63,9 +62,10 @@ const MISSING_CODES: readonly string[] = ['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENET
  * Whether no loopback interface has this loopback address, so that nothing can listen there. The code alone
  * does not prove it: EADDRNOTAVAIL comes as well where all local ports are in use (measured, Linux 6.1).
  */
-function isMissing(host: string, codes: readonly string[]): boolean {
+async function isMissing(host: string, codes: readonly string[]): Promise<boolean> {
   const prefix = ['127.', '::1'].find((each) => host.startsWith(each));
   if (prefix === undefined || !codes.every((code) => MISSING_CODES.includes(code))) return false;
+  const { networkInterfaces } = await import('node:os');
   return !Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ address }) => address.startsWith(prefix)),
   );
@@ -73,17 +73,11 @@ function isMissing(host: string, codes: readonly string[]): boolean {
 
 async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<Socket | readonly string[]> {
   if (limits.signal?.aborted) return [String(limits.signal.reason)];
-  const onread: OnReadOpts = {
-    buffer: Buffer.allocUnsafeSlow(READ_BYTES),
-    callback(sizeBytes, buffer) {
-      const piece = buffer.subarray(0, sizeBytes);
-      // Without a listener nothing takes it at once.
-      socket.push(socket.listenerCount('readable') === 0 ? Uint8Array.from(piece) : piece);
-      // Reads on once it is taken.
-      return false;
-    },
-  };
-  const socket = connect({ ...target, noDelay: true, ...(limits.hasOneBuffer === true && { onread }) });
+  const socket: Socket = connect({
+    ...target,
+    noDelay: true,
+    ...(limits.hasOneBuffer === true && { onread: readIntoOne(() => socket) }),
+  });
   const codes = await waitWithin<readonly string[]>(
     limits,
     (why) => [why],
@@ -107,6 +101,20 @@ async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<
   // A reset: an orderly end would leave the port in TIME_WAIT, and main could not listen there.
   socket.resetAndDestroy();
   return ['ECONNREFUSED'];
+}
+
+function readIntoOne(findSocket: () => Socket): OnReadOpts {
+  return {
+    buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+    callback(sizeBytes, buffer) {
+      const socket = findSocket();
+      const piece = buffer.subarray(0, sizeBytes);
+      // Without a listener nothing takes it at once.
+      socket.push(socket.listenerCount('readable') === 0 ? Uint8Array.from(piece) : piece);
+      // Reads on once it is taken.
+      return false;
+    },
+  };
 }
 
 /**
