@@ -31,7 +31,7 @@ export type PagesParts = {
 export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) {
   let uses: readonly AcceptUse[] = [];
   /** By their Accept, the oldest first. */
-  const pages = new Map<string, Page>();
+  const pages: Pages = new Map();
   /** Whose pages do not fit with the others, or are of no use. */
   const leftOut = new Set<string>(hasFormats ? [] : [RICH_ACCEPT]);
   /** Of those that scrapers ask for: how often in a row they could not be read. */
@@ -39,7 +39,7 @@ export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) 
 
   /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
   function listInUse(isLiving: boolean): readonly string[] {
-    const kept = [...pages.keys()].filter(isKept);
+    const kept = listKept(pages);
     if (!isLiving && kept.length > 0) return kept;
     // Many programs answer in text whatever they are asked for.
     const hasText = uses.some(({ accept }) => pages.get(accept)?.type.format === 'text' && isKept(accept));
@@ -50,35 +50,13 @@ export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) 
   function isUsed(accept: string): boolean {
     return uses.some((use) => use.accept === accept);
   }
-  function isKept(accept: string): boolean {
-    return (pages.get(accept)?.readAtMs ?? null) !== null;
-  }
-  /** Its own page, else the richest that it takes, else the newest; null: nothing was kept. */
-  function find(accept: string): string | null {
-    const kept = [...pages.keys()].filter(isKept);
-    const text = kept.find((each) => pages.get(each)?.type.format === 'text');
-    const rich = pages.get(RICH_ACCEPT)?.type.format ?? 'text';
-    const richest = rich !== 'text' && takesFormat(accept, rich) ? [RICH_ACCEPT] : [];
-    return [accept, ...richest, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
-  }
-  /** A page that polls kept becomes a scraper's page of the same type, with what vanished from it. */
-  function moveOwn(from: string, to: string): void {
-    const page = pages.get(from);
-    if (page !== undefined) pages.set(to, page);
-    pages.delete(from);
-  }
-  function isTooLarge(accept: string, sizeBytes: number, inUse: readonly string[]): boolean {
-    // Nobody asked for it: half of the room is for the text.
-    if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
-    const used = [...pages].filter(([each]) => inUse.includes(each));
-    const others = used.filter(([each]) => each !== accept);
-    const isFirst = others.length === 0 || used[0]?.[0] === accept;
-    return !isFirst && others.reduce((sum, [, page]) => sum + page.sizeBytes, sizeBytes) > PAGES_MAX_BYTES;
-  }
   function leaveOut(accept: string): void {
     leftOut.add(accept);
     pages.delete(accept);
   }
+
+  const find = (accept: string) => findPage(pages, accept);
+  const isKept = (accept: string) => listKept(pages).includes(accept);
 
   return {
     listInUse,
@@ -102,10 +80,7 @@ export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) 
     /** Whether a body lacks no family of the page that is served instead of one of its own. */
     async isComplete(accept: string, body: Body): Promise<boolean> {
       const other = pages.get(find(accept) ?? accept);
-      const before = (await other?.newest())?.body.families();
-      if (before === undefined || isKept(accept)) return false;
-      const families = new Set([...(await body.families())].map(nameSamples));
-      return [...(await before)].every((family) => families.has(nameSamples(family)));
+      return !isKept(accept) && other !== undefined && lacksNothing(body, other);
     },
     /** The page for a body; null: it gets none, or does not fit with the others. `isLiving`: it may begin. */
     open(asked: string, { sizeBytes, type }: Body, isLiving: boolean): Page | null {
@@ -114,14 +89,14 @@ export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) 
       const accept = isPlain ? TEXT_ACCEPT : asked;
       unreadable.delete(accept);
       const inUse = listInUse(isLiving);
-      const kept = [...pages.keys()].filter(isKept);
+      const kept = listKept(pages);
       if (!kept.includes(accept)) {
         const same = kept.find((each) => pages.get(each)?.type.contentType === type.contentType) ?? '';
         // As good as one of its own.
         if (isLiving ? !inUse.includes(accept) : kept.length > 0) return pages.get(same) ?? null;
-        if (isLiving && !isUsed(same)) moveOwn(same, accept);
+        if (isLiving && !isUsed(same)) moveOwn(pages, same, accept);
       }
-      if (isTooLarge(accept, sizeBytes, inUse)) {
+      if (isTooLarge(pages, accept, sizeBytes, inUse)) {
         const isWarned = accept === RICH_ACCEPT || [...leftOut].some((each) => each !== RICH_ACCEPT);
         if (!isWarned) log({ id: 'formatLeftOut', fields: { accept: show(accept) } });
         leaveOut(accept);
@@ -143,10 +118,7 @@ export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) 
     /** The newest of an Accept; without one the newest that a push can read: text, else OpenMetrics. */
     async newest(accept?: string): Promise<Snapshot | null> {
       if (accept !== undefined) return (await pages.get(find(accept) ?? accept)?.newest()) ?? null;
-      const all = await Promise.all([...pages.values()].map((page) => page.newest()));
-      const newestFirst = all.flatMap((each) => each ?? []).toSorted((a, b) => b.readAt.atMs - a.readAt.atMs);
-      const of = (format: Format) => newestFirst.find(({ body }) => body.type.format === format);
-      return of('text') ?? of('openMetrics') ?? null;
+      return findNewest(pages);
     },
   };
 }
@@ -158,4 +130,50 @@ function nameSamples(family: string): string {
 
 function show(accept: string): string {
   return accept.slice(0, ACCEPT_SHOWN_LENGTH);
+}
+
+type Pages = Map<string, Page>;
+
+function listKept(pages: Pages): readonly string[] {
+  return [...pages].filter(([, { readAtMs }]) => readAtMs !== null).map(([accept]) => accept);
+}
+
+/** Its own page, else the richest that it takes, else the newest; null: nothing was kept. */
+function findPage(pages: Pages, accept: string): string | null {
+  const kept = listKept(pages);
+  const text = kept.find((each) => pages.get(each)?.type.format === 'text');
+  const rich = pages.get(RICH_ACCEPT)?.type.format ?? 'text';
+  const richest = rich !== 'text' && takesFormat(accept, rich) ? [RICH_ACCEPT] : [];
+  return [accept, ...richest, TEXT_ACCEPT].find((each) => kept.includes(each)) ?? text ?? kept.at(-1) ?? null;
+}
+
+/** A page that polls kept becomes a scraper's page of the same type, with what vanished from it. */
+function moveOwn(pages: Pages, from: string, to: string): void {
+  const page = pages.get(from);
+  if (page !== undefined) pages.set(to, page);
+  pages.delete(from);
+}
+
+function isTooLarge(pages: Pages, accept: string, sizeBytes: number, inUse: readonly string[]): boolean {
+  // Nobody asked for it: half of the room is for the text.
+  if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
+  const used = [...pages].filter(([each]) => inUse.includes(each));
+  const others = used.filter(([each]) => each !== accept);
+  const isFirst = others.length === 0 || used[0]?.[0] === accept;
+  return !isFirst && others.reduce((sum, [, page]) => sum + page.sizeBytes, sizeBytes) > PAGES_MAX_BYTES;
+}
+
+async function lacksNothing(body: Body, other: Page): Promise<boolean> {
+  const before = (await other.newest())?.body.families();
+  if (before === undefined) return false;
+  const families = new Set([...(await body.families())].map(nameSamples));
+  return [...(await before)].every((family) => families.has(nameSamples(family)));
+}
+
+/** The newest that a push can read: text, else OpenMetrics. */
+async function findNewest(pages: Pages): Promise<Snapshot | null> {
+  const all = await Promise.all([...pages.values()].map((page) => page.newest()));
+  const newestFirst = all.flatMap((each) => each ?? []).toSorted((a, b) => b.readAt.atMs - a.readAt.atMs);
+  const of = (format: Format) => newestFirst.find(({ body }) => body.type.format === format);
+  return of('text') ?? of('openMetrics') ?? null;
 }
