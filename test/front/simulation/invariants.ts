@@ -93,7 +93,7 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
   const wholes = run.wholes.filter((each) => each.accept === wanted);
   // A page that begins at the end would lack what vanished: another one is served.
-  if (Number(wholes[0]?.endedAtMs) > endedAtMs && wholes.length < run.wholes.length) return null;
+  if (Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length) return null;
   const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
@@ -110,6 +110,9 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const signMs = wholes.find((each) => source.upUntilMs !== null && each.askedAtMs >= source.upUntilMs)?.endedAtMs;
   const atEnd = wholes.findLast((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
   if (atEnd !== undefined && atEnd.generation !== last?.generation) return null;
+  // It was started anew while main lived, and other pages know that.
+  const known = run.wholes.findLast((each) => each.endedAtMs <= knownAtMs);
+  if (last !== undefined && known?.generation !== last.generation) return null;
   const after = wholes.filter((each) => each.endedAtMs > knownAtMs);
   if (after.some((each) => each.generation !== (last ?? each).generation && !each.isKnownAsNew)) return null;
   const final = new Map<string, number>();
@@ -297,10 +300,11 @@ function checkLimits(facts: Facts): readonly string[] {
 }
 
 /** How long answers that are on their way then, or begin before they have ended, may be waited for. */
-function findAnswersMs({ scrapes, closedAtMs }: Run, atMs: number): number {
+function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): number {
+  const paceMs = PACE_MS + 2 * scenario.source.tookMs;
   let endMs = atMs;
   for (const { sentAtMs, endedAtMs } of scrapes) {
-    if (sentAtMs <= endMs + (endMs === atMs ? LAST_LOOK_MS : PACE_MS)) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
+    if (sentAtMs <= endMs + (endMs === atMs ? LAST_LOOK_MS : paceMs)) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
   }
   return Math.min(endMs - atMs, ANSWERS_MS);
 }
@@ -309,7 +313,9 @@ function findAnswersMs({ scrapes, closedAtMs }: Run, atMs: number): number {
 function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | null {
   const { limits, scrapers } = scenario;
   const isPlain = new Set(scrapers.map(({ address }) => address)).size === scrapers.length;
-  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain) return null;
+  // The last read of a source that hangs is waited for.
+  const hangs = scenario.source.faults.some(({ kind, toMs }) => kind.startsWith('hang') && toMs > knownAtMs);
+  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain || hangs) return null;
   const known = scrapers.map((plan) => {
     const sent = run.scrapes.filter((each) => each.plan === plan && each.arrivedAtMs !== null);
     const before = sent
