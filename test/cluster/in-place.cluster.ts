@@ -12,6 +12,7 @@ import { EXPORTER, MASTER, withFields, withVariable } from './locust-test.ts';
 import {
   END_MS,
   endRun,
+  findFirstEnd,
   findStatus,
   getFixture,
   masterPod,
@@ -150,7 +151,7 @@ export function runInPlaceScenarios(): void {
       await proveInPlace(namespace, 'Complete');
       const status = findStatus(masterPod(namespace), EXPORTER);
       assert.equal(status?.restartCount, 1);
-      assert.equal(status.lastState?.terminated?.reason, 'OOMKilled');
+      assert.equal(findFirstEnd(namespace, EXPORTER)?.reason, 'OOMKilled');
     },
   );
 

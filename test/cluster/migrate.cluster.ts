@@ -10,7 +10,16 @@ import { VERSION } from '../../src/base/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { editContainers, type PodSpec, withFields } from './locust-test.ts';
-import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
+import {
+  END_MS,
+  findFirstEnd,
+  findStatus,
+  getFixture,
+  readEnd,
+  runScenarioIn,
+  START_MS,
+  untilLogged,
+} from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -86,7 +95,7 @@ export function runMigrationScenarios(): void {
       { [MAIN]: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 },
       { [MAIN]: 1 },
     );
-    assert.equal(findStatus(pod, MAIN)?.lastState?.terminated?.exitCode, 3);
+    assert.equal(findFirstEnd(namespace, MAIN)?.exitCode, 3);
     assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
   });
 

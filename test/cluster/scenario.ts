@@ -39,9 +39,10 @@ export function requirePolicies(): void {
   if (!getFixture().hasPolicies) throw new NoPolicies('LEFT OUT: this cluster has no MutatingAdmissionPolicy v1');
 }
 
-/** Whether a policy would change pods of it, in a namespace that has not opted out. */
+/** Whether a policy would change pods of it, or restart rules, which a cluster with policies has, are in it. */
 function isForPolicies(manifest: Manifest): boolean {
   const text = JSON.stringify(manifest);
+  if (text.includes('"restartPolicyRules"')) return true;
   return text.includes('"lastscrape.dev/inject":"true"') || text.includes(`"performance-test-pod-name":"${MASTER}"`);
 }
 
@@ -120,6 +121,11 @@ export function masterPod({ events }: Namespace): Pod {
 export function findStatus(pod: Pod, name: string): ContainerStatus | undefined {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status;
   return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
+}
+
+/** How a container that was started again ended before, from any event: 1.33 forgets it when the pod has ended. */
+export function findFirstEnd({ events }: Namespace, name: string) {
+  return events.map(({ pod }) => findStatus(pod, name)?.lastState?.terminated).find((each) => each !== undefined);
 }
 
 /** Waits until a container of the master's pod is in a state. */
