@@ -28,54 +28,25 @@ export type PagesParts = {
 };
 
 /** Opens the pages of one source; none is kept yet. */
-export function openPages({ isTextWanted, hasFormats, log, nowMs }: PagesParts) {
-  let uses: readonly AcceptUse[] = [];
+export function openPages(parts: PagesParts) {
+  const { log, nowMs } = parts;
   /** By their Accept, the oldest first. */
   const pages: Pages = new Map();
-  /** Whose pages do not fit with the others, or are of no use. */
-  const leftOut = new Set<string>(hasFormats ? [] : [RICH_ACCEPT]);
-  /** Of those that scrapers ask for: how often in a row they could not be read. */
-  const unreadable = new Map<string, number>();
-
-  /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
-  function listInUse(isLiving: boolean): readonly string[] {
-    const kept = listKept(pages);
-    if (!isLiving && kept.length > 0) return kept;
-    // Many programs answer in text whatever they are asked for.
-    const hasText = uses.some(({ accept }) => pages.get(accept)?.type.format === 'text' && isKept(accept));
-    const rich = leftOut.has(RICH_ACCEPT) ? 'useless' : isKept(RICH_ACCEPT) ? 'kept' : 'unknown';
-    const accepts = listAccepts(uses, nowMs(), (isTextWanted || unreadable.size > 0) && !hasText, rich);
-    return accepts.filter((accept) => !leftOut.has(accept));
-  }
-  function isUsed(accept: string): boolean {
-    return uses.some((use) => use.accept === accept);
-  }
+  const { leftOut, unreadable, listInUse, isUsed, ...wanted } = openWanted(parts, pages);
+  const find = (accept: string) => findPage(pages, accept);
+  const isKept = (accept: string) => listKept(pages).includes(accept);
   function leaveOut(accept: string): void {
     leftOut.add(accept);
     pages.delete(accept);
   }
 
-  const find = (accept: string) => findPage(pages, accept);
-  const isKept = (accept: string) => listKept(pages).includes(accept);
-
   return {
+    ...wanted,
     listInUse,
     find,
     /** An answer could not be read: if it was the first rich one, no other is asked for. */
     takeFailure(accept: string): void {
       if (accept === RICH_ACCEPT && !isKept(accept)) leaveOut(accept);
-    },
-    /** A scraper asks for these formats. */
-    use(accept: string): void {
-      uses = useAccept(uses, accept, nowMs());
-      for (const each of unreadable.keys()) if (!isUsed(each)) unreadable.delete(each);
-    },
-    /** A whole page cannot be read: the text is asked for as well. */
-    takeUnreadable(accept: string, why: string): void {
-      if (!isUsed(accept)) return;
-      const count = (unreadable.get(accept) ?? 0) + 1;
-      unreadable.set(accept, count);
-      if (count === UNREADABLE_WARNED_COUNT) log({ id: 'pageUnreadable', fields: { accept: show(accept), why } });
     },
     /** Whether a body lacks no family of the page that is served instead of one of its own. */
     async isComplete(accept: string, body: Body): Promise<boolean> {
@@ -133,6 +104,44 @@ function show(accept: string): string {
 }
 
 type Pages = Map<string, Page>;
+
+/** Which pages are asked for. */
+function openWanted({ isTextWanted, hasFormats, log, nowMs }: PagesParts, pages: Pages) {
+  let uses: readonly AcceptUse[] = [];
+  /** Whose pages do not fit with the others, or are of no use. */
+  const leftOut = new Set<string>(hasFormats ? [] : [RICH_ACCEPT]);
+  /** Of those that scrapers ask for: how often in a row they could not be read. */
+  const unreadable = new Map<string, number>();
+  const isUsed = (accept: string) => uses.some((use) => use.accept === accept);
+
+  return {
+    leftOut,
+    unreadable,
+    isUsed,
+    /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
+    listInUse(isLiving: boolean): readonly string[] {
+      const kept = listKept(pages);
+      if (!isLiving && kept.length > 0) return kept;
+      // Many programs answer in text whatever they are asked for.
+      const hasText = kept.some((accept) => isUsed(accept) && pages.get(accept)?.type.format === 'text');
+      const rich = leftOut.has(RICH_ACCEPT) ? 'useless' : kept.includes(RICH_ACCEPT) ? 'kept' : 'unknown';
+      const accepts = listAccepts(uses, nowMs(), (isTextWanted || unreadable.size > 0) && !hasText, rich);
+      return accepts.filter((accept) => !leftOut.has(accept));
+    },
+    /** A scraper asks for these formats. */
+    use(accept: string): void {
+      uses = useAccept(uses, accept, nowMs());
+      for (const each of unreadable.keys()) if (!isUsed(each)) unreadable.delete(each);
+    },
+    /** A whole page cannot be read: the text is asked for as well. */
+    takeUnreadable(accept: string, why: string): void {
+      if (!isUsed(accept)) return;
+      const count = (unreadable.get(accept) ?? 0) + 1;
+      unreadable.set(accept, count);
+      if (count === UNREADABLE_WARNED_COUNT) log({ id: 'pageUnreadable', fields: { accept: show(accept), why } });
+    },
+  };
+}
 
 function listKept(pages: Pages): readonly string[] {
   return [...pages].filter(([, { readAtMs }]) => readAtMs !== null).map(([accept]) => accept);
