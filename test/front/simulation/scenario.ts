@@ -212,6 +212,6 @@ function drawStandstills(random: Random, moments: readonly number[]) {
   if (!random.chance(0.2)) return [];
   const ms = random.pick([300, 2_500, 5_000, 12_000]);
   const fromMs = Math.max(0, random.pick(moments) - random.between(0, ms));
-  // What is lost for a moment only is sent again.
-  return [{ fromMs, ms, isOfNode: random.chance(0.5) && ms >= 2_500 }];
+  // What is lost for a moment only is sent again; a short one within a pause is not noticed.
+  return [{ fromMs, ms, isOfNode: random.chance(0.5) && ms >= 5_000 }];
 }
