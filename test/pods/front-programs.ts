@@ -81,9 +81,13 @@ const ROWS = {
   javaClient: {
     name: JAVA_CLIENT.name,
     find: () => findInstalled(JAVA_CLIENT.folder, 'classes'),
-    howToInstall: `a job with the Java client: ${INSTALL}/install-programs.ts" (needs a JDK and Maven: "apt-get install default-jdk-headless maven" on Debian)`,
+    howToInstall: `a job with the Java client: ${INSTALL}/install-programs.ts" (needs a JDK and Maven: "apt-get install openjdk-17-jdk-headless maven" on Debian)`,
   },
-  busybox: { name: 'busybox', find: () => findOnPath('busybox'), howToInstall: 'busybox: "apt-get install busybox"' },
+  busybox: {
+    name: 'busybox',
+    find: () => findOnPath('busybox'),
+    howToInstall: 'busybox: "apt-get install busybox-static"',
+  },
   statsdExporter: {
     name: 'statsd_exporter 0.31.0',
     find: () => findInstalled('statsd_exporter-0.31.0', 'bin/statsd_exporter'),
