@@ -11,7 +11,7 @@ import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
-import { keepSource } from './kept-source.ts';
+import { type KeptSource, keepSource } from './kept-source.ts';
 import { findEndMetrics, findSourceKind, openFrontSource, type SourceParts } from './open-source.ts';
 import { openPolls } from './reads.ts';
 import { openServer, type Served } from './server.ts';
@@ -67,19 +67,13 @@ export async function openFront(
   parts: FrontParts,
   open: typeof openServer<FrontAnswer> = openServer,
 ): Promise<OpenedFront> {
-  const { clock, pollMs, metricNames, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY } = parts;
+  const { clock, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY } = parts;
   let scrapers = NO_SCRAPERS;
   const opening = await openKeptSource(parts, () => findTakenAtMs(scrapers, clock.nowMs(), { ttlMs }));
   if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
   const { source } = opening;
   const { kind } = source.state();
-  const polls = openPolls(source, {
-    clock,
-    pollMs,
-    isAwaited: metricNames.length > 0,
-    isPaced: () => source.state().view.main === 'living',
-    listAccepts: source.accepts,
-  });
+  const polls = openSourcePolls(source, parts);
   const events = openEvents();
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;
@@ -148,6 +142,16 @@ export async function openFront(
       },
     },
   };
+}
+
+function openSourcePolls(source: KeptSource, { clock, pollMs, metricNames }: FrontParts) {
+  return openPolls(source, {
+    clock,
+    pollMs,
+    isAwaited: metricNames.length > 0,
+    isPaced: () => source.state().view.main === 'living',
+    listAccepts: source.accepts,
+  });
 }
 
 async function openKeptSource(parts: FrontParts, takenAtMs: () => number) {

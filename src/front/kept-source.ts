@@ -65,8 +65,7 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
       if (beginning.kind === 'failed') pages.takeFailure(accept);
       if (beginning.kind !== 'answered') return beginning;
       const once = ended.then((reading) => keep(beginning.body, reading, readAt, accept));
-      const confirmed = () => once.then((result) => confirm(result, signal, accept));
-      return { ...beginning, readAt, kept: isSecond ? once : confirmed() };
+      return { ...beginning, readAt, kept: isSecond ? once : once.then((result) => confirm(result, signal, accept)) };
     });
     return { begun: kept, ended: waitUntilKept(kept, ended) };
   }
@@ -105,8 +104,7 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
     page.readAtMs = readAt.atMs;
     const snapshot = await page.keep(body, readAt, taken.becomes);
-    if (snapshot === null)
-      return { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' };
+    if (snapshot === null) return NOT_KEPT.tooLarge;
     if (state.view.main === 'living') pages.dropUnused();
     return { kind: 'kept', snapshot };
   }
@@ -134,7 +132,8 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
   };
 }
 
-const NOT_KEPT: Readonly<Record<'ignored' | 'provisional' | 'notUsed', Kept>> = {
+const NOT_KEPT: Readonly<Record<'ignored' | 'provisional' | 'notUsed' | 'tooLarge', Kept>> = {
+  tooLarge: { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' },
   notUsed: { kind: 'notKept', result: 'ignored', why: 'no page of its format is kept' },
   ignored: {
     kind: 'notKept',

@@ -87,7 +87,10 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     const leftMs = move.atMs - clock.nowMs();
     if (leftMs > 0) cancelMove = callAfter(clock, leftMs, moveOn);
     else if (move.kind === 'begin') begin();
-    else giveWay(move.read);
+    else {
+      givenWay.add(move.read.accept);
+      giveWay(move.read, waiting);
+    }
   }
 
   function begin(): void {
@@ -114,14 +117,6 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
     moveOn();
   }
 
-  /** Its polls share the next read. */
-  function giveWay(read: Read<SomeAnswer>): void {
-    givenWay.add(read.accept);
-    read.limit.abort(GAVE_WAY);
-    for (const poll of read.sharers) waiting.add(poll);
-    read.sharers.clear();
-  }
-
   return {
     request,
     get isBusy() {
@@ -138,6 +133,16 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
       await source.close();
     },
   };
+}
+
+/** The polls of a read share the next one. */
+function giveWay<SomeAnswer extends BegunAnswer>(
+  { limit, sharers }: Read<SomeAnswer>,
+  waiting: Set<Sharer<SomeAnswer>>,
+): void {
+  limit.abort(GAVE_WAY);
+  for (const poll of sharers) waiting.add(poll);
+  sharers.clear();
 }
 
 /** Takes who waits longest, scrapes or polls first, and all who ask for the same formats, into a new read. */
