@@ -287,10 +287,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   function beginPolls(accepts: readonly string[], isLast = false): Promise<unknown> {
     const beganAtMs = clock.nowMs();
     // No signal ends it: an own poll has its time.
-    const { signal } = new AbortController();
-    const common = { timeoutMs: READ_TIMEOUT_MS, signal, isPoll: true, isLast };
-    const polls = accepts.map((accept) => reads.request({ ...common, accept }));
-    const ended = Promise.all(polls.map((each) => each.ended));
+    const common = { timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true, isLast };
+    const ended = Promise.all(accepts.map((accept) => reads.request({ ...common, accept }).ended));
     ended.then(() => {
       newest = { beganAtMs, endedAtMs: clock.nowMs() };
       if (poll === ended) poll = null;
