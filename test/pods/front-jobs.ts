@@ -3,6 +3,7 @@
 // before the end it was shown.
 import { join } from 'node:path';
 import type { Child } from '../support/child.ts';
+import { IN_MEMORY } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import type { ReportFields } from '../support/proof.ts';
 import { until } from '../support/until.ts';
@@ -189,6 +190,7 @@ async function startPushgateway(pod: FrontPod, port: number): Promise<Child> {
   const child = pod.start(`Pushgateway at ${port}`, [
     frontProgram('pushgateway'),
     `--web.listen-address=127.0.0.1:${port}`,
+    IN_MEMORY,
   ]);
   await waitForPort(pod, port);
   return child;

@@ -12,6 +12,7 @@ import { type Child, startChild } from '../support/child.ts';
 import { listen } from '../support/listen.ts';
 import { baseEnv } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
+import { IN_MEMORY } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { readWriteRequest, type WriteRequest } from '../tell/receivers/write-request.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
@@ -60,7 +61,12 @@ export async function serveExpositions(expositions: readonly Exposition[]): Prom
 export type Receiver = AsyncDisposable & { readonly port: number; readonly url: URL; readonly child: Child };
 
 export async function startPushgateway(directory: string, args: readonly string[] = []): Promise<Receiver> {
-  return startReceiver(directory, 'pushgateway', args, /msg="starting pushgateway"|listen_address|Listening on/);
+  return startReceiver(
+    directory,
+    'pushgateway',
+    [IN_MEMORY, ...args],
+    /msg="starting pushgateway"|listen_address|Listening on/,
+  );
 }
 
 /**

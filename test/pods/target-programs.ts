@@ -3,7 +3,7 @@
 // install.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMPLETE_MARKER, cachePath, findOnPath, readTestVariable } from '../support/programs.ts';
+import { COMPLETE_MARKER, cachePath, findOnPath, IN_MEMORY, readTestVariable } from '../support/programs.ts';
 
 /** Where a program runs: its ports and its folder. */
 export type Place = { readonly directory: string; readonly quitPort: number; readonly servicePort: number };
@@ -103,6 +103,7 @@ export const TARGET_PROGRAMS: readonly TargetProgram[] = [
     ports: { quit: 9091, service: 9091 },
     args: ({ quitPort }, isEnabled) => [
       `--web.listen-address=127.0.0.1:${quitPort}`,
+      IN_MEMORY,
       ...(isEnabled ? ['--web.enable-lifecycle'] : []),
     ],
     offHint: LIFECYCLE_OFF,

@@ -207,3 +207,6 @@ function readVersion(command: readonly string[]): string {
   const match = /^(\S+), version (\S+)/.exec(text);
   return match === null ? file : `${match[1]} ${match[2]}`;
 }
+
+/** For Debian's Pushgateway, which keeps its groups in a file of the machine otherwise: the next one had them. */
+export const IN_MEMORY = '--persistence.file=';
