@@ -50,7 +50,7 @@ const integer = (number: number, value: number) => encodeVarint(number << 3) + e
 const double = (number: number, value: number) => encodeVarint((number << 3) | 1) + encodeDouble(value);
 const label = (name: string, value: string) => field(1, text(1, name) + text(2, value));
 const value = (number: number, amount: number) => field(number, double(1, amount));
-const float = (number: number) => encodeVarint((number << 3) | 5) + 'abcd';
+const float = (number: number) => `${encodeVarint((number << 3) | 5)}abcd`;
 
 /** Messages of `MetricFamily`: name, type, metrics. */
 const messages = (...families: readonly (readonly [string, number, ...string[]])[]) =>
@@ -163,7 +163,7 @@ export const PUSH_CASES: readonly PushCase[] = [
     'the name of a time': '# TYPE push_time_seconds counter\npush_time_seconds 5\na 1\n',
     'a histogram': HISTOGRAM,
     'a histogram without +Inf': '# TYPE h histogram\nh_bucket{le="0.5"} 1\nh_sum 4.5\nh_count 3\n',
-    'a histogram with labels': HISTOGRAM.replaceAll(/(h_\w+) /g, '$1{x="1"} ') + 'h_bucket{x="2",le="1"} 2\n',
+    'a histogram with labels': `${HISTOGRAM.replaceAll(/(h_\w+) /g, '$1{x="1"} ')}h_bucket{x="2",le="1"} 2\n`,
     'a histogram without sum and count': '# TYPE h histogram\nh_bucket{le="1"} 1\n',
     'a histogram whose bound is no number': '# TYPE h histogram\nh_bucket{le="x"} 1\n',
     'buckets without a type': 'h_bucket{le="1"} 1\nh_sum 1\nh_count 1\n',
