@@ -2,7 +2,9 @@
 // applied. Says in two lines how to get a cluster if it is missing.
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { VERSION } from '../../src/base/version.ts';
 import { gateDist } from '../image/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';
@@ -61,6 +63,10 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   const { loadCommand } = requireCluster();
   const stack = new AsyncDisposableStack();
   try {
+    // What kubectl and helm remember of this address may be of a cluster of another version.
+    const cache = mkdtempSync(join(tmpdir(), 'lastscrape-kubectl-'));
+    stack.defer(() => rmSync(cache, { recursive: true, force: true, maxRetries: 5 }));
+    process.env['KUBECACHEDIR'] = cache;
     const cluster = stack.use(await openCluster());
     await claimCluster(cluster);
     const hasPolicies = (await cluster.read('/apis/admissionregistration.k8s.io/v1')).includes(
