@@ -171,7 +171,8 @@ const TYPES: Readonly<Record<'text' | 'openMetrics', Readonly<Record<string, rea
 };
 
 const SUFFIXED = /^(.+)(_(?:bucket|count|info|sum|total))$/s;
-const POINT_SUFFIXES: Partial<Record<PushedType, readonly string[]>> = {
+/** What the samples of a histogram or summary have behind its name. */
+export const POINT_SUFFIXES: Partial<Record<PushedType, readonly string[]>> = {
   histogram: ['_bucket', '_sum', '_count'],
   summary: ['_sum', '_count'],
 };

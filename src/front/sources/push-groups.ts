@@ -6,6 +6,7 @@ import { formatGoFloat } from '../../exposition/exposition-text.ts';
 import {
   formatSeries,
   type Grouping,
+  POINT_SUFFIXES,
   PUSHED_MAX_LENGTH,
   type PushedBody,
   type PushedFamily,
@@ -157,18 +158,15 @@ function findContradiction(groups: PushStore['groups'], families: readonly Pushe
   return null;
 }
 
-const POINTS = { histogram: ['_bucket', '_sum', '_count'], summary: ['_sum', '_count'] } as const;
-
 /** As `checkSuffixCollisions` and `checkMetricConsistency` of client_golang have it (registry.go). */
 function findCollision({ name, type }: PushedFamily, present: Index): string | null {
   const other = present.get(name)?.find((each) => each.type !== type);
   if (other !== undefined) return `${name} is a ${other.type} already, and not a ${type}`;
-  const suffixes = type === 'histogram' || type === 'summary' ? POINTS[type] : [];
-  const own = suffixes.map((suffix) => name + suffix).find((each) => present.has(each));
+  const own = (POINT_SUFFIXES[type] ?? []).map((suffix) => name + suffix).find((each) => present.has(each));
   if (own !== undefined) return `${name} is a ${type}, and there is a family ${own}`;
   const [, base = '', suffix = ''] = /^(.+)(_(?:bucket|sum|count))$/.exec(name) ?? [];
   const parent = present.get(base)?.[0]?.type;
-  const isOf = (parent === 'histogram' || parent === 'summary') && POINTS[parent].some((each) => each === suffix);
+  const isOf = parent !== undefined && POINT_SUFFIXES[parent]?.includes(suffix) === true;
   return isOf ? `${name} is what the ${parent} ${base} has` : null;
 }
 
