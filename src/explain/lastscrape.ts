@@ -2,6 +2,8 @@
 
 import { at, type Json, parseObject, toObjects, toText, toTexts } from '../base/json.ts';
 import { type Config, type Kinds, type Program, readConfig, readFallbackConfig } from '../config/config.ts';
+import { parseTarget } from '../config/entries.ts';
+import type { Target, TargetContext } from '../quit/target-kind.ts';
 import type { ContainerFacts } from './container.ts';
 import { quoteText } from './words.ts';
 
@@ -30,10 +32,11 @@ export type ReadReport = {
 };
 
 /** An entry of LASTSCRAPE_QUIT in the report. */
-export type ReadTarget = { readonly target: string; readonly result: string; readonly hint: string };
+export type ReadTarget = Pick<Target, 'stops'> & { readonly result: string; readonly hint: string };
 
 /** Nothing that is read here is opened. */
 const PROGRAM: Program = { pid: 1, kill: refuse, pod: { open: refuse, close: refuse } };
+const TARGET_CONTEXT: TargetContext = { ...PROGRAM, env: {}, metricsUrl: new URL('http://localhost') };
 
 /** Reads the settings of the lastscrape in a container. @param metadata of its pod */
 export function readLastscrape(container: ContainerFacts, metadata: Json, kinds: Kinds): LastscrapeFacts {
@@ -52,7 +55,7 @@ export function readLastscrape(container: ContainerFacts, metadata: Json, kinds:
     unreadable: 'config' in result || !isComplete ? [] : result.unreadable,
     isComplete,
     env,
-    report: readReport(container),
+    report: readReport(container, kinds),
   };
 }
 
@@ -81,7 +84,7 @@ function readValue(entry: Json, metadata: Json): string | null {
 }
 
 /** The report of a lastscrape that has ended; of one that was started again, the one before. */
-function readReport({ ended, lastEnded }: ContainerFacts): ReadReport | null {
+function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds): ReadReport | null {
   const report = parseObject(ended?.message || lastEnded?.message || '');
   if (report === null || toText(report['outcome']) === '') return null;
   return {
@@ -89,11 +92,11 @@ function readReport({ ended, lastEnded }: ContainerFacts): ReadReport | null {
     outcome: toText(report['outcome']),
     isFailed: report['verdict'] === 'failed',
     problems: toTexts(report['problems']),
-    targets: toObjects(report['targets']).map((each) => ({
-      target: toText(each['target']),
-      result: toText(each['result']),
-      hint: toText(each['hint']),
-    })),
+    targets: toObjects(report['targets']).map((each) => {
+      const read = parseTarget(toText(each['target']), kinds.targets, TARGET_CONTEXT);
+      const { stops } = 'value' in read ? read.value : {};
+      return { ...(stops && { stops }), result: toText(each['result']), hint: toText(each['hint']) };
+    }),
   };
 }
 

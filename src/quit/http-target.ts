@@ -61,6 +61,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     name: name ?? request,
     request,
     url,
+    ...(preset && { stops: { preset: preset.name } }),
     needsMs: preset?.needsMs ?? 0,
     isMesh: preset?.kind === 'mesh',
     outsidePod: {

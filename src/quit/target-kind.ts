@@ -11,6 +11,8 @@ export type Target = {
   readonly request: string;
   /** Where the request goes; absent for a signal. */
   readonly url?: URL;
+  /** The preset that it is of, or the processes that it signals, by name; absent: only a URL is known. */
+  readonly stops?: { readonly preset: string } | { readonly process: string };
   /** Asks it once to end; never rejects. */
   readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
   /** Probes whether it still listens, for `timeoutMs` at most; never rejects. */

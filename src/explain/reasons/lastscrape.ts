@@ -27,35 +27,24 @@ const SHORTER = 'Nothing, if Prometheus scrapes this pod. To hold it for a short
 const SLACK_MS = 80_000;
 const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) => `LASTSCRAPE_${name}`);
 
-/** The rows of a lastscrape that runs although every main has ended. */
-const RUNNING = [
-  {
-    id: 'lastscrapeSigterm',
-    explain: explainSigterm,
-  },
-  {
-    id: 'lastscrapeHolds',
-    explain: explainHold,
-  },
-  {
-    id: 'lastscrapeOverdue',
-    explain: explainOverdue,
-  },
-] as const;
+/** By its id, the reason of a lastscrape that runs although every main has ended. */
+const RUNNING = {
+  lastscrapeSigterm: explainSigterm,
+  lastscrapeHolds: explainHold,
+  lastscrapeOverdue: explainOverdue,
+} as const;
 
 /** The rows. */
 export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
-  ...RUNNING.map(
-    ({ id, explain }): Reason<PodFacts> => ({
-      id,
-      find: (pod, nowMs) => {
-        const { lastscrape, mainsEnded } = pod;
-        if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
-        const end = { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs };
-        return findRunning(lastscrape, pod, nowMs - end.atMs) === id ? explain(lastscrape, pod, end) : null;
-      },
-    }),
-  ),
+  ...Object.entries(RUNNING).map(([id, explain]) => ({
+    id,
+    find: (pod: PodFacts, nowMs: number) => {
+      const { lastscrape, mainsEnded } = pod;
+      if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
+      const end = { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs };
+      return findRunning(lastscrape, pod, nowMs - end.atMs) === id ? explain(lastscrape, pod, end) : null;
+    },
+  })),
   {
     id: 'lastscrapeMisconfigured',
     find: afterEnd((helper, pod, lastscrape) => {
@@ -139,14 +128,14 @@ function keeps({ name }: ContainerFacts, pod: PodFacts, what: string): string {
 /** The entry of QUIT that stands for a helper, as it is in the report. */
 function findTarget(report: ReadReport | null, { program, name }: ContainerFacts): ReadTarget | undefined {
   const processes = program === null ? [name] : [...program.names, ...(program.name === null ? [] : program.programs)];
-  return report?.targets.find(({ target }) => {
-    const [kind, ...rest] = target.split(':');
-    return kind === program?.name || (kind === 'signal' && processes.includes(rest.at(-1) ?? ''));
+  return report?.targets.find(({ stops }) => {
+    if (stops === undefined) return false;
+    return 'preset' in stops ? stops.preset === program?.name : processes.includes(stops.process);
   });
 }
 
 /** The row of a lastscrape that still runs `afterMs` after main's end; null: another table has it. */
-function findRunning(lastscrape: LastscrapeFacts, pod: PodFacts, afterMs: number): string | null {
+function findRunning(lastscrape: LastscrapeFacts, pod: PodFacts, afterMs: number): keyof typeof RUNNING | null {
   const { container, config } = lastscrape;
   // The kubelet kills a native sidecar when the pod's grace is over.
   if (container.role !== 'regular') return afterMs > pod.graceMs ? null : 'lastscrapeHolds';
