@@ -2,7 +2,7 @@
 
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
 import { waitUnless } from './base/waits.ts';
-import type { Kinds, Misconfigured, Program } from './config/config.ts';
+import type { Kinds, Misconfigured, OwnProcess } from './config/config.ts';
 import { readConfig, readFallbackConfig, readReportSettings } from './config/config.ts';
 import { EXIT } from './decide/exit-codes.ts';
 import type { ConditionKind } from './observe/condition-kind.ts';
@@ -164,7 +164,12 @@ async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: S
 }
 
 /** Runs a configuration whose entries can work in this very pod; else the problems. */
-async function runUsable(host: Host, kinds: Kinds, program: Program, signals: Signals): Promise<Exit | Misconfigured> {
+async function runUsable(
+  host: Host,
+  kinds: Kinds,
+  program: OwnProcess,
+  signals: Signals,
+): Promise<Exit | Misconfigured> {
   const result = readConfig(host.env, kinds, program);
   if (!('config' in result)) return result;
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
@@ -172,7 +177,7 @@ async function runUsable(host: Host, kinds: Kinds, program: Program, signals: Si
   return wrong ?? run(host, result.config, signals);
 }
 
-function toProgram({ pid, kill }: Host, pod: PodSource): Program {
+function toProgram({ pid, kill }: Host, pod: PodSource): OwnProcess {
   return { pid, kill, pod };
 }
 

@@ -38,7 +38,7 @@ export type { Environment } from './exporter-variables.ts';
 export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly targets: readonly TargetKind[] };
 
 /** lastscrape's own process and pod. */
-export type Program = Pick<TargetContext, 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
+export type OwnProcess = Pick<TargetContext, 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
 
 /** A configuration, or the problems of the environment. */
 export type ConfigResult = { readonly config: Config } | Misconfigured;
@@ -72,7 +72,7 @@ type ReadEnvironment = {
 } & Pick<Misconfigured, 'problems' | 'unreadable'>;
 
 /** Reads what can be read; an empty or blank value means that a variable is not set. */
-function readEnvironment(env: Environment, kinds: Kinds, program: Program): ReadEnvironment {
+function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess): ReadEnvironment {
   const unreadable: string[] = [];
   const problems: string[] = [];
   function addProblem(name: string, problem: string): void {
@@ -130,7 +130,7 @@ function readEnvironment(env: Environment, kinds: Kinds, program: Program): Read
 }
 
 /** Reads a whole configuration, or lists every problem of the environment. */
-export function readConfig(env: Environment, kinds: Kinds, program: Program): ConfigResult {
+export function readConfig(env: Environment, kinds: Kinds, program: OwnProcess): ConfigResult {
   const { settings, exporter, problems, unreadable } = readEnvironment(env, kinds, program);
   if (problems.length > 0) return { problems, unreadable, ...readReportSettings(env) };
   const valid = settings as Settings;
@@ -171,7 +171,7 @@ export function readFallbackConfig(
   env: Environment,
   unreadable: readonly string[],
   kinds: Kinds,
-  program: Program,
+  program: OwnProcess,
 ): Config {
   const isReadable = !unreadable.includes('LASTSCRAPE_DONE_WHEN');
   const signal = findSignalEntry(env['LASTSCRAPE_DONE_WHEN'] ?? '', isReadable, kinds, program);
@@ -202,7 +202,7 @@ export function readFallbackConfig(
 }
 
 /** The entry that makes a signal main's end, even mistyped if the text is unreadable; null: no entry does. */
-function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid, pod }: Program): string | null {
+function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid, pod }: OwnProcess): string | null {
   const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
   const readKinds = plainKinds.map((kind) => ({ kind, context: { pid, pod, names: [] } }));
   for (const entry of text.split(isReadable ? ',' : /[,;\s]+/)) {

@@ -4,9 +4,14 @@
 import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import type { Kinds } from '../config/config.ts';
 import { readPodObject } from '../pod/pod-status.ts';
-import { type ContainerFacts, isNeverStarted, readContainer } from './container.ts';
+import {
+  type ContainerFacts,
+  isNeverStarted,
+  type LastscrapeFacts,
+  readContainer,
+  readLastscrape,
+} from './container.ts';
 import type { Found, Since } from './finding.ts';
-import { type LastscrapeFacts, readLastscrape } from './lastscrape.ts';
 import { joinNames, readName, readTime } from './words.ts';
 
 /** The facts of a pod. */

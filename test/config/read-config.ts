@@ -1,12 +1,12 @@
 // Configurations for tests, with main's tables of kinds.
 
 import assert from 'node:assert/strict';
-import { type Config, type Environment, type Program, readConfig } from '../../src/config/config.ts';
+import { type Config, type Environment, type OwnProcess, readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 
 /** A lastscrape that may send no signal. */
-export const PROGRAM: Program = {
+export const PROGRAM: OwnProcess = {
   pid: 1,
   kill: () => assert.fail('no signal'),
   pod: CONTEXT.pod,

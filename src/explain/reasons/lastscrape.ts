@@ -5,9 +5,15 @@ import { toText } from '../../base/json.ts';
 import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
 import { hasHold } from '../../decide/model.ts';
-import type { ContainerFacts } from '../container.ts';
+import {
+  type ContainerFacts,
+  isKnown,
+  type LastscrapeFacts,
+  type ReadReport,
+  type ReadTarget,
+  showSetting,
+} from '../container.ts';
 import type { Change, Found, Reason, Since } from '../finding.ts';
-import { isKnown, type LastscrapeFacts, type ReadReport, type ReadTarget, showSetting } from '../lastscrape.ts';
 import {
   annotationLines,
   changePod,
