@@ -36,7 +36,7 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
   return {
     name: entry,
     request: `SIG${signal} to every process named ${name}`,
-    stops: { process: name },
+    stops: { processName: name },
     usesProcesses: true,
     outsidePod: { why: "these are not the pod's processes", need: 'shareProcessNamespace: true must be in its spec' },
     async ask() {

@@ -12,7 +12,7 @@ export type Target = {
   /** Where the request goes; absent for a signal. */
   readonly url?: URL;
   /** The preset that it is of, or the processes that it signals, by name; absent: only a URL is known. */
-  readonly stops?: { readonly preset: string } | { readonly process: string };
+  readonly stops?: { readonly preset: string } | { readonly processName: string };
   /** Asks it once to end; never rejects. */
   readonly ask: (timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
   /** Probes whether it still listens, for `timeoutMs` at most; never rejects. */

@@ -136,7 +136,7 @@ function findTarget(report: ReadReport | null, { program, name }: ContainerFacts
   const processes = program === null ? [name] : [...program.names, ...(program.name === null ? [] : program.programs)];
   return report?.targets.find(({ stops }) => {
     if (stops === undefined) return false;
-    return 'preset' in stops ? stops.preset === program?.name : processes.includes(stops.process);
+    return 'preset' in stops ? stops.preset === program?.name : processes.includes(stops.processName);
   });
 }
 
