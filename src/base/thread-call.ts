@@ -10,6 +10,27 @@ export const PENDING_MAX_COUNT = 3;
 /** Makes the call, or waits for the earlier one that hangs. Never rejects; `pending` also if others hang. */
 export type ThreadCall<Value> = (limits: Limits) => Promise<WaitResult<Value>>;
 
+/** A healthy file system answers in milliseconds; a hung one must delay neither main's start nor the end. */
+const WRITE_TIMEOUT_MS = 1_000;
+
+/** Prepares work on a file to write. Returns why that cannot be written, or null; never rejects. */
+export function prepareWriting(
+  path: string,
+  work: () => Promise<unknown>,
+): (signal?: AbortSignal) => Promise<{ readonly problem: string | null; readonly hangs: boolean }> {
+  const call = prepareThreadCall(() =>
+    work().then(
+      () => null,
+      (error: NodeJS.ErrnoException) => `Cannot write ${path}: ${error.code}`,
+    ),
+  );
+  return async (signal) => {
+    const result = await call({ timeoutMs: WRITE_TIMEOUT_MS, signal });
+    if (result.kind === 'returned') return { problem: result.value, hangs: false };
+    return { problem: `Cannot write ${path}: its file system does not answer`, hangs: true };
+  };
+}
+
 /** Calls of the whole process whose wait has ended, and that have not returned. */
 let abandonedCount = 0;
 

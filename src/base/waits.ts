@@ -80,14 +80,19 @@ export async function runWithin<Value>(limits: Limits, work: (limit: AbortSignal
   }
 }
 
-/** Waits for this long, or until one of the signals. Never rejects. */
-export async function pause(timeoutMs: number, signals: readonly AbortSignal[] = []): Promise<void> {
+/** Waits for this long, until one of the signals, or until `listen` calls back. Never rejects. */
+export async function pause(
+  timeoutMs: number,
+  signals: readonly AbortSignal[] = [],
+  { clock = SYSTEM_CLOCK, listen }: Pick<Limits, 'clock'> & { listen?: (end: () => void) => () => void } = {},
+): Promise<void> {
   const cancels: (() => void)[] = [];
   await waitWithin<void>(
-    { timeoutMs },
+    { timeoutMs, clock },
     () => {},
     (end) => {
       for (const signal of signals) cancels.push(onAbort(signal, end));
+      if (listen !== undefined) cancels.push(listen(end));
     },
   );
   for (const cancel of cancels) cancel();

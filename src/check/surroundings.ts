@@ -11,9 +11,9 @@ import { hasReceivers } from '../config/config.ts';
 import type { FrontAddress } from '../config/values.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, openExporter, READ_TIMEOUT_MS } from '../observe/exporter.ts';
+import { findMessageProblem } from '../run/outcome.ts';
 import { findTombstoneProblem } from '../run/own-tombstone.ts';
 import { findOthers } from '../run/startup-checks.ts';
-import { findMessageProblem } from '../run/termination-message.ts';
 import type { Listener } from '../tell/telling.ts';
 
 /** Why the front cannot listen. */
@@ -58,7 +58,7 @@ export function findSurroundings(env: Environment, ownPid: number): Surroundings
     describeNamespace: () => describeNamespace(ownPid),
     isRunningBeside: () => isRunningBeside(ownPid),
     findOthers: () => findOthers(ownPid),
-    findMessageProblem: ({ path, isChosen }) => findMessageProblem(path, isChosen),
+    findMessageProblem,
     findTombstoneProblem,
     findListenProblem,
     async findListeners(config, options) {

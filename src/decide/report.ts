@@ -90,7 +90,7 @@ const TEXT_MIN_LENGTH = 16;
 export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   let fitted = report;
   for (const smaller of listSmaller(report, maxBytes)) {
-    if (new TextEncoder().encode(JSON.stringify(fitted)).byteLength <= maxBytes) break;
+    if (Buffer.byteLength(JSON.stringify(fitted)) <= maxBytes) break;
     fitted = smaller;
   }
   return fitted;

@@ -3,7 +3,7 @@
 
 import { dirname, join } from 'node:path';
 import { mkdir, replaceFile } from '../base/files.ts';
-import { prepareThreadCall } from '../base/thread-call.ts';
+import { prepareWriting } from '../base/thread-call.ts';
 
 /**
  * Of a folder in PYTHONPATH, for Python 3.6 and later. `site` ignores an ImportError that names this module.
@@ -74,23 +74,16 @@ del sys.modules[__name__]
 import sitecustomize
 `;
 
-/** A healthy file system answers in milliseconds; a hung one must not keep main from its start. */
-const WRITE_TIMEOUT_MS = 1_000;
-
 /** Writes `python/sitecustomize.py`, whole or not at all. Why it could not, or null; never rejects. */
 export async function writeHooks(folder: string, pid: number): Promise<string | null> {
   const path = join(folder, 'python/sitecustomize.py');
   // Not recursive: Node 24.21.0 does not return from that in a folder that takes no other, such as /proc.
   const make = (each: string) => mkdir(each).catch(() => {});
-  const call = prepareThreadCall(() =>
-    make(folder)
-      .then(() => make(dirname(path)))
-      .then(() => replaceFile(path, SITECUSTOMIZE, pid))
-      .then(
-        () => null,
-        (error: NodeJS.ErrnoException) => `Cannot write ${path}: ${error.code}`,
-      ),
-  );
-  const result = await call({ timeoutMs: WRITE_TIMEOUT_MS });
-  return result.kind === 'returned' ? result.value : `Cannot write ${path}: its file system does not answer`;
+  const write = prepareWriting(path, async () => {
+    await make(folder);
+    await make(dirname(path));
+    await replaceFile(path, SITECUSTOMIZE, pid);
+  });
+  const { problem } = await write();
+  return problem;
 }

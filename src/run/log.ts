@@ -49,7 +49,7 @@ export function openLog({ level, print, time }: LogOptions): Log {
   function writeDebug(entry: LogEntry): void {
     if (isDebugFull) return;
     const line = formatLine(entry);
-    debugBytes += byteLength(line);
+    debugBytes += Buffer.byteLength(line);
     isDebugFull = debugBytes > DEBUG_MAX_BYTES;
     print(isDebugFull ? formatLine({ id: 'debugFull', fields: {} }) : line);
   }
@@ -68,7 +68,7 @@ export function openLog({ level, print, time }: LogOptions): Log {
       const isPowerOfTwo = (count & (count - 1)) === 0;
       if (isFull || (count > REPEATS_WRITTEN_COUNT && !isPowerOfTwo)) return;
       const line = formatLine({ id, fields: count > REPEATS_WRITTEN_COUNT ? { ...fields, times: count } : fields });
-      logBytes += byteLength(line);
+      logBytes += Buffer.byteLength(line);
       isFull = logBytes > LOG_MAX_BYTES;
       print(isFull ? formatLine({ id: 'logFull', fields: {} }) : line);
     },
@@ -77,8 +77,4 @@ export function openLog({ level, print, time }: LogOptions): Log {
       print(`${JSON.stringify({ time: time(), level: ownLevel, msg: text, ...fields })}\n`);
     },
   };
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).byteLength;
 }

@@ -1,17 +1,15 @@
 // Observe → decide → act: performs the one effect `step` names, and returns how it ended. Holds no rule.
 
 import { type Clock, callAfter } from '../base/clock.ts';
-import { onAbort, waitWithin } from '../base/waits.ts';
+import { onAbort, pause } from '../base/waits.ts';
 import { STALL_MS } from '../decide/evidence.ts';
 import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit-target.ts';
-import type { FrontFacts } from '../decide/scrapers.ts';
 import type {
   Decision,
   EndDecision,
-  FrontEvent,
   ObserveEffect,
   PushResult,
   QuitDecision,
@@ -26,19 +24,13 @@ import type {
 } from '../decide/state.ts';
 import { begin, step } from '../decide/step.ts';
 import { LAST_CALL_MS } from '../decide/tell.ts';
+import type { Front } from '../front/front.ts';
 import type { OngoingObservation } from '../observe/observation.ts';
 import type { Target } from '../quit/target-kind.ts';
 import type { Signals } from './host.ts';
 
 /** The front, as the loop sees it. */
-export type LoopFront = {
-  /** Takes the oldest event that was not taken yet; null without one. */
-  readonly takeEvent: () => FrontEvent | null;
-  /** Calls back once there is one, at once where there is; returns how to cancel that. */
-  readonly onEvent: (callback: () => void) => () => void;
-  /** What scrapes are answered by from now on. */
-  readonly tell: (view: MainView, scrapers: FrontFacts) => void;
-};
+export type LoopFront = Pick<Front, 'takeEvent' | 'onEvent' | 'tell'>;
 
 /** What the loop drives. */
 export type LoopParts = {
@@ -117,7 +109,8 @@ function interrupt(state: State, { secondName }: Signals): StepInput | null {
 async function observe(parts: LoopParts, { state, next }: WatchDecision): Promise<StepInput> {
   const { policy, clock, signals, front } = parts;
   const isSignalKnown = state.facts.terminatedAtMs !== null;
-  await pause(parts, next.atMs, isSignalKnown ? [signals.second] : [signals.first, signals.second], front);
+  const wakers = isSignalKnown ? [signals.second] : [signals.first, signals.second];
+  await pause(next.atMs - clock.nowMs(), wakers, { clock, ...(front && { listen: front.onEvent }) });
   const interrupted = interrupt(state, signals);
   if (interrupted !== null) return interrupted;
   if (!isSignalKnown && signals.terminatedAtMs !== null) {
@@ -163,7 +156,7 @@ async function quit(parts: LoopParts, { state, next }: QuitDecision): Promise<St
 }
 
 async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): Promise<QuitEnd> {
-  const { signals } = parts;
+  const { clock, signals } = parts;
   switch (effect.kind) {
     case 'closeFront':
       await present(parts.closeFront)();
@@ -188,7 +181,7 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
       return { kind: 'asked', answer, hint: target.hint(answer), leaves: listLeavings(answer) };
     }
     case 'probe': {
-      await pause(parts, effect.atMs, [signals.second]);
+      await pause(effect.atMs - clock.nowMs(), [signals.second], { clock });
       return { kind: 'probed', probe: await target.probe(effect.timeoutMs, signals.second) };
     }
     case 'force': {
@@ -251,23 +244,4 @@ async function withinLimits<Value>(
 function present<Part>(part: Part | undefined): Part {
   if (part === undefined) throw new Error('Bug: nothing performs this effect');
   return part;
-}
-
-/** Waits until `atMs`, for one of `signals`, or for an event of the front. */
-async function pause(
-  { clock }: LoopParts,
-  atMs: number,
-  signals: readonly AbortSignal[],
-  front: LoopFront | null = null,
-): Promise<void> {
-  const cancels: (() => void)[] = [];
-  await waitWithin<void>(
-    { timeoutMs: atMs - clock.nowMs(), clock },
-    () => {},
-    (end) => {
-      for (const signal of signals) cancels.push(onAbort(signal, end));
-      if (front !== null) cancels.push(front.onEvent(end));
-    },
-  );
-  for (const cancel of cancels) cancel();
 }

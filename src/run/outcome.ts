@@ -1,6 +1,9 @@
 // What a run leaves behind: the report in the termination message and as the last line of the log, and what
-// stands there where no run was possible. Decides nothing.
+// stands there where no run was possible. The message is a file that the kubelet reads when the container
+// ends, mounted into it, so it is rewritten in place and never renamed. Decides nothing.
 
+import { accessSync, closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
 import type { Config, Misconfigured, ReportSettings, TerminationLog } from '../config/config.ts';
@@ -12,7 +15,6 @@ import type { Report, ReportSource, ReportStage } from '../decide/report-fields.
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
-import { writeTerminationMessage } from './termination-message.ts';
 
 /** The reports of one run. */
 export type Reporter = {
@@ -44,7 +46,7 @@ export function openReporter(
         }),
       ),
     write(report) {
-      const problem = writeReport(terminationLog, report);
+      const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
       if (problem === null || hasWriteFailed) return;
       hasWriteFailed = true;
       log.write({ id: 'messageUnwritable', fields: { problem } });
@@ -60,7 +62,8 @@ function findReportSource({ protocol, hostname, port, pathname }: URL): ReportSo
 /** Reports on stderr and in the termination message that nothing can be done with this configuration. */
 export function reportMisconfigured(host: Host, { problems, terminationLog }: Misconfigured): void {
   host.stderr(`${problems.join('\n')}\n`);
-  const problem = writeReport(terminationLog, fitReport(buildMisconfiguredReport(problems, VERSION)));
+  const report = fitReport(buildMisconfiguredReport(problems, VERSION));
+  const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
   if (problem !== null) host.stderr(`${problem}\n`);
 }
 
@@ -74,7 +77,7 @@ export function reportBug(
   const summary = redactUrl(error instanceof Error ? error.message : String(error));
   const report = fitReport(buildBugReport(summary, VERSION));
   log.write({ id: 'bug', fields: { error: describeError(error), reportTo: REPORT_BUGS_TO } });
-  const problem = writeReport(terminationLog, report);
+  const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
   if (problem !== null) log.write({ id: 'messageUnwritable', fields: { problem } });
   log.report(report);
   return findProcessExitCode(EXIT.bug, isExitZero);
@@ -90,7 +93,40 @@ export function openRunLog(host: Host, level: LogLevel): Log {
   return openLog({ level, print: host.stdout, time: () => formatTime(host.wallMs()) });
 }
 
-/** Why it could not be written; or null. */
-function writeReport({ path, isChosen }: TerminationLog, report: Report): string | null {
-  return writeTerminationMessage(path, isChosen, JSON.stringify(report));
+/** Every old text of ours is shorter; a longer file is not ours. */
+const OLD_TEXT_MAX_BYTES = 4_096;
+
+/** Writes `text`; returns why not, or null. A missing file is no problem unless the user chose the path. */
+export function writeTerminationMessage({ path, isChosen }: TerminationLog, text: string): string | null {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined && !isChosen) return null;
+    if (stats !== undefined && !stats.isFile()) return `Cannot write ${path}: it is no regular file`;
+    // Never truncate first: a kill here leaves the old or the new text, at most followed by blanks.
+    const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o644);
+    try {
+      const bytes = Buffer.from(text);
+      const oldBytes = Math.min(stats?.size ?? 0, OLD_TEXT_MAX_BYTES);
+      writeSync(file, Buffer.concat([bytes, Buffer.alloc(Math.max(0, oldBytes - bytes.length), ' ')]));
+      ftruncateSync(file, bytes.length);
+    } finally {
+      closeSync(file);
+    }
+    return null;
+  } catch (error) {
+    return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
+  }
+}
+
+/** Why no message can be written there, as the file and its folder show; or null. Writes nothing. */
+export function findMessageProblem({ path, isChosen }: TerminationLog): string | null {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined && !isChosen) return `${path} is not there: the report goes to the log alone`;
+    if (stats !== undefined && !stats.isFile()) return `Cannot write ${path}: it is no regular file`;
+    accessSync(stats === undefined ? dirname(path) : path, constants.W_OK);
+    return null;
+  } catch (error) {
+    return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
+  }
 }

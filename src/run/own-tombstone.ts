@@ -6,12 +6,10 @@
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { access, replaceFile } from '../base/files.ts';
-import { prepareThreadCall } from '../base/thread-call.ts';
+import { prepareWriting } from '../base/thread-call.ts';
 
 /** How often it is rewritten: how late a kubexit that starts late may see it. */
 export const REWRITE_MS = 2_000;
-/** A healthy file system answers in milliseconds; a hung one must not delay quitting or exit. */
-const WRITE_TIMEOUT_MS = 1_000;
 
 export type TombstoneOptions = {
   /** In the folder that kubexit calls graveyard; its last part is the name that others wait for. */
@@ -43,8 +41,9 @@ export function openTombstone({ path, pid, time, signal, warn }: TombstoneOption
   let rewriting: NodeJS.Timeout | undefined;
   let hasWarned = false;
   let writingCount = 0;
-  const callWrite = prepareThreadCall(() =>
-    writeTombstone(path, `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`, pid),
+  // kubexit sees one "create" for each.
+  const callWrite = prepareWriting(path, () =>
+    replaceFile(path, `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`, pid),
   );
   function warnOnce(problem: string | null): void {
     if (problem === null || hasWarned || signal.aborted) return;
@@ -54,10 +53,10 @@ export function openTombstone({ path, pid, time, signal, warn }: TombstoneOption
   /** Writes it, or waits for the writing that is under way; false: that hangs. */
   async function write(): Promise<boolean> {
     writingCount++;
-    const result = await callWrite({ timeoutMs: WRITE_TIMEOUT_MS, signal });
+    const { problem, hangs } = await callWrite(signal);
     writingCount--;
-    warnOnce(result.kind === 'returned' ? result.value : describePending(path));
-    return result.kind === 'returned';
+    warnOnce(problem);
+    return !hangs;
   }
   return {
     async checkFolder() {
@@ -82,28 +81,6 @@ export function openTombstone({ path, pid, time, signal, warn }: TombstoneOption
 
 /** Why no tombstone can be written there, as its folder shows in time; or null. */
 export async function findTombstoneProblem(path: string, signal?: AbortSignal): Promise<string | null> {
-  const callAccess = prepareThreadCall(() =>
-    access(dirname(path), constants.W_OK).then(
-      () => null,
-      (error) => describeProblem(path, error),
-    ),
-  );
-  const result = await callAccess({ timeoutMs: WRITE_TIMEOUT_MS, signal });
-  return result.kind === 'returned' ? result.value : describePending(path);
-}
-
-function describeProblem(path: string, error: unknown): string {
-  return `Cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`;
-}
-
-function describePending(path: string): string {
-  return `Cannot write ${path}: its file system does not answer`;
-}
-
-/** kubexit sees one "create" for each. */
-function writeTombstone(path: string, text: string, pid: number): Promise<string | null> {
-  return replaceFile(path, text, pid).then(
-    () => null,
-    (error) => describeProblem(path, error),
-  );
+  const { problem } = await prepareWriting(path, () => access(dirname(path), constants.W_OK))(signal);
+  return problem;
 }

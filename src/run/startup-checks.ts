@@ -4,6 +4,7 @@ import { findProcesses, readNamespace } from '../base/procfs.ts';
 import type { Config, Misconfigured } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { findOfLastSeconds } from '../decide/verdict.ts';
+import type { Target } from '../quit/target-kind.ts';
 
 /** Checks whether every entry can work in this pod; null: nothing speaks against it. */
 export async function findEntryProblems(config: Config): Promise<Misconfigured | null> {
@@ -56,53 +57,30 @@ export async function findOthers(ownPid: number): Promise<readonly number[]> {
 /** A warning where another lastscrape runs in this pod and can be seen. */
 export async function warnOfOthers(ownPid: number): Promise<readonly LogEntry[]> {
   const pids = await findOthers(ownPid);
-  if (pids.length === 0) return [];
-  return [{ id: 'otherLastscrape', fields: { pids } }];
+  return pids.length === 0 ? [] : [{ id: 'otherLastscrape', fields: { pids } }];
 }
 
 /** The properties of a target that lead to a warning. */
-export type TargetTraits = {
-  readonly name: string;
-  /** How long it may take to go. Default: 0. */
-  readonly needsMs?: number;
-  /** It is a mesh's proxy, which carries scrapes and reports. Default: false. */
-  readonly isMesh?: boolean;
-};
-
-/** The rest of the configuration that leads to a warning. */
-export type TargetsContext = {
-  readonly quitTimeoutMs: number;
-  /** A condition waits for every other container, those of the targets included. */
-  readonly waitsForAll: boolean;
-};
+export type TargetTraits = Pick<Target, 'name' | 'needsMs' | 'isMesh'>;
 
 /** Warns of targets that are waited for, a mesh proxy that is not last, a QUIT_TIMEOUT that is too short. */
 export function listTargetWarnings(
   targets: readonly TargetTraits[],
-  { quitTimeoutMs, waitsForAll }: TargetsContext,
+  { quitTimeoutMs, waitsForAll }: { readonly quitTimeoutMs: number; readonly waitsForAll: boolean },
 ): readonly LogEntry[] {
-  const waiting: LogEntry = {
-    id: 'waitsForTargets',
-    fields: { targets: targets.map(({ name }) => name).join(',') },
-  };
-  const each = targets.flatMap(({ name, isMesh = false, needsMs = 0 }, index): LogEntry[] => {
+  const listNames = (all: readonly TargetTraits[]) => all.map(({ name }) => name).join(',');
+  const entries: LogEntry[] = [];
+  if (waitsForAll && targets.length > 0)
+    entries.push({ id: 'waitsForTargets', fields: { targets: listNames(targets) } });
+  for (const [index, { name, isMesh = false, needsMs = 0 }] of targets.entries()) {
     const later = targets.slice(index + 1).filter((target) => target.isMesh !== true);
-    const entries: LogEntry[] = [];
     if (isMesh && later.length > 0) {
-      const fields = { target: name, before: later.map((target) => target.name).join(',') };
-      entries.push({
-        id: 'meshNotLast',
-        fields,
-      });
+      entries.push({ id: 'meshNotLast', fields: { target: name, before: listNames(later) } });
     }
     if (needsMs > 0 && quitTimeoutMs <= needsMs) {
       const fields = { target: name, needsSeconds: needsMs / 1000, quitTimeoutSeconds: quitTimeoutMs / 1000 };
-      entries.push({
-        id: 'quitTimeoutShort',
-        fields,
-      });
+      entries.push({ id: 'quitTimeoutShort', fields });
     }
-    return entries;
-  });
-  return waitsForAll && targets.length > 0 ? [waiting, ...each] : each;
+  }
+  return entries;
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { writeTerminationMessage } from '../../src/run/termination-message.ts';
+import { writeTerminationMessage } from '../../src/run/outcome.ts';
 
 function makeFolder(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-message-'));
@@ -14,13 +14,13 @@ function makeFolder(context: TestContext): string {
 
 test('writeTerminationMessage() leaves a default path alone that is not there', (context) => {
   const path = join(makeFolder(context), 'termination-log');
-  assert.equal(writeTerminationMessage(path, false, '{}'), null);
+  assert.equal(writeTerminationMessage({ path, isChosen: false }, '{}'), null);
   assert.equal(existsSync(path), false);
 });
 
 test('writeTerminationMessage() creates a path that the user chose', (context) => {
   const path = join(makeFolder(context), 'termination-log');
-  assert.equal(writeTerminationMessage(path, true, '{"a":"ü"}'), null);
+  assert.equal(writeTerminationMessage({ path, isChosen: true }, '{"a":"ü"}'), null);
   assert.equal(readFileSync(path, 'utf8'), '{"a":"ü"}');
   assert.equal(statSync(path).mode & 0o777, 0o644 & ~process.umask());
 });
@@ -30,7 +30,7 @@ test('writeTerminationMessage() rewrites in place, with a shorter and a longer t
   writeFileSync(path, 'what was there before');
   const { ino } = statSync(path);
   for (const text of ['{"short":1}', '{"longer":"üüüüüüüüüüüüüüüüüüüüüüüüüüüü"}', '{}', '']) {
-    assert.equal(writeTerminationMessage(path, false, text), null);
+    assert.equal(writeTerminationMessage({ path, isChosen: false }, text), null);
     assert.equal(readFileSync(path, 'utf8'), text);
   }
   assert.equal(statSync(path).ino, ino, 'the mount stays the mount');
@@ -44,7 +44,7 @@ test('writeTerminationMessage() does not write into a directory, a device, or an
   mkdirSync(directory);
   for (const path of [directory, '/dev/null', fifo]) {
     for (const isChosen of [true, false]) {
-      assert.equal(writeTerminationMessage(path, isChosen, '{}'), `Cannot write ${path}: it is no regular file`);
+      assert.equal(writeTerminationMessage({ path, isChosen }, '{}'), `Cannot write ${path}: it is no regular file`);
     }
   }
 });
@@ -52,12 +52,15 @@ test('writeTerminationMessage() does not write into a directory, a device, or an
 test('writeTerminationMessage() says why it could not write', (context) => {
   const folder = makeFolder(context);
   const nowhere = join(folder, 'nowhere', 'termination-log');
-  assert.equal(writeTerminationMessage(nowhere, true, '{}'), `Cannot write ${nowhere}: ENOENT`);
+  assert.equal(writeTerminationMessage({ path: nowhere, isChosen: true }, '{}'), `Cannot write ${nowhere}: ENOENT`);
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const below = join(file, 'termination-log');
-  assert.equal(writeTerminationMessage(below, true, '{}'), `Cannot write ${below}: ENOTDIR`);
+  assert.equal(writeTerminationMessage({ path: below, isChosen: true }, '{}'), `Cannot write ${below}: ENOTDIR`);
   // Not writable to anybody, root included: the kernel's own.
   const readOnly = '/proc/version';
-  assert.match(writeTerminationMessage(readOnly, false, '{}') ?? '', /^Cannot write \/proc\/version: E[A-Z]+$/);
+  assert.match(
+    writeTerminationMessage({ path: readOnly, isChosen: false }, '{}') ?? '',
+    /^Cannot write \/proc\/version: E[A-Z]+$/,
+  );
 });
