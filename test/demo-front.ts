@@ -177,7 +177,7 @@ async function endPod(
   await delay(KUBELET_MS);
   if (lastscrape === null) {
     timeline.say('kubelet', 'the pod is over; the Job is complete', 'bold', pod);
-    while (prometheus.lastSample('up')?.value !== 0) await delay(20, undefined, { signal: deadline });
+    while (prometheus.last('up') !== 0) await delay(20, undefined, { signal: deadline });
     return;
   }
   timeline.say('kubelet', 'sends SIGTERM to the native sidecar', undefined, pod);
@@ -189,8 +189,8 @@ async function endPod(
 
 function readStored({ prometheus }: Lane): { readonly files: number; readonly hasSucceeded: boolean } {
   return {
-    files: prometheus.lastSample('backup_files_total')?.value ?? 0,
-    hasSucceeded: prometheus.lastSample('backup_success')?.value === 1,
+    files: prometheus.last('backup_files_total') ?? 0,
+    hasSucceeded: prometheus.last('backup_success') === 1,
   };
 }
 

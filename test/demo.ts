@@ -43,8 +43,6 @@ const KUBELET_MS = 1_000;
  */
 const LIMIT_MS = 90_000;
 
-const TOTAL = { method: '', name: 'Aggregated' } as const;
-
 /** The two pods' marks: without lastscrape, and with it. */
 const WITHOUT = 'A';
 const WITH = 'B';
@@ -141,7 +139,7 @@ async function openFixture(timeline: Timeline): Promise<Fixture> {
       return;
     }
     const total = readStored({ exporter, prometheus });
-    const up = prometheus.lastSample('locust_up')?.value;
+    const up = prometheus.last('locust_up');
     timeline.say(
       'Prometheus',
       `scrape ${number}: stores ${total ?? 'no'} requests, locust_up ${up}`,
@@ -162,7 +160,7 @@ async function openFixture(timeline: Timeline): Promise<Fixture> {
 }
 
 function readStored({ prometheus }: Lane): number | undefined {
-  return prometheus.lastSample('locust_requests_num_requests', TOTAL)?.value;
+  return prometheus.last('locust_requests_num_requests{method="",name="Aggregated"}');
 }
 
 const HOLD = 'the pod is held: until the next scrape, at most 90 s';
@@ -212,7 +210,7 @@ function reportOutcome(timeline: Timeline, fixture: Fixture, watcher: Watched, m
 
   timeline.heading('The verdict');
   const [lost, stored] = [readStored(without), readStored(held)];
-  const [lostUp, up] = [without, held].map(({ prometheus }) => prometheus.lastSample('locust_up')?.value);
+  const [lostUp, up] = [without, held].map(({ prometheus }) => prometheus.last('locust_up'));
   const checks: [isRight: boolean, text: string][] = [
     [stored === locust.requests, `Locust's total is ${locust.requests}; Prometheus has stored ${stored}`],
     [up === 0, `Prometheus has stored that Locust ended (locust_up ${up})`],

@@ -1,12 +1,13 @@
 // The stand-in for locust_exporter, which no package registry has: reads a Locust's /stats/requests and
-// answers as 0.5.0 and 0.5.2 do, byte for byte where a reader could tell (conformance.test.ts).
+// answers as 0.5.0 and 0.5.2 do (exporter.test.ts), without the families of the Go runtime. Its page is
+// the one that lastscrape makes of Locust's answers, which memory.test.ts holds against the recordings.
 
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
-import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Family, formatLabels, makeGauge } from '../../src/exposition/exposition-text.ts';
-import { LocustMemory, writeExposition } from './exposition.ts';
-import { GO_VERSION, readRuntimeFamilies, readStartSeconds } from './go-runtime.ts';
+import { gzipSync } from 'node:zlib';
+import { type Family, formatLabels, listLines, makeGauge } from '../../src/exposition/exposition-text.ts';
+import { openLocustMemory } from '../../src/front/locust/memory.ts';
+import { readLocustStats } from '../../src/front/locust/page.ts';
 
 /** What a test may change at any moment; it holds for the requests that begin afterwards. */
 export type ExporterFaults = {
@@ -47,10 +48,6 @@ const PAGE =
   '<html><head><title>Locust Exporter</title></head><body><h1>Locust Exporter</h1>' +
   "<p><a href='/metrics'>Metrics</a></p></body></html>";
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-// net/http buffers as much of an answer; a shorter one gets a Content-Length instead of chunks.
-const GO_BUFFER_BYTES = 2_048;
-// net/http's client gives up after 10 redirects.
-const REDIRECT_COUNT = 10;
 
 /**
  * Starts an exporter and resolves once it listens.
@@ -65,13 +62,13 @@ export async function openExporter(options: ExporterOptions): Promise<Exporter> 
     const { hangs } = faults;
     life.inFlightCount += 1;
     // Only Locust's collector queues: the other counters are from the moment of the request.
-    const own = [...readRuntimeFamilies(life.startedAtSeconds), buildFamily(), ...countFamilies(life)];
+    const own = countFamilies(life);
     const families = await collectInTurn(life, options.locustUrl, fetchTimeoutMs);
     // After its exit no process is left to count a scrape that was cut.
     if (hangs || !server.listening) return;
     life.inFlightCount -= 1;
     life.scrapeCount += 1;
-    sendMetrics(request, response, writeExposition([...own, ...families]));
+    sendMetrics(request, response, [...families, ...own].flatMap((family) => [...listLines(family)]).join(''));
     options.onScrape?.();
   }
 
@@ -119,8 +116,7 @@ export async function openExporter(options: ExporterOptions): Promise<Exporter> 
 
 /** What the exporter keeps. */
 type Life = {
-  readonly startedAtSeconds: number;
-  readonly memory: LocustMemory;
+  readonly memory: ReturnType<typeof openLocustMemory>;
   scrapeCount: number;
   /** Keeps one connection to Locust: it outlives the closing of Locust's listener (recording Z1). */
   readonly agent: Agent;
@@ -131,8 +127,7 @@ type Life = {
 
 function startLife(): Life {
   return {
-    startedAtSeconds: readStartSeconds(Date.now() / 1_000),
-    memory: new LocustMemory(),
+    memory: openLocustMemory('locust'),
     scrapeCount: 0,
     agent: new Agent({ keepAlive: true }),
     inFlightCount: 0,
@@ -141,43 +136,27 @@ function startLife(): Life {
 }
 
 /** One lock around fetch and collect: scrapes that come at the same time are served one after the other. */
-function collectInTurn(life: Life, locustUrl: string, timeoutMs: number): Promise<Family[]> {
+function collectInTurn(life: Life, locustUrl: string, timeoutMs: number): Promise<readonly Family[]> {
   const turn = life.queue.then(async () => {
-    const body = await fetchStats(new URL(`${locustUrl}/stats/requests`), life.agent, timeoutMs);
-    return life.memory.collect(body);
+    const url = new URL(`${locustUrl}/stats/requests`);
+    const body = await fetchStats(url, life.agent, AbortSignal.timeout(timeoutMs)).catch(() => undefined);
+    if (body === undefined) return life.memory.listFamilies('down');
+    // Any body of a 2xx is a Locust that is up, a login page too (recording Q3-web-login).
+    const stats = readLocustStats(body);
+    if (stats !== null) life.memory.takeStats(stats);
+    return life.memory.listFamilies(stats === null ? 'other' : 'stats');
   });
   life.queue = turn;
   return turn;
 }
 
-/** The body of a 2xx answer, or `undefined`: refused, late, cut, or another status. */
-async function fetchStats(url: URL, agent: Agent, timeoutMs: number): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  let target = url;
-  try {
-    for (let hops = 0; hops <= REDIRECT_COUNT; hops += 1) {
-      const { statusCode, location, body } = await fetchOnce(target, agent, signal);
-      if (statusCode >= 300 && statusCode < 400 && location !== undefined) target = new URL(location, target);
-      else return statusCode >= 200 && statusCode < 300 ? body : undefined;
-    }
-  } catch {
-    return undefined;
-  }
-  return undefined;
-}
-
-type LocustAnswer = { readonly statusCode: number; readonly location: string | undefined; readonly body: string };
-
-function fetchOnce(url: URL, agent: Agent, signal: AbortSignal): Promise<LocustAnswer> {
+/** The body of a 2xx answer, or `undefined`. @throws where there is no answer, or a part of one */
+function fetchStats(url: URL, agent: Agent, signal: AbortSignal): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
-    const request = get(url, {
-      agent,
-      signal,
-      headers: { 'User-Agent': 'Go-http-client/1.1', 'Accept-Encoding': 'gzip' },
-    });
+    const request = get(url, { agent, signal, headers: { 'User-Agent': 'Go-http-client/1.1' } });
     request.on('error', (error: NodeJS.ErrnoException) => {
       // As net/http does: a kept-alive connection that turns out to be dead is replaced once by a new one.
-      if (request.reusedSocket && error.code === 'ECONNRESET') fetchOnce(url, agent, signal).then(resolve, reject);
+      if (request.reusedSocket && error.code === 'ECONNRESET') fetchStats(url, agent, signal).then(resolve, reject);
       else reject(error);
     });
     request.on('response', (response) => {
@@ -185,37 +164,11 @@ function fetchOnce(url: URL, agent: Agent, signal: AbortSignal): Promise<LocustA
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        try {
-          const bytes = Buffer.concat(chunks);
-          const body = response.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
-          resolve({ statusCode: response.statusCode ?? 0, location: response.headers.location, body: body.toString() });
-        } catch (error) {
-          reject(error);
-        }
+        const isGood = Math.trunc((response.statusCode ?? 0) / 100) === 2;
+        resolve(isGood ? Buffer.concat(chunks).toString() : undefined);
       });
     });
   });
-}
-
-function buildFamily(): Family {
-  return {
-    name: 'locustexporter_build_info',
-    help:
-      "A metric with a constant '1' value labeled by version, revision, branch, and goversion from which " +
-      'locustexporter was built.',
-    type: 'gauge',
-    samples: [
-      {
-        labels: formatLabels([
-          ['branch', ''],
-          ['goversion', GO_VERSION],
-          ['revision', ''],
-          ['version', ''],
-        ]),
-        value: 1,
-      },
-    ],
-  };
 }
 
 function countFamilies({ scrapeCount, inFlightCount }: Life): Family[] {
@@ -234,14 +187,19 @@ function countFamilies({ scrapeCount, inFlightCount }: Life): Family[] {
 }
 
 function sendMetrics(request: IncomingMessage, response: ServerResponse, text: string): void {
-  const bytes = acceptsGzip(request) ? gzipSync(text) : Buffer.from(text);
   beGo(response);
-  if (acceptsGzip(request)) response.setHeader('Content-Encoding', 'gzip');
   response.setHeader('Content-Type', METRICS_TYPE);
   response.setHeader('Date', new Date().toUTCString());
-  if (bytes.byteLength <= GO_BUFFER_BYTES) response.setHeader('Content-Length', bytes.byteLength);
-  response.writeHead(200);
-  response.end(bytes);
+  if (acceptsGzip(request)) {
+    const bytes = gzipSync(text);
+    response.setHeader('Content-Encoding', 'gzip');
+    response.setHeader('Content-Length', bytes.byteLength);
+    response.end(bytes);
+    return;
+  }
+  // With the families of the Go runtime a page is longer than net/http's buffer of 2 KB, and comes in chunks.
+  response.write(text);
+  response.end();
 }
 
 /** As promhttp: a part of the list that is `gzip`, or begins with `gzip;` whatever follows. */

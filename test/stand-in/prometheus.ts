@@ -6,19 +6,10 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 
-/** What a series has last. */
-export type StoredSample = {
-  readonly value: number;
-  /** When its scrape began, on the clock of `performance.now()`. */
-  readonly atMs: number;
-};
-
 /** The end of one scrape. */
 export type ScrapeResult = {
   /** From 1. */
   readonly number: number;
-  readonly atMs: number;
-  readonly tookMs: number;
   /** Why nothing was stored, in Prometheus's words where it has some; absent if all went well. */
   readonly failure?: string;
 };
@@ -36,11 +27,8 @@ export type PrometheusOptions = {
 };
 
 export type Prometheus = AsyncDisposable & {
-  /**
-   * The newest sample of the series with exactly these labels; `undefined` if there was never one. `up` is
-   * Prometheus's own.
-   */
-  lastSample(name: string, labels?: Readonly<Record<string, string>>): StoredSample | undefined;
+  /** The newest value of the series that the target writes like this; `up` is Prometheus's own. */
+  last(series: string): number | undefined;
   /** Stops scraping and cuts what is in flight. */
   close(): Promise<void>;
 };
@@ -55,7 +43,7 @@ const ACCEPT =
 export function openPrometheus(options: PrometheusOptions): Prometheus {
   const { url, intervalMs, offsetMs = 0, onScrape } = options;
   const closes = new AbortController();
-  const series = new Map<string, StoredSample>();
+  const series = new Map<string, number>();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const openedMs = performance.now();
 
@@ -64,22 +52,20 @@ export function openPrometheus(options: PrometheusOptions): Prometheus {
       await sleep(Math.max(0, openedMs + offsetMs + turn * intervalMs - performance.now()), undefined, {
         signal: closes.signal,
       });
-      const atMs = performance.now();
-      const failure = await scrapeOnce(atMs);
+      const failure = await scrapeOnce();
       if (closes.signal.aborted) return;
-      series.set(seriesKey('up', {}), { value: failure === undefined ? 1 : 0, atMs });
-      const nowMs = performance.now();
-      onScrape?.({ number, atMs, tookMs: nowMs - atMs, ...(failure === undefined ? {} : { failure }) });
-      turn = Math.max(turn + 1, Math.ceil((nowMs - openedMs - offsetMs) / intervalMs));
+      series.set('up', failure === undefined ? 1 : 0);
+      onScrape?.({ number, ...(failure === undefined ? {} : { failure }) });
+      turn = Math.max(turn + 1, Math.ceil((performance.now() - openedMs - offsetMs) / intervalMs));
     }
   }
 
   /** Stores what it read; returns why it could not. */
-  async function scrapeOnce(atMs: number): Promise<string | undefined> {
+  async function scrapeOnce(): Promise<string | undefined> {
     try {
       const signal = AbortSignal.any([closes.signal, AbortSignal.timeout(intervalMs)]);
       const text = await readTarget(new URL(url), agent, signal, intervalMs);
-      for (const { name, labels, value } of readSamples(text)) series.set(seriesKey(name, labels), { value, atMs });
+      for (const [name, value] of readSamples(text)) series.set(name, value);
       return undefined;
     } catch (error) {
       if (!(error instanceof Error)) return String(error);
@@ -97,65 +83,21 @@ export function openPrometheus(options: PrometheusOptions): Prometheus {
   }
 
   return {
-    lastSample: (name, labels = {}) => series.get(seriesKey(name, labels)),
+    last: (name) => series.get(name),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-/** One line of an exposition. */
-export type ExposedSample = {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-};
-
-/**
- * Reads the sample lines of the text format 0.0.4: lines end at a line feed only, comments are left out.
- * @throws at the first line that is neither, or at a missing final line feed, as Prometheus refuses the whole
- * body.
- */
-export function readSamples(text: string): ExposedSample[] {
+/** The last value of each series. @throws at a line that is neither a sample nor a comment: the body is refused */
+function readSamples(text: string): [series: string, value: number][] {
   if (!text.endsWith('\n')) throw new Error('unexpected EOF');
-  const lines = text.slice(0, -1).split('\n');
-  return lines.filter((line) => line !== '' && !line.startsWith('#')).map(readSample);
-}
-
-const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)",?/sy;
-
-function readSample(line: string): ExposedSample {
-  const name = /^[a-zA-Z_:][a-zA-Z0-9_:]*/.exec(line)?.[0] ?? '';
-  const labels: Record<string, string> = {};
-  let at = name.length;
-  if (line[at] === '{') {
-    at += 1;
-    while (line[at] !== '}') {
-      LABEL.lastIndex = at;
-      const match = LABEL.exec(line);
-      if (match === null) throw new Error(`expected label at ${at}`);
-      labels[match[1] ?? ''] = unescapeLabelValue(match[2] ?? '');
-      at = LABEL.lastIndex;
-    }
-    at += 1;
-  }
-  const value = readGoFloat(line.slice(at).trim().split(' ')[0] ?? '');
-  if (name === '' || value === undefined) throw new Error('expected a sample');
-  return { name, labels, value };
-}
-
-function unescapeLabelValue(text: string): string {
-  return text.replace(/\\(.)/gs, (_, char: string) => (char === 'n' ? '\n' : char));
-}
-
-function readGoFloat(text: string): number | undefined {
-  if (text === 'NaN') return Number.NaN;
-  if (text === '+Inf') return Number.POSITIVE_INFINITY;
-  if (text === '-Inf') return Number.NEGATIVE_INFINITY;
-  return /^[-+]?\d+(\.\d+)?(e[-+]?\d+)?$/i.test(text) ? Number(text) : undefined;
-}
-
-function seriesKey(name: string, labels: Readonly<Record<string, string>>): string {
-  return JSON.stringify([name, Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return lines.map((line) => {
+    const [, series, value] = /^([a-zA-Z_:][\w:]*(?:\{.*\})?) ([-+.\w]+)$/.exec(line) ?? [];
+    if (series === undefined) throw new Error(`expected a sample: ${line}`);
+    return [series, Number(value)];
+  });
 }
 
 function readTarget(url: URL, agent: Agent, signal: AbortSignal, timeoutMs: number): Promise<string> {

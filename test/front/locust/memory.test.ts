@@ -8,8 +8,8 @@ import { listLines } from '../../../src/exposition/exposition-text.ts';
 import { readLocustCsv } from '../../../src/front/locust/csv.ts';
 import { type LocustMemory, openLocustMemory } from '../../../src/front/locust/memory.ts';
 import { type LocustStats, readLocustStats } from '../../../src/front/locust/page.ts';
-import { rebuildStats } from '../../stand-in/rebuild-stats.ts';
 import { readRecordedBody, readRecordedText } from '../../support/recording.ts';
+import { rebuildStats } from './rebuild-stats.ts';
 
 const RECORDINGS = join(import.meta.dirname, '../../../fixtures/recordings');
 const BY_YEAR = 'locust-2.8-to-2.47';

@@ -2,7 +2,6 @@
 // it.
 
 import assert from 'node:assert/strict';
-import { readSamples } from './prometheus.ts';
 
 /** Answers of Locust that lead to an exposition. */
 export type RebuiltStats = {
@@ -13,11 +12,23 @@ export type RebuiltStats = {
    * exporter writes.
    */
   readonly rows: Buffer;
-  /** Only the states that each worker ever had. */
-  readonly workers: Buffer;
   /** What it said in the fetch of this scrape. */
   readonly last: Buffer;
 };
+
+const SAMPLE = /^(\w+)(?:\{(.*)\})? (\S+)$/s;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/gs;
+
+/** The samples of a recorded exposition. */
+function readSamples(text: string) {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return lines.map((line) => {
+    const [, name = '', labels = '', value] = SAMPLE.exec(line) ?? assert.fail(line);
+    const readText = (text = '') => text.replace(/\\(.)/gs, (_, char) => (char === 'n' ? '\n' : char));
+    const pairs = [...labels.matchAll(LABEL)].map(([, label = '', text]) => [label, readText(text)]);
+    return { name, labels: Object.fromEntries(pairs) as Readonly<Record<string, string>>, value: Number(value) };
+  });
+}
 
 /** Turns a recorded exposition back into answers of Locust that lead to it. */
 export function rebuildStats(body: string): RebuiltStats {
@@ -54,7 +65,6 @@ export function rebuildStats(body: string): RebuiltStats {
     isUp: value('locust_up') === 1,
     hasRows: rows.size > 0,
     rows: Buffer.from(JSON.stringify({ ...last, workers: details.toReversed() })),
-    workers: Buffer.from(JSON.stringify({ workers: details })),
     last: Buffer.from(JSON.stringify(last)),
   };
 }
