@@ -9,7 +9,7 @@ import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
-import { type Run, SELECTED } from './simulation.ts';
+import { type Run, SELECTED, START_SECONDS } from './simulation.ts';
 import { readPage } from './source.ts';
 
 /** Answers on their way may end after a limit, for this long. */
@@ -107,8 +107,9 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   );
   if (wanted === ACCEPTS.openMetrics && source.formats !== 'text' && isGivenUp) return null;
   // So is whose numbers count where it was before, and its first answer since shows the end.
-  const signMs = wholes.find((each) => source.upUntilMs !== null && each.askedAtMs >= source.upUntilMs)?.endedAtMs;
-  const atEnd = wholes.findLast((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
+  const { upUntilMs } = source;
+  const signMs = run.wholes.find(({ askedAtMs }) => upUntilMs !== null && askedAtMs >= upUntilMs)?.endedAtMs;
+  const atEnd = run.wholes.findLast((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
   if (atEnd !== undefined && atEnd.generation !== last?.generation) return null;
   // It was started anew while main lived, and other pages know that.
   const known = run.wholes.findLast((each) => each.endedAtMs <= knownAtMs);
@@ -148,9 +149,10 @@ function checkPages({ run, final }: Facts): readonly string[] {
     if (back !== null) faults.push(`2: ${plan.address} had ${back} before ${sentAtMs}`);
     newest.set(plan, page as Page);
   }
-  const { pushed } = run;
+  const { pushed, scenario } = run;
   // Pages of several Accepts are up to one POLL older or younger, and have vanished families of their own.
-  if (pushed === null || new Set(run.scenario.scrapers.map(({ accept }) => accept)).size > 1) return faults;
+  const isOfSeveral = new Set(scenario.scrapers.map(({ accept }) => accept)).size > 1;
+  if (pushed === null || isOfSeveral || scenario.source.formats === 'alternating') return faults;
   const lost = findLost(ofText, pushed);
   if (lost !== null) faults.push(`1: less than ${lost} was pushed`);
   const isOnlyText = run.wholes.every(({ accept }) => accept === TEXT_ACCEPT);
@@ -158,7 +160,10 @@ function checkPages({ run, final }: Facts): readonly string[] {
     const back = findLost(readNumbers(page), pushed);
     if (back !== null) faults.push(`2: ${back} was served, and less was pushed`);
   }
-  const wanted = ofText.get(SELECTED);
+  // Judged is what was shown since main was first alive; pushed what vanished shortly before, too.
+  const { aliveSinceMs } = run.state.facts;
+  const isOfRun = run.wholes.some((each) => each.page.has(SELECTED) && each.endedAtMs > Number(aliveSinceMs));
+  const wanted = isOfRun ? ofText.get(SELECTED) : undefined;
   const reading = run.state.facts.numbers.readings[0];
   const judged = reading?.kind === 'value' ? reading.value : -1;
   // An answer may come between the last look and the end of serving.
@@ -232,9 +237,21 @@ function checkLiving(facts: Facts): readonly string[] {
       const sent = run.scrapes.filter((each) => each.plan === plan);
       const arrived = sent.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
       const last = sent.findLast(({ sentAtMs }) => sentAtMs <= run.closedAtMs)?.sentAtMs ?? 0;
-      return arrived.length >= 3 && last + plan.intervalMs < limitMs - 1_000;
+      const twins = scenario.scrapers.filter(({ address }) => address === plan.address);
+      const isKnown = twins.every((twin) => twin === plan || wereOpenAtOnce(run, twin, plan));
+      return isKnown && arrived.length >= 3 && last + plan.intervalMs < limitMs - 1_000;
     })
     .map(({ address }) => `1: ${address} lives, and was not waited for`);
+}
+
+/** Else two behind one address are one: each answer of theirs is cut, and each connection reset. */
+function wereOpenAtOnce({ scrapes }: Run, one: ScraperPlan, other: ScraperPlan): boolean {
+  const arrived = scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null);
+  const ofOther = arrived.filter(({ plan }) => plan === other).map(({ arrivedAtMs }) => Number(arrivedAtMs));
+  return ofOther.some((atMs) => {
+    const before = arrived.findLast(({ plan, arrivedAtMs }) => plan === one && Number(arrivedAtMs) <= atMs);
+    return before !== undefined && (before.end === 'whole' || Number(before.endedAtMs) > atMs);
+  });
 }
 
 /** 1: nothing is closed under a scrape that waits, for 10 s. */
@@ -323,7 +340,8 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
     const before = sent
       .filter(({ arrivedAtMs }) => Number(arrivedAtMs) <= endedAtMs)
       .map(({ arrivedAtMs }) => Number(arrivedAtMs));
-    const took = sent.find((each) => each.page !== null && Number(each.arrivedAtMs) > Math.max(endedAtMs, knownAtMs));
+    const after = sent.filter(({ arrivedAtMs }) => Number(arrivedAtMs) > Math.max(endedAtMs, knownAtMs));
+    const took = after.find((each) => isNewest(run, each, endedAtMs));
     return {
       before,
       // One that comes again and again lives.
@@ -350,6 +368,12 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
     });
   const neededMs = Math.max(firstMs, knownAtMs, ...endsMs);
   return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;
+}
+
+/** It took a page that was read after the end, or there has been no newer one: its own format may be unreadable. */
+function isNewest({ wholes }: Run, { page, arrivedAtMs }: Scrape, endedAtMs: number): boolean {
+  const readAtMs = (Number(page?.get('lastscrape_snapshot_timestamp_seconds')) - START_SECONDS) * 1_000;
+  return page !== null && (readAtMs > endedAtMs || wholes.every(({ askedAtMs }) => askedAtMs < Number(arrivedAtMs)));
 }
 
 function findMedian(values: readonly number[]): number | null {

@@ -44,6 +44,8 @@ export type Run = {
 
 /** What is judged. */
 export const SELECTED = 'job_a_total';
+/** Of the wall clock, when a run begins, since 1970. */
+export const START_SECONDS = 1_800_000_000;
 
 /** Runs it. `isTold`: with its story. */
 export async function simulate(scenario: Scenario, isTold = false): Promise<Run> {
@@ -134,7 +136,7 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
       selectors: [{ name: SELECTED, labels: [] }],
       pollMs: scenario.limits.pollMs,
       clock: world,
-      toUnixSeconds: (atMs) => 1_800_000_000 + atMs / 1000,
+      toUnixSeconds: (atMs) => START_SECONDS + atMs / 1000,
       log: ({ id }) => world.tell(() => id),
       openExchange: () => exchange,
     },

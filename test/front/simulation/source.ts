@@ -2,6 +2,7 @@
 // families, end, and come again with its counters at 0.
 
 import type { Exchange, ExchangeResult, Request } from '../../../src/base/net/exchange.ts';
+import { RICH_ACCEPT, TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import type { Format } from '../../../src/exposition/format.ts';
 import { ACCEPTS, END_LINE, type Page, showPage, TYPES, writeFamily } from './page.ts';
 import type { World } from './world.ts';
@@ -48,7 +49,7 @@ export type SourcePlan = {
 export type Whole = {
   readonly askedAtMs: number;
   readonly endedAtMs: number;
-  /** What was asked for. */
+  /** What was asked for; what polls ask for on their own is answered in text. */
   readonly accept: string;
   readonly isText: boolean;
   readonly page: Page;
@@ -151,7 +152,8 @@ export function openSource(world: World, plan: SourcePlan) {
       });
       return promise;
     }
-    const accept = String(request.headers?.['accept']);
+    const asked = String(request.headers?.['accept']);
+    const accept = asked === RICH_ACCEPT ? TEXT_ACCEPT : asked;
     const format = chooseFormat(accept);
     const fault = findFault();
     const tookMs = fault?.kind === 'slow' ? fault.ms : plan.tookMs;
@@ -207,7 +209,7 @@ export function openSource(world: World, plan: SourcePlan) {
           newest = { finishedCount: counted ?? newest.finishedCount, generation: now };
           wasRefused = false;
           const endedAtMs = world.nowMs();
-          if (!isEndless && isBelieved(names) && series.size > 0)
+          if (!isEndless && series.size > 0 && isBelieved(names))
             wholes.push({
               askedAtMs,
               endedAtMs,
