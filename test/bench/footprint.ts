@@ -178,11 +178,7 @@ async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<
   const slow = await bench.openExposition(SMALL_BYTES, HOLD_MS);
   const several = (program: Program, pollSeconds: number) =>
     Array.from({ length: INSTANCE_COUNT }, () => startProgram(bench, program, exposition, pollSeconds));
-  const at1s = {
-    lastscrape: several('lastscrape', 1),
-    empty: several('empty', 1),
-    shell: several('shell', 1),
-  };
+  const at1s = { lastscrape: several('lastscrape', 1), empty: several('empty', 1), shell: several('shell', 1) };
   const at5s = { lastscrape: several('lastscrape', 5), empty: [], shell: several('shell', 5) };
   const slowShell = startProgram(bench, 'shell', slow, 1);
   await delay(WARM_UP_SECONDS * 1000);

@@ -117,10 +117,7 @@ export async function openStarter(): Promise<Starter> {
 
 /** What lastscrape needs to watch an exposition; all else is default. */
 export function watchEnv({ url, mainPort }: Exposition): Record<string, string> {
-  return {
-    LASTSCRAPE_METRICS_URL: `${url}/metrics`,
-    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${mainPort}`,
-  };
+  return { LASTSCRAPE_METRICS_URL: `${url}/metrics`, LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${mainPort}` };
 }
 
 /** Nobody reads its stdout. */

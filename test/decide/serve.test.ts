@@ -200,10 +200,7 @@ test('an answer that is ignored is no sign of the source, and judged by nothing'
     inFlightCount: 2,
     thresholds: [{ kind: 'value', value: 7 }],
   });
-  assert.deepEqual(observeSource(beginSource('program'), 0), {
-    answeredAtMs: null,
-    inFlightCount: 0,
-  });
+  assert.deepEqual(observeSource(beginSource('program'), 0), { answeredAtMs: null, inFlightCount: 0 });
 });
 
 test('an answer that is provisional is no sign of the source, and judged by nothing', () => {

@@ -91,9 +91,7 @@ test('explain refuses what is too long, and reads no further', async () => {
 });
 
 test('explain reports a stdin that cannot be read', async () => {
-  const read = () => ({
-    next: () => Promise.reject(Object.assign(new Error('is a directory'), { code: 'EISDIR' })),
-  });
+  const read = () => ({ next: () => Promise.reject(Object.assign(new Error('is a directory'), { code: 'EISDIR' })) });
   const pieces = { [Symbol.iterator]: () => assert.fail('it is read as it comes'), [Symbol.asyncIterator]: read };
   const { code, stderr } = await runExplain(pieces as unknown as readonly string[]);
   assert.deepEqual(

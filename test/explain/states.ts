@@ -137,9 +137,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     state(
       'back-off',
       'backOff main',
-      withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), {
-        backoffLimit: 20,
-      }),
+      withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), { backoffLimit: 20 }),
       isWaiting('main', 'CrashLoopBackOff'),
     ),
     state(
@@ -215,10 +213,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     state(
       'init-back-off',
       'backOff prepare',
-      pod('init-fails', [main()], {
-        restartPolicy: 'OnFailure',
-        initContainers: [run('prepare', 'sleep 1; exit 1')],
-      }),
+      pod('init-fails', [main()], { restartPolicy: 'OnFailure', initContainers: [run('prepare', 'sleep 1; exit 1')] }),
       isWaiting('prepare', 'CrashLoopBackOff'),
     ),
     state(
@@ -430,12 +425,7 @@ function state(
 }
 
 function buildJob(name: string, template: Fields): Manifest {
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: { name },
-    spec: { backoffLimit: 2, template },
-  };
+  return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec: { backoffLimit: 2, template } };
 }
 
 function withJob(job: Manifest, more: Fields): Manifest {

@@ -208,9 +208,7 @@ describe('the binary without what programs are used to', { skip }, () => {
   test('a full device as stdout: the job is done', async () => {
     using folder = openFolder();
     await using pod = await openPod();
-    await using watcher = startBinary(pod, folder.path, {
-      wrapper: ['/bin/sh', '-c', 'exec "$@" >/dev/full', 'sh'],
-    });
+    await using watcher = startBinary(pod, folder.path, { wrapper: ['/bin/sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
     await untilRunning(folder.path, watcher);
     pod.locust.kill();
     await scrapeUntilEnd(pod, watcher);

@@ -97,10 +97,7 @@ test('observe() never takes a part of a dead tombstone for dead without its whol
 
 test('observe() knows nothing of a file that is not there or cannot be read', async () => {
   const missing = join(folder, 'missing');
-  assert.deepEqual(await observe(null, missing), {
-    kind: 'notStarted',
-    why: `tombstone ${missing} not there yet`,
-  });
+  assert.deepEqual(await observe(null, missing), { kind: 'notStarted', why: `tombstone ${missing} not there yet` });
   const directory = join(folder, 'directory');
   mkdirSync(directory);
   assert.deepEqual(await observe(null, directory), {

@@ -110,10 +110,7 @@ const ruled = (
   operator: string,
   values?: readonly number[],
   { action = 'Restart', policy = NEVER as Fields } = {},
-) => ({
-  container: { ...policy, restartPolicyRules: [{ action, exitCodes: { operator, values } }] },
-  ...ended(3),
-});
+) => ({ container: { ...policy, restartPolicyRules: [{ action, exitCodes: { operator, values } }] }, ...ended(3) });
 /** Ended with 0 while a condition of the pod says so of all containers. */
 const restartingAll = (status: string) => ({
   ...ended(0),

@@ -108,10 +108,7 @@ for (const [what, body, env, expected] of [
 }
 
 test('what vanishes at the end is judged as it last was, and what stays by its newest number', async (t) => {
-  const run = await open(t, 'ratio 0.5\nerrors 0\n', {
-    ...NO_HOLD,
-    LASTSCRAPE_FAIL_IF: 'ratio > 0.4, errors > 1',
-  });
+  const run = await open(t, 'ratio 0.5\nerrors 0\n', { ...NO_HOLD, LASTSCRAPE_FAIL_IF: 'ratio > 0.4, errors > 1' });
   await untilRead(run);
   run.source.answer = reply('errors 2\n');
   await run.source.requests(run.source.requestsCount + 2);

@@ -9,12 +9,7 @@ if (process.pid === 1) process.on('SIGTERM', () => process.exit(2));
 
 const { LOCUST_EXPORTER_URI = 'http://localhost:8089', LOCUST_EXPORTER_WEB_LISTEN_ADDRESS = ':9646' } = process.env;
 const { host, port } = readListenAddress(LOCUST_EXPORTER_WEB_LISTEN_ADDRESS);
-const exporter = await openExporter({
-  locustUrl: LOCUST_EXPORTER_URI,
-  host,
-  port,
-  onQuit: () => process.exit(0),
-});
+const exporter = await openExporter({ locustUrl: LOCUST_EXPORTER_URI, host, port, onQuit: () => process.exit(0) });
 // The real one logs that it listens to stderr; a test that asked for port 0 reads the port here.
 process.stderr.write(`level=info msg="Listening on ${exporter.url} (stand-in for locust_exporter)"\n`);
 

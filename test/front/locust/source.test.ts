@@ -40,13 +40,7 @@ async function openLocust(
   const held: ServerResponse[] = [];
   const log: LogEntry[] = [];
   const seenHeaders: (string | undefined)[] = [];
-  const locust = {
-    page: page('running', 10),
-    csv: csv(12),
-    status: 200,
-    holds: '',
-    cuts: '',
-  };
+  const locust = { page: page('running', 10), csv: csv(12), status: 200, holds: '', cuts: '' };
   const server = createServer({ keepAliveTimeout: 0 }, ({ url = '', headers }, response) => {
     requests.push(url);
     seenHeaders.push(headers.authorization);

@@ -52,9 +52,7 @@ test('pushgateway.encode() makes one PUT of all, without times, with each head o
   const [request] = requests;
   assert.equal(request?.method, 'PUT');
   assert.equal(request.path, '/metrics/job/load/pod/p');
-  assert.deepEqual(request.headers, {
-    'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-  });
+  assert.deepEqual(request.headers, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
   assert.equal(
     request.body.toString(),
     [
