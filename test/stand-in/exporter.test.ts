@@ -66,8 +66,16 @@ test('a status outside 2xx is down, any body with 2xx is up', async (t) => {
 
 test('up stays 1 on the kept connection after the listener closed, and is 0 when the process is gone (Z1)', async (t) => {
   const { feed, exporter } = await open(t);
-  feed.body = '{"user_count":3,"stats":[{"method":"","name":"Aggregated","num_requests":7}]}';
+  feed.body = JSON.stringify({
+    user_count: 3,
+    stats: [{ method: '', name: 'Aggregated', num_requests: 7, 'response_time_percentile_0.95': 8 }],
+  });
   assert.equal(await readValue(exporter, 'locust_users'), 3);
+  const percentile = 'locust_requests_current_response_time_percentile_95';
+  assert.deepEqual(
+    [await readValue(exporter, percentile), await readValue(exporter, 'locust_requests_response_time_percentile')],
+    [0, undefined],
+  );
   await feed.closeListener();
   for (const up of [1, 1, 1]) assert.equal(await readValue(exporter, 'locust_up'), up);
   assert.equal(feed.connectionCount, 1);

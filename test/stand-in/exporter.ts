@@ -143,7 +143,9 @@ function collectInTurn(life: Life, locustUrl: string, timeoutMs: number): Promis
     if (body === undefined) return life.memory.listFamilies('down');
     // Any body of a 2xx is a Locust that is up, a login page too (recording Q3-web-login).
     const stats = readLocustStats(body);
-    if (stats !== null) life.memory.takeStats(stats);
+    // The exporter has no percentiles of rows, and looks for the current ones where Locust 1 had them: 0.
+    const rows = stats?.rows.map((row) => ({ ...row, percentiles: new Map() })) ?? [];
+    if (stats !== null) life.memory.takeStats({ ...stats, rows, currentPercentile50: 0, currentPercentile95: 0 });
     return life.memory.listFamilies(stats === null ? 'other' : 'stats');
   });
   life.queue = turn;
