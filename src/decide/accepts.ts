@@ -9,8 +9,6 @@ const RICH_TYPES = {
 } as const;
 /** For who comes only after the end: start times, native histograms, and names that all can read. */
 export const RICH_ACCEPT = `${RICH_TYPES.protobuf};proto=io.prometheus.client.MetricFamily;encoding=delimited,${RICH_TYPES.openMetrics};version=1.0.0;q=0.8,${TEXT_ACCEPT};q=0.5`;
-/** What came for it: nothing yet, another format than text; `useless`: text, none, or too much. */
-export type RichPage = 'unknown' | 'kept' | 'useless';
 /** An Accept is 8 KB or so at most, each with a page and polls of its own. */
 export const ACCEPTS_MAX_COUNT = 4;
 /** Of its own longest gaps; as with scrapers. */
@@ -18,8 +16,13 @@ const LIVING_GAPS = 2.5;
 /** In use for at least this long: above usual intervals. */
 const LIVING_MIN_MS = 300_000;
 
-/** An Accept that a scraper sent. */
-export type AcceptUse = { readonly accept: string; readonly lastAtMs: number; readonly longestGapMs: number };
+/** An Accept that a scraper sent. `unreadableCount`: how often in a row the answer could not be read. */
+export type AcceptUse = {
+  readonly accept: string;
+  readonly lastAtMs: number;
+  readonly longestGapMs: number;
+  readonly unreadableCount: number;
+};
 
 /** What a request asks for; one that asks for anything gets what every scraper takes. */
 export function readAccept(header: string | undefined): string {
@@ -30,23 +33,15 @@ export function readAccept(header: string | undefined): string {
 export function useAccept(uses: readonly AcceptUse[], accept: string, nowMs: number): readonly AcceptUse[] {
   const known = uses.find((use) => use.accept === accept);
   const longestGapMs = known === undefined ? 0 : Math.max(known.longestGapMs, nowMs - known.lastAtMs);
+  const unreadableCount = known?.unreadableCount ?? 0;
   const others = uses.filter((use) => use !== known);
-  return [{ accept, lastAtMs: nowMs, longestGapMs }, ...others].slice(0, ACCEPTS_MAX_COUNT);
+  return [{ accept, lastAtMs: nowMs, longestGapMs, unreadableCount }, ...others].slice(0, ACCEPTS_MAX_COUNT);
 }
 
-/** Whose pages are kept, in the order of `useAccept`; before anybody scraped the rich one, and text. */
-export function listAccepts(
-  uses: readonly AcceptUse[],
-  nowMs: number,
-  isTextWanted: boolean,
-  rich: RichPage = 'unknown',
-): readonly string[] {
-  const living = uses.filter(
-    ({ lastAtMs, longestGapMs }) => nowMs - lastAtMs <= Math.max(LIVING_MIN_MS, LIVING_GAPS * longestGapMs),
-  );
-  const accepts = living.length > 0 ? living.map(({ accept }) => accept) : rich === 'useless' ? [] : [RICH_ACCEPT];
-  const isText = living.length > 0 ? isTextWanted : rich !== 'unknown';
-  return isText && !accepts.includes(TEXT_ACCEPT) ? [...accepts, TEXT_ACCEPT] : accepts;
+/** What is still asked for, in the order of `useAccept`. */
+export function listLiving(uses: readonly AcceptUse[], nowMs: number): readonly string[] {
+  const livingMs = ({ longestGapMs }: AcceptUse) => Math.max(LIVING_MIN_MS, LIVING_GAPS * longestGapMs);
+  return uses.filter((use) => nowMs - use.lastAtMs <= livingMs(use)).map(({ accept }) => accept);
 }
 
 /** Whether an Accept names a format, and with a weight. */

@@ -1,22 +1,41 @@
-// The source, read and kept as the law of decide/serve.ts says. Holds no rule.
+// The source, read and kept as the laws of decide/serve.ts and decide/pages.ts say. Holds no rule.
 
 import { TEXT_ACCEPT } from '../decide/accepts.ts';
 import type { MainView } from '../decide/main-view.ts';
+import type { LogEntry } from '../decide/messages.ts';
+import {
+  beginPages,
+  findPage,
+  isOlder,
+  listPolled,
+  type Pages,
+  type PagesStep,
+  takeFailure,
+  takeKept,
+  takePage,
+  takeUse,
+} from '../decide/pages.ts';
 import {
   beginSource,
   findVanishedFate,
   type SourceKind,
   type SourceResult,
-  type SourceState,
   takeAnswer,
   takeRefusal,
   takeView,
+  type VanishedFate,
 } from '../decide/serve.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { REFUSED } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
-import { type Moment, readMetrics, type Snapshot } from '../snapshot/snapshot.ts';
-import { openPages, type PagesParts } from './pages.ts';
+import {
+  hasFamiliesOf,
+  type Moment,
+  openSnapshotStore,
+  readMetrics,
+  type Snapshot,
+  type SnapshotStore,
+} from '../snapshot/snapshot.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 /** What became of an answer. */
@@ -28,22 +47,14 @@ export type Kept =
 export type KeptAnswer = BegunAnswer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
 
 /** A source whose answers are kept: a page for each Accept in use. */
-export type KeptSource = Source<KeptAnswer> & {
-  readonly state: () => SourceState;
-  readonly takeView: (view: MainView) => void;
-  /** A scraper asks for these formats. */
-  readonly use: (accept: string) => void;
-  /** What polls ask for, one after the other. */
-  readonly accepts: () => readonly string[];
-  /** What to ask the source for, and whose page to serve. */
-  readonly choose: (accept: string) => string;
-  /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
-  readonly newest: (accept?: string) => Promise<Snapshot | null>;
-};
+export type KeptSource = Source<KeptAnswer> & Omit<ReturnType<typeof openPages>, 'keep' | 'takeFailed' | 'takeRefused'>;
 
 /** What a kept source needs. */
-export type KeepParts = Omit<PagesParts, 'nowMs' | 'hasFormats'> & {
+export type KeepParts = {
   readonly kind: SourceKind;
+  /** The numbers of the text are needed, whatever scrapers ask for. */
+  readonly isTextWanted: boolean;
+  readonly log: (entry: LogEntry) => void;
   /** The metrics that are 0 once main has ended. */
   readonly metricNames: readonly string[];
   /** Now, by both clocks. */
@@ -52,99 +63,111 @@ export type KeepParts = Omit<PagesParts, 'nowMs' | 'hasFormats'> & {
 
 /** Keeps what is read. */
 export function keepSource(source: Source, parts: KeepParts): KeptSource {
-  const { metricNames, findMoment } = parts;
-  let state = beginSource(parts.kind);
-  const pages = openPages({ ...parts, hasFormats: source.takesAccept === true, nowMs: () => findMoment().atMs });
+  const { keep, takeRefused, takeFailed, ...kept } = openPages(source.takesAccept === true, parts);
 
   function read(signal: AbortSignal, accept: string = TEXT_ACCEPT, isSecond = false): SourceRead<KeptAnswer> {
-    if (state.isGone) return GONE;
-    const readAt = findMoment();
+    if (kept.state().isGone) return GONE;
+    const readAt = parts.findMoment();
     const { begun, ended } = source.read(signal, accept);
-    const kept = begun.then((beginning): Beginning<KeptAnswer> => {
+    const answer = begun.then((beginning): Beginning<KeptAnswer> => {
       if (beginning.kind === 'refused') takeRefused();
-      if (beginning.kind === 'failed') pages.takeFailure(accept);
+      if (beginning.kind === 'failed') takeFailed(accept);
       if (beginning.kind !== 'answered') return beginning;
       const once = ended.then((reading) => keep(beginning.body, reading, readAt, accept));
       return { ...beginning, readAt, kept: isSecond ? once : once.then((result) => confirm(result, signal, accept)) };
     });
-    return { begun: kept, ended: waitUntilKept(kept, ended) };
+    return { begun: answer, ended: waitUntilKept(answer, ended) };
   }
 
   /** What may be cut is asked for again at once: this may be the last read, or main's last word. */
-  async function confirm(kept: Kept, signal: AbortSignal, accept: string): Promise<Kept> {
-    if (kept !== NOT_KEPT.provisional) return kept;
+  async function confirm(result: Kept, signal: AbortSignal, accept: string): Promise<Kept> {
+    if (result !== NOT_KEPT.provisional) return result;
     const second = await read(signal, accept, true).begun;
-    return second.kind === 'answered' ? second.kept : kept;
+    return second.kind === 'answered' ? second.kept : result;
   }
 
-  /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
-  function takeRefused(): void {
-    state = takeRefusal(state);
-    pages.takeVanished('restored');
-  }
+  return { ...source, ...kept, read: (signal, accept) => read(signal, accept) };
+}
 
+/** What is kept of a source, and known of it. */
+function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, findMoment }: KeepParts) {
+  let state = beginSource(kind);
+  let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
+  const nowMs = () => findMoment().atMs;
+  const isLiving = () => state.view.main === 'living';
+
+  function take({ pages: next, log: entry }: PagesStep<SnapshotStore>): void {
+    pages = next;
+    if (entry !== undefined) log(entry);
+  }
+  function takeVanished(fate: VanishedFate): void {
+    for (const { store } of pages.list) store.takeVanished(fate, nowMs());
+  }
   async function keep(body: Body, reading: ExporterReading, readAt: Moment, accept: string): Promise<Kept> {
     const end = await body.ended;
-    if (end.kind === 'unreadable') pages.takeUnreadable(accept, end.why);
     if (end.kind !== 'whole') {
-      pages.takeFailure(accept);
-      return { kind: 'notKept', result: 'failed', why: end.why };
+      take(takeFailure(pages, accept, end.kind === 'unreadable' ? end.why : undefined));
+      return notKept('failed', end.why);
     }
-    const mayBegin = state.view.main === 'living' || (await pages.isComplete(accept, body));
-    const page = pages.open(accept, body, mayBegin);
+    const other = findPage(pages, accept);
+    const mayBegin =
+      isLiving() || (other?.accept !== accept && (await hasFamiliesOf(body, await other?.store.newest())));
+    const answer = { accept, body, open: openSnapshotStore, nowMs: nowMs(), mayBegin };
+    const { page, ...step } = takePage(pages, answer);
+    take(step);
     if (page === null) return NOT_KEPT.notUsed;
-    const isOld = () => page.readAtMs !== null && readAt.atMs < page.readAtMs;
-    const isShort = reading.mayBeCut === true && !isOld() && (await page.isShort(body));
-    // Of two reads at a time the younger one has ended first: what it showed is newer.
-    const newer = isOld() ? await page.newest() : null;
+    const { store } = page;
+    const isShort = reading.mayBeCut === true && (await store.isShort(body, readAt));
+    const newer = isOlder(pages, page, readAt.atMs) ? await store.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
     const metrics = readMetrics(metricNames, reading.metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
     ({ state } = taken);
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
-    page.readAtMs = readAt.atMs;
-    const snapshot = await page.keep(body, readAt, taken.becomes);
-    if (snapshot === null) return NOT_KEPT.tooLarge;
-    if (state.view.main === 'living') pages.dropUnused();
-    return { kind: 'kept', snapshot };
+    take(takeKept(pages, page, readAt.atMs, isLiving() ? nowMs() : null));
+    const snapshot = await store.keep(body, readAt, taken.becomes);
+    return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };
   }
-
+  /** What to ask the source for, and whose page to serve. */
   function choose(accept: string): string {
-    if (source.takesAccept !== true) return TEXT_ACCEPT;
-    return state.view.main === 'living' ? accept : (pages.find(accept) ?? accept);
+    if (!hasFormats) return TEXT_ACCEPT;
+    return isLiving() ? accept : (findPage(pages, accept)?.accept ?? accept);
   }
 
   return {
-    ...source,
-    read: (signal, accept) => read(signal, accept),
+    keep,
+    choose,
     state: () => state,
-    takeView(view) {
+    takeFailed: (accept: string) => take(takeFailure(pages, accept)),
+    /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
+    takeRefused(): void {
+      state = takeRefusal(state);
+      takeVanished('restored');
+    },
+    takeView(view: MainView): void {
       const fate = findVanishedFate(state.view, view, state.kind);
       state = takeView(state, view);
-      if (fate !== null) pages.takeVanished(fate);
+      if (fate !== null) takeVanished(fate);
     },
-    use(accept) {
-      if (source.takesAccept === true && choose(accept) === accept) pages.use(accept);
+    /** A scraper asks for these formats. */
+    use(accept: string): void {
+      if (hasFormats && choose(accept) === accept) take(takeUse(pages, accept, nowMs()));
     },
-    accepts: () => pages.listInUse(state.view.main === 'living'),
-    choose,
-    newest: pages.newest,
+    /** What polls ask for, one after the other. */
+    accepts: () => listPolled(pages, nowMs(), isLiving()),
+    /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
+    newest: async (accept?: string): Promise<Snapshot | null> =>
+      (await findPage(pages, accept)?.store.newest()) ?? null,
   };
 }
 
-const NOT_KEPT: Readonly<Record<'ignored' | 'provisional' | 'notUsed' | 'tooLarge', Kept>> = {
-  tooLarge: { kind: 'notKept', result: 'failed', why: 'with what has vanished from it, it is too large' },
-  notUsed: { kind: 'notKept', result: 'ignored', why: 'no page of its format is kept' },
-  ignored: {
-    kind: 'notKept',
-    result: 'ignored',
-    why: 'the source was restarted after main ended, and counts from 0',
-  },
-  provisional: {
-    kind: 'notKept',
-    result: 'failed',
-    why: 'it has no length and lacks families of the one before, so that it may be cut',
-  },
+const notKept = (result: 'failed' | 'ignored', why: string): Kept => ({ kind: 'notKept', result, why });
+
+const NOT_KEPT = {
+  tooLarge: notKept('failed', 'with what has vanished from it, it is too large'),
+  notUsed: notKept('ignored', 'no page of its format is kept'),
+  ignored: notKept('ignored', 'the source was restarted after main ended, and counts from 0'),
+  provisional: notKept('failed', 'it has no length and lacks families of the one before, so that it may be cut'),
 };
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };

@@ -25,18 +25,6 @@ export type ReadRequest = {
   readonly accept?: string;
 };
 
-/** The reads of a source. */
-export type Reads<SomeAnswer extends BegunAnswer = BegunAnswer> = {
-  /** Waits for a read that begins after this call. Never rejects. */
-  readonly request: (request: ReadRequest) => SourceRead<SomeAnswer>;
-  /** A poll would have to wait. */
-  readonly isBusy: boolean;
-  /** Ends the requests of scrapes; what is being read goes on. */
-  readonly giveUpScrapes: (why: string) => void;
-  /** Ends all requests and the read, and closes the source. Nothing may be requested afterwards. */
-  readonly close: () => Promise<void>;
-};
-
 type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
   readonly need: ReadNeed;
@@ -56,7 +44,7 @@ type Read<SomeAnswer extends BegunAnswer> = OngoingRead & {
 const GAVE_WAY = 'it gave way to a scrape';
 
 /** Opens the reads of a source, which is closed with them. */
-export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAnswer>, clock: Clock): Reads<SomeAnswer> {
+export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAnswer>, clock: Clock) {
   const waiting = new Set<Sharer<SomeAnswer>>();
   /** Oldest first, each with its end. */
   const reads = new Map<Read<SomeAnswer>, Promise<void>>();
@@ -66,6 +54,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   let isPollsTurn = false;
   let cancelMove = () => {};
 
+  /** Waits for a read that begins after this call. Never rejects. */
   function request({ timeoutMs, signal, ...asked }: ReadRequest): SourceRead<SomeAnswer> {
     const { sharer, read } = openSharer<SomeAnswer>(asked);
     waiting.add(sharer);
@@ -119,14 +108,14 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 
   return {
     request,
-    get isBusy() {
-      const move = findMove('poll');
-      return move === null || move.atMs > clock.nowMs();
-    },
-    giveUpScrapes(why) {
+    /** A poll would have to wait. */
+    isBusy: (): boolean => (findMove('poll')?.atMs ?? Number.POSITIVE_INFINITY) > clock.nowMs(),
+    /** Ends the requests of scrapes; what is being read goes on. */
+    giveUpScrapes(why: string): void {
       for (const sharer of listSharers()) if (!sharer.isPoll) giveUp(sharer, why);
     },
-    async close() {
+    /** Ends all requests and the read, and closes the source. Nothing may be requested afterwards. */
+    async close(): Promise<void> {
       for (const sharer of listSharers()) giveUp(sharer, 'closed');
       for (const { limit } of reads.keys()) limit.abort('closed');
       await Promise.all(reads.values());
@@ -232,12 +221,7 @@ export type PollParts = {
 };
 
 /** The reads, and the front's own polls. */
-export type Polls<SomeAnswer extends BegunAnswer> = Pick<Reads<SomeAnswer>, 'request' | 'giveUpScrapes' | 'close'> & {
-  /** Begins a poll if one is due; the newest reading since the last call. `isFresh`: of a new poll. */
-  readonly observe: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
-  /** Reads for a scrape that came now: polls are left out for a while. */
-  readonly readForScrape: Reads<SomeAnswer>['request'];
-};
+export type Polls<SomeAnswer extends BegunAnswer> = ReturnType<typeof openPolls<SomeAnswer>>;
 
 /** Of the newest read; null once it was observed. */
 type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | null };
@@ -246,7 +230,7 @@ type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | n
 export function openPolls<SomeAnswer extends BegunAnswer>(
   source: Source<SomeAnswer>,
   { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
-): Polls<SomeAnswer> {
+) {
   let shown: Shown = { beganAtMs: NEVER_MS, reading: null };
   let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
   /** By the Accept of the scrape, of those that are polled. */
@@ -277,7 +261,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
     if (Number.isFinite(lateMs)) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
     // While main lives one that hangs is waited for: a program that struggles is not asked twice.
-    if ((poll !== null && isPaced()) || reads.isBusy) return;
+    if ((poll !== null && isPaced()) || reads.isBusy()) return;
     const due = accepts.filter((accept) =>
       isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS }),
     );
@@ -298,20 +282,20 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   }
 
   return {
-    request: reads.request,
-    giveUpScrapes: reads.giveUpScrapes,
-    readForScrape(request) {
+    ...reads,
+    /** Reads for a scrape that came now: polls are left out for a while. */
+    readForScrape({ accept = TEXT_ACCEPT, ...request }: ReadRequest): SourceRead<SomeAnswer> {
       const cameAtMs = clock.nowMs();
-      const scraped = reads.request(request);
+      const scraped = reads.request({ ...request, accept });
       scraped.ended.then(({ observation }) => {
         // A scraper that gives up soon, or a source that fails, must not keep us from polling.
-        if (observation.kind === 'failed') return;
-        const { accept = TEXT_ACCEPT } = request;
-        scrapedAtMs.set(accept, Math.max(scrapedAtMs.get(accept) ?? NEVER_MS, cameAtMs));
+        if (observation.kind === 'failed' || cameAtMs < (scrapedAtMs.get(accept) ?? cameAtMs)) return;
+        scrapedAtMs.set(accept, cameAtMs);
       });
       return scraped;
     },
-    async observe(signal, isFresh = false) {
+    /** Begins a poll if one is due; the newest reading since the last call. `isFresh`: of a new poll. */
+    async observe(signal: AbortSignal, isFresh = false): Promise<ExporterReading> {
       if (isFresh) await waitFor(beginPolls(listAccepts(), true), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
       else beginIfDue();
       if (isAwaited && poll !== null && shown.reading === null)
@@ -320,7 +304,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       shown = { ...shown, reading: null };
       return reading;
     },
-    async close() {
+    async close(): Promise<void> {
       cancelLatePoll();
       await reads.close();
     },

@@ -69,7 +69,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
       ({ state } = taken);
       if (becomes === 'renewed' || becomes === 'joined') {
         next = async () => {
-          isUnsure = mayBeCut && (await snapshots.isShort(body));
+          isUnsure = mayBeCut && (await snapshots.isShort(body, readAt));
           if (!isUnsure) await snapshots.keep(body, readAt, becomes);
         };
       }

@@ -16,41 +16,41 @@ export type Snapshot = {
   readonly hasVanished: boolean;
 };
 
-export type SnapshotStore = {
-  /** Waits for bodies that are being joined; null: none yet. */
-  readonly newest: () => Promise<Snapshot | null>;
-  /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
-  readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
-  /**
-   * Whether a body that may be cut lacks families of the one that is kept. Not so if it has just those of the
-   * one before it: two that are cut hardly end in the same place.
-   */
-  readonly isShort: (body: Body) => Promise<boolean>;
-  /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
-  readonly takeVanished: (fate: VanishedFate, atMs: number) => Promise<void>;
-};
+export type SnapshotStore = ReturnType<typeof openSnapshotStore>;
 
 /** Families that a renewed body had no longer, when that was seen, and they alone as they last were. */
 type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly body: Body };
 
-/** Opens an empty store. */
-export function openSnapshotStore(): SnapshotStore {
-  let current: Snapshot | null = null;
-  // The newest one that was kept, as it was given.
-  let given: Body | null = null;
-  // Of the newest one that was short; null: one was kept since.
-  let shortFamilies: ReadonlySet<string> | null = null;
-  // The newest first.
-  let vanished: readonly Vanished[] = [];
-  let last: Promise<unknown> = Promise.resolve();
+/** What a store holds. */
+type StoredPage = {
+  readonly current: Snapshot | null;
+  /** The newest one that was kept, as it was given. */
+  readonly given: Body | null;
+  /** Of the newest one that was short; null: one was kept since. */
+  readonly shortFamilies: ReadonlySet<string> | null;
+  /** The newest first. */
+  readonly vanished: readonly Vanished[];
+};
 
-  async function isShort(body: Body): Promise<boolean> {
+const EMPTY: StoredPage = { current: null, given: null, shortFamilies: null, vanished: [] };
+
+/** Opens a store, empty or with what is in another. */
+export function openSnapshotStore(from?: { readonly read: () => Promise<StoredPage> }) {
+  let { current, given, shortFamilies, vanished } = EMPTY;
+  let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept) => {
+    if (kept !== undefined) ({ current, given, shortFamilies, vanished } = kept);
+  });
+
+  /** Whether a body that may be cut lacks families, and has others than the short one before it. */
+  async function isShort(body: Body, { atMs }: Moment): Promise<boolean> {
+    if (atMs < (current?.readAt.atMs ?? atMs)) return false;
     const families = await body.families();
     const isSame = shortFamilies?.size === families.size && findMissing(shortFamilies, families).size === 0;
     const lacking = findMissing((await given?.families()) ?? NONE, families);
     shortFamilies = isSame || lacking.size === 0 ? null : families;
     return shortFamilies !== null;
   }
+  /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
     shortFamilies = null;
     if (how === 'joined') await restore(readAt.atMs);
@@ -80,8 +80,7 @@ export function openSnapshotStore(): SnapshotStore {
         atMs - seenAtMs <= VANISHED_KEPT_MS && [...families].some((each) => !present.has(each) && !lacking.has(each)),
     );
     if (before === null || lacking.size === 0) return;
-    const isAll = lacking.size === (await before.families()).size;
-    const rest = isAll ? before : await copyFamilies(before, lacking);
+    const rest = await copyFamilies(before, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
   async function restore(atMs: number): Promise<void> {
@@ -94,11 +93,6 @@ export function openSnapshotStore(): SnapshotStore {
       if (joined !== null) current = { body: joined, readAt, hasVanished: true };
     }
   }
-  async function takeVanished(fate: VanishedFate, atMs: number): Promise<void> {
-    if (fate === 'restored') return restore(atMs);
-    vanished = [];
-    given = null;
-  }
   function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     const done = last.then(work);
     last = done;
@@ -106,14 +100,34 @@ export function openSnapshotStore(): SnapshotStore {
   }
 
   return {
+    /** Waits for bodies that are being joined; null: none yet. */
     newest: () => last.then(() => current),
-    isShort: (body) => inTurn(() => isShort(body)),
-    keep: (body, readAt, how) => inTurn(() => keep(body, readAt, how)),
-    takeVanished: (fate, atMs) => inTurn(() => takeVanished(fate, atMs)),
+    read: () => last.then((): StoredPage => ({ current, given, shortFamilies, vanished })),
+    isShort: (...all: Parameters<typeof isShort>) => inTurn(() => isShort(...all)),
+    keep: (...all: Parameters<typeof keep>) => inTurn(() => keep(...all)),
+    /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
+    takeVanished: (fate: VanishedFate, atMs: number) =>
+      inTurn(async () => {
+        if (fate === 'restored') return restore(atMs);
+        vanished = [];
+        given = null;
+      }),
   };
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+/** Whether a body has every family of a snapshot, which may be of another format. */
+export async function hasFamiliesOf(body: Body, snapshot: Snapshot | null = null): Promise<boolean> {
+  const families = new Set([...(await body.families())].map(nameSamples));
+  const wanted = await snapshot?.body.families();
+  return wanted !== undefined && [...wanted].every((family) => families.has(nameSamples(family)));
+}
+
+/** OpenMetrics has the family of a counter or an info without the suffix of its samples. */
+function nameSamples(family: string): string {
+  return family.replace(/_(?:created|info|total)$/, '');
+}
 
 /** None where the types differ: such bodies cannot be joined. */
 async function findLacking(before: Body, now: Body): Promise<ReadonlySet<string>> {
@@ -127,6 +141,7 @@ function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): Rea
 }
 
 async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<Body> {
+  if (families.size === (await from.families()).size) return from;
   const { body, push, end } = openBody({ isChecked: false, type: from.type });
   for await (const piece of readFamilies(from, families)) push(piece);
   end();

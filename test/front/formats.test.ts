@@ -9,8 +9,6 @@ import { openFamilyScan } from '../../src/exposition/families.ts';
 import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { openFront } from '../../src/front/front.ts';
-import { openPages } from '../../src/front/pages.ts';
-import { openBody } from '../../src/snapshot/body.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, openSource, reply, type Scraped, scrape } from './source.ts';
 
@@ -306,15 +304,6 @@ for (const main of ['living', 'ending'] as const) {
   });
 }
 
-test('a page that nothing was kept of hides no other', async () => {
-  const pages = openPages({ isTextWanted: false, hasFormats: true, log() {}, nowMs: () => 0 });
-  const { body } = openBody();
-  for (const accept of [TEXT_ACCEPT, ACCEPTS.openMetrics]) pages.use(accept);
-  Object.assign(pages.open(TEXT_ACCEPT, body, true) ?? {}, { readAtMs: 0 });
-  assert.notEqual(pages.open(ACCEPTS.openMetrics, body, true), null);
-  assert.equal(pages.find(ACCEPTS.openMetrics), TEXT_ACCEPT);
-});
-
 test('where the page of a format is unreadable the text is kept, however new the last readable one is', async (t) => {
   const world = await openWorld(t);
   const { source, front, ask, log } = world;
@@ -355,15 +344,6 @@ test('a page begins at the end with what was asked for before, unless it lacks w
   }
 });
 
-test('an answer to what is asked for no more goes to the page of its type', () => {
-  const pages = openPages({ isTextWanted: false, hasFormats: true, log() {}, nowMs: () => 0 });
-  const { body } = openBody();
-  pages.use(ACCEPTS.openMetrics);
-  const page = pages.open(ACCEPTS.openMetrics, body, true);
-  Object.assign(page ?? {}, { readAtMs: 0 });
-  assert.equal(pages.open(TEXT_ACCEPT, body, true), page);
-});
-
 test('any client is answered in its format; only scrapers have pages kept', async (t) => {
   const world = await openWorld(t);
   const { source, ask } = world;
@@ -399,22 +379,6 @@ for (const [format, others] of [
       assert.equal(readWhole(await ask(`${accept},*/*;q=0.1`)).format, 'text', accept);
   });
 }
-
-test('a rich page that cannot be read, or takes half of the room, is not asked for again', async (t) => {
-  for (const rich of ['<p>', `# TYPE rows counter\nrows_total{a="${'x'.repeat(17_000_000)}"} 1\n# EOF\n`]) {
-    const world = await openWorld(t);
-    const { source, log } = world;
-    const asked: string[] = [];
-    source.answer = (socket, number, accept = '') => {
-      asked.push(accept);
-      if (accept === TEXT_ACCEPT) return reply('rows_total 1\n')(socket, number, accept);
-      reply(rich, { type: rich === '<p>' ? 'text/html' : TYPES.openMetrics })(socket, number, accept);
-    };
-    for (let count = 0; count < 2; count++) assert.equal((await world.post()).text, 'kept\n');
-    assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT, TEXT_ACCEPT]);
-    assert.deepEqual(log, []);
-  }
-});
 
 test('an Accept of 8 KB passes as it is; of ten different ones the newest four are kept', async (t) => {
   const world = await openWorld(t);
@@ -454,29 +418,6 @@ test('where a number is judged the text is read as well', async (t) => {
   await ask(ACCEPTS.protobuf);
   await post();
   assert.ok(asked.includes(TEXT_ACCEPT), asked.join());
-});
-
-test('where numbers are needed the text is read as well, unless the program answers in text anyway', async (t) => {
-  for (const isText of [false, true]) {
-    const world = await openWorld(t, { metricNames: ['rows_total'] });
-    const { source, front, clock, ask } = world;
-    const asked: string[] = [];
-    const numbers = { rows: 7 };
-    source.answer = (socket, number, accept = '') => {
-      if (!isText) return negotiate(numbers, asked)(socket, number, accept);
-      asked.push(accept);
-      return reply(writePage('text', numbers), { type: TYPES.text })(socket, number, accept);
-    };
-    await ask(ACCEPTS.protobuf);
-    await world.post();
-    asked.length = 0;
-    clock.advance(30_000);
-    const reading = await front.readExporter(never);
-    assert.deepEqual(reading.metric('rows_total'), { kind: 'value', value: 7 });
-    await world.post();
-    const wanted = isText ? [ACCEPTS.protobuf] : [ACCEPTS.protobuf, TEXT_ACCEPT];
-    assert.deepEqual([...new Set(asked)].toSorted(), wanted.toSorted());
-  }
 });
 
 test('what another format shows of a metric does not hide what the text shows', async (t) => {

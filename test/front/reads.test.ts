@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/reads.ts';
-import { openPolls, openReads, type ReadRequest, type Reads } from '../../src/front/reads.ts';
+import { openPolls, openReads, type ReadRequest } from '../../src/front/reads.ts';
 import type { Beginning, Source, SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';
 import { type Body, type OpenBody, openBody } from '../../src/snapshot/body.ts';
@@ -108,7 +108,7 @@ function watch(read: SourceRead) {
   return seen;
 }
 
-function request(reads: Reads, options: Partial<ReadRequest> = {}) {
+function request(reads: ReturnType<typeof openReads>, options: Partial<ReadRequest> = {}) {
   return watch(reads.request({ timeoutMs: 10_000, signal: NEVER, isPoll: false, ...options }));
 }
 
@@ -125,11 +125,11 @@ async function readAll(body: Body): Promise<string> {
 
 test('request() begins a read at once, and hands on what comes of it', async () => {
   const { source, clock, reads } = open();
-  assert.equal(reads.isBusy, false);
+  assert.equal(reads.isBusy(), false);
   const { signal } = new AbortController();
   const first = request(reads, { signal });
   assert.equal(source.asked.length, 1);
-  assert.equal(reads.isBusy, true);
+  assert.equal(reads.isBusy(), true);
   await clock.forward(7);
   await source.asked[0]?.answer();
   const text = readAll(takeBody(first));
@@ -138,7 +138,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   await source.asked[0]?.end();
   assert.equal(await text, 'a 1\n');
   assert.equal(first.why, 'read');
-  assert.equal(reads.isBusy, false);
+  assert.equal(reads.isBusy(), false);
   assert.deepEqual(getEventListeners(signal, 'abort'), []);
   const second = request(reads);
   await source.asked[1]?.refuse();
@@ -194,10 +194,10 @@ test('each reader of a shared read gives up at its own time, and a read without 
   await clock.forward(900);
   await cut;
   assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
-  assert.equal(reads.isBusy, true);
+  assert.equal(reads.isBusy(), true);
   await source.asked[2]?.end();
   assert.equal(source.asked.length, 3, 'the one that waited had no time left');
-  assert.equal(reads.isBusy, false);
+  assert.equal(reads.isBusy(), false);
   assert.equal(clock.timerCount, 0);
 });
 
@@ -247,7 +247,7 @@ test('a client that leaves does not end its read: without others it has 15 s in 
   assert.equal(request(reads, { signal: AbortSignal.abort('gone') }).why, null);
   await clock.forward(1);
   assert.equal(source.asked[1]?.signal.reason, 'hung up');
-  assert.equal(reads.isBusy, false);
+  assert.equal(reads.isBusy(), false);
   assert.equal(source.asked.length, 2, 'who is gone already begins none');
   const late = request(reads, { timeoutMs: READ_TIMEOUT_MS + 1 });
   await clock.forward(READ_TIMEOUT_MS + 1);
@@ -321,7 +321,7 @@ test('a read that shows no header for 3 s does not keep the next one from its ow
   await clock.forward(1_000);
   const others = [request(reads), request(reads, { isPoll: true })];
   await clock.forward(SILENT_READ_MS - 1_001);
-  assert.deepEqual([source.asked.length, reads.isBusy], [1, true]);
+  assert.deepEqual([source.asked.length, reads.isBusy()], [1, true]);
   await clock.forward(1);
   assert.equal(source.asked.length, 2);
   const third = request(reads);
@@ -335,7 +335,7 @@ test('a read that shows no header for 3 s does not keep the next one from its ow
   await source.asked[2]?.end();
   assert.equal(third.why, 'read');
   assert.equal(hangs.why, null);
-  assert.equal(reads.isBusy, false, 'a poll does not wait for it either');
+  assert.equal(reads.isBusy(), false, 'a poll does not wait for it either');
   const poll = request(reads, { isPoll: true });
   await source.asked[3]?.end();
   assert.equal(poll.why, 'read');

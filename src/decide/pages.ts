@@ -1,0 +1,180 @@
+// Which pages of a source are kept: one for each Accept in use. Pure: from what is known of them and an event
+// to what is known next, and what to log.
+
+import { type AcceptUse, listLiving, RICH_ACCEPT, TEXT_ACCEPT, takesFormat, useAccept } from './accepts.ts';
+import type { LogEntry } from './messages.ts';
+
+/** Of all pages together, but for the first: one of 30 MB, read and kept, fits into 64 MiB. */
+const PAGES_MAX_BYTES = 32_000_000;
+/** Of an Accept, in a warning. */
+const ACCEPT_SHOWN_LENGTH = 200;
+/** How often in a row a page is unreadable that is given up: one that is cut, or begins empty, is not. */
+const UNREADABLE_WARNED_COUNT = 3;
+
+/** An answer, as a page has it. */
+export type PageBody = {
+  readonly sizeBytes: number;
+  readonly type: { readonly format: 'text' | 'openMetrics' | 'protobuf'; readonly contentType: string };
+};
+
+/** The page of an Accept, in its `store`. `readAtMs`: of its newest answer; null: none was kept. */
+export type Page<Store> = PageBody & {
+  readonly accept: string;
+  readonly store: Store;
+  readonly readAtMs: number | null;
+};
+
+/** What is known of the pages of one source. */
+export type Pages<Store> = {
+  /** The numbers of the text are needed, whatever scrapers ask for. */
+  readonly isTextWanted: boolean;
+  /** In the order in which they were opened. */
+  readonly list: readonly Page<Store>[];
+  readonly uses: readonly AcceptUse[];
+  /** Whose pages do not fit with the others, or are of no use. */
+  readonly leftOut: readonly string[];
+};
+
+/** What is known next, and what to log. */
+export type PagesStep<Store> = { readonly pages: Pages<Store>; readonly log?: LogEntry };
+
+/** Nothing is kept yet. `hasFormats`: the source goes by an Accept; else it is text. */
+export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): Pages<Store> {
+  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT] };
+}
+
+/**
+ * The Accept's own page, else the richest that it takes, else the newest. Without one the newest that a push
+ * can read: text, else OpenMetrics. Null: there is none.
+ */
+export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Store> | null {
+  const kept = listKept(pages);
+  if (accept === undefined) {
+    const newestFirst = kept.toSorted((a, b) => Number(b.readAtMs) - Number(a.readAtMs));
+    return newestFirst.find(isText) ?? newestFirst.find(({ type }) => type.format === 'openMetrics') ?? null;
+  }
+  const find = (wanted: string) => kept.find((each) => each.accept === wanted);
+  const rich = find(RICH_ACCEPT);
+  const format = rich?.type.format ?? 'text';
+  const richest = format !== 'text' && takesFormat(accept, format) ? rich : undefined;
+  return find(accept) ?? richest ?? find(TEXT_ACCEPT) ?? kept.find(isText) ?? kept.at(-1) ?? null;
+}
+
+/** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
+export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
+  const { uses, leftOut, isTextWanted } = pages;
+  const kept = listKept(pages);
+  if (!isLiving && kept.length > 0) return kept.map(({ accept }) => accept);
+  const living = listLiving(uses, nowMs);
+  const isRich = !leftOut.includes(RICH_ACCEPT);
+  // Many programs answer in text whatever they are asked for.
+  const hasText = uses.some((use) => kept.some((page) => isText(page) && page.accept === use.accept));
+  const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
+  // Before a scraper asks: the rich one, and text where that is something else.
+  const accepts = living.length > 0 ? living : isRich ? [RICH_ACCEPT] : [];
+  const text = (living.length > 0 ? needsText : !isRich || isKept(pages, RICH_ACCEPT)) ? [TEXT_ACCEPT] : [];
+  return [...new Set([...accepts, ...text])].filter((accept) => !leftOut.includes(accept));
+}
+
+/** A scraper asks for these formats. */
+export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: number): PagesStep<Store> {
+  return { pages: { ...pages, uses: useAccept(pages.uses, accept, nowMs) } };
+}
+
+/**
+ * A read failed: if its answer was to be the first rich one, no other is asked for. `why`: a whole page
+ * cannot be read; the text is asked for as well.
+ */
+export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: string): PagesStep<Store> {
+  const pages = accept === RICH_ACCEPT && !isKept(before, accept) ? leaveOut(before, accept) : before;
+  const use = pages.uses.find((each) => each.accept === accept);
+  if (why === undefined || use === undefined) return { pages };
+  const count = use.unreadableCount + 1;
+  const log = { id: 'pageUnreadable', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH), why } } as const;
+  return { pages: countUnreadable(pages, accept, count), ...(count === UNREADABLE_WARNED_COUNT && { log }) };
+}
+
+/** A whole, readable answer. */
+type Answered<Store> = {
+  readonly accept: string;
+  readonly body: PageBody;
+  /** Opens the store of a new page with what is in that of another. */
+  readonly open: (from?: Store) => Store;
+  readonly nowMs: number;
+  /** Main lives, or it lacks no family of the page that is served instead. */
+  readonly mayBegin: boolean;
+};
+
+/** The page that an answer belongs to; null: it gets none, or does not fit with the others. */
+export function takePage<Store>(
+  before: Pages<Store>,
+  { accept: asked, body: { sizeBytes, type }, open, nowMs, mayBegin }: Answered<Store>,
+): PagesStep<Store> & { readonly page: Page<Store> | null } {
+  const isPlain = asked === RICH_ACCEPT && isText({ type }) && !isKept(before, asked);
+  const accept = isPlain ? TEXT_ACCEPT : asked;
+  const pages = countUnreadable(isPlain ? leaveOut(before, asked) : before, accept, 0);
+  const polled = listPolled(pages, nowMs, mayBegin);
+  const kept = listKept(pages);
+  const same = kept.find((each) => each.type.contentType === type.contentType) ?? null;
+  const isRefused = mayBegin ? !polled.includes(accept) : kept.length > 0;
+  // As good as one of its own.
+  if (isRefused && !isKept(pages, accept)) return { pages, page: same };
+  if (isTooLarge(pages, accept, sizeBytes, polled)) {
+    const isWarned = accept === RICH_ACCEPT || pages.leftOut.some((each) => each !== RICH_ACCEPT);
+    const log = { id: 'formatLeftOut', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH) } } as const;
+    return { pages: leaveOut(pages, accept), page: null, ...(!isWarned && { log }) };
+  }
+  const known = pages.list.find((each) => each.accept === accept);
+  const page = { ...(known ?? { accept, store: open(same?.store), readAtMs: null }), sizeBytes, type };
+  const list = pages.list.map((each) => (each === known ? page : each));
+  return { pages: { ...pages, list: known === undefined ? [...list, page] : list }, page };
+}
+
+/** Whether the page has a newer answer: of two reads at a time the younger one has ended first. */
+export function isOlder<Store>({ list }: Pages<Store>, { store }: Page<Store>, readAtMs: number): boolean {
+  return list.some((each) => each.store === store && readAtMs < (each.readAtMs ?? readAtMs));
+}
+
+/** An answer was kept. `nowMs`: main lives, so pages that are no longer asked for or readable are dropped. */
+export function takeKept<Store>(
+  pages: Pages<Store>,
+  { store }: Page<Store>,
+  readAtMs: number,
+  nowMs: number | null,
+): PagesStep<Store> {
+  const list = pages.list.map((each) => (each.store === store ? { ...each, readAtMs } : each));
+  if (nowMs === null) return { pages: { ...pages, list } };
+  const lost = pages.uses.filter(({ unreadableCount }) => unreadableCount >= UNREADABLE_WARNED_COUNT);
+  const polled = listPolled({ ...pages, list }, nowMs, true);
+  const isLost = (accept: string) => !polled.includes(accept) || lost.some((use) => use.accept === accept);
+  return { pages: { ...pages, list: list.filter(({ accept }) => !isLost(accept)) } };
+}
+
+function isText({ type }: Pick<PageBody, 'type'>): boolean {
+  return type.format === 'text';
+}
+
+function listKept<Store>({ list }: Pages<Store>): readonly Page<Store>[] {
+  return list.filter(({ readAtMs }) => readAtMs !== null);
+}
+
+function isKept(pages: Pages<unknown>, accept: string): boolean {
+  return listKept(pages).some((each) => each.accept === accept);
+}
+
+function countUnreadable<Store>(pages: Pages<Store>, accept: string, unreadableCount: number): Pages<Store> {
+  return { ...pages, uses: pages.uses.map((use) => (use.accept === accept ? { ...use, unreadableCount } : use)) };
+}
+
+function leaveOut<Store>({ list, leftOut, ...rest }: Pages<Store>, accept: string): Pages<Store> {
+  return { ...rest, list: list.filter((each) => each.accept !== accept), leftOut: [...new Set([...leftOut, accept])] };
+}
+
+function isTooLarge({ list }: Pages<unknown>, accept: string, sizeBytes: number, polled: readonly string[]): boolean {
+  // Nobody asked for it: half of the room is for the text.
+  if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
+  const used = list.filter((each) => polled.includes(each.accept));
+  const others = used.filter((each) => each.accept !== accept);
+  const isFirst = others.length === 0 || used[0]?.accept === accept;
+  return !isFirst && others.reduce((sum, each) => sum + each.sizeBytes, sizeBytes) > PAGES_MAX_BYTES;
+}

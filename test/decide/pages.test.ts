@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/accepts.ts';
+import {
+  beginPages,
+  findPage,
+  listPolled,
+  type Pages,
+  takeFailure,
+  takeKept,
+  takePage,
+  takeUse,
+} from '../../src/decide/pages.ts';
+
+const NAMES: Readonly<Record<string, string>> = { rich: RICH_ACCEPT, text: TEXT_ACCEPT };
+const nameAccept = (accept: string) => Object.keys(NAMES).find((name) => NAMES[name] === accept) ?? accept;
+
+/** `living`, `ending`: main is seen so; `use A`, `fail A`, `unreadable A`; `A gets FORMAT [MB] [lost]`: an answer. */
+function tell(events: string, isTextWanted = false, hasFormats = true) {
+  const log: string[] = [];
+  let pages: Pages<string> = beginPages(isTextWanted, hasFormats);
+  let isLiving = true;
+  let nowMs = 0;
+  const take = (step: { readonly pages: Pages<string>; readonly log?: { readonly id: string } }) => {
+    ({ pages } = step);
+    if (step.log !== undefined) log.push(step.log.id);
+  };
+  for (const [first = '', second = '', format = '', size, last] of events
+    .split(', ')
+    .map((event) => event.split(' '))) {
+    nowMs++;
+    const accept = NAMES[second] ?? second;
+    if (first === 'ending' || first === 'living') isLiving = first === 'living';
+    else if (first === 'use') take(takeUse(pages, accept, nowMs));
+    else if (first === 'fail') take(takeFailure(pages, accept));
+    else if (first === 'unreadable') take(takeFailure(pages, accept, 'why'));
+    else {
+      const body = { sizeBytes: Number(size ?? 1) * 1e6, type: { format: format as 'text', contentType: format } };
+      const open = (from?: string) => (from === undefined ? first : `${first} after ${from}`);
+      const answer = { accept: NAMES[first] ?? first, body, open, nowMs, mayBegin: isLiving || last === 'whole' };
+      const { page, ...step } = takePage(pages, answer);
+      take(step);
+      if (page !== null && last !== 'opened') take(takeKept(pages, page, nowMs, isLiving ? nowMs : null));
+    }
+  }
+  return {
+    kept: pages.list.map(({ accept, store }) => `${nameAccept(accept)}: ${store}`).join(', '),
+    polled: listPolled(pages, nowMs, isLiving).map(nameAccept).join(' '),
+    log: log.join(' '),
+    find: (accept?: string) => findPage(pages, accept)?.store,
+  };
+}
+
+for (const row of [
+  'the rich answer is text | rich gets text | text | text: rich',
+  'the rich answer is rich | rich gets openMetrics | rich text | rich: rich',
+  'a later rich read failed | rich gets protobuf, fail rich | rich text | rich: rich',
+  'the rich page is large | text gets text, rich gets protobuf 17 | text | ',
+  'it gets its page | rich gets text, use om, om gets openMetrics | om | om: om',
+  'it gets text | rich gets text, use om, om gets text | om | om: om after rich',
+  'two get the same | use om, om gets text, use text, text gets text | text om | om: om, text: text after om',
+  'an answer comes that is not asked for any more | use om, om gets text, text gets text | om | om: om',
+  'a page is cut once | use om, unreadable om, om gets openMetrics | om | om: om',
+  'a page is unreadable twice | use om, om gets protobuf, unreadable om, unreadable om | om text | om: om',
+  'it stays so | use om, unreadable om, unreadable om, unreadable om, text gets text | om text | text: text | pageUnreadable',
+  'main ends | use om, om gets openMetrics, use text, ending | om | om: om',
+  'it ends before anything came | ending, use om, om gets openMetrics | om | om: om',
+  'an answer lacks what vanished | rich gets text, use om, ending, om gets protobuf | text | text: rich',
+  'an answer lacks nothing | rich gets text, use om, ending, om gets protobuf 1 whole | text om | text: rich, om: om',
+  'two do not fit | use a, a gets text 20, use b, b gets protobuf 20, b gets protobuf 20 | a | a: a | formatLeftOut',
+]) {
+  const [what, events = '', polled, kept, log = ''] = row.split(' | ');
+  test(`pages where ${what}`, () => {
+    const told = tell(events);
+    assert.deepEqual([told.polled, told.kept, told.log], [polled, kept, log]);
+  });
+}
+
+test('text is polled where its numbers are needed and no scraper gets it, and alone without formats', () => {
+  assert.equal(tell('use om, om gets openMetrics', true).polled, 'om text');
+  assert.equal(tell('use om, om gets text', true).polled, 'om');
+  assert.equal(tell('living', true, false).polled, 'text');
+});
+
+test('findPage() is its own, else the richest that it takes, else the text; to push text, else OpenMetrics', () => {
+  const { find } = tell('rich gets openMetrics, text gets text');
+  assert.deepEqual([TEXT_ACCEPT, 'application/openmetrics-text', '*/*', undefined].map(find), [
+    'text',
+    'rich',
+    'text',
+    'text',
+  ]);
+  assert.equal(tell('rich gets openMetrics').find(), 'rich');
+  assert.equal(tell('rich gets protobuf').find(), undefined);
+  assert.equal(tell('use text, text gets text, use om, om gets openMetrics 1 opened').find('om'), 'text');
+});
