@@ -1,5 +1,4 @@
-// Holds the shape of the code (CONTRIBUTING.md): which folder may import which, what the pure parts may not name, and that
-// nothing lies about that the program does not reach.
+// The shape of the code (CONTRIBUTING.md): who imports whom, what the pure parts may not name, no dead file.
 
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';

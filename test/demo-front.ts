@@ -1,6 +1,6 @@
 // `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with
-// it, and with it and the hook of Python (without a Python: one line of code in the job). lastscrape and the
-// jobs are processes of their own; Prometheus and the kubelet's part are played here.
+// it, and with it and Python's hook (or one line of code). lastscrape and the jobs are processes of their
+// own.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,14 +19,9 @@ const SCRAPE_OFFSET_MS = 1_000;
 const FILES_COUNT = 100;
 /** What the job prints before it waits to begin. */
 const SERVES = /^serves its own/;
-/**
- * The kubelet sends SIGTERM to a native sidecar about a second after the pod's last regular container ended
- * (Kubernetes 1.36.3).
- */
+/** The kubelet stops native sidecars about a second after the last regular container (1.36.3). */
 const KUBELET_MS = 1_000;
-/**
- * The whole takes 11 s or so, and more where the machine is busy; what takes longer than this is a failure.
- */
+/** The demo takes some 11 s, more on a busy machine. */
 const LIMIT_MS = 90_000;
 
 const PODS = ['A', 'B', 'C'] as const;
@@ -163,10 +158,7 @@ function showScrape(timeline: Timeline, lane: Lane, { number, failure }: ScrapeR
   );
 }
 
-/**
- * The pod's end: the job's, the kubelet's signal, lastscrape's; without lastscrape, the scrape that finds
- * nothing.
- */
+/** The pod's end: the job's, the kubelet's signal, lastscrape's; without it, a scrape that finds nothing. */
 async function endPod(
   timeline: Timeline,
   { pod, job, lastscrape, prometheus }: Lane,

@@ -1,5 +1,4 @@
-// The demos as they are seen: in a pipe and in terminals of several widths, all at once, since one takes 11
-// to 16 s.
+// The demos as they are seen: in a pipe and in terminals of several widths, all at once.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

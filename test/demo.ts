@@ -1,7 +1,6 @@
-// `npm run demo`: the end of one load test in two pods, one without lastscrape and one with it, in about 16
-// s. lastscrape is the real one, in a process of its own; Locust, the exporters and Prometheus are stand-ins
-// in this process. With --front it is a job with its own /metrics (demo-front.ts). Exits 1 unless the outcome
-// is as expected.
+// `npm run demo`: the end of one load test in two pods, without lastscrape and with it, in about 16 s;
+// --front: a job with its own /metrics. lastscrape is real, the others are stand-ins. Exits 1 on another
+// outcome.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -29,18 +28,13 @@ const LOCUST_TIMES = {
   reportMs: 1_000,
   cacheMs: 500,
 };
-// Prometheus scrapes in mid-run, at 5.6 s, and next at 14.6 s: 5.6 s after Locust's exit, which is later than
-// lastscrape's settle time of 3 s. It is the case in which numbers are lost.
+// Prometheus scrapes in mid-run, at 5.6 s, and at 14.6 s: 5.6 s after Locust's exit, later than the settle
+// time of 3 s. It is the case in which numbers are lost.
 const SCRAPE_INTERVAL_MS = 9_000;
 const SCRAPE_OFFSET_MS = 5_600;
-/**
- * The kubelet ends a native sidecar about a second after the pod's last regular container (seen on Kubernetes
- * 1.36.3).
- */
+/** The kubelet stops native sidecars about a second after the last regular container (1.36.3). */
 const KUBELET_MS = 1_000;
-/**
- * The whole takes 16 s or so, and more where the machine is busy; what takes longer than this is a failure.
- */
+/** The demo takes some 16 s, more on a busy machine. */
 const LIMIT_MS = 90_000;
 
 /** The two pods' marks: without lastscrape, and with it. */

@@ -1,5 +1,4 @@
-// README, docs/ and code say the same: variables, kinds, presets, exit codes, messages, measurements. Pages are as short and
-// as narrow as they are meant to be.
+// README, docs/ and code say the same; pages are as short and as narrow as they are meant to be.
 
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// What lastscrape finds in a PID namespace, as --check prints it: which names match, what is hidden, whose
-// namespace it is.
+// What lastscrape finds in a PID namespace, as --check prints it: which names match, and what is hidden.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

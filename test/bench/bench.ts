@@ -1,8 +1,7 @@
-// What lastscrape costs and what it brings, beside what people have instead (`npm run bench`, some 15
-// minutes; needs the built binary, Locust and Prometheus). It prints tables, writes them and the figures to
-// image/figures, and into the pages. With --short it leaves the front out, takes 3 minutes and writes
-// nothing, for CI; with --front it measures what a front costs and nothing else, in 3 minutes. Each fails
-// when a ratio or a CPU time is above its budget by more than 25 %.
+// What lastscrape costs and brings, next to what people have instead (`npm run bench`, 15 minutes; needs the
+// binary, Locust and Prometheus): tables and figures in image/figures and the pages. --short, for CI: 3
+// minutes, no front, writes nothing; --front: only that. Fails when a ratio or a CPU time is 25 % above its
+// budget.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';

@@ -1,6 +1,5 @@
-// A program with its own metrics, as a process: prom-client renders the page for each answer, as every client
-// library does. `node client-page-main.ts BYTES` prints its two ports, as exposition-main.ts does; the second
-// one stands for main.
+// A program with its own metrics, as a process: prom-client renders the page for each answer.
+// `node client-page-main.ts BYTES` prints its two ports, as exposition-main.ts does.
 
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';

@@ -1,8 +1,7 @@
-// What a change costs: `npm run compare -- BEFORE [AFTER]` runs two binaries of lastscrape side by side with
-// no variable set but where the exporter is, in several rounds, and prints one table. AFTER: by default what
-// `npm run build` made. --rounds N (4; some 75 s each). Exits 1 when AFTER needs more than 1.03 times the
-// size or memory of BEFORE, or more than 1.25 times the time or CPU time: a busy machine moves these. Run it
-// twice before a small difference is believed.
+// What a change costs: `npm run compare -- BEFORE [AFTER]` runs two binaries side by side, with the
+// exporter's place alone set, in --rounds (4, of 75 s each). AFTER: what `npm run build` made. Exits 1 above
+// 1.03 times the size or memory, or 1.25 times the time or CPU time: run it twice before you believe a small
+// difference.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,10 +26,7 @@ import { findSubject } from './subject.ts';
 const MOST_BYTES_RATIO = 1.03;
 const MOST_SECONDS_RATIO = 1.25;
 
-/**
- * Everything that is compared; what it holds for each binary is the median over all rounds. The bytes of the binary
- * are compressed as its layer is, since that is what a node pulls: a quarter of the file is zeros (image/icu.ts).
- */
+/** Everything that is compared, as medians over all rounds; the binary compressed, as a node pulls it. */
 const ROWS = [
   { name: 'binary, as its layer (MB)', field: 'compressedBytes', unit: 1e6, digits: 2, most: MOST_BYTES_RATIO },
   { name: 'anonymous memory (MB)', field: 'anonymousBytes', unit: 1e6, digits: 2, most: MOST_BYTES_RATIO },
@@ -52,9 +48,8 @@ type Values = Readonly<Record<Field, readonly number[]>>;
 /** A start takes some 50 ms. */
 const STARTS_A_ROUND = 10;
 /**
- * V8's memory reducer collects some 8 s after the start, and just behind that the memory is lower than ever
- * after; then it grows for minutes. In 12 s a binary was seen with 1.02 times the memory, that has 0.94 times
- * in the long run.
+ * V8's memory reducer runs some 8 s after the start; after that memory grows for minutes.
+ * In 12 s a binary was seen with 1.02 times the memory, that has 0.94 times in the long run.
  */
 const WATCH_SECONDS = 60;
 const SAMPLE_MS = 200;

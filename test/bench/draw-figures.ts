@@ -1,7 +1,6 @@
-// `npm run figures`: draws image/figures/*.svg from the recorded tables, and writes the figures' alternative
-// texts and the tables of the bench into the pages. The bench calls it after a whole run; after `npm run
-// --silent demo > image/figures/demo.txt`, and after `npm run --silent measure -- --front >
-// image/figures/jobs.md` (with `--locust`: locust.md), call it.
+// `npm run figures`: draws image/figures/*.svg from the recorded tables, and writes texts and tables into the
+// pages. Call it after `npm run --silent demo > image/figures/demo.txt` and after
+// `npm run --silent measure -- --front > image/figures/jobs.md` (`--locust`: locust.md).
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

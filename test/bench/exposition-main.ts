@@ -1,8 +1,6 @@
-// An exporter of a given size as a separate process, so that its cost is not counted with its reader: `node
-// exposition-main.ts BYTES HOLD_MS`. It prints its two ports. The body is made once: a run of Locust with
-// many request names, `locust_up 1` until POST /end, which also closes the second port, as the end of the
-// main container does. To whom takes gzip it is packed for each answer, at zlib's default level, as promhttp
-// does it. HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
+// An exporter of a given size as a process: `node exposition-main.ts BYTES HOLD_MS` prints its two ports. The
+// body is a run of Locust with many request names; POST /end ends locust_up and the second port, as main's
+// end. HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
 
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
@@ -57,8 +55,7 @@ for (const server of [main, exporter]) {
 }
 process.stdout.write(`ready ${(exporter.address() as AddressInfo).port} ${(main.address() as AddressInfo).port}\n`);
 
-// The families and their order are those of the real one, with the total first in each (fixtures/recordings,
-// 15-many-names-running).
+// Families and order of the real one, totals first (fixtures/recordings, 15-many-names-running).
 function writeBody(up: 0 | 1): Buffer {
   const tail =
     `# HELP locust_up The current health status of the server (1 = UP, 0 = DOWN).\n# TYPE locust_up gauge\nlocust_up ${up}\n` +

@@ -1,6 +1,4 @@
-// The figures of the pages, drawn from what is recorded in image/figures: the tables that the bench wrote,
-// and the output of the demo. Nothing is measured here: a figure is redrawn without a run, and agrees with
-// its table.
+// The figures of the pages, drawn from the tables and outputs in image/figures; nothing is measured here.
 
 import { drawHouse } from '../tools/draw-house.ts';
 import { drawDemo } from './lanes.ts';

@@ -1,6 +1,5 @@
-// `npm run measure -- --front`: the last number of a job, each case at 5 s, as many
-// side by side as two cores carry; then ten ends before each pair of Prometheus. It prints tables and asserts
-// nothing; it fails only when a run itself does.
+// `npm run measure -- --front`: the last number of a job, each case at 5 s, then ten ends before each pair of
+// Prometheus. It prints tables, and fails only when a run does.
 
 import { JOB_CASES, JOB_PROGRAMS, type JobResult, OTHER_CASES, playJobs, SLEEP_SECONDS } from '../pods/front-jobs.ts';
 import { POLL, withFrontPod } from '../pods/front-pod.ts';

@@ -1,6 +1,5 @@
-// Which final numbers reach Prometheus, for four ways to end the exporter: pods of real programs (test/pods),
-// one for each way and phase, so that the reads of one do not change another's: Locust caches its page for 2
-// s after a read.
+// Which final numbers reach Prometheus, for four ways to end the exporter: a pod of real programs for each
+// way and phase, so that no read changes another's: Locust caches its page for 2 s.
 
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -41,19 +40,13 @@ export type FinalNumbersPlan = {
 export const SCRAPE_SECONDS = 5;
 export const RUN_SECONDS = 6;
 
-/**
- * The kubelet looks for ended containers once a second (its PLEG), so a native sidecar lives that much longer
- * at most.
- */
+/** The kubelet looks for ended containers once a second (PLEG): a native sidecar lives that much longer. */
 export const KUBELET_SECONDS = 1;
 
 /** A preStop sleep that leaves 5 s of the default terminationGracePeriodSeconds of 30. */
 export const KEPT_SECONDS = 25;
 
-/**
- * Two busy cores: with eight starts at a time workers came after the end of the run, and no way has a number
- * then.
- */
+/** With eight starts at a time on two cores, workers came after the end of the run. */
 const START_COUNT = 2;
 
 /** A run makes some 150; one with fewer was starved, and says nothing of its way. */
@@ -62,10 +55,7 @@ const FEWEST_REQUESTS = 100;
 const LOCUSTFILE = join(import.meta.dirname, 'quit-at-end.py');
 const END_MS = START_MS + 60_000;
 
-/**
- * Runs all pods. Returns the results, and why a pod gave none.
- * A pod that cannot be run is a fault of the machine (too busy), not of a way.
- */
+/** Runs all pods. Returns the results, and why a pod gave none: the machine was too busy, not its way. */
 export async function measureFinalNumbers(
   plan: FinalNumbersPlan,
 ): Promise<{ readonly runs: readonly PodRun[]; readonly faults: readonly string[] }> {

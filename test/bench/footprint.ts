@@ -1,7 +1,5 @@
-// What lastscrape costs beside the two things that it is compared with: a Node program that does nothing,
-// which is the floor, and a shell loop with curl, which is what people write. All run at the same time or in
-// turn, so that a busy machine hurts all alike. The copies of the two binaries are dropped from the page
-// cache for cold starts.
+// What lastscrape costs next to an empty Node program, the floor, and a shell loop with curl, which people
+// write: at the same time or in turn, so that a busy machine hurts all alike.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -285,9 +283,8 @@ async function readLookCount({ url }: Exposition): Promise<number> {
 }
 
 /**
- * From the start of a process to its first request of /metrics; for the empty program, which makes none, to
- * its first line. Cold: its own file is not in the page cache. What it shares with the system, as libc, is;
- * so there is no cold shell.
+ * From the start of a process to its first request of /metrics; the empty program's: to its first line.
+ * Cold: its own file is not in the page cache, libc is; so there is no cold shell.
  */
 async function timeStarts(
   bench: Bench,
@@ -331,9 +328,7 @@ type Limits = {
   readonly worksIn64Mebibytes: boolean | undefined;
 };
 
-// Works: from a cold cache the whole scenario (looks while main runs, its end, the quit) ends with exit code
-// 0, and as fast as without a limit. The pages of the program's own file count into the limit; those of the
-// system's libraries do not, since others have read them already.
+// A limit works when the whole scenario, from a cold cache, ends with 0 and as fast as without a limit.
 async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
   using group = openMemoryGroup();
   if (group === undefined) return { smallest: {}, worksIn64Mebibytes: undefined };

@@ -1,6 +1,5 @@
-// What a front costs: a scrape through it beside a direct one of the same source, in turn; the memory and the
-// own polls of lastscrape with a front beside those without one, at the same time and scraped alike; and
-// whether 30 MB go through it in 64 MiB.
+// What a front costs: a scrape through it and a direct one in turn; memory and own polls with and without it,
+// scraped alike; and whether 30 MB pass it in 64 MiB.
 
 import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -110,10 +109,7 @@ export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
 }
 
 type Client = Disposable & {
-  /**
-   * One scrape over a kept connection, as Prometheus makes it. @returns its seconds @throws unless it is a
-   * whole 200
-   */
+  /** One scrape over a kept connection: its seconds. @throws unless it is a whole 200 */
   readonly scrape: (url: string, encoding: Encoding) => Promise<number>;
 };
 
@@ -205,10 +201,7 @@ async function timeScrapes(
   return costs;
 }
 
-/**
- * With and without a front, at both sizes, all at the same time; each is scraped, or its source, as
- * Prometheus does it.
- */
+/** With and without a front, at both sizes, all at once; each scraped, or its source, as Prometheus does. */
 async function watchMemory(
   runner: Runner,
   command: readonly string[],
@@ -282,9 +275,7 @@ async function readLookCount({ exposition }: Watcher): Promise<number> {
   return Number(await (await fetch(`${exposition.url}/looks`)).text());
 }
 
-/**
- * Whether 30 MB go through a front in 64 MiB, as fast as without a limit; `undefined` where none can be set.
- */
+/** Whether 30 MB pass a front in 64 MiB as fast as without a limit; `undefined`: none can be set. */
 async function worksInLimit(runner: Runner, command: readonly string[]): Promise<boolean | undefined> {
   using group = openMemoryGroup();
   if (group === undefined) return undefined;
@@ -295,10 +286,7 @@ async function worksInLimit(runner: Runner, command: readonly string[]): Promise
   return seconds !== undefined;
 }
 
-/**
- * How long a run took in which 30 MB are polled, scraped, kept and scraped again after the end (seconds);
- * `undefined`: it failed, or took longer.
- */
+/** Seconds in which 30 MB are polled, scraped, kept and scraped again; `undefined`: failed, or late. */
 async function playLarge(runner: Runner, command: readonly string[], mostSeconds: number): Promise<number | undefined> {
   using client = openClient();
   const exposition = await runner.openExposition(LARGE_BYTES);

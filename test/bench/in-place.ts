@@ -1,6 +1,6 @@
-// Measures lastscrape in the place of Locust's exporter on the real programs (`npm run measure -- --locust`):
-// in how many tests Prometheus holds the final total, for each way in which a test ends, beside the exporter
-// that is killed when Locust exits and the exporter with lastscrape beside it.
+// `npm run measure -- --locust`: in how many tests of a real Locust Prometheus holds the final total, by how
+// the test ends: lastscrape in the exporter's place, the exporter with lastscrape, the exporter killed with
+// Locust.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
@@ -37,10 +37,7 @@ const SCRAPE_SECONDS = 5;
 const RUN_MS = START_MS + 60_000;
 /** From the exit of Locust: the TTL, and the end of all that is in it. */
 const END_MS = 120_000;
-/**
- * Two busy cores: with more starts at a time workers come after the end of the run, and no way has a number
- * then.
- */
+/** With more starts at a time on two cores, workers came after the end of the run. */
 const START_COUNT = 2;
 const POD_COUNT = 9;
 /** A run makes some 150; one with fewer was starved, and says nothing of its way. */

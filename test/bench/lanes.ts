@@ -1,5 +1,4 @@
-// Draws what `npm run demo` printed: the end of one load test in two pods, with lastscrape and without it, on
-// one axis of time.
+// Draws what `npm run demo` printed: one load test in two pods on one axis of time.
 
 import { bar, type Drawing, drawCard, LEFT, line, RIGHT, text } from './svg.ts';
 

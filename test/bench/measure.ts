@@ -1,6 +1,4 @@
-// `npm run measure`: with `-- --front` the tables of final-numbers-table.ts, with `-- --locust` those of
-// in-place.ts, with `-- --short-jobs` that of short-jobs-table.ts, of `--runs=N` runs. It prints tables and
-// asserts nothing.
+// `npm run measure`: the tables of `-- --front`, `-- --locust` or `-- --short-jobs`, of `--runs=N` runs.
 import { measureFinalNumbers } from './final-numbers-table.ts';
 import { measureInPlace } from './in-place.ts';
 import { measureShortJobs } from './short-jobs-table.ts';

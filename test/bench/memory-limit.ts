@@ -1,12 +1,9 @@
-// Starts programs under a memory limit, in a control group below the one that this process is in (version 1 or
-// 2). It makes that group only where it may, and removes it.
+// Starts programs under a memory limit, in a control group (version 1 or 2) below this process's own.
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/**
- * A group whose members together get no more than its limit. Disposing of it needs all members to be gone.
- */
+/** A group whose members together get no more than its limit. Disposing needs all members to be gone. */
 export type MemoryGroup = Disposable & {
   setLimit(bytes: number): void;
   /** The command that runs `command` as a member. */

@@ -43,16 +43,12 @@ export function readTreeCost(pid: number): Cost {
 /** CPU time so far, of its threads and of the children that it has waited for (seconds, to 0.01). */
 export function readCpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name in parentheses may hold blanks; utime is field 14, so the 12th after it, then stime, cutime,
-  // cstime.
+  // The name in parentheses may hold blanks; utime is the 12th field after it, then stime, cutime, cstime.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * TICK_SECONDS;
 }
 
-/**
- * CPU time so far of its threads that still run (seconds, to the nanosecond): the first field of schedstat
- * (the kernel's Documentation/scheduler/sched-stats.rst). Finer than readCpuSeconds; without children.
- */
+/** CPU seconds so far of its living threads, by schedstat (Documentation/scheduler/sched-stats.rst). */
 export function readThreadSeconds(pid: number): number {
   const folder = `/proc/${pid}/task`;
   const nanoseconds = readdirSync(folder).map((thread) =>

@@ -1,5 +1,5 @@
-// The least that a front can cost: undici reads a page, node:http passes its pieces on, and nothing else is
-// done: `node relay-main.ts URL`. It prints its port. The bench runs it with the flags of the binary.
+// The least that a front can cost: undici reads a page, node:http passes its pieces on:
+// `node relay-main.ts URL`, with the flags of the binary. It prints its port.
 
 import { createServer } from 'node:http';
 import process from 'node:process';

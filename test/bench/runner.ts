@@ -1,5 +1,5 @@
-// Starts the measured programs and their exporters, each as a separate process; all of them end with
-// the runner. Runs copies of the programs, which no build replaces and no other process has in memory.
+// Starts the measured programs and their exporters as processes that end with the runner; they are copies,
+// which no build replaces and no other process has in memory.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,9 +15,7 @@ import { readTestVariable } from '../support/programs.ts';
 export const SMALL_BYTES = 50_000;
 /** From the start of a program until it costs what it costs in every minute. */
 export const WARM_UP_SECONDS = 6;
-/**
- * CPU time is counted in hundredths of a second where it is not counted finer: three of a kind run at a time.
- */
+/** Three of a kind run at a time: CPU time may be counted in hundredths of a second only. */
 export const INSTANCE_COUNT = 3;
 
 /** A process that was started. */

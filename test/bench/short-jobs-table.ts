@@ -1,5 +1,4 @@
-// `npm run measure -- --short-jobs`: what Prometheus says of counters of jobs that are shorter than its
-// interval, with a front and without. It prints a table and asserts nothing.
+// `npm run measure -- --short-jobs`: what Prometheus says of counters of jobs shorter than its interval.
 import { withFrontPod } from '../pods/front-pod.ts';
 import { describeFrontPrograms } from '../pods/front-programs.ts';
 import { type Answers, playShortJobs, QUESTIONS, ROWS_COUNT, SHORT_JOB_PROGRAMS } from '../pods/short-jobs.ts';

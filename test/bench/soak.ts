@@ -1,6 +1,5 @@
-// 1,800 looks at 100 ms on the stand-in exporter, after 600 to warm up, in some four minutes (`npm run
-// soak`): memory stays flat, no descriptor and no socket is left behind, and all looks come over one
-// connection. It fails when one of these is not so.
+// `npm run soak`, four minutes: 1,800 polls at 100 ms after 600 to warm up. It fails where memory grows, a
+// descriptor or a socket is left behind, or the polls need more than one connection.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,17 +14,13 @@ import { findSubject } from './subject.ts';
 
 type Sample = { readonly residentBytes: number; readonly anonymousBytes: number; readonly descriptorCount: number };
 
-/**
- * Over 5,000 looks anonymous memory rose by 1 MB within the first 1,000 and then no more (code compiled when
- * first used).
- */
+/** Anonymous memory rises by 1 MB within the first 1,000 looks (compiled code), then no more. */
 const WARM_UP_LOOK_COUNT = 600;
 const LOOK_COUNT = 1_800;
 const POLL = '100ms';
 /**
- * Of the least that was seen in a third, which is what the garbage collector leaves: in between memory rises
- * and falls by 3 MB. 5 % is some 700 KB: 1 KB that each of the 1,200 looks from third to third leaves behind
- * is seen.
+ * Of the least in a third, which is what the garbage collector leaves; memory rises and falls by 3 MB.
+ * 5 % is some 700 KB: 1 KB left behind by each of the 1,200 looks between the thirds is seen.
  */
 const MOST_GROWTH = 1.05;
 const SAMPLE_MS = 1_000;

@@ -1,5 +1,4 @@
-// Which lastscrape is measured: LASTSCRAPE_TEST_BINARY, or the binary that `npm run build` made for this
-// machine, or the sources.
+// Which lastscrape is measured: LASTSCRAPE_TEST_BINARY, what `npm run build` made, or the sources.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

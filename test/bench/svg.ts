@@ -1,5 +1,4 @@
-// Draws figures as SVG files: a card with a background, a title, what is drawn in it, a note. No script; the
-// colours follow the reader's light or dark scheme, also inside an <img>, on the card's own background.
+// Draws figures as SVG: a card with a title, a drawing and a note; light or dark as the reader's scheme.
 
 /** One figure as it is published. */
 export type Drawing = {
@@ -32,10 +31,7 @@ export type Column = { readonly title: string; readonly longest?: number };
 /** `isOwn` rows are coloured. */
 export type Row = { readonly label: string; readonly isOwn: boolean; readonly cells: readonly Cell[] };
 
-/**
- * `value` is the length of the bar, 0 or more, in the unit of its column, and without it there is no bar;
- * `text` is what stands beside it. `isOther`: not coloured, although its row is.
- */
+/** `value`: the length of the bar in its column's unit, or no bar. `isOther`: not coloured in an own row. */
 export type Cell = { readonly value: number | undefined; readonly text: string; readonly isOther?: boolean };
 
 /** Of the card, with its margins. */

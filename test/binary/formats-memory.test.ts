@@ -1,5 +1,4 @@
-// The built binary under the memory limit of the manifests, and a page of 30 MB in two formats: both pass, and
-// the first one is kept for all. Only the binary: from the sources Node alone takes more.
+// The built binary under the manifests' memory limit, and 30 MB in two formats: both pass, the first is kept.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

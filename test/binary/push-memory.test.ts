@@ -1,5 +1,4 @@
-// The built binary under the memory limit of the manifests, and an unscraped exposition of 3 MB: it
-// arrives whole at each of the real receivers. Only the binary: from the sources Node alone takes more.
+// The built binary under the manifests' memory limit, and 3 MB unscraped: each real receiver gets it whole.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// The program as a process, with a push and a webhook: what arrives, in which order, and what becomes of
-// receivers that fail.
+// The program as a process, with a push and a webhook: what arrives, in which order, and receivers that fail.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The cluster test, `npm run test:cluster`: opens the fixture, applies the policies as the guide says, runs
-// every scenario, five side by side, and takes everything away again.
+// `npm run test:cluster`: opens the fixture, applies the policies as the guide says, runs every scenario,
+// five at a time, and takes everything away again.
 
 import { after, before, describe } from 'node:test';
 import { runAnnotationScenarios } from './annotations.cluster.ts';

@@ -1,5 +1,5 @@
-// deploy/annotations-policy.yaml on a real API server: what kubectl prints of an annotation that lastscrape
-// does not know, on each kind that has pods in it, and that nothing is refused.
+// deploy/annotations-policy.yaml on a real API server: what kubectl prints of an unknown annotation on each
+// kind that has pods in it, and that nothing is refused.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// Packs a folder into a container image with one layer, as an OCI archive that a node's runtime can import;
-// needs no builder and no registry. Only for the images of the tests: the product's own is made by image/.
+// Packs a folder into a container image with one layer, as an OCI archive; for the images of the tests only.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

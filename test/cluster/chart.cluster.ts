@@ -1,5 +1,5 @@
-// deploy/chart on a real Kubernetes: installed, tested, upgraded, taken away, and refused. Its policies are for the
-// namespace of the story only, under a name of their own.
+// deploy/chart on a real Kubernetes: installed, tested, upgraded, taken away, and refused; its policies are
+// for the namespace of the story only.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,5 @@
-// The cluster of KUBECONFIG as the tests use it: through the kubectl on the PATH, and through its proxy on
-// loopback, so that any way to log in works. Everything made here has a label of this run, and is removed
-// with it.
+// The cluster of KUBECONFIG, through kubectl and its proxy on loopback, so that any way to log in works. What
+// is made here has a label of this run, and is removed with it.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -95,9 +94,7 @@ export type Namespace = {
   readonly events: readonly PodEvent[];
   /** Creates objects in it. */
   apply(...manifests: readonly Manifest[]): Promise<void>;
-  /**
-   * The first change of a pod that is as wanted, already seen or within `withinMs`. @throws after that
-   */
+  /** The first change of a pod that is as wanted, also one already seen. @throws after `withinMs` */
   untilPod(what: string, withinMs: number, isWanted: (pod: Pod, event: PodEvent) => boolean): Promise<PodEvent>;
   /** Waits until a Job has ended, and until the events tell what its pods came to. @returns its condition. */
   untilJobEnded(name: string, withinMs: number): Promise<'Complete' | 'Failed'>;
@@ -234,8 +231,7 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
   };
 }
 
-// A watch ends after some minutes, or when the API server restarts; the next one goes on where it ended, so
-// that no change is missed, or begins with what is there, where the server has forgotten that.
+// A watch ends after some minutes, or when the API server restarts: the next one goes on where it ended.
 async function watch(
   url: string,
   signal: AbortSignal,
@@ -265,10 +261,7 @@ async function watch(
   }
 }
 
-/**
- * Runs a shell command line in a folder, with its output passed on when it fails; for commands that people
- * type.
- */
+/** Runs a shell command line in a folder, as people type it; passes on its output when it fails. */
 export async function runShell(line: string, cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const shell = spawn('bash', ['-euo', 'pipefail', '-c', line], {
     cwd,

@@ -1,6 +1,5 @@
-// `container:` on a real Kubernetes: the API server and the kubelet say when main is done. The Role and POD_NAME
-// are those of docs/helpers.md, lastscrape's container is the policy's. Token rotation and a failing server are
-// played by test/stand-in/api-server.ts instead.
+// `container:` on a real Kubernetes, with the Role and POD_NAME of docs/helpers.md and the policy's
+// container. Token rotation and a failing server are played by test/stand-in/api-server.ts.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -162,8 +161,7 @@ export function runContainerScenarios(): void {
     async (namespace) => {
       const watched: Watched = {
         containers: { load: runs(STAYS) },
-        // Long enough to see a reported end: an answer of the API server is cached for 5 s, and settles in 3
-        // s.
+        // Long enough to see the end: answers of the API server are cached for 5 s, and settle in 3 s.
         env: { LASTSCRAPE_TERMINATION_GRACE: '15s' },
         job: null,
       };

@@ -1,5 +1,4 @@
-// A Job whose program serves its own metrics and ends (test/stand-in/counting-job.ts): how it is made, what
-// it says at its end, and what Prometheus has of it.
+// A Job that serves its own metrics (stand-in/counting-job.ts), and what Prometheus has of it.
 
 import assert from 'node:assert/strict';
 import { until } from '../support/until.ts';
@@ -107,10 +106,7 @@ export async function untilStored(namespace: Namespace, pod: Pod, value: number,
   });
 }
 
-/**
- * Checks that lastscrape is the last native sidecar of a pod, once, and that it saw main's end and was
- * scraped.
- */
+/** Checks that lastscrape is the last native sidecar of a pod, once, saw main's end and was scraped. */
 export function proveHeld(pod: Pod): Report {
   const names = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map(({ name }) => name);
   assert.equal(names.filter((name) => name === 'lastscrape').length, 1, `once in ${names}`);
@@ -122,10 +118,7 @@ export function proveHeld(pod: Pod): Report {
   return report;
 }
 
-/**
- * Checks that the Job ended so, that its pod was held, and that main's final number is stored. @returns its
- * pod
- */
+/** Checks that the Job ended so, its pod was held and main's final number is stored. @returns its pod */
 export async function proveFinal(namespace: Namespace, condition: 'Complete' | 'Failed' = 'Complete'): Promise<Pod> {
   assert.equal(await namespace.untilJobEnded(JOB, END_MS), condition);
   const pod = jobPod(namespace);

@@ -1,5 +1,5 @@
-// `lastscrape explain` on a real Kubernetes: the main states made anew and explained as a user does it, the
-// change put in and its effect seen, and the lines for every fixture as the API server takes them.
+// `lastscrape explain` on a real Kubernetes: the main states made and explained as a user does it, the change
+// put in, and the lines for every fixture as the API server takes them.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,9 +16,7 @@ import { type Manifest, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { END_MS, getFixture, runScenarioIn, START_MS } from './scenario.ts';
 
-/**
- * The states to create, and how to try the finding: its lines in a new object, or its command on this one.
- */
+/** The states to create, and how to try the finding: its lines in a new object, or its command. */
 const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | 'now' | 'nothing' }[] = [
   { state: 'exporter-of-locust', proof: 'now' },
   { state: 'exporter', proof: 'change' },

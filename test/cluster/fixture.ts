@@ -1,5 +1,4 @@
-// Opens everything that the scenarios share: images on the node, Prometheus in the cluster, the policy
-// applied. Says in two lines how to get a cluster if it is missing.
+// Opens what the scenarios share: images on the node, Prometheus in the cluster, the policy applied.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -27,10 +26,7 @@ const CLUSTER_KINDS =
   'validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,namespaces';
 const POLICY_KINDS = 'mutatingadmissionpolicies,mutatingadmissionpolicybindings';
 
-/**
- * What must be there; ends the process with what to do where it is not, since without a cluster no scenario
- * can begin.
- */
+/** Ends the process, with what to do, where there is no cluster. */
 export function requireCluster(): { readonly loadCommand: string } {
   const loadCommand = readTestVariable('LASTSCRAPE_TEST_IMAGE_LOAD');
   if (readTestVariable('KUBECONFIG') === undefined || loadCommand === undefined) {
@@ -117,10 +113,7 @@ export async function claimCluster(cluster: Cluster): Promise<void> {
 
 const RENEWED_AT = ['--ignore-not-found', '--output=jsonpath={.spec.renewTime}'];
 
-/**
- * Applies both policies as the guide says, waits until the API server obeys them, and takes them away at the
- * end.
- */
+/** Applies both policies as the guide says, once the API server obeys them; takes them away at the end. */
 export async function applyPolicy({ cluster, hasPolicies }: Fixture): Promise<void> {
   if (!hasPolicies) return;
   const namespace = await cluster.openNamespace('guide');

@@ -1,5 +1,4 @@
-// A user at the guide: its commands, word by word, in a copy of deploy/ where images and the monitoring
-// namespace are put in as the guide says, with a kubeconfig whose namespace is that of the scenario.
+// A user at the guide: its commands in a copy of deploy/ with the test's images and namespaces.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
-// The commands of deploy/README.md, word by word, and what the API server makes of every pod of fixtures/pods
-// today.
+// The commands of deploy/README.md, and what the API server makes of every pod of fixtures/pods today.
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';

@@ -1,6 +1,5 @@
-// The images of the cluster test: lastscrape from dist/, the tests' Locust, the exporter (the stand-in, or a
-// real one where there is one), Prometheus, busybox, and those of the migration scenarios. They are loaded by
-// the command that the user of the test names.
+// The images of the cluster test: lastscrape from dist/, Locust, the exporter, Prometheus, busybox, and those
+// of the migration; loaded by the command that the user of the test names.
 
 import { execFileSync } from 'node:child_process';
 import {
@@ -58,10 +57,7 @@ export type ImageLoader = Disposable & {
   loadProgramAs(name: string, program: string, user: string): Promise<void>;
 };
 
-/**
- * @param command a shell command line to which the path of an archive is added, such as `ctr -n k8s.io images
- * import`
- */
+/** @param command a shell command line that takes the path of an archive, as `ctr images import` */
 export function openImageLoader(programs: Programs, command: string): ImageLoader {
   const directory = mkdtempSync(join(tmpdir(), 'lastscrape-images-'));
   const load = async (file: string) => {
@@ -143,8 +139,7 @@ const MADE: readonly Made[] = [
     },
   },
   {
-    // Any main: a script in /bin, so that the kernel names its process "report"; as "migrate" it is that of
-    // deploy/job/migration.
+    // Any main: a script that the kernel names "report"; as "migrate" it is that of deploy/job/migration.
     name: 'report',
     make(root) {
       addBusybox(root, findOnPath('busybox') ?? '');
@@ -188,8 +183,7 @@ const MADE: readonly Made[] = [
     },
   },
   {
-    // Its two first arguments stand for the credentials of a cloud: a token that nobody accepts, and nothing
-    // is fetched early.
+    // Its two first arguments stand for a cloud's credentials: an invalid token, nothing fetched early.
     name: 'cloudSqlProxy',
     make(root) {
       const [program = ''] = addProgram(root, findTargetBy('cloud-sql-proxy'));
@@ -218,9 +212,7 @@ function addScript(root: string, name: string): void {
   chmodSync(path, 0o755);
 }
 
-/**
- * Puts a program of this machine with its libraries into a folder. @returns its path there, as an entrypoint
- */
+/** Puts a program of this machine with its libraries into a folder. @returns its path there */
 function addProgram(root: string, program: string): readonly string[] {
   const real = realpathSync(program);
   const inside = join(root, real);

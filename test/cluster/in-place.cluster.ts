@@ -1,6 +1,5 @@
 // lastscrape in the place of Locust's exporter on a real Kubernetes: the operator's pods with another image
-// of the exporter, as one value of its chart makes them, and nothing else changed. Most are in namespaces
-// that opted out of the policy.
+// of the exporter, and nothing else changed; most in namespaces that opted out of the policy.
 
 import assert from 'node:assert/strict';
 import { until } from '../support/until.ts';
@@ -165,8 +164,7 @@ export function runInPlaceScenarios(): void {
       edit: (spec) => withFields(spec, EXPORTER, { image: lateName() }),
     },
     async (namespace) => {
-      // A pod that is not Ready is in no Service: the workers do not reach it, and so the test begins when
-      // all is there.
+      // A pod that is not Ready is in no Service: without it no worker arrives, and the test does not begin.
       await untilContainer(namespace, MASTER, 'running', START_MS);
       assert.ok(findStatus(masterPod(namespace), EXPORTER)?.state.waiting, 'its image is not there yet');
       await getFixture().images.loadLastscrapeAs(lateName());
@@ -218,10 +216,7 @@ function lateName(what = 'lastscrape'): string {
   return `localhost/lastscrape-test/late-${what}:${getFixture().cluster.run}`;
 }
 
-/**
- * Checks a pod of the operator's that has nothing but another image: what Locust printed is stored, and
- * lastscrape ended well after Locust.
- */
+/** Checks an operator's pod with another image alone: the printed total is stored, Locust ended first. */
 async function proveInPlace(namespace: Namespace, condition: 'Complete' | 'Failed'): Promise<void> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), condition);
   const pod = masterPod(namespace);
@@ -245,8 +240,8 @@ async function proveInPlace(namespace: Namespace, condition: 'Complete' | 'Faile
 }
 
 /**
- * Checks a pod with lastscrape in the exporter's place and, being unknown to the policy, with the policy's as
- * well. @param outcome of the policy's; as a native sidecar the other one may be started once more, empty
+ * Checks a pod with lastscrape in the exporter's place and the policy's as well.
+ * @param outcome of the policy's; as a native sidecar the other one may be started once more, empty
  */
 async function proveBoth(namespace: Namespace, outcome: string): Promise<void> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');

@@ -1,5 +1,5 @@
-// How a labelled Job can end on a real Kubernetes other than well: main fails, is deleted, killed, out of
-// time; lastscrape is killed. And what the policy does not touch, with what kubectl says of it.
+// How a labelled Job ends on a real Kubernetes other than well: main fails, is deleted, killed, out of time;
+// lastscrape is killed. And what the policy does not touch, with what kubectl says of it.
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';

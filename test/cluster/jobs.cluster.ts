@@ -1,5 +1,5 @@
-// Jobs with metrics of their own on a real Kubernetes, with a real Prometheus: what is lost without
-// lastscrape, and what is stored with it, by every way to add it.
+// Jobs with metrics of their own on a real Kubernetes and Prometheus: lost without lastscrape, stored with
+// it, by every way to add it.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -263,10 +263,7 @@ export function runJobsScenarios(): void {
   }
 }
 
-/**
- * Checks a Job that does not call for a snapshot: what lastscrape read last is what is stored. @returns its
- * pod
- */
+/** Checks a Job that requests no snapshot: what lastscrape read last is stored. @returns its pod */
 async function proveLastRead(namespace: Namespace): Promise<void> {
   assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
   const pod = jobPod(namespace);

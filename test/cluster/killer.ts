@@ -1,5 +1,4 @@
-// Kills lastscrape in a pod from outside, as a node does: a pod that sees the processes and control groups of
-// the node.
+// Kills lastscrape in a pod from outside, as a node does: from a pod that sees the node's processes.
 
 import type { Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -11,10 +10,7 @@ const NAME = 'killer';
 /** By SIGKILL; or the kernel kills it, since its container is out of memory. */
 export type Death = 'SIGKILL' | 'out of memory';
 
-/**
- * Finds the one process of the program lastscrape in the control groups of that pod, and does to it what
- * `ending` says. A node has hundreds of processes, and no program is started for those of other pods.
- */
+/** Does what `ending` says to the one process lastscrape in the control groups of that pod. */
 const SCRIPT = (podUid: string, ending: string) => `
 set --
 for process in /proc/[0-9]*; do
@@ -29,9 +25,7 @@ ${ending}
 
 const ENDINGS: Readonly<Record<Death, (limitMib: number) => string>> = {
   SIGKILL: () => 'kill -KILL "$1"',
-  // A program beside it takes all but 6 MiB of what its container may have, and the kernel is told whom to
-  // end then; it spares the other one, which comes from a pod of the class Guaranteed, or ends it, too, after
-  // that.
+  // A second program takes all but 6 MiB of the container's memory; the kernel is told whom to end then.
   'out of memory': (limitMib) => `
 group=/node-cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
 [ "$group" != /node-cgroup/memory ] || group=/node-cgroup$(sed -n 's/^0:://p' /proc/$1/cgroup)
@@ -42,10 +36,7 @@ sh -c 'echo $$ >"$0/cgroup.procs" && exec dd if=/dev/zero of=/dev/null bs=${limi
 
 /** A pod that waits on the node, so that a death is a matter of a moment. */
 export type Killer = {
-  /**
-   * `limitMib` is what the container of lastscrape may have. @throws when there is not exactly one such
-   * process.
-   */
+  /** `limitMib`: what lastscrape's container may have. @throws unless there is exactly one such process */
   kill(pod: Pod, death: Death, limitMib?: number): Promise<void>;
 };
 

@@ -1,5 +1,5 @@
-// Plays the Locust operator: what it makes for one LocustTest, from the pods of fixtures/pods, with images of
-// the test, a short run, and requests so small that many tests fit on one node.
+// Plays the Locust operator: what it makes for one LocustTest, from fixtures/pods, with the test's images, a
+// short run, and requests so small that many tests fit on one node.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,10 +15,7 @@ export const MASTER = `${NAME}-master`;
 export const WORKER_KEPT_SECONDS = 300;
 export const EXPORTER = 'locust-metrics-exporter';
 
-/**
- * The exporter as a regular container (operator 2.0 to 2.2.3, and 1.1.1) or as a native sidecar (2.3.0 and
- * later).
- */
+/** The exporter as a regular container (operator 1.1.1, 2.0 to 2.2.3) or a native sidecar (2.3.0 on). */
 export type Shape = 'regular' | 'regular-1.1.1' | 'native';
 
 /** What a user writes into a LocustTest, and what a scenario changes of the operator's pod. */
@@ -26,10 +23,7 @@ export type LocustTest = {
   readonly shape: Shape;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
-  /**
-   * Seconds; default 5: Locust keeps its page up, so that an exporter reads the last total. With less only
-   * lastscrape in the exporter's place has it, and no total may be compared beside an exporter.
-   */
+  /** Seconds; default 5: an exporter still reads the last total; with less, only lastscrape in its place. */
   readonly autoquitSeconds?: number;
   /** Seconds; default 10. */
   readonly runSeconds?: number;
@@ -43,10 +37,7 @@ export type LocustTest = {
   readonly args?: readonly string[];
   /** Default: IMAGES.locust. */
   readonly image?: string;
-  /**
-   * The value of the chart for the exporter's image; the container is the operator's in every other way.
-   * Default: IMAGES.exporter.
-   */
+  /** The chart's value for the exporter's image. Default: IMAGES.exporter. */
   readonly exporterImage?: string;
   /** Of the master's Job; default 0, as the operator has it. */
   readonly backoffLimit?: number;
@@ -70,9 +61,8 @@ type PodFixture = {
 };
 
 /**
- * Users without a target: they report requests to Locust without sending a byte. A worker that a busy node
- * leaves without processor for 3 s counts as lost, and its test as over, unless the master has more patience;
- * and a run is not over before it has a request.
+ * Users without a target: they report requests to Locust without sending a byte. The master is patient:
+ * a worker without processor for 3 s counts as lost; and a run is not over before it has a request.
  */
 export const LOCUSTFILE = (isFailing: boolean, more: string) => `
 import gevent

@@ -1,6 +1,6 @@
-// The scenarios of deploy/migrate.md: each of its after-manifests runs as it is written, with other images
-// alone, and with what a mesh's webhook would put into the pod. Each has an ending that the tool it replaces
-// is known to get wrong, too. And deploy/job/migration, in the same way.
+// The scenarios of deploy/migrate.md: each after-manifest as it is written, with other images and a mesh's
+// proxy. Each has an ending that the tool it replaces gets wrong, too. And deploy/job/migration, in the same
+// way.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,10 +26,7 @@ const DEPLOY = join(import.meta.dirname, '../../deploy');
 /** The Job of every manifest, and its main container. */
 const MAIN = 'report';
 
-/**
- * The image of the test for each that the manifests name. kubexit is a script (kubexit.sh): no package
- * registry has the real one.
- */
+/** The test's image for each that the manifests name; kubexit is a script: no registry has the real one. */
 const REPLACED: Readonly<Record<string, string>> = {
   [`lastscrape:${VERSION}`]: IMAGES.lastscrape,
   'registry.example.com/report:1': IMAGES.report,
@@ -195,10 +192,7 @@ function withShared(spec: PodSpec): PodSpec {
   return { ...mounted, volumes: [{ name: 'shared', emptyDir: {} }] };
 }
 
-/**
- * What the webhook of the mesh puts into the pod: its proxy as a regular container, here a stand-in
- * (quit-targets.ts).
- */
+/** The pod with what a mesh's webhook adds: its proxy as a regular container, here a stand-in. */
 function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
   return {
     ...spec,
@@ -206,10 +200,7 @@ function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
   };
 }
 
-/**
- * Waits until main has ended and the pod is held, and scrapes it, by way of the API server: main's last
- * number is there.
- */
+/** Waits until main has ended and the pod is held, and scrapes it through the API server. */
 async function scrapeHeld(namespace: Namespace): Promise<void> {
   const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
   const { name } = pod.metadata;
@@ -222,10 +213,7 @@ function hasEnded(pod: Pod, container: string): boolean {
   return findStatus(pod, container)?.state.terminated !== undefined;
 }
 
-/**
- * Checks how the Job, and each regular container, ended: by which exit code, and after how many restarts
- * (default 0).
- */
+/** Checks by which exit code, and after how many restarts (0), each regular container and the Job ended. */
 async function proveEnd(
   namespace: Namespace,
   condition: 'Complete' | 'Failed',

@@ -1,5 +1,4 @@
-// One LocustTest of a real operator, from its making to its end: what became of it, and what of its total
-// Prometheus stored.
+// One LocustTest of a real operator, from its making to its end, and what of its total Prometheus stored.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
@@ -18,10 +17,7 @@ import {
   START_MS,
 } from './scenario.ts';
 
-/**
- * How lastscrape comes into the pod: the chart's one value, the policy beside the exporter, both at once, or
- * not at all.
- */
+/** How lastscrape comes into the pod: the chart's value, the policy, both, or not at all. */
 export type Route = 'image' | 'policy' | 'both' | 'neither';
 
 /** The chart's value for the exporter's image. */

@@ -1,5 +1,5 @@
-// The real Locust operator: LocustTests that it runs itself, with lastscrape as the image of the exporter, by
-// the policy, by both, and without. Runs where LASTSCRAPE_TEST_OPERATORS names operators that were built.
+// LocustTests of the real operator, with lastscrape as the exporter's image, by the policy, by both, and
+// without. Runs where LASTSCRAPE_TEST_OPERATORS names operators that were built.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

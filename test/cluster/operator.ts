@@ -1,5 +1,5 @@
-// The real Locust operator (locust-k8s-operator 2.x), installed by its own Helm chart. No package registry
-// has it: a test names folders of its sources in which it was built. Nothing of it is in this repository.
+// The real Locust operator (locust-k8s-operator 2.x), installed by its own chart from sources that a test
+// names: no package registry has it.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -9,10 +9,7 @@ import { type BlockName, readBlock } from '../deploy/guide.ts';
 import { findOnPath, readTestVariable } from '../support/programs.ts';
 import type { Fixture } from './scenario.ts';
 
-/**
- * An operator that was built: its version, and the folder of its sources, with `bin/manager` as its Makefile
- * names it.
- */
+/** A built operator: its version, and the folder of its sources, with `bin/manager`. */
 export type OperatorBuild = { readonly version: string; readonly folder: string };
 
 /** Names the folders: `2.2.3=/path,2.3.0=/path`. */
@@ -22,20 +19,13 @@ const PROGRAM = 'bin/manager';
 /** The chart's `nameOverride` and `fullnameOverride` in both versions. */
 const RELEASE = 'locust-operator';
 
-/**
- * The value of the chart that is the image of the exporter (2.2.3 and 2.3.0: values.yaml, and
- * "locust.metricsExporterImage" in _helpers.tpl).
- */
+/** The chart's value for the exporter's image (2.2.3 and 2.3.0: values.yaml, _helpers.tpl). */
 export const IMAGE_VALUE = 'locustPods.metricsExporter.image';
 /** How the guide calls them. */
 const GUIDE_CHART = 'locust-k8s-operator/locust-k8s-operator';
 const GUIDE_IMAGE = 'HOST/lastscrape:0.1.0';
 
-/**
- * The operators to test with; empty where the variable is not set.
- *
- * @throws when something of it is not there
- */
+/** The operators to test with; empty: the variable is not set. @throws when something of it is missing */
 export function listOperators(): readonly OperatorBuild[] {
   const builds = (readTestVariable(VARIABLE) ?? '')
     .split(',')
@@ -62,16 +52,11 @@ export const NOT_RUN = `NOT RUN: the real Locust operator, since ${VARIABLE} nam
 /** An operator that works; disposing of it removes its LocustTests while it can, and then all of it. */
 export type Operator = AsyncDisposable & {
   readonly version: string;
-  /**
-   * Sets the chart's one value by the command of deploy/README.md, and waits for the operator that has it.
-   */
+  /** Sets the value by the command of deploy/README.md, and waits for the operator that has it. */
   setExporterImage(image: string): Promise<void>;
 };
 
-/**
- * Installs an operator with its chart's own values, but for the operator's own image, which no registry has
- * here. One at a time.
- */
+/** Installs an operator with its chart's own values, but for its image, which no registry has here. */
 export async function installOperator({ cluster, images }: Fixture, build: OperatorBuild): Promise<Operator> {
   const { version, folder } = build;
   const own = { repository: 'localhost/lastscrape-test/operator', tag: version };

@@ -1,6 +1,5 @@
-// Root file systems for images beside lastscrape's on a cluster: the tests' Locust with its Python, and
-// Node with a stand-in. Each holds a program and the libraries that the loader names for it on this machine,
-// nothing else.
+// Root file systems for images: the tests' Locust with its Python, and Node with a stand-in. Each holds a
+// program and its libraries, nothing else.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
@@ -22,12 +21,7 @@ print(json.dumps({
 /** Of the standard library what nothing at run time asks for, and half of its bytes. */
 const LEFT_OUT = /\/(site-packages|dist-packages|test|tests|idlelib|ensurepip|lib2to3|config-[^/]*)$/;
 
-/**
- * Makes Locust's. Python is moved to /usr, which PYTHONHOME must say.
- *
- * @param python the one of the virtual environment
- * @returns lines of a Containerfile
- */
+/** Makes Locust's, as lines of a Containerfile; Python moves to /usr, which PYTHONHOME must say. */
 export function makeLocustRoot(root: string, python: string): readonly string[] {
   const { program, version, library, site }: Python = JSON.parse(
     execFileSync(python, ['-c', ASK_PYTHON], { encoding: 'utf8' }),
@@ -82,10 +76,7 @@ function copy(from: string, to: string, filter: (path: string) => boolean = () =
   cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter });
 }
 
-/**
- * Copies the libraries that the loader names for these programs, but for those below the folders that are
- * `there` already. They keep their paths: those in which Debian's loader looks without a cache.
- */
+/** Copies the libraries that the loader names, but for those below folders that are `there` already. */
 export function copyLibraries(programs: readonly string[], root: string, there: readonly string[]): void {
   const text = execFileSync('ldd', programs, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
   const libraries = new Set([...text.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path ?? ''));

@@ -1,5 +1,4 @@
-// A real Prometheus in the cluster: the scrape_config of deploy/monitoring with Kubernetes discovery, and
-// what it stored.
+// A real Prometheus in the cluster: the scrape_config of deploy/monitoring, and what it stored.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,10 +19,7 @@ export const FRONT_JOB = 'lastscrape-front';
 export const ANNOTATION_JOB = 'kubernetes-pods';
 
 export type ClusterPrometheus = {
-  /**
-   * The samples of the one series of the metric in that namespace, oldest first, the last hour; empty without
-   * one.
-   */
+  /** The samples of that one series, oldest first, the last hour; empty without one. */
   readSamples(selector: string, namespace: string): Promise<readonly Sample[]>;
   /** The labels of the targets that it scrapes now in that namespace. */
   readTargets(namespace: string): Promise<readonly Readonly<Record<string, string>>[]>;
@@ -132,8 +128,7 @@ function configText(only: string | null): string {
   return stringify({ scrape_configs: jobs });
 }
 
-// Prometheus's own example (documentation/examples/prometheus-kubernetes.yml), as the Helm chart of
-// Prometheus has it.
+// Prometheus's own example (documentation/examples/prometheus-kubernetes.yml), as in its Helm chart.
 const BY_ANNOTATIONS = {
   job_name: ANNOTATION_JOB,
   kubernetes_sd_configs: [{ role: 'pod' }],

@@ -1,5 +1,4 @@
-// What the scenarios on a cluster have in common: the parts of the whole run, how a pod's end is read, and
-// what each good end has.
+// What the scenarios share: the parts of the whole run, how a pod's end is read, and what each good end has.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -103,10 +102,7 @@ export type Report = {
   readonly exitCode: number;
 };
 
-/**
- * Images are there, the node may be busy with ten pods: until Locust runs, and until a run of 10 s and its
- * hold are over.
- */
+/** Until Locust runs on a node busy with ten pods, and until a run of 10 s and its hold are over. */
 export const START_MS = 180_000;
 export const END_MS = 300_000;
 
@@ -198,9 +194,8 @@ export async function readStoredTotal(namespace: Namespace): Promise<number | un
 }
 
 /**
- * Checks that this is the newest total that Prometheus has of that namespace, and that its last word on
- * Locust is "down": a sample from after the end. Prometheus stores a scrape a moment after the exporter
- * counted it.
+ * Checks that Prometheus's newest total of that namespace is this, and locust_up 0 after it.
+ * Prometheus stores a scrape a moment after the exporter counted it.
  */
 export async function proveTotalStored(namespace: Namespace, total: number): Promise<void> {
   await until(`the total ${total} in Prometheus, and locust_up 0`, START_MS, async () => {
@@ -212,9 +207,7 @@ export async function proveTotalStored(namespace: Namespace, total: number): Pro
   });
 }
 
-/**
- * Checks a pod of operator's that ended as it should: injected once and last, completed, scraped, reported.
- */
+/** Checks an operator's pod that ended well: injected once and last, completed, scraped, reported. */
 export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
   const pod = masterPod(namespace);
@@ -232,8 +225,7 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   const master = findStatus(pod, MASTER)?.state.terminated;
   assert.ok(master, 'main has ended');
   assert.ok((findStatus(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
-  // What a scrape showed tells whether it came after the end; its time does not, which is when Prometheus set
-  // out.
+  // What a scrape showed tells whether it came after the end; its time is when Prometheus set out.
   const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
   const afterCount = ups.length - 1 - ups.findLastIndex(({ value }) => value !== 0);
   assert.ok(afterCount >= report.scrapesWanted, `${afterCount} scrapes after the end, ${report.scrapesWanted} wanted`);

@@ -1,5 +1,5 @@
-// Push and webhook on a real Kubernetes: a Pushgateway of the cluster gets what is not scraped, and a webhook
-// gets the report, each by a Job that is written by hand as in deploy/job/front.
+// Push and webhook on a real Kubernetes: a Pushgateway gets what is not scraped, a webhook the report, by
+// Jobs written by hand as in deploy/job/front.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

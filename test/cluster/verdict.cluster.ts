@@ -1,6 +1,5 @@
-// A LocustTest gated by thresholds on a real Kubernetes: by an annotation beside the exporter in both pod
-// shapes, and by a variable in its place, with Locust's real percentiles; and what a pipeline that waits for
-// it reads.
+// A LocustTest gated by thresholds on a real Kubernetes: by an annotation, by a variable in the exporter's
+// place, with Locust's real percentiles; and what a waiting pipeline reads.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -134,10 +133,7 @@ async function runPipeline(namespace: Namespace): Promise<string> {
   return await shell.run('verdict');
 }
 
-/**
- * Checks a test that went well for Locust and fails by a threshold: scraped as any other, and the Job is
- * Failed.
- */
+/** Checks a test that Locust took for good and a threshold fails: scraped, and the Job is Failed. */
 async function proveFailed(namespace: Namespace): Promise<Report> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Failed');
   const pod = masterPod(namespace);

@@ -1,5 +1,5 @@
-// Plays every sequence of observations, signals, clock jumps and restarts of the watcher on a coarse clock, up to a depth,
-// against step(). Equal situations (the same memory, ages capped where no limit can tell them apart) are played once.
+// Plays every sequence of observations, signals, clock jumps and restarts on a coarse clock, up to a depth,
+// against step(). Equal situations (same memory, ages capped at the limits) are played once.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -56,8 +56,7 @@ const NOT_COUNTING = [
   'goneSinceMs',
 ];
 
-// ---------------------------------------------------------------------------------------------------------------------
-// It never quits, and never holds, while main is not proven done, but for the reasons that the decision names.
+// It never quits, and never holds, while main is not proven done, but for the reasons that it names.
 
 const ANSWERED: ExporterObservation = {
   kind: 'answered',
@@ -106,10 +105,7 @@ const TWO_METRICS: readonly Sight[] = METRICS.flatMap(([exporter, metric]) =>
   ),
 );
 
-/**
- * How an observation went in time: at once, its read hung all the while since the last one, or the process stood still in it;
- * a sequence has one at most that was not at once.
- */
+/** How an observation went: at once, its read hung, or the process stood still; one per sequence is slow. */
 const MANNERS = ['quick', 'hanging', 'stalled'] as const;
 type Manner = (typeof MANNERS)[number];
 
@@ -248,10 +244,7 @@ type Plan = {
   /** Main has ended, and stays so. */
   readonly ended: readonly Sight[];
   readonly depth: number;
-  /**
-   * Sequences of up to so many are played on with a main that stays ended; that, and telling situations apart, takes most of the
-   * time. What comes after that comes at once.
-   */
+  /** Sequences up to this length are played on with a main that stays ended, which takes most of the time. */
   readonly endedDepth: number;
   readonly paceMs: readonly number[];
 };
@@ -391,7 +384,6 @@ const EMPTY_MEMORY: Memory = {
   isStalled: false,
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
 // It never counts more scrapes than others made since the end.
 
 /** The exporter as it really is, and what others really did. */

@@ -3,9 +3,8 @@
 const CAP_MS = 100_000;
 
 /**
- * Writes situations as one number of 53 bits each: every moment becomes an age, every counter its distance from `counter`; what
- * is in `without` is left out. As text they would take several times as long as all steps together; that two of a million
- * situations have the same number happens once in 18,000 runs.
+ * Writes a situation as a number of 53 bits: moments become ages, counters distances from `counter`, and
+ * `without` is left out. Two of a million situations share a number once in 18,000 runs.
  */
 export function createKeyWriter(without: readonly string[]) {
   const fields = new Map<

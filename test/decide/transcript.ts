@@ -1,5 +1,4 @@
-// Plays a golden transcript: lines that begin with `>` are what was seen, the lines below each are what was decided.
-// The grammar is in fixtures/transcripts/README.md.
+// Plays a golden transcript: `>` lines are what was seen, those below each what was decided (its README.md).
 
 import { buildPolicy, readConfig } from '../../src/config/config.ts';
 import { viewMain } from '../../src/decide/main-view.ts';

@@ -1,6 +1,5 @@
-// deploy/monitoring/dashboard.json: each of its queries asked of a real Prometheus that holds recordings of
-// two runs that are over and one that is held, and of one with lastscrape in the exporter's place; and the
-// file against the types that Grafana publishes. No Grafana runs here: how it looks is not tested.
+// deploy/monitoring/dashboard.json: each query asked of a real Prometheus that holds recorded runs, and the
+// file against Grafana's published types. No Grafana runs here: how it looks is not tested.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -44,9 +43,8 @@ const dashboard: {
 const RANGE_SECONDS = 3_600;
 
 /**
- * What each query answers, each row as its labels or its legend and its value; of a line in a graph the last
- * value within 5 minutes from the begin. `cart` was scraped at its end and held for 30 s; `old` is from a
- * Locust whose percentiles the exporter reads; `place` has lastscrape in the exporter's place.
+ * What each query answers: labels or legend, and the (last) value. `cart` was scraped at its end and held
+ * for 30 s; `old` has percentiles that the exporter reads; `place` has lastscrape in the exporter's place.
  */
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'Final totals by test': {
@@ -218,9 +216,7 @@ const PANEL_TYPES: Readonly<Record<string, string>> = {
   timeseries: 'timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen',
 };
 
-/**
- * The file as a TypeScript program that only compiles where each value has its type and no field is unknown.
- */
+/** The file as a TypeScript program that only compiles where each value has its type. */
 function writeProgram(text: string): string {
   const { panels, ...rest }: { panels: readonly { type: string }[] } = JSON.parse(text);
   const lines = panels.map(({ type, ...panel }, i) => {

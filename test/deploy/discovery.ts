@@ -1,7 +1,6 @@
-// What Prometheus's Kubernetes discovery makes of pods: its targets with their `__meta_kubernetes_` labels,
-// for file_sd to carry. Written after Prometheus's source (discovery/kubernetes/pod.go, endpoints.go,
-// endpointslice.go; the same in 2.42.0 and 3.8.0 where nothing else is said) and, for which pods stand behind
-// a Service, Kubernetes 1.36.3 (endpoints_controller.go, and ShouldPodBeInEndpoints of k8s.io/endpointslice).
+// What Prometheus's Kubernetes discovery makes of pods, for file_sd to carry; after its source (2.42.0 and
+// 3.8.0: discovery/kubernetes/pod.go, endpoints.go, endpointslice.go), and Kubernetes 1.36.3 for what is
+// behind a Service (endpoints_controller.go, ShouldPodBeInEndpoints of k8s.io/endpointslice).
 
 /** What of a pod discovery looks at. */
 export type Pod = {
@@ -20,9 +19,7 @@ export type Pod = {
 export type Container = { name: string; readonly image: string; ports?: ContainerPort[] };
 type ContainerPort = { readonly containerPort: number; readonly name?: string };
 
-/**
- * The phase, the condition Ready (`unknown` before it is set), and the address (empty until the pod has one).
- */
+/** Phase, condition Ready (`unknown` before it is set), and address (empty until there is one). */
 export type PodStatus = { readonly phase: string; readonly ready: string; readonly podIP: string };
 
 /** A Service without labels, as the operator makes them. */
@@ -39,10 +36,7 @@ export type Target = Readonly<Record<string, string>>;
 /** Which discovery role finds what is behind a Service. */
 export type EndpointRole = 'endpoints' | 'endpointslice';
 
-/**
- * Role pod: one target for each port that a container declares, one without a port for a container that
- * declares none.
- */
+/** Role pod: a target for each declared port, one without a port for a container that declares none. */
 export function discoverPod(pod: Pod): Target[] {
   if (pod.status.podIP === '') return [];
   return listContainers(pod).flatMap(({ container, isInit }) => {
@@ -64,8 +58,8 @@ export function discoverPod(pod: Pod): Target[] {
 }
 
 /**
- * Role endpoints or endpointslice: one target for each port of the Service, and one for each other port that
- * a container behind it declares. Before Prometheus 3 native sidecars are unknown here (`knowsInit` false).
+ * Role endpoints or endpointslice: a target for each port of the Service, and each other port behind it.
+ * `knowsInit`: native sidecars too, as since Prometheus 3.
  */
 export function discoverService(
   service: Service,
@@ -103,8 +97,7 @@ export function discoverService(
     });
 }
 
-// A pod that is being deleted stays in a slice until it has ended, and leaves Endpoints at once. Ready or
-// not, it is listed.
+// A pod that is being deleted leaves Endpoints at once, and a slice when it has ended.
 function isBehind(service: Service, pod: Pod, role: EndpointRole): boolean {
   if (pod.metadata.namespace !== service.namespace) return false;
   if (['Succeeded', 'Failed'].includes(pod.status.phase) || pod.status.podIP === '') return false;

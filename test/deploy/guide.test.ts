@@ -1,5 +1,4 @@
-// deploy/README.md says nothing that no test ran: each command is run, here or in the cluster test, or says
-// why it is not.
+// Each command of deploy/README.md is run, here or in the cluster test, or says why it is not.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,12 +1,9 @@
-// The commands of deploy/README.md, and of the README for Locust: each block is marked with the name under which a test runs it, or with
-// why none does.
+// The commands of deploy/README.md and README.md: each block names the test that runs it, or why none does.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/**
- * A fenced block behind a marker: `<!-- run: NAME -->`, or `<!-- not run: REASON -->`.
- */
+/** A fenced block behind a marker: `<!-- run: NAME -->`, or `<!-- not run: REASON -->`. */
 export type Block = {
   readonly marker: 'run' | 'not run';
   /** The name, or the reason. */

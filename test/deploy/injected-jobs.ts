@@ -1,5 +1,4 @@
-// Labelled pods (fixtures/pods/jobs), and what they are with lastscrape as their last native sidecar
-// (fixtures/injected/jobs). The tests of both policies compare with these, and so does a real cluster.
+// Labelled pods (fixtures/pods/jobs), and what they are with lastscrape (fixtures/injected/jobs).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';

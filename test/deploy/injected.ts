@@ -1,6 +1,5 @@
-// The operator's pods (fixtures/pods), what they are with lastscrape in them (fixtures/injected), and what a
-// server adds to any pod by default. The tests of every route compare with these: Kyverno's command line,
-// kustomize, a real cluster.
+// The operator's pods (fixtures/pods), what they are with lastscrape (fixtures/injected), and what a server
+// adds by default. Every route is compared with these: Kyverno, kustomize, a real cluster.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,10 +66,7 @@ export function readPod(name: PodName): Pod {
   return parse(readFileSync(join(FIXTURES, 'pods', `${name}.yaml`), 'utf8'));
 }
 
-/**
- * Other pods that stay as they are, by why: no master of the operator, lastscrape under another name, or in
- * the exporter's place.
- */
+/** Pods that stay as they are: no master, lastscrape under another name, or in the exporter's place. */
 export function readStrangers(): Readonly<Record<string, Pod>> {
   const pod = readPod('regular');
   const { 'performance-test-pod-name': name, ...unnamed } = pod.metadata.labels ?? {};
@@ -133,20 +129,14 @@ export function readAnswer(name: (typeof INJECTED)[number]): Pod {
   return JSON.parse(readFileSync(join(FIXTURES, 'injected', `${name}.answer.json`), 'utf8'));
 }
 
-/**
- * A policy of deploy/ without its comments and its version, as a checksum: the goldens hold for this policy
- * only.
- */
+/** A checksum of a policy without comments and version: the goldens hold for this policy only. */
 export function hashPolicy(file: 'policy.yaml' | 'jobs-policy.yaml'): string {
   const text = readFileSync(join(FIXTURES, '..', 'deploy', file), 'utf8');
   const documents = parseAllDocuments(text.replace(`'lastscrape:${VERSION}'`, "'lastscrape'"));
   return createHash('sha256').update(JSON.stringify(documents)).digest('hex');
 }
 
-/**
- * Why what compares with fixtures/injected does not run: deploy/ changed since, and only a cluster makes them
- * again. `false` where they are right. @throws with CI=true
- */
+/** Why tests of fixtures/injected do not run: deploy/ changed since. `false`: right. @throws with CI=true */
 export function gateGoldens(): string | false {
   const files = ['policy.yaml', 'jobs-policy.yaml'] as const;
   const read = (file: string) =>
@@ -184,9 +174,8 @@ export function findLastscrape(pod: Pod): Container {
 }
 
 /**
- * The pod without what tells it from another one (name, owner, labels of its Job) and without what an API
- * server puts into every pod (seen in Kubernetes 1.36.3: fixtures/injected/*.answer.json); annotations,
- * labels and spec are left.
+ * Annotations, labels and spec of a pod, without what tells it from another one and without what an API
+ * server puts into every pod (Kubernetes 1.36.3: fixtures/injected/*.answer.json).
  */
 export function normalise(pod: Pod): Pod {
   const { containers, initContainers, volumes, tolerations, ...spec } = pod.spec as Pod['spec'] & {

@@ -1,5 +1,5 @@
-// deploy/jobs-policy.yaml and its Kyverno twin agree with the program and with each other. What a real API
-// server makes of labelled pods is in fixtures/injected/jobs; the cluster test asks a real one again.
+// deploy/jobs-policy.yaml and its Kyverno twin agree with the program and each other. What an API server
+// makes of labelled pods is in fixtures/injected/jobs; the cluster test asks a real one again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

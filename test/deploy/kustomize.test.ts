@@ -1,5 +1,4 @@
-// deploy/job: the component adds the container of deploy/policy.yaml, last, to the Jobs of a kustomization.
-// Built by the real kustomize.
+// deploy/job, built by the real kustomize: the component adds the policy's container, last, to Jobs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -60,10 +59,7 @@ function isNamedAs({ metadata }: Pick<Job, 'metadata'>): (job: Job) => boolean {
   return (job) => job.metadata.name === metadata.name;
 }
 
-/**
- * The container that the policy injects, without what the component leaves out
- * (deploy/job/component/lastscrape.yaml says why).
- */
+/** The policy's container, without what the component leaves out (deploy/job/component/lastscrape.yaml). */
 function expectedContainer(): Container {
   const { restartPolicy, restartPolicyRules, env = [], ...container } = findLastscrape(readGolden('regular'));
   return { ...container, env: env.filter(({ name }) => name !== 'LASTSCRAPE_EXIT_ZERO') };
@@ -133,10 +129,7 @@ test('the example is its Job with lastscrape last, which sees the file that main
   assert.ok(String(main?.['args']).startsWith(`trap 'touch ${file}' EXIT\n`), file);
 });
 
-/**
- * The native sidecar that the policy injects into a pod without annotations but of its URL, which the
- * component has read from there.
- */
+/** The policy's native sidecar in a pod without annotations; the component read its URL from there. */
 function expectedSidecar(): Container {
   const { env = [], ...container } = findSidecar(readJobGolden('wrong-ttl'));
   const fieldRef = { fieldPath: "metadata.annotations['lastscrape.dev/metrics-url']" };

@@ -1,6 +1,5 @@
-// deploy/kyverno.yaml makes of every pod what deploy/policy.yaml makes of it: run by Kyverno's own command
-// line, compared field by field with what a real API server answered for the policy. Without that program
-// (building it takes too long for CI) it says so.
+// deploy/kyverno.yaml makes of every pod what deploy/policy.yaml makes of it: by Kyverno's own command line
+// (where it is built), compared field by field with the answers of a real API server.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,10 +34,7 @@ const skip =
 const stale = gateGoldens();
 if (skip) process.stderr.write(`SKIPPED Cannot run test/deploy/kyverno.test.ts: ${skip}\n`);
 
-/**
- * The policy as it runs in a cluster of this version: the command line reaches none, and takes the default of
- * the call instead.
- */
+/** The policy as in a cluster of this version: the command line reaches none, and takes a default. */
 function policyFor(minor: string, policy = POLICY): string {
   const line = '          apiCall: {urlPath: /version, default: {minor: "0"}}\n';
   assert.equal(policy.split(line).length, 2, 'deploy/kyverno.yaml asks for the version in one place');

@@ -1,6 +1,5 @@
 // deploy/migrate.md says what is so: its blocks are in the files, its tables have every setting of the tools
-// that people come from, what it names of lastscrape exists, and each after-manifest is a pod that lastscrape
-// would accept.
+// that people come from, its names exist, and lastscrape accepts each after-manifest.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,7 +1,5 @@
-// deploy/monitoring, but for the rules: which of a cluster's targets each monitor keeps, and with which
-// labels, as a real Prometheus relabels them; that no relabelling rule is there for nothing; the schemas; and
-// what the NetworkPolicy lets through. Kubernetes discovery is not among Debian's builds of Prometheus, so
-// file_sd carries what it would find (discovery.ts).
+// deploy/monitoring without the rules: which targets each monitor keeps, as a real Prometheus relabels them
+// by file_sd (discovery.ts), that every relabelling rule is needed, the schemas, and the NetworkPolicy.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -37,10 +35,7 @@ type ScrapeConfig = {
   readonly relabel_configs: readonly RelabelRule[];
 };
 
-/**
- * A pod of the cluster: a file of fixtures/pods with a name and a test of its own, and what is to be kept of
- * it.
- */
+/** A pod of the cluster: a file of fixtures/pods, a name and a test, and what is to be kept of it. */
 type Row = {
   readonly name: string;
   readonly shape: 'regular-1.1.1' | 'regular' | 'native' | 'worker' | 'otel' | 'host-network';
@@ -77,8 +72,7 @@ const ROWS: readonly Row[] = [
   { name: 'no-address-yet', shape: 'native', phase: 'Pending', ready: 'false', hasNoAddress: true, isKept: false },
   { name: 'v1-worker', shape: 'worker', isKept: false },
   {
-    // Somebody's own injection puts exporters everywhere. Its test is named so that the label ends only
-    // nearly like a master's.
+    // An injection of their own puts exporters everywhere; the label only nearly ends like a master's.
     name: 'nightly-master',
     shape: 'worker',
     change: ({ spec }) => spec.containers.push(exporterOn(9646)),
@@ -222,10 +216,7 @@ type ApiTargets = {
   };
 };
 
-/**
- * Says whose a target is. The label job does not: Prometheus 2.42 shows its discovered labels as the rules
- * left them.
- */
+/** Whose a target is; the label job is shown as the rules left it (Prometheus 2.42). */
 const MARK = '__meta_of_job';
 
 // One Prometheus runs all jobs side by side.
@@ -315,8 +306,7 @@ function serviceTargets(role: EndpointRole, knowsInit: boolean): Target[] {
   });
 }
 
-// The operator makes a dot in a test's name a dash in the pod's (labels.go). The containers are the
-// operator's, and lastscrape.
+// The operator makes a dot in a test's name a dash in the pod's (labels.go).
 function makePod(row: Row, address: string): Pod {
   const pod: Pod = parse(readFileSync(join(ROOT, `fixtures/pods/${row.shape}.yaml`), 'utf8'));
   const node = `team-a-${row.name}-${row.shape === 'worker' ? 'worker' : 'master'}`;
@@ -400,8 +390,8 @@ const PROMETHEUS: Caller = { namespace: 'monitoring', labels: { 'app.kubernetes.
 const NEIGHBOUR: Caller = { namespace: NAMESPACE, labels: { app: 'shop' } };
 const STRANGER: Caller = { namespace: 'elsewhere', labels: { 'managed-by': 'locust-k8s-operator' } };
 
-// No enforcing network plugin is at hand here: the policy is read as the API's documentation has it, for the
-// fields it uses (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
+// No enforcing network plugin is at hand: the policy is read by the API's documentation, field by field
+// (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
 describe('networkpolicy.yaml', () => {
   const policy: NetworkPolicy = readYaml('networkpolicy.yaml');
 

@@ -1,7 +1,5 @@
-// The scrape jobs that prometheus-operator makes of a PodMonitor and a ServiceMonitor: its own relabelling
-// rules, then the monitor's. Written after its source (prometheus-operator 0.85.0, pkg/prometheus/promcfg.go,
-// generatePodMonitorConfig and generateServiceMonitorConfig), for the fields that the monitors in
-// deploy/monitoring use.
+// The scrape jobs that prometheus-operator makes of a PodMonitor and a ServiceMonitor (0.85.0,
+// pkg/prometheus/promcfg.go), for the fields that the monitors in deploy/monitoring use.
 import type { EndpointRole } from './discovery.ts';
 
 /** One relabelling rule as Prometheus's configuration has it. */

@@ -1,6 +1,5 @@
-// deploy/policy.yaml and its two companions agree with the program and with each other: variables, image,
-// what the container may do. What a real API server makes of the policy is in fixtures/injected; the cluster
-// test asks a real one again.
+// deploy/policy.yaml and its companions agree with the program and each other. What a real API server makes
+// of the policy is in fixtures/injected; the cluster test asks a real one again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,10 +39,8 @@ function readCode(file: string): string {
 }
 
 /**
- * What an annotation may set: every variable but LASTSCRAPE_EXIT_ZERO (the policies set it themselves, since
- * a mistake in an annotation must not fail a test), LASTSCRAPE_TERMINATION_LOG (the path is the kubelet's),
- * LASTSCRAPE_HOOKS (a mount),
- * and the files of what is told to others (an annotation mounts none).
+ * What an annotation may set: every variable but EXIT_ZERO (the policies set it: a mistake in an annotation
+ * must not fail a test), TERMINATION_LOG (the kubelet's path), HOOKS and files (an annotation mounts none).
  */
 const ANNOTATED = listVariables({ conditions: CONDITION_KINDS })
   .map(({ name }) => name)
@@ -115,8 +112,7 @@ test('an injected container requests what it is limited to, and may do nothing',
 });
 
 test('an injected container restarts after an accidental signal only', () => {
-  // 128 + the signal: SIGABRT (V8 out of memory), SIGKILL (the kernel out of memory), SIGSEGV. Not 143
-  // (SIGTERM), not its own codes.
+  // SIGABRT (V8 out of memory), SIGKILL (the kernel out of memory), SIGSEGV; not SIGTERM, not its own codes.
   const exitCodes = { operator: 'In', values: [134, 137, 139] };
   for (const name of INJECTED) {
     const { restartPolicy, restartPolicyRules } = findLastscrape(readGolden(name));

@@ -1,5 +1,4 @@
-// deploy/monitoring/queries.md: each of its queries asked of a real Prometheus, of a run with the exporter
-// and of one with lastscrape in its place.
+// deploy/monitoring/queries.md: each query asked of a real Prometheus, with the exporter and in its place.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -20,10 +19,7 @@ const QUERIES = new Map(
   ]),
 );
 
-/**
- * When it is asked, in seconds after the first sample: both run, and `cart` has been idle since; or both are
- * over.
- */
+/** When it is asked, in seconds after the first sample: both run, `cart` idle; or both are over. */
 const RUNNING_SECONDS = 45;
 const OVER_SECONDS = 1_800;
 

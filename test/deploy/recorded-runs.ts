@@ -1,5 +1,4 @@
-// A real Prometheus that holds three runs: two recorded with the exporter, and one with lastscrape in its
-// place, made of Locust's recorded page and CSV.
+// A real Prometheus with three runs: two recorded with the exporter, one with lastscrape in its place.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -23,10 +22,7 @@ const RECORDINGS = join(ROOT, 'fixtures/recordings');
 const RUNNING = 'locust-2.8-to-2.47/2.47.0-running';
 const STOPPED = 'locust-2.8-to-2.47/2.47.0-stopped';
 
-/**
- * What lastscrape shows in the exporter's place, from a recorded page and CSV of Locust; `isUp`: Locust still
- * answers.
- */
+/** What lastscrape shows in the exporter's place, from a recorded page and CSV; `isUp`: Locust answers. */
 function exposeLocust(recording: string, isUp: boolean): string {
   const read = (suffix: string) => readFileSync(join(RECORDINGS, `${recording}.stats-requests.${suffix}`), 'utf8');
   const stats = readLocustStats(read('json')) ?? assert.fail('no page');
@@ -57,9 +53,8 @@ const BODIES = [
 ] as const;
 
 /**
- * Of kube-state-metrics: `_` is no scrape. cart's Locust is seen to have ended from 90 s on, the exporter and
- * lastscrape from 120 s on; place's from 60 s on, and lastscrape, a native sidecar in the exporter's place,
- * from 75 s on.
+ * Of kube-state-metrics; `_` is no scrape. cart's Locust has ended from 90 s on, the exporter and lastscrape
+ * from 120 s on; place's from 60 s on, and lastscrape, a native sidecar, from 75 s on.
  */
 const STATES = [
   ['cart-master-a', 'kube_pod_container_status_running', 'lastscrape', '1 _ 1 _ 1 _ 1 _ 0 _ 0'],

@@ -1,6 +1,5 @@
-// Every manifest of deploy/ and of the fixtures is what an API server would read: checked strictly, without a
-// cluster, against the schemas in fixtures/schemas. What is no manifest is named here, with what checks it
-// instead.
+// Every manifest of deploy/ and fixtures/ against the schemas in fixtures/schemas, strictly. What is no
+// manifest is named here, with what checks it instead.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
@@ -46,9 +45,7 @@ const skip = gate(programs, 'test/deploy/schemas.test.ts', ['kubeconform', 'kust
 
 type Verdict = { readonly filename: string; readonly kind: string; readonly status: string; readonly msg: string };
 
-/**
- * What kubeconform says of each document of some files, or of a text. It reads nothing but the schemas given.
- */
+/** What kubeconform says of each document of files, or of a text; it reads the given schemas only. */
 function validate(files: readonly string[], input = ''): readonly Verdict[] {
   const schemas = globSync('fixtures/schemas/*/', { cwd: ROOT }).flatMap((folder) => [
     '-schema-location',

@@ -1,5 +1,4 @@
-// The fixtures of `lastscrape explain`: taken from a cluster without what only that cluster knows, and
-// explained at a moment of their own.
+// The fixtures of `lastscrape explain`: from a cluster, without what only that cluster knows.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

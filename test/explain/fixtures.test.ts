@@ -1,5 +1,4 @@
-// `lastscrape explain` on pods and Jobs of a real cluster (fixtures/explain): what is found, what a person
-// reads, and that the lines to paste are what they say.
+// `lastscrape explain` on fixtures/explain: what is found, what is printed, and that the lines to paste fit.
 
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// What comes through stdin: each thing that people pipe by mistake has a message that names it and what to
-// type, and an exit code.
+// What comes through stdin: each thing piped by mistake has a message that names it, and an exit code.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

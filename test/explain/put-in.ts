@@ -1,6 +1,5 @@
-// Puts the lines that `lastscrape explain` prints into the object that they are meant for, as a person does:
-// what is named alike is merged, null removes, and a container that stands under initContainers is cut from
-// containers.
+// Puts the lines that `lastscrape explain` prints into their object, as a person does: merges what is named
+// alike, null removes, and a container that stands under initContainers is cut from containers.
 
 import { parse } from 'yaml';
 

@@ -1,5 +1,4 @@
-// The reasons in states that no fixture has: each is a fixture with something changed, as the API would show
-// it.
+// The reasons in states that no fixture has: each is a fixture with something changed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,5 @@
-// The states of pods and Jobs that `lastscrape explain` is held against, each as a manifest that a real
-// cluster brings into it. test/tools/make-explain.ts takes the fixtures from them,
-// test/cluster/explain.cluster.ts makes the main ones anew.
+// The states of `lastscrape explain`, each as a manifest that a real cluster brings into it, for
+// tools/make-explain.ts (fixtures) and explain.cluster.ts.
 
 /** An object of the API, as it is sent or as it comes back. */
 export type Fields = { readonly [field: string]: unknown };

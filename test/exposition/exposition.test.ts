@@ -136,10 +136,8 @@ test('openExposition() reads a body of many names', () => {
   assert.deepEqual(readPieces(splitBytes(body)), whole);
 });
 
-// What holds at this layer: a cut never throws, never invents a value, and changes no line that stands before it. The line
-// that is cut can be read short (`locust_users 60` as `locust_users 6`): a body that did not end as HTTP says is refused where
-// it is received, in src/base/net/exchange.ts.
-// One recording of each phase, the first in the table.
+// A cut never throws, never invents a value, and changes no line before it. The cut line can be read short
+// (`locust_users 60` as 6): src/base/net/exchange.ts refuses a body that did not end as HTTP says.
 const cutPhase = (path: string) => path.replace(/^exporter-0\.5\.[02]-locust-2\.47\.0\/(\d+[a-z]?)-.*$/, '$1');
 const CUT_PHASES = RECORDINGS.filter(({ path }, index) => {
   if (cutPhase(path) === path) return false;

@@ -1,5 +1,5 @@
-// The slow, obvious reader that the fuzz test holds src/exposition against: splits the whole body, reads letter by letter, keeps all.
-// Written from the text format's description (prometheus.io, "Exposition formats") and from src/exposition's promises; shares no code.
+// The slow, obvious reader that src/exposition is held against: letter by letter, keeps all, shares no code;
+// written from prometheus.io, "Exposition formats".
 
 import type { Exposition, Reading, Selector, SelectorReading } from '../../src/exposition/exposition.ts';
 

@@ -1,5 +1,4 @@
-// Run by hanging.test.ts beside a file system that hangs, whose path it is given: reads it as a source, again and again, and prints
-// to a file what came of each read, a line each, until the file system is gone.
+// Run by hanging.test.ts next to a file system that hangs: reads it until it is gone, a line a read.
 import { appendFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { openFileSource } from '../../src/front/sources/file.ts';

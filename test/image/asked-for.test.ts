@@ -1,8 +1,6 @@
-// What is loaded only when asked for: the default configuration must not pay for the YAML reader of
-// `tombstone:`, for the API client and TLS of `container:`, for the front, nor for what only `--check` or
-// `explain` prints, and nobody for modules of Node that have a stand-in or a wrapper because of what they
-// cost (image/bundle.ts, src/base/files.ts). Runs the bundle itself; V8's own coverage says which modules of
-// it ran.
+// What is loaded only when asked for: the default configuration does not pay for YAML, the API client, TLS,
+// the front, `--check` or `explain`, nor for dear modules of Node (image/bundle.ts). Runs the bundle; V8's
+// coverage says which of its modules ran.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,10 +56,7 @@ type Run = Pick<Ended, 'code' | 'report'> & {
   readonly hasPerfHooks: boolean;
 };
 
-/**
- * Runs the bundle in a pod whose main ends as soon as it was seen; `conditions` names the port and the
- * tombstone of main.
- */
+/** Runs the bundle in a pod whose main ends once it was seen; `conditions`: of its port and tombstone. */
 async function run(
   conditions: (masterPort: number, tombstone: string) => string,
   args: readonly string[] = [],

@@ -1,7 +1,5 @@
-// The binaries on machines that are not this one do a whole job on the stand-ins: the one for arm64 as it is
-// on an arm64 machine, elsewhere under qemu-user with the libraries of its own image, and the one for x64 on
-// a CPU without SSE 4.1, for which undici takes its parser without SIMD. What --version, --help and --check
-// print is compared in binary.test.ts.
+// The binaries on other machines do a whole job: arm64 under qemu-user with the libraries of its image, x64
+// on a CPU without SSE 4.1, where undici parses without SIMD. binary.test.ts compares what they print.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -47,8 +45,7 @@ const ENDS = [
 ] as const;
 
 for (const { machine, skip, command, name, signal, outcome } of MACHINES.flatMap((each) =>
-  // qemu-user 7.2 for x64 ends any Node by SIGSEGV at a signal that it listens to: seen with the one of the
-  // registry, and on every CPU.
+  // qemu-user 7.2 for x64 ends any Node by SIGSEGV at a signal that it listens to.
   ENDS.filter((end) => each.machine === 'arm64' || end.signal === undefined).map((end) => ({ ...each, ...end })),
 )) {
   test(`${machine}: ${name}`, { skip, timeout: 2 * END_MS }, async () => {

@@ -1,6 +1,6 @@
-// The binary for this machine in surroundings that a pod may bring along: variables meant for other Nodes,
-// closed streams, no identity, no rights, being PID 1. Every run is a whole job on the stand-ins, which must
-// end as if nothing were there.
+// The binary in surroundings that a pod may bring along: variables for other Nodes, closed streams, no
+// identity, no rights, PID 1. Every run is a whole job on the stand-ins, which must end as if nothing were
+// there.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -70,9 +70,7 @@ async function scrapeUntilEnd(pod: Pod, watcher: Child): Promise<void> {
   await ended;
 }
 
-/**
- * Runs a whole job. @returns what it left: the watcher, ended well, and the files in its working directory.
- */
+/** Runs a whole job, which must end well. @returns what it left, with the files in its folder */
 async function runJob(job: Job, folder: string): Promise<{ watcher: Child; stderr: string; files: readonly string[] }> {
   await using pod = await openPod();
   await using watcher = startBinary(pod, folder, job);
@@ -267,10 +265,7 @@ function readChild(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
 }
 
-/**
- * The termination message is rewritten at each change of state: it shows the state of a watcher without
- * stdout.
- */
+/** The termination message shows the state of a watcher without stdout. */
 async function untilRunning(folder: string, watcher: Child): Promise<void> {
   const path = join(folder, 'termination-log');
   await until('main running', END_MS, async () => {

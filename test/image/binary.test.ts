@@ -1,5 +1,4 @@
-// The binaries of dist/ as programs: x64 (or arm64) on this machine, and arm64 under qemu-user with the
-// libraries of its image.
+// The binaries of dist/ as programs: on this machine, and arm64 under qemu-user with its image's libraries.
 
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';

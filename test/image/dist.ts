@@ -1,5 +1,4 @@
-// What `npm run build` made, for the tests of it. They never build in place: a missing dist/ is said loudly,
-// and with CI=true is a failure.
+// What `npm run build` made. A missing dist/ is said loudly, and a failure with CI=true.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -42,11 +41,7 @@ export type Descriptor = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
-/**
- * Why the tests of a file are to be skipped; `false` when dist/ is there.
- *
- * @throws with CI=true when it is not: there a skip would look like a pass.
- */
+/** Why the tests of a file are skipped; `false`: dist/ is there. @throws with CI=true when it is not */
 export function gateDist(file: string): string | false {
   return gate(file, existsSync(join(DIST, 'SHA256SUMS')), 'there is no dist/; run "npm run build"');
 }

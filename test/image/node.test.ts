@@ -1,5 +1,4 @@
-// What cutting does to Node, tested on a Node that can still be asked: stripped, most of ICU blanked, no
-// program inside.
+// What cutting does to a Node that can still be asked: stripped, most of ICU blanked, no program inside.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// The image of dist/ alone, under the limits of the manifests and a tenth of a core, as PID 1, in podman.
-// The stand-ins are in the test, on the loopback that the container shares.
+// The image of dist/ under the limits of the manifests and a tenth of a core, as PID 1, in podman.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -91,8 +90,7 @@ describe('the image under its limits', { skip }, () => {
     assert.deepEqual(JSON.parse(readFileSync(messagePath(name), 'utf8')), report, 'the termination message');
   }
 
-  // The pull left the image's pages in memory, at the expense of another: in a pod the first start pays for
-  // them.
+  // The pull left the image's pages in memory: in a pod the first start pays for them.
   async function dropPages(): Promise<void> {
     const root = (await podman.run('image', 'mount', IMAGE)).trim();
     execFileSync('sync');

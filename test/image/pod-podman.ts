@@ -1,6 +1,5 @@
-// A podman of the test's own: storage, state and settings lie in one temporary folder, nothing of the
-// machine's is read or changed, and no registry is ever asked. Disposing of it ends and removes every
-// container, then the folder.
+// A podman of the test's own: storage, state and settings in one temporary folder, no registry asked.
+// Disposing ends and removes every container, then the folder.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -37,9 +36,8 @@ export type Podman = AsyncDisposable & {
 /** A command takes less than 2 s; the disk may be busy. */
 const COMMAND_MS = 300_000;
 
-// podman asks the service manager for cgroups and the journal for events where nothing else is said; here may
-// be neither. The limits are the ones that runc may set in a sandbox (podman's own defaults are higher than
-// some machines allow).
+// Where nothing is said podman asks the service manager for cgroups and the journal for events; here may
+// be neither. The limits are those that runc may set in a sandbox.
 const settings = (directory: string) => `[containers]
 default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
 [engine]
@@ -56,9 +54,7 @@ graphroot = "${directory}/storage"
 runroot = "${directory}/run"
 `;
 
-/**
- * Why the tests of a file that need podman are to be skipped; as gateDist(). `others`: what else is missing.
- */
+/** Why tests that need podman are skipped; as gateDist(). `others`: what else is missing. */
 export function gatePodman(file: string, others: readonly string[] = []): string | false {
   return (
     gateDist(file) ||
@@ -72,12 +68,7 @@ export function listMissingRights(): readonly string[] {
   return process.getuid?.() === 0 ? [] : ['only root may set limits and make namespaces; run as root'];
 }
 
-/**
- * Why the tests of a file are to be skipped; `false` when nothing is missing.
- *
- * @param missing what is, each with what to do
- * @throws with CI=true when something is: there a skip would look like a pass.
- */
+/** Why the tests of a file are skipped; `false`: nothing is missing. @throws with CI=true otherwise */
 export function gateMissing(file: string, missing: readonly string[]): string | false {
   if (missing.length === 0) return false;
   const message = `Cannot run ${file}: ${missing.join('; ')}`;

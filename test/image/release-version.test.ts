@@ -1,5 +1,4 @@
-// The version is set in one step: in a copy of the checkout, where the tests that compare versions run at
-// another one.
+// The version is set in one step: in a copy of the checkout, where its tests run at another one.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,4 @@
-// A release to a real registry on loopback, by the script that a machine runs; then as a user: pulled back,
-// verified, run. And what a release refuses.
+// A release to a real registry on loopback; pulled back, verified, run. And what a release refuses.
 
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';

@@ -1,5 +1,4 @@
-// The same input gives the same bytes: the checkout is built once more, in another folder, and compared with
-// dist/ file by file.
+// The same input gives the same bytes: the checkout is built again elsewhere, and compared with dist/.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// How a load test ends undisturbed, on the real Locust and a real Prometheus: what Prometheus holds then is
-// the final number of requests that Locust printed.
+// How a load test ends undisturbed, on the real Locust: Prometheus holds the number that Locust printed.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe } from 'node:test';

@@ -1,5 +1,4 @@
-// A job with client_golang before a front: the bytes of each format, direct and through it, and the last of
-// them when the job is gone.
+// A job with client_golang before a front: the bytes of each format, direct, through it, and when it is gone.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,5 @@
-// The last numbers of a program that serves its own page and ends, with the official client libraries and a
-// real Prometheus: lost without lastscrape, stored to the last change with one line in the job, and to the
-// last read of the page without that line.
+// The last numbers of a program that serves its page and ends, with the official clients: lost without
+// lastscrape, stored to the last change with one line in the job, to the last read without.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { JOB_CASES, JOB_PROGRAMS, type JobCase, type JobResult, playJobs } from './front-jobs.ts';

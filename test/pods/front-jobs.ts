@@ -1,6 +1,5 @@
-// Jobs that end with their numbers, in every way in which those can reach Prometheus, side by side in one
-// network. The counter of a job is the milliseconds that it worked, so that what is stored says how long
-// before the end it was shown.
+// Jobs that end with their numbers, in every way in which those reach Prometheus, in one network. A job's
+// counter is the milliseconds that it worked: what is stored says how long before the end it was shown.
 import { join } from 'node:path';
 import type { Child } from '../support/child.ts';
 import { IN_MEMORY } from '../support/programs.ts';
@@ -25,9 +24,8 @@ import { type FrontProgram, frontProgram } from './front-programs.ts';
 export type JobProgram = 'python' | 'node' | 'shell';
 
 /**
- * How the last number is brought to Prometheus: not at all; without lastscrape by a sleep at the end of the
- * job or a Pushgateway of the cluster; by the front alone; by the front and one line in the job, or the hook;
- * by a push that lastscrape itself takes.
+ * How the last number reaches Prometheus: not; without lastscrape by a sleep or a Pushgateway of the
+ * cluster; by the front alone; by the front and a line in the job, or the hook; by a push into lastscrape.
  */
 export type JobWay =
   | 'nothing'
@@ -98,8 +96,8 @@ type Ready = JobCase & {
 };
 
 /**
- * Plays each case `eachCount` times, all at once, before one Prometheus that scrapes at `intervalMs`. A job
- * works 2.5 to 4 intervals, each another time, so that their ends fall anywhere between two scrapes.
+ * Plays each case `eachCount` times, all at once, before one Prometheus. Jobs work 2.5 to 4 intervals, each
+ * another time, so that their ends fall anywhere between two scrapes.
  */
 export async function playJobs(
   pod: FrontPod,

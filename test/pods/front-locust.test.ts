@@ -1,6 +1,5 @@
-// The Locust exporter behind a front, on the real Locust and a real Prometheus: what the exporter stops
-// showing when Locust is gone (users, failure ratio, percentiles) is in the last sample stored, next to
-// locust_up 0.
+// The Locust exporter behind a front: what it stops showing with Locust (users, failure ratio, percentiles)
+// is in the last sample stored, next to locust_up 0.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { locustfile, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';

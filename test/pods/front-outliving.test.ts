@@ -1,5 +1,4 @@
-// Sources that outlive main behind a front: after the end each scrape is read from them, so that what reaches
-// them in the hold is stored as well. A real statsd_exporter; main is the job with the official client library.
+// A real statsd_exporter that outlives main behind a front: what reaches it in the hold is stored as well.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertRuns } from '../support/proof.ts';

@@ -1,5 +1,5 @@
-// A network of many small pods, each a job with its own front, and their scrapers: real programs, each on a
-// given port. The test plays the kubelet: SIGTERM to a native sidecar, 1 s after the last container ended.
+// A network of small pods, each a job with its own front, and their scrapers: real programs. The test plays
+// the kubelet: SIGTERM to a native sidecar, 1 s after the last container ended.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,22 +39,13 @@ export const START_MS = 90_000;
 /** TTL 90 s: lastscrape never holds longer. */
 export const END_MS = 120_000;
 
-/**
- * Seen on 1.36.3: the kubelet's SIGTERM to native sidecars comes about 1 s after the last regular container
- * ended.
- */
+/** The kubelet's SIGTERM to native sidecars comes about 1 s after the last regular container (1.36.3). */
 const KUBELET_MS = 1000;
 
-/**
- * How often the front polls where a test says nothing else: what the README proposes for a program's own
- * page.
- */
+/** How often the front polls by default: what the README proposes for a program's own page. */
 export const POLL = '250ms';
 
-/**
- * Opens the network, has the test play in it, and ends everything; when the test fails it says what every
- * program printed last.
- */
+/** Opens the network, plays the test in it, and ends everything; a failure shows what each program said. */
 export async function withFrontPod<Result>(play: (pod: FrontPod) => Promise<Result>): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), 'lastscrape-front-'));
   await using stack = new AsyncDisposableStack();
@@ -102,10 +93,7 @@ export async function withFrontPod<Result>(play: (pod: FrontPod) => Promise<Resu
   }
 }
 
-/**
- * The configuration of a Prometheus that scrapes these ports of 127.0.0.1, each a series with
- * `instance="127.0.0.1:PORT"`.
- */
+/** A Prometheus that scrapes these ports of 127.0.0.1, each with `instance="127.0.0.1:PORT"`. */
 export function scrapeConfig(interval: string, targets: readonly (number | string)[], more = ''): string {
   const addresses = targets.map((target) => (typeof target === 'number' ? `127.0.0.1:${target}` : target));
   return `global:

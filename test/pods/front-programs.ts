@@ -1,6 +1,5 @@
-// Finds the programs of the front's tests: jobs that serve their own numbers, and those who scrape. Like
-// programs.ts it installs nothing: Debian, `node test/tools/install-programs.ts`, `install-cluster.ts` and
-// `install-collector.ts` do.
+// Finds the programs of the front's tests: jobs with their own numbers, and scrapers. It installs nothing:
+// Debian and `node test/tools/install-*.ts` do.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -128,12 +127,7 @@ export function describeFrontPrograms(needed: readonly FrontProgram[]): readonly
   return [...needed.map(describeProgram), `lastscrape: ${LASTSCRAPE.at(-1)}`];
 }
 
-/**
- * Why the tests that want these programs are to be skipped; `false` when all are there. It says so on stderr,
- * and which versions run.
- *
- * @throws with CI=true when one is missing: there a skip would look like a pass.
- */
+/** Why the tests of these programs are skipped; `false`: all are there. @throws with CI=true otherwise */
 export function gateFront(file: string, needed: readonly FrontProgram[]): string | false {
   const missing = listMissingFrontPrograms(needed);
   if (missing.length > 0) {
@@ -151,8 +145,7 @@ function findInstalled(folder: string, file: string): string | undefined {
   return existsSync(join(path, COMPLETE_MARKER)) ? join(path, file) : undefined;
 }
 
-// The first line of what it says of itself on stdout, or on stderr as older ones do, up to what says how it
-// was built; "prometheus, version 2.42.0+ds (branch: …".
+// The first line that it says of itself, without how it was built: "prometheus, version 2.42.0+ds (…".
 function describeProgram(name: FrontProgram): string {
   const row: Row = ROWS[name];
   if (row.name !== undefined) return row.name;

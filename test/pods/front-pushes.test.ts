@@ -1,5 +1,4 @@
-// Programs that push to lastscrape with the clients of each language, and end in that instant: a real Prometheus has
-// the last number of each, to the last push.
+// Programs that push to lastscrape, and end at once: a real Prometheus has each one's last number.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Child } from '../support/child.ts';

@@ -1,6 +1,5 @@
-// Every kind of scraper of a front holds the final number: replicas behind one address, Prometheus at
-// different intervals, in agent mode, of version 3, and the OpenTelemetry Collector. The job has a snapshot
-// made of its last number, so that it is exact.
+// Every kind of scraper of a front holds the final number: replicas, different intervals, agent mode, version
+// 3, the OpenTelemetry Collector. The job has a snapshot made, so that it is exact.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gateFull } from '../support/programs.ts';
@@ -63,8 +62,7 @@ describe('the final number is with every scraper', { concurrency: CONCURRENCY, s
     proveFinals(async (pod, ports) => [await openCollector(pod, ports, '2s')]),
   );
 
-  // Version 3 refuses an answer whose Content-Type it does not know; one that is asked for protobuf may
-  // answer in text.
+  // Version 3 refuses a Content-Type that it does not know; asked for protobuf, one may answer in text.
   it('Prometheus 3, by its defaults and with protobuf first', { timeout: 200_000 }, () =>
     proveFinals(async (pod, ports) => [
       await openPrometheus(pod, ports, { name: 'defaults', interval: '2s', program: 'prometheus3' }),

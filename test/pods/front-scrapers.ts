@@ -1,5 +1,4 @@
-// Those who scrape a front, each a real program in the shape in which people run it, and what each has stored
-// in the end.
+// The scrapers of a front, each a real program as people run it, and what each has stored.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -42,8 +41,8 @@ export type FinalResult = {
 const COMMIT_MS = 15_000;
 
 /**
- * Plays `count` Python jobs side by side that have a snapshot made of their last number, before these
- * scrapers. All have scraped each front before its job begins, so that all are known when it ends.
+ * Plays `count` Python jobs, each with a snapshot of its last number, before these scrapers, all of which
+ * have scraped each front before its job begins.
  */
 export async function playFinals(
   pod: FrontPod,
@@ -148,8 +147,7 @@ export async function openCollector(pod: FrontPod, ports: readonly number[], int
   return { name: 'collector', readNewest: async (metric, port) => readPrinted(child, metric, port) };
 }
 
-// A resource says its target once, then come its metrics: a name, and each point with its value. A stale
-// point has a flag and the value 0.
+// A resource has its target once, then metrics: a name, and its points. A stale point has a flag and 0.
 function readPrinted(child: Child, metric: string, port: number): number | undefined {
   let isTarget = false;
   let isMetric = false;

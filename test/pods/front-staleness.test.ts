@@ -1,6 +1,5 @@
-// What a person sees in Prometheus after the end: instant queries, a range, recording rules, while the job
-// runs, in the hold, and after it; with a front and without. The table that this asserts is in docs/, row for
-// row.
+// What a person sees in Prometheus after the end, with a front and without: instant queries, a range,
+// recording rules. The table that this asserts is in docs/, row for row.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// Real programs, each scraped directly and through a front by the same real Prometheus: all that it holds of
-// both is the same, before the program ends and after. Series with values and start times, histograms bucket
-// by bucket, exemplars, metadata; no difference but `instance` and the front's own families.
+// Real programs, scraped by one Prometheus directly and through a front: values, start times, histograms,
+// exemplars and metadata of both are the same, but for `instance` and the front's own families.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// lastscrape in the place of Locust's exporter, on the real Locust and a real Prometheus, with nothing but
-// what the operator tells the exporter: what Prometheus holds then is the final number of requests that
-// Locust printed.
+// lastscrape in the place of Locust's exporter, with nothing but what the operator tells the exporter: a real
+// Prometheus holds the number of requests that Locust printed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';

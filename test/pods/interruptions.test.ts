@@ -1,5 +1,5 @@
-// What goes wrong in mid-run, on the real Locust and a real Prometheus: Locust stopped, killed or frozen. After SIGTERM and SIGKILL the exporter itself may not have Locust's last numbers; what it
-// has is then stored.
+// Locust stopped, killed or frozen in mid-run, with a real Prometheus. After SIGTERM and SIGKILL the exporter
+// may not have Locust's last numbers; what it has is stored.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Child } from '../support/child.ts';
@@ -18,16 +18,10 @@ const CONCURRENCY = 3;
 /** A run of at most 30 s and an autoquit of 5 s, after the start. */
 const RUN_MS = START_MS + 80_000;
 
-/**
- * A look's line in the debug log: the exporter says down, and the connect to 5557 was made and came to
- * nothing.
- */
+/** A poll in the debug log: the exporter says down, and the connect to 5557 came to nothing. */
 const FROZEN_POLL = /"msg":"poll".*"conditions":\["done: locust_up 0","unknown: /;
 
-/**
- * Mid-run: the watcher saw Locust alive, and a total of some size is in the exporter. On a busy machine
- * Locust does not say when users are there.
- */
+/** Mid-run: the watcher saw Locust alive, and the exporter has a total of some size. */
 async function waitForMidRun(pod: Pod, watcher: Child): Promise<void> {
   await waitForMsg(watcher, 'main is running');
   await until('a total above 50 in the exporter', START_MS, async () => {
@@ -60,8 +54,7 @@ async function endLocustBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Chi
 }
 
 describe('a load test is interrupted', { concurrency: CONCURRENCY, skip }, () => {
-  // First, since it takes longest. The exporter says locust_up 0, and once the backlog of 5557 is full a
-  // connect times out: neither is an end.
+  // First, since it takes longest. locust_up 0 and a connect that times out: neither is an end.
   runScenario(programs, 'a frozen Locust is not taken for done, and nothing is lost after it goes on', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('6s');

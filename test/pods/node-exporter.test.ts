@@ -1,6 +1,5 @@
-// The scrape arithmetic on promhttp's real counters: node_exporter of Debian, a file as the end, nothing to
-// quit. Counted is at most what others really scraped since the end, and the hold ends when that reaches
-// LASTSCRAPE_SCRAPES.
+// The scrape arithmetic on promhttp's real counters (node_exporter): counted is at most what others scraped
+// since the end, and the hold ends at LASTSCRAPE_SCRAPES.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

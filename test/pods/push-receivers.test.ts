@@ -1,6 +1,5 @@
-// Expositions of real programs, pushed to the real receivers, and what these have then: the same series,
-// values and types that a real Prometheus has of a scrape of the same exposition, but for what is listed here
-// as renamed.
+// Expositions of real programs, pushed to real receivers: these have the series, values and types that a real
+// Prometheus has of a scrape, but for what is listed here as renamed.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -117,9 +116,8 @@ function writeBounds(labels: Labels): Labels {
 }
 
 /**
- * What Prometheus makes of names by its default `otlp.translation_strategy`, UnderscoreEscapingWithSuffixes:
- * a counter ends in `_total` and has it nowhere else, no two underscores follow each other, and none is first
- * or last; nor is one the first of a label.
+ * Names as Prometheus makes them by default (`otlp.translation_strategy` UnderscoreEscapingWithSuffixes):
+ * a counter ends in `_total` only, and no two underscores follow each other, or come first or last.
  */
 function translate(labels: Labels, types: ReadonlyMap<string, string>): Labels {
   const { __name__: name = '', ...others } = writeBounds(labels);

@@ -1,6 +1,4 @@
-// The real receivers of pushes, and what they have in the end; and the source that a real Prometheus scrapes
-// beside them, so that what was pushed is compared with what the same program makes of the same exposition by
-// a scrape.
+// The real receivers of pushes, and the source that a real Prometheus scrapes next to them, to compare with.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -69,10 +67,7 @@ export async function startPushgateway(directory: string, args: readonly string[
   );
 }
 
-/**
- * A Prometheus that takes pushes and scrapes every exposition of `source` as the instance `scraped`; it
- * writes what it scrapes back to it.
- */
+/** A Prometheus that takes pushes, scrapes `source` as the instance `scraped`, and writes that back to it. */
 export async function startPrometheusReceiver(
   directory: string,
   program: 'prometheus' | 'prometheus3',

@@ -1,5 +1,4 @@
-// lastscrape in the place of a Pushgateway, request by request: beside what 1.11.3 answered (recorded), and beside the
-// real one of Debian, 1.5.
+// lastscrape in the place of a Pushgateway, request by request: as 1.11.3 answered, and Debian's 1.5.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';

@@ -1,5 +1,4 @@
-// Registers a scenario about a pod as a test, once for each exporter there is; when it fails, the test says
-// what every program of the pod printed last. Whatever happens, all of them are ended.
+// Registers a scenario as a test, once for each exporter; a failure shows what every program said.
 import { it } from 'node:test';
 import { openPod, type Pod } from '../support/pod.ts';
 import type { Programs } from '../support/programs.ts';

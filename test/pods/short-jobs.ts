@@ -1,5 +1,4 @@
-// Jobs of 3 s before a Prometheus that scrapes every 5 s and finds a pod as it does in a cluster, some seconds
-// after its begin: what it can say of their counters afterwards.
+// Jobs of 3 s before a Prometheus that scrapes every 5 s and finds a pod late, as in a cluster.
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

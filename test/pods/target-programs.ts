@@ -1,6 +1,5 @@
-// The real programs that the tests stop: how each is started with its quit endpoint on and off, and how it is
-// got. It installs nothing itself: `node test/tools/install-programs.ts` does, for those that pip and Go
-// install.
+// The real programs that the tests stop: how each is started with its quit endpoint on and off, and is got
+// (`node test/tools/install-programs.ts`).
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPLETE_MARKER, cachePath, findOnPath, IN_MEMORY, readTestVariable } from '../support/programs.ts';
@@ -23,10 +22,7 @@ export type TargetProgram = {
   /** As the README names it. */
   readonly name: string;
   readonly source: Source;
-  /**
-   * The port that the preset takes, and one that its service has by default; the same where there is one
-   * only.
-   */
+  /** The preset's port, and one of its service; the same where there is one only. */
   readonly ports: { readonly quit: number; readonly service: number };
   /** Its command line without the program, and what it wants in the folder. */
   readonly args: (place: Place, isEnabled: boolean) => readonly string[];
@@ -149,11 +145,7 @@ export function findTarget({ source }: TargetProgram): string | undefined {
   return join(folder, source.kind === 'go' ? join('bin', source.file) : source.file);
 }
 
-/**
- * Why the tests of these programs are to be skipped; `false` when all are there. It says so on stderr, too.
- *
- * @throws with CI=true when something is missing: there a skip would look like a pass.
- */
+/** Why the tests of these programs are skipped; `false`: all are there. @throws with CI=true otherwise */
 export function gateTargets(file: string): string | false {
   const missing = TARGET_PROGRAMS.filter((program) => findTarget(program) === undefined).map(({ name, source }) =>
     source.kind === 'debian'

@@ -1,6 +1,5 @@
-// The presets against the real programs: enabled, switched off, at a wrong port, already gone, and dying
-// while it is asked. In a network namespace every program has the ports of its preset; on the host they are
-// set.
+// The presets against the real programs: enabled, switched off, at a wrong port, gone, dying meanwhile.
+// In a network namespace every program has its preset's ports; on the host they are set.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -194,10 +193,7 @@ for (const program of TARGET_PROGRAMS) {
   });
 }
 
-/**
- * Whether a connection of the watcher's network to this port is established: the kernel does that for a
- * frozen program, too.
- */
+/** Whether the watcher has a connection to this port: the kernel makes one for a frozen program, too. */
 function hasConnection(watcher: Child, port: number): boolean {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   // "sl local_address rem_address st": 01 is ESTABLISHED (proc(5)).

@@ -1,5 +1,4 @@
-// lastscrape as a process with each real receiver: main ends unscraped, and the receiver has main's last
-// numbers.
+// lastscrape with each real receiver: main ends unscraped, and the receiver has its last numbers.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

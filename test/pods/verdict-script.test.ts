@@ -20,10 +20,7 @@ const [, SCRIPT = ''] = new RegExp(`<!-- run by ${FILE} -->\n\`\`\`sh\n([\\s\\S]
 /** A run of 8 s, after the start. */
 const RUN_MS = START_MS + 60_000;
 
-/**
- * Runs it with programs of that name on the PATH, which add what is of the test: users without a target, a
- * short run, free ports.
- */
+/** Runs it with programs on the PATH that add the test's users, its short run and free ports. */
 async function runScript(
   users: 'steady' | 'failing',
 ): Promise<{ readonly code: number | null; readonly text: string }> {

@@ -1,5 +1,4 @@
-// A quit endpoint that does not take the request, in a shared PID namespace: the owner of its port is
-// signalled.
+// A quit endpoint that does not take the request, in a shared PID namespace: its owner is signalled.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,6 +1,5 @@
-// The stand-in for the API server of Kubernetes: TLS on a free port of loopback, bearer tokens, one pod, and
-// every fault that a test wants. Its answers to errors are the recorded ones of a real server
-// (fixtures/recordings/kubernetes-1.36.3).
+// The stand-in for Kubernetes' API server: TLS, bearer tokens, one pod, and every fault that a test wants.
+// Its errors are recorded (fixtures/recordings/kubernetes-1.36.3).
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -43,10 +42,7 @@ export function makeToken(name: string): string {
   return `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.${name}`;
 }
 
-/**
- * Opens the stand-in, with the token `makeToken('first')`; disposing of it destroys its connections and the
- * account.
- */
+/** Opens the stand-in, with `makeToken('first')`; disposing destroys its connections and the account. */
 export async function openApiServer({ authority, certificate, answer }: ApiServerOptions): Promise<ApiServer> {
   const accountFolder = mkdtempSync(join(tmpdir(), 'lastscrape-account-'));
   const mount = (token: string) => writeFileSync(join(accountFolder, 'token'), `${token}\n`);

@@ -1,5 +1,4 @@
-// A certificate authority for a test, made by the openssl program: certificates for the names and addresses
-// that it wants.
+// A certificate authority for a test, made by the openssl program.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,10 +11,7 @@ export type Certificate = { readonly cert: string; readonly key: string };
 export type Authority = {
   /** Its own certificate, as PEM: what a client trusts. */
   readonly ca: string;
-  /**
-   * Signs a certificate for names (`DNS:example.test`) and addresses (`IP:127.0.0.1`); valid for a day, or
-   * expired a day ago.
-   */
+  /** Signs a certificate for names (`DNS:a.test`) and addresses (`IP:127.0.0.1`), valid for a day. */
   readonly sign: (names: readonly string[], validity?: 'valid' | 'expired') => Certificate;
 };
 
@@ -32,11 +28,7 @@ export function makeAuthority(): Authority {
   }
 }
 
-/**
- * Why the tests of a file are to be skipped where openssl is missing, else false.
- *
- * @throws with CI=true, where a skip would look like a pass.
- */
+/** Why tests are skipped where openssl is missing, else false. @throws with CI=true */
 export function gateOpenssl(file: string): string | false {
   try {
     process.stderr.write(`${file} runs with ${execFileSync('openssl', ['version'], { encoding: 'utf8' })}`);

@@ -1,5 +1,4 @@
-// The stand-in exporter as a process, with the environment of the real one. /quitquitquit ends it with exit
-// code 0, SIGTERM with 143, or 2 as PID 1.
+// The stand-in exporter as a process, by the real one's variables. A quit ends it with 0, SIGTERM with 143.
 
 import process from 'node:process';
 import { openExporter } from './exporter.ts';

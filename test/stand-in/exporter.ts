@@ -1,6 +1,6 @@
-// The stand-in for locust_exporter, which no package registry has: reads a Locust's /stats/requests and
-// answers as 0.5.0 and 0.5.2 do (exporter.test.ts), without the families of the Go runtime. Its page is
-// the one that lastscrape makes of Locust's answers, which memory.test.ts holds against the recordings.
+// The stand-in for locust_exporter, which no registry has: answers as 0.5.0 and 0.5.2 do (exporter.test.ts),
+// without the families of the Go runtime. The page is lastscrape's own, which memory.test.ts holds against
+// the recordings.
 
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
@@ -49,10 +49,7 @@ const PAGE =
   "<p><a href='/metrics'>Metrics</a></p></body></html>";
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/**
- * Starts an exporter and resolves once it listens.
- * @throws if the port is taken.
- */
+/** Starts an exporter, and resolves once it listens. @throws if the port is taken */
 export async function openExporter(options: ExporterOptions): Promise<Exporter> {
   const { host = '127.0.0.1', fetchTimeoutMs = 5_000 } = options;
   const faults: ExporterFaults = { hangs: false, outlivesQuit: false, ...options.faults };

@@ -1,6 +1,5 @@
-// A job with its own /metrics, as a process: copies 100 files in 6 s, says so on its page, and ends at once,
-// as a batch program does. `node job-main.ts PORT [SNAPSHOT_URL]`; it begins at SIGUSR2, so that several
-// begin together. With a URL it POSTs there before it exits, which is the one line of code of the README.
+// A job with its own /metrics: copies 100 files in 6 s from SIGUSR2 on, and ends at once, as a batch program.
+// `node job-main.ts PORT [SNAPSHOT_URL]`: it POSTs to the URL before it exits, as the README's line of code.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// A stand-in for a Locust master, made of the recording locust-2.47.0/B-autostart-autoquit5: the same phases,
-// JSON and order of the ports, with other times, and totals that rise in between.
+// A stand-in for a Locust master after the recording locust-2.47.0/B-autostart-autoquit5: its phases, JSON
+// and ports, with other times, and totals that rise in between.
 
 import { readFileSync } from 'node:fs';
 import { Server as HttpServer, type ServerResponse } from 'node:http';
@@ -210,10 +210,7 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
   };
 }
 
-/**
- * Below the ports that the kernel hands out (32768 and up: ip_local_port_range), above those of well-known
- * services.
- */
+/** Below the ports that the kernel hands out (ip_local_port_range), above those of well-known services. */
 const PORTS = { first: 18_000, count: 14_000 };
 const given = new Set<number>();
 

@@ -1,6 +1,5 @@
-// A stand-in for Prometheus: scrapes one target at a fixed interval, over one kept-alive connection and with
-// the headers of the recording exporter-0.5/15-prometheus-scrape-request, and remembers the
-// last sample of each series. A scrape that fails in any way stores nothing but up 0.
+// A stand-in for Prometheus: scrapes one target at an interval over a kept connection, with the headers of
+// exporter-0.5/15-prometheus-scrape-request, and keeps each series' last value. A failure stores only up 0.
 
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,9 +16,7 @@ export type ScrapeResult = {
 export type PrometheusOptions = {
   /** The target with its path: `http://127.0.0.1:9646/metrics`. */
   readonly url: string;
-  /**
-   * From the start of a scrape to the start of the next, and its time limit. A late scrape is skipped.
-   */
+  /** From the start of a scrape to the next, and its time limit. A late scrape is skipped. */
   readonly intervalMs: number;
   /** When the first scrape begins, from now; default 0. A real one chooses its own phase. */
   readonly offsetMs?: number;

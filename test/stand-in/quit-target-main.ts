@@ -1,6 +1,5 @@
-// A stand-in of quit-targets.ts as a process, on the ports of its preset: `node quit-target-main.ts PRESET`.
-// It exits with 0 when it was made to end. LASTSCRAPE_TEST_QUIT=off switches its quit endpoint off. SIGTERM
-// ends it with 143, or as PID 1 too.
+// A stand-in of quit-targets.ts as a process, on its preset's ports: `node quit-target-main.ts PRESET`. It
+// exits with 0 when asked to quit, with 143 by SIGTERM. LASTSCRAPE_TEST_QUIT=off switches quitting off.
 
 import process from 'node:process';
 import { STAND_INS, startStandIn } from './quit-targets.ts';

@@ -1,5 +1,4 @@
-// The presets against the stand-ins, as the whole program sees them: enabled, switched off, at a wrong port,
-// already gone.
+// The presets against the stand-ins, by the whole program: enabled, switched off, at a wrong port, gone.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

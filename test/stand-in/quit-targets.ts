@@ -1,7 +1,5 @@
-// Stand-ins for the targets that no package registry has: what their quit endpoints do, a row each, from
-// their source or their documentation, which each row cites. Nothing of them is measured, but for dapr, whose
-// row plays the recordings. A stand-in "ends" by closing its ports, in the order and after the time of the
-// original.
+// Stand-ins for the targets that no registry has: what their quit endpoints do, a row each, from the source
+// that it cites; dapr plays recordings. One "ends" by closing its ports as the original does.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
@@ -44,9 +42,8 @@ function recorded(file: string): Said {
 /** Every stand-in. */
 export const STAND_INS: readonly StandIn[] = [
   {
-    // github.com/istio/istio, pilot/cmd/pilot-agent/status/server.go (handleQuit): 405 for another method
-    // than POST, then 200 "OK" and the status server closes; pkg/envoy/agent.go (terminate): Envoy drains for
-    // 5 s and is ended.
+    // istio/istio, pilot/cmd/pilot-agent/status/server.go (handleQuit): 405 but for POST, 200 "OK", then the
+    // status server closes; pkg/envoy/agent.go (terminate): Envoy drains for 5 s and is ended.
     preset: 'istio',
     from: 'the source of pilot-agent',
     isPortClosedWhenOff: true,
@@ -59,9 +56,8 @@ export const STAND_INS: readonly StandIn[] = [
     },
   },
   {
-    // github.com/linkerd/linkerd2-proxy, linkerd/app/admin/src/server.rs (shutdown): 405, 404 with a text
-    // where it is off, 200, and 500 for a second request. linkerd/app/admin/src/stack.rs: the admin server
-    // takes no more connections once it drains.
+    // linkerd/linkerd2-proxy, linkerd/app/admin/src/server.rs (shutdown): 405, 404 with a text where it is
+    // off, 200, 500 for a second request; stack.rs: takes no more connections once it drains.
     preset: 'linkerd',
     from: 'the source of linkerd2-proxy',
     isPortClosedWhenOff: false,
@@ -76,9 +72,8 @@ export const STAND_INS: readonly StandIn[] = [
     },
   },
   {
-    // github.com/hashicorp/consul-dataplane, pkg/consuldp/lifecycle.go (gracefulShutdownHandler): any method,
-    // 200 at once, then the whole grace period, then Envoy ends, and the process with its lifecycle server
-    // after it.
+    // hashicorp/consul-dataplane, pkg/consuldp/lifecycle.go (gracefulShutdownHandler): any method, 200 at
+    // once, then the grace period, then Envoy ends, and the process with its lifecycle server.
     preset: 'consul-dataplane',
     from: 'the source of consul-dataplane',
     isPortClosedWhenOff: true,
@@ -88,8 +83,8 @@ export const STAND_INS: readonly StandIn[] = [
       url === '/graceful_shutdown' ? { status: 200, ends: true } : { status: 404, body: '404 page not found\n' },
   },
   {
-    // github.com/hashicorp/vault, command/agent.go (handleQuit, verifyRequestHeader): 412 without
-    // X-Vault-Request where require_request_header is set, 404 where it is off, 405, else an empty 200.
+    // hashicorp/vault, command/agent.go (handleQuit, verifyRequestHeader): 412 without X-Vault-Request, 404
+    // where it is off, 405, else an empty 200.
     preset: 'vault-agent',
     from: 'the source of Vault Agent',
     isPortClosedWhenOff: false,

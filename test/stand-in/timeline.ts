@@ -1,5 +1,4 @@
-// Prints who did what when, for a person: seconds, who in a column, short sentences. Shared by both demos. It
-// knows of the watcher only that its log is JSON lines.
+// Prints who did what when, for a person. Both demos use it; it reads lastscrape's log as JSON lines.
 
 /** A colour of the terminal's own palette. */
 export type Tone = 'green' | 'yellow' | 'magenta' | 'cyan' | 'red' | 'bold' | 'dim';
@@ -60,9 +59,7 @@ export function readLogEntry(line: string): LogEntry | undefined {
   }
 }
 
-/**
- * Writes fields for a person: `scrapes 1, target locust-exporter`; what is null says nothing and is left out.
- */
+/** Writes fields for a person: `scrapes 1, target locust-exporter`; leaves out what is null. */
 export function describeFields(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== null && value !== undefined && value !== '')

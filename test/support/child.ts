@@ -1,11 +1,8 @@
-// A program that a test started: what it printed, how it ended, and waiting for either. Every wait is for an
-// event and has a bound that fails loudly with what the program printed; nothing sleeps for luck.
+// A program that a test started: what it printed, how it ended, and waits for either, each with a bound.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/**
- * How a program ended: its exit code, or the signal that ended it, and when the test learned it (epoch ms).
- */
+/** How a program ended: exit code or signal, and when the test learned it (epoch ms). */
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly atMs: number };
 
 /** A line that a program printed, on stdout or stderr, and when it was read (epoch ms). */
@@ -23,11 +20,7 @@ export type Child = {
   readonly exit: Exit | undefined;
   /** Has `listener` called for each line, those already there included. */
   onLine(listener: (line: Line) => void): void;
-  /**
-   * The first line that matches, or the nth, printed already or within `withinMs`.
-   *
-   * @throws when the program ends or time is up before.
-   */
+  /** The first line that matches, or the nth. @throws when the program ends or time is up before */
   waitForLine(pattern: RegExp, withinMs: number, nth?: number): Promise<Line>;
   /** @throws when it still runs after `withinMs`. */
   waitForExit(withinMs: number): Promise<Exit>;

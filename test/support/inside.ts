@@ -1,14 +1,10 @@
-// The one process of a pod that is not a real program: it serves the target that Locust's users load, and
-// lets the test look into the pod's network through sockets in a folder, which cross the border of a network
-// namespace. Run as `node inside.ts JSON` (an InsidePlan). It must never contact the exporter unasked.
+// The one process of a pod that is no real program: it serves what Locust's users load, and lets the test
+// look into the pod's network through sockets in a folder. `node inside.ts JSON` (an InsidePlan).
 import { createServer, get, type ServerResponse } from 'node:http';
 import { connect, createServer as createSocketServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/**
- * What the process is to do: `doors` are the ports that get a socket `PORT.sock` in `directory`, beside
- * `control.sock`.
- */
+/** `doors`: the ports that get a socket `PORT.sock` in `directory`, next to `control.sock`. */
 export type InsidePlan = { readonly directory: string; readonly targetPort: number; readonly doors: readonly number[] };
 
 const plan: InsidePlan = JSON.parse(process.argv[2] ?? '');
@@ -52,8 +48,7 @@ function pass(port: number, path: string, response: ServerResponse): void {
   asked.once('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(`${error}`)));
 }
 
-// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (67 of them:
-// recordings/locust-2.47.0, K).
+// A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (recording K).
 function probe(port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 1000 });
@@ -67,8 +62,7 @@ function probe(port: number): Promise<string> {
   });
 }
 
-// Connects until the backlog is full: a frozen Locust takes 101, then connects time out. They stay until the
-// other side or this process ends.
+// Connects until the backlog is full: a frozen Locust takes 101, then connects time out.
 async function crowdIn(port: number): Promise<number> {
   for (let count = 0; count < 200; count += 1) {
     const socket = connect({ port, host: '127.0.0.1' });

@@ -1,7 +1,5 @@
-// A pod's network: its own namespace when the test is root on Linux, so that every program uses the port that
-// it has in a real pod and pods run side by side; otherwise, or with LASTSCRAPE_TEST_NETWORK=host, loopback
-// with free ports. The namespace lives exactly as long as the process inside it: nothing is left behind that
-// would have to be removed.
+// A pod's network: its own namespace where the test is root on Linux, so that programs use their usual ports
+// and pods run side by side; otherwise, or with LASTSCRAPE_TEST_NETWORK=host, loopback with free ports.
 import { execFileSync } from 'node:child_process';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -28,10 +26,7 @@ export type Network = {
   wrap(command: readonly string[]): readonly string[];
   /** An unused port of 127.0.0.1, another one at each call. */
   newPort(): Promise<number>;
-  /**
-   * The status and body of a GET to a port of 127.0.0.1; where none answers: 502, or an error for one of
-   * `ports`.
-   */
+  /** A GET to a port of 127.0.0.1; where none answers: 502, or an error for one of `ports`. */
   get(port: number, path: string): Promise<Answer>;
   probe(port: number): Promise<'open' | 'refused' | 'unknown'>;
   /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
@@ -42,10 +37,7 @@ export type Network = {
 /** An HTTP answer, read whole. */
 export type Answer = { readonly status: number; readonly body: string };
 
-/**
- * The environment that every program of a pod gets: nothing of the test's own, which could hold a
- * LASTSCRAPE_TEST_ variable.
- */
+/** The environment of every program of a pod: nothing of the test's own, such as LASTSCRAPE_TEST_…. */
 export function baseEnv(directory: string): Record<string, string> {
   return { PATH: readTestVariable('PATH') ?? '', HOME: directory, LANG: 'C.UTF-8', TZ: 'UTC' };
 }

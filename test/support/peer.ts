@@ -1,5 +1,4 @@
-// A peer that answers with the bytes a test wants: a TCP server on a free port of loopback, which reads
-// requests without a body.
+// A peer that answers with the bytes a test wants; it reads requests without a body.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { listen } from './listen.ts';

@@ -1,5 +1,5 @@
-// A PID namespace as the containers of a pod share it: PID 1 is a pause process, every other program
-// comes from outside with its own UID. It lives as long as its PID 1, which the kernel ends with the test.
+// A PID namespace as a pod's containers share it: PID 1 is a pause process, the others have their own UIDs.
+// It ends with the test.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,10 +43,7 @@ export type PidNamespace = AsyncDisposable & {
   ): Watcher;
 };
 
-/**
- * Why there can be no PID namespace here, or false. @throws with CI=true, where a skip would look like a
- * pass.
- */
+/** Why there can be no PID namespace here, or false. @throws with CI=true */
 export function gateNamespaces(file: string): string | false {
   try {
     execFileSync('unshare', ['--pid', '--fork', '--mount-proc', 'nsenter', '--version'], { stdio: 'ignore' });
@@ -132,10 +129,7 @@ function kill(anchor: ChildProcess): void {
   anchor.kill('SIGKILL');
 }
 
-/**
- * Sends a signal to the program that `child` starts by way of others, each with one child, which enter
- * namespaces.
- */
+/** Signals the program that `child` starts by way of others, each with one child. */
 export function signalInnermost({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
   let innermost = pid;
   for (let [only] = listChildren(pid); only !== undefined; [only] = listChildren(innermost)) innermost = only;

@@ -1,7 +1,5 @@
-// A pod of real programs as the Locust operator makes it: master, worker, exporter, a Prometheus that scrapes
-// it, and the watcher. A test starts the containers that its scenario needs; everything that was started is
-// ended with the pod. In a network namespace every program has its default port and the watcher no variable;
-// on the host the ports are set.
+// A pod of real programs as the Locust operator makes it: master, worker, exporter, Prometheus, and the
+// watcher. A test starts the containers that it needs; all end with the pod.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,9 +23,7 @@ export type MasterStart = {
 export type WatcherStart = {
   /** More variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /**
-   * No variable at all, as in a pod; then there is no termination message to read. Not possible on the host.
-   */
+  /** No variable at all, as in a pod, and no termination message to read. Not possible on the host. */
   readonly isBare?: boolean;
 };
 
@@ -148,9 +144,8 @@ function podIn(
   };
 }
 
-// The shape of operator 1.x and 2.x, with the host, users and run time of the recordings. --master-port means
-// nothing to a master, which listens on --master-bind-port; where the ports are the defaults neither is
-// needed.
+// The shape of operator 1.x and 2.x, with users and run time of the recordings. A master listens on
+// --master-bind-port; --master-port means nothing to it. Neither is needed at the default ports.
 function masterArgs(
   { kind, ports }: Network,
   { locustfile: file, runTime, extraArgs }: MasterStart,
@@ -186,10 +181,7 @@ function present(command: readonly string[] | undefined): readonly string[] {
   return command;
 }
 
-/**
- * The line of Locust's own summary: the total of all requests when everything was counted. @throws without
- * one.
- */
+/** The total of Locust's own summary, when everything was counted. @throws without one */
 export function readFinalTotal(master: Child): number {
   const match = master.lines.map((line) => /^\s+Aggregated\s+(\d+)\s/.exec(line.text)).find((found) => found !== null);
   if (match?.[1] === undefined) throw new Error(`Cannot find Locust's summary; ${master.tail()}`);

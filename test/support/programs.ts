@@ -1,8 +1,7 @@
-// Finds the real programs that the pods are made of. It never installs anything: `node
-// test/tools/install-programs.ts` makes Locust's virtual environment, a package manager brings the rest, so
-// `npm test` alone needs no network. Variables: LASTSCRAPE_TEST_LOCUST_VERSION (another Locust than the
-// locked one), LASTSCRAPE_TEST_EXPORTER (path of a real locust_exporter, else the PATH),
-// LASTSCRAPE_TEST_BINARY (path of a built watcher, else the sources), CI=true (nothing may be missing).
+// Finds the real programs of the pods; installs nothing (tools/install-programs.ts and a package manager do).
+// LASTSCRAPE_TEST_LOCUST_VERSION: another Locust than the locked one. LASTSCRAPE_TEST_EXPORTER: a real
+// locust_exporter, else on the PATH. LASTSCRAPE_TEST_BINARY: a built watcher, else the sources. CI=true:
+// nothing may be missing.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
@@ -62,10 +61,7 @@ export function locustVersion(): string {
   return readTestVariable('LASTSCRAPE_TEST_LOCUST_VERSION') ?? LOCKED_LOCUST_VERSION;
 }
 
-/**
- * The folder of Locust's virtual environment, there or not. Its name holds what went into it (the version,
- * and for the locked one the hash of the lock file), so that a changed lock file gets a new one.
- */
+/** The folder of Locust's virtual environment, there or not; named by version and lock file. */
 export function locustEnvironmentPath(): string {
   const version = locustVersion();
   const lock = createHash('sha256').update(readFileSync(REQUIREMENTS_PATH)).digest('hex').slice(0, 12);
@@ -120,12 +116,7 @@ export function listMissing(programs: Programs, needed: readonly Needed[]): read
   return needed.filter((name) => programs[name] === undefined).map((name) => HOW_TO_INSTALL[name]);
 }
 
-/**
- * Why the tests of a file are to be skipped; `false` when nothing is missing. It says so on stderr, too, and
- * says there which versions run.
- *
- * @throws with CI=true when something is missing: there a skip would look like a pass.
- */
+/** Why the tests of a file are skipped; `false`: nothing is missing. @throws with CI=true otherwise */
 export function gate(programs: Programs, file: string, needed: readonly Needed[]): string | false {
   const missing = listMissing(programs, needed);
   if (missing.length > 0) {
@@ -138,10 +129,7 @@ export function gate(programs: Programs, file: string, needed: readonly Needed[]
   return false;
 }
 
-/**
- * Why what takes long and says little of a change does not run now; `false` outside CI, and with CI_FULL=1.
- * It says so on stderr, too.
- */
+/** Why what takes long and says little of a change does not run; `false` outside CI, and with CI_FULL=1. */
 export function gateFull(what: string): string | false {
   if (readTestVariable('CI') !== 'true' || readTestVariable('CI_FULL') === '1') return false;
   const message = `NOT RUN ${what}: CI_FULL=1 runs it`;

@@ -7,10 +7,7 @@ import { baseEnv, type Network } from './network.ts';
 /** A running Prometheus. */
 export type Prometheus = {
   readonly child: Child;
-  /**
-   * Every raw sample of the series that a selector matches, oldest first; the last hour, stale series
-   * included.
-   */
+  /** Every raw sample of the matching series, oldest first; the last hour, stale series included. */
   readSeries(selector: string): Promise<readonly Series[]>;
   /** What an instant query answers now: one value for each series; empty where they are stale or missing. */
   query(expression: string): Promise<readonly number[]>;

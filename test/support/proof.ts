@@ -1,6 +1,5 @@
-// What every scenario of a pod ends with: the watcher ended well and said what happened, the exporter is
-// gone, and Prometheus holds the numbers. Everything is read from the programs' own words: exit codes, the
-// report, Prometheus's API.
+// What every scenario of a pod ends with, by the programs' own words: the watcher ended well, the exporter is
+// gone, and Prometheus holds the numbers.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Child } from './child.ts';
@@ -27,10 +26,7 @@ type LoggedReport = ReportFields & { readonly time: string; readonly level: stri
 /** The total of all requests, as the exporter names it. */
 export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}';
 
-/**
- * Prometheus moves a timestamp by up to 2 ms so that it compresses better, and the report's time is cut to 1
- * ms.
- */
+/** Prometheus moves a timestamp by up to 2 ms to compress it better; the report's time is cut to 1 ms. */
 const ROUNDING_SECONDS = 0.003;
 
 /** The count begins when the look that saw the end began, which is at most 1 s before mainEndedAt. */
@@ -42,10 +38,7 @@ const END_MS = 150_000;
 /** Prometheus commits a scrape within milliseconds; a busy machine may need a little more. */
 const COMMIT_MS = 15_000;
 
-/**
- * Waits for the watcher's end and checks it: exit code 0, the report as its last line, and the same in the
- * termination message, where it was told to write one.
- */
+/** Waits for the watcher's end: exit code 0, the report as its last line and in the termination message. */
 export async function proveReport(pod: Pod, watcher: Child, outcome: string): Promise<ReportFields> {
   const exit = await watcher.waitForExit(END_MS);
   const stdout = watcher.lines.filter((line) => line.stream === 'stdout');
@@ -73,10 +66,7 @@ export async function proveExporterGone(exporter: Child, report: ReportFields): 
   );
 }
 
-/**
- * Checks that the newest total that Prometheus holds is this number, and that its last word on Locust is
- * "down": a sample from after the end.
- */
+/** Checks that Prometheus's newest total is this number, and its last word on Locust "down". */
 export async function proveStored(prometheus: Prometheus, total: number): Promise<void> {
   await until(`the total ${total} in Prometheus, and locust_up 0`, COMMIT_MS, async () => {
     const up = await readLast(prometheus, 'locust_up');
@@ -87,8 +77,8 @@ export async function proveStored(prometheus: Prometheus, total: number): Promis
 }
 
 /**
- * Checks that the report claims no more scrapes since the end than this Prometheus made, the only scraper
- * then; `metric` is any that each scrape stores.
+ * Checks that the report claims no more scrapes since the end than this Prometheus, the only one, made;
+ * `metric` is any that each scrape stores.
  */
 export async function proveScrapesSeen(
   prometheus: Prometheus,

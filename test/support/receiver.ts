@@ -1,5 +1,4 @@
-// A receiver of what lastscrape tells: a real HTTP or HTTPS server on a free port of loopback, which keeps
-// what came.
+// A receiver of pushes and webhooks: a real HTTP or HTTPS server on loopback, which keeps what came.
 
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -4,11 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Between two questions; only costs CPU, no test depends on it. */
 const PAUSE_MS = 100;
 
-/**
- * Asks until `ask` returns something other than `undefined`, and returns that.
- *
- * @throws after `withinMs`, with `what` and the error of the last question, if it had one.
- */
+/** Asks until `ask` returns something. @throws after `withinMs`, with the error of the last question */
 export async function until<Found>(
   what: string,
   withinMs: number,

@@ -32,10 +32,7 @@ export type Watcher = {
   readonly ended: Promise<Ended>;
 };
 
-/**
- * A test that fails leaves its watcher behind, which would keep the process of the tests alive: it ends with
- * the pod.
- */
+/** A failed test leaves its watcher behind, which would keep the tests alive: it ends with the pod. */
 const living = new Set<ChildProcess>();
 
 /** Starts it with exactly these variables, and with `args`; `command`: another way to start it. */

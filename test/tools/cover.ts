@@ -1,5 +1,4 @@
-// `npm run cover`: the tests of the pure parts, with line and branch coverage; fails below 100 %, and when no
-// test imports a file.
+// `npm run cover`: the pure parts' tests, with line and branch coverage; fails below 100 %.
 
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -12,10 +11,7 @@ const COVERED = globSync([
   'src/pod/{mount-info,pod-request,pod-status}.ts',
 ]).filter((file) => !file.endsWith('.d.ts'));
 
-/**
- * The tests that cover it; the exhaustive ones reach no other line, and counting would make them twice as
- * slow.
- */
+/** The tests that cover it; the exhaustive ones reach no other line, and take twice as long. */
 export const COVERED_TESTS: readonly string[] = globSync([
   'test/{config,decide,exposition,front/locust,pod,tell/receivers}/*.test.ts',
   'test/front/sources/push-groups.test.ts',

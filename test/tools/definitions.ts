@@ -1,5 +1,4 @@
-// The CustomResourceDefinitions that some manifests of deploy/ are for, from the Go modules of the programs
-// that obey them. Their schemas are in fixtures/schemas; the cluster test has an API server take them.
+// The CustomResourceDefinitions of what deploy/ has, from their programs' Go modules (fixtures/schemas).
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

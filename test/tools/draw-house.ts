@@ -1,5 +1,4 @@
-// `npm run figures` draws the folders of src/ and who imports whom: image/figures/house.svg, for
-// docs/architecture.md.
+// `npm run figures` draws src/'s folders and who imports whom: image/figures/house.svg.
 
 import { type Drawing, drawCard, LEFT, line, RIGHT, text } from '../bench/svg.ts';
 import { listFloors, listFolderImports } from './house.ts';

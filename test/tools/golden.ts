@@ -1,5 +1,4 @@
-// `npm run golden`: rewrites the golden outputs of the transcripts, of --check and of explain. Read the diff
-// before you commit it.
+// `npm run golden`: rewrites the goldens of transcripts, --check and explain. Read the diff.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';

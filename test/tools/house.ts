@@ -1,5 +1,4 @@
-// The sources as a house: which file imports which, in which folder it is, on which floor that folder stands.
-// Reads the sources as text, so that types count as well as values.
+// The sources as a house: who imports whom, in which folder, on which floor. Reads text, so that types count.
 
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -62,10 +61,7 @@ export function listFolderImports(): ReadonlyMap<string, ReadonlySet<string>> {
   return found;
 }
 
-/**
- * The folders floor by floor, the lowest first: a folder stands one floor above the highest that it imports.
- * @throws at a circle.
- */
+/** The folders floor by floor, each above the highest that it imports. @throws at a circle */
 export function listFloors(folders: ReadonlyMap<string, ReadonlySet<string>>): readonly (readonly string[])[] {
   const floorOf = new Map<string, number>();
   function place(folder: string, path: readonly string[]): number {

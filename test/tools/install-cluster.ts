@@ -1,7 +1,5 @@
-// Makes what the cluster test wants: `node test/tools/install-cluster.ts`. Debian's Prometheus is built
-// without Kubernetes discovery, so this builds Prometheus from its Go module, with that discovery and no
-// other; and it keeps the definitions that some manifests are for. Cached by version: a second run does
-// nothing.
+// `node test/tools/install-cluster.ts`: builds Prometheus with Kubernetes discovery from its Go module
+// (Debian's has none), and keeps the definitions that some manifests are for. Cached by version.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';

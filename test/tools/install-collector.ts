@@ -1,6 +1,5 @@
-// Builds the OpenTelemetry Collector of the tests by its own builder: `node test/tools/install-collector.ts`.
-// It has the Prometheus receiver and exporter, and an exporter that prints what came, and nothing else; 3.5
-// minutes on two cores, once. Cached by version.
+// `node test/tools/install-collector.ts`: builds the tests' OpenTelemetry Collector by its own builder:
+// Prometheus receiver and exporter, and one that prints; 3.5 minutes on two cores. Cached by version.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

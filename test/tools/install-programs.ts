@@ -1,7 +1,6 @@
-// Installs the real programs of the tests that pip and Go install: `node test/tools/install-programs.ts`.
-// Each is cached between runs by its version, and Locust by its lock file, so that a second run does nothing.
-// Locked versions are installed by hash; another Locust (LASTSCRAPE_TEST_LOCUST_VERSION) without, and it says
-// so. It touches no Python and no Go folder but its own.
+// `node test/tools/install-programs.ts`: installs the programs of the tests that pip and Go install, each
+// cached by version or lock file, by hash where locked; another Locust (LASTSCRAPE_TEST_LOCUST_VERSION)
+// without.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// Makes fixtures/schemas/prometheus-operator-*/ again: JSON schemas, as kubeconform reads them, of the
-// monitors and rules in deploy/monitoring, from the CustomResourceDefinitions in prometheus-operator's Go
-// module. Needs Go and its module proxy: npm exec -- node test/tools/make-crd-schemas.ts
+// `npm exec -- node test/tools/make-crd-schemas.ts`: makes fixtures/schemas/prometheus-operator-*/ from the
+// definitions in prometheus-operator's Go module, as kubeconform reads them. Needs Go.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,10 +16,7 @@ export const OPERATOR_SCHEMAS = join(
 /** A part of a JSON schema. */
 export type Schema = { readonly [key: string]: unknown };
 
-/**
- * A schema as kubeconform needs it: without descriptions, and with no field that is not named, as `kubectl
- * apply` demands.
- */
+/** A schema as kubeconform needs it: no descriptions, and no field that is not named. */
 export function tidy(schema: Schema): Schema {
   if (schema['x-kubernetes-int-or-string'] === true) return { anyOf: [{ type: 'integer' }, { type: 'string' }] };
   const entries = Object.entries(schema)

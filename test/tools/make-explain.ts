@@ -1,6 +1,5 @@
-// Records the pods and Jobs of fixtures/explain from the cluster of kubectl: creates each state of test/explain/states.ts in a
-// separate namespace, and writes what the API server shows, without what only this server knows, and what explain says.
-//   node test/tools/make-explain.ts [NAME …]
+// `node test/tools/make-explain.ts [NAME …]`: records fixtures/explain from the cluster of kubectl: each
+// state of test/explain/states.ts, without what only this server knows, and what explain says.
 
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,6 @@
 // `npm exec -- node test/tools/make-injected.ts`: rewrites fixtures/injected from what a real API server
-// makes of fixtures/pods with deploy/policy.yaml and deploy/jobs-policy.yaml (dry run: no pod is made). Wants
-// kubectl and KUBECONFIG. It applies copies of the policies that match one namespace of its own, which the
-// policies themselves leave out, and takes all away again. Read the diff before you commit it.
+// makes of fixtures/pods with copies of both policies that match one namespace of its own (dry run). Wants
+// kubectl and KUBECONFIG. Read the diff before you commit it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-// `npm exec -- node test/tools/make-manifests.ts`: rewrites the manifests of deploy/ that deploy/chart renders, and in the others the
-// parts of lastscrape's container that are the chart's. Wants helm.
+// `npm exec -- node test/tools/make-manifests.ts`: rewrites what deploy/chart renders in deploy/. Wants helm.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// Makes fixtures/schemas/kubernetes-* and kyverno-* again: JSON schemas, as kubeconform reads them, of the
-// kinds that deploy/ and fixtures/pods use. The first come from the API server of KUBECONFIG (wants kubectl),
-// the second from Kyverno's Go module (wants Go): npm exec -- node test/tools/make-schemas.ts
+// `npm exec -- node test/tools/make-schemas.ts`: makes fixtures/schemas/kubernetes-* from the API server of
+// KUBECONFIG, and kyverno-* from Kyverno's Go module, as kubeconform reads them.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

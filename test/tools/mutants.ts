@@ -1,5 +1,5 @@
-// Finds what can be changed in a source by one token (or by swapping the branches of a `?:`) so that it still
-// type-checks. Walks the compiler's syntax tree, so that neither text nor types are taken for code.
+// Finds what can be changed in a source by one token (or by swapping the branches of a `?:`) and still
+// type-checks, in the compiler's syntax tree.
 
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import { API, type Checker, TypeFlags } from 'typescript/unstable/sync';

@@ -1,8 +1,6 @@
-// `npm run mutate`: changes single tokens of the code, one at a time, in a copy, and shows which are noticed
-// by no test. Options: `--count` mutants (200), chosen by `--seed` (1) from the files whose path begins with
-// `--only`, and from the lines that changed after the commit `--since`; `--quick` runs only the first round
-// of tests of each. Fails when one survives that `mutants-accepted.json` does not explain. Not in CI: takes
-// minutes.
+// `npm run mutate`: changes single tokens in a copy, and shows which no test notices. `--count` mutants (200)
+// by `--seed` (1), of files below `--only`, of lines changed `--since` a commit; `--quick`: the first round
+// of tests. Fails when one survives that `mutants-accepted.json` does not explain. Not in CI: takes minutes.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -92,9 +90,7 @@ console.log(
 );
 process.exitCode = survivors.length === 0 ? 0 : 1;
 
-/**
- * The first `count` in an order that is the seed's, and that a change elsewhere in the code leaves as it is.
- */
+/** The first `count` in the seed's order, which a change elsewhere in the code does not move. */
 function chooseMutants({ only, since, count, seed }: typeof options): Mutant[] {
   using finder = new MutantFinder(CODE);
   const files = globSync(FILES, { cwd: CODE }).filter(
@@ -152,10 +148,7 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
     .digest('hex');
 }
 
-/**
- * The tests that concern a file: its own and those of the rules, then those of what imports it; none: only
- * whole programs are tested.
- */
+/** A file's tests: its own and the rules', then those of what imports it; none: only programs test it. */
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
     return [globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)), EXHAUSTIVE];
@@ -223,8 +216,8 @@ async function tryMutant(copy: string, mutant: Mutant): Promise<void> {
 }
 
 /**
- * The first test that fails, or null. Runs in its own namespaces: a mutant that sends signals or asks
- * programs to quit reaches no other process, and what a test leaves behind ends with it.
+ * The first test that fails, or null. Runs in its own namespaces: signals and requests of a mutant reach
+ * nothing else, and what a test leaves behind ends with it.
  */
 function findFailure(copy: string, tests: Round, limitMs: number): Promise<string | null> {
   const inside = ['ip link set lo up; exec "$@"', 'sh', process.execPath, '--max-old-space-size=1024', '--test'];

@@ -62,10 +62,7 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
 type Level = { readonly [Id in MessageId]: (typeof MESSAGES)[Id]['level'] };
 type Troubling = { [Id in MessageId]: Level[Id] extends 'warn' | 'error' ? Id : never }[MessageId];
 
-/**
- * The cause of a message, and what to do: every warning and error, and what else a user may wonder about. null:
- * the message itself says it.
- */
+/** The cause of a message, and what to do, for all that users may wonder about. null: it says it itself. */
 export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<MessageId, string | null>>> = {
   conditionBlind:
     'The `problem` says why, such as [a missing Role](helpers.md#what-may-keep-container-from-seeing), or a file that this UID may not read. Once that is fixed, the watch goes on.',

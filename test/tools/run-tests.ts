@@ -1,14 +1,11 @@
-// `npm test`: the tests of the pure parts with their coverage (cover.ts), then all others, several files at a
-// time: most of them wait for a real program rather than for a processor. `npm test -- FILE…` runs only these
-// files.
+// `npm test`: the pure parts with coverage (cover.ts), then all others, several files at a time: most wait
+// for a real program. `npm test -- FILE…` runs only these.
 
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { COVERED_TESTS, coverPureParts } from './cover.ts';
 
-/**
- * Files at the same time: two processors are busy, and no test waits so long for one that its time runs out.
- */
+/** Files at a time: two processors stay busy, and no test runs out of time. */
 const CONCURRENCY = 4;
 /** Of one file. */
 const TIMEOUT_MS = 900_000;

@@ -1,5 +1,5 @@
-// `npm run weigh`: what the project weighs, and what it may weigh at most; fails where something is heavier. A budget that is not met
-// yet is held at what it weighs today, so that it only gets lighter: `most` falls with it, until it is the plan's.
+// `npm run weigh`: what the project weighs, and at most may. A budget that is not met yet is held at what it
+// weighs today, and falls with it to the plan's.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,20 +15,14 @@ export type Weight = {
   readonly where?: string;
 };
 
-/**
- * A function: the lines from its head to its closing brace, and the variables that its own block declares
- * with `let`.
- */
+/** A function: its lines from head to closing brace, and how many `let` its own block has. */
 type Block = { readonly place: string; readonly lineCount: number; readonly letCount: number };
 
 /** Heads of blocks that are no functions. */
 const NO_FUNCTION =
   /^\s*(if|for|while|switch|else|try|catch|finally|do|case|return|type|export type|\}|const \w+(: [^=]+)? =) /;
 
-/**
- * Finds the functions of a formatted file by its indentation: a block ends at the first brace in the column
- * of its head.
- */
+/** Finds functions by their indentation: a block ends at the first brace in the column of its head. */
 function listFunctions(file: string): readonly Block[] {
   const lines = readSource(file).split('\n');
   return lines.flatMap((head, start) => {
@@ -60,7 +54,7 @@ export function weigh(): readonly Weight[] {
     { name: 'src/: lines of the longest function', is: longest?.lineCount ?? 0, most: 80, where: longest?.place ?? '' },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
-    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 52_678, plan: 40_000 },
+    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 52_098, plan: 40_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },

@@ -1,7 +1,6 @@
-// Run by dial.test.ts inside of a network namespace: dials as its arguments say and prints the results, a
-// line each. An argument is HOST, HOST=LISTENER to dial while something listens on that address, or
-// HOST=LISTENER+COUNT to dial when that many connections to it are open. A socket that is left on the port
-// (in TIME_WAIT) is told.
+// Run by dial.test.ts inside of a network namespace: dials HOST, HOST=LISTENER (while something listens
+// there) or HOST=LISTENER+COUNT (at that many open connections); a line a result, and one for a socket in
+// TIME_WAIT.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';

@@ -1,5 +1,4 @@
-// A port that neither accepts nor refuses, as that of a frozen Locust: its process is stopped, and its
-// backlog is full.
+// A port that neither accepts nor refuses, as a frozen Locust's: a stopped process, and a full backlog.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
-// Run by dial.test.ts inside of a network namespace whose name service, a socket of this program, hangs at
-// first: dials a name and prints the results and how many lookups the system has under way, a line each.
+// Run by dial.test.ts inside of a network namespace whose name service hangs at first: dials a name and
+// prints the results and how many lookups the system has under way, a line each.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,5 +1,4 @@
-// Plays a transcript of Locust's page and CSV: `>` lines are what came, the lines below each are what was decided.
-// The grammar is in fixtures/transcripts/locust/README.md.
+// Plays a transcript of Locust's page and CSV (fixtures/transcripts/locust/README.md).
 
 import {
   findDoubt,

@@ -1,5 +1,4 @@
-// Turns a recorded exposition of locust_exporter back into answers of Locust's /stats/requests that lead to
-// it.
+// Turns a recorded exposition of locust_exporter back into answers of Locust that lead to it.
 
 import assert from 'node:assert/strict';
 
@@ -7,10 +6,7 @@ import assert from 'node:assert/strict';
 export type RebuiltStats = {
   readonly isUp: boolean;
   readonly hasRows: boolean;
-  /**
-   * What Locust must have said at some time before, to leave all these rows; in another order than the
-   * exporter writes.
-   */
+  /** What Locust must have said before, to leave all these rows; not in the exporter's order. */
   readonly rows: Buffer;
   /** What it said in the fetch of this scrape. */
   readonly last: Buffer;
@@ -69,10 +65,7 @@ export function rebuildStats(body: string): RebuiltStats {
   };
 }
 
-/**
- * The rows of locust_worker_detail stay for ever: which of them are the workers of now follows from the
- * counts.
- */
+/** The rows of locust_worker_detail stay: the counts say which of them are the workers of now. */
 function chooseWorkers<W extends { id: string; state: string }>(
   details: readonly W[],
   count: number,

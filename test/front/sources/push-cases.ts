@@ -1,5 +1,5 @@
-// Requests that are sent to a Pushgateway and to lastscrape in its place: each case begins without groups, and ends
-// with the statuses of its requests and the page.
+// Requests to a Pushgateway and to lastscrape in its place: each case begins without groups, and ends with
+// the statuses of its requests and the page.
 
 import { gzipSync } from 'node:zlib';
 import { encodeBytes, encodeDouble, encodeUtf8, encodeVarint } from '../../../src/base/wire.ts';

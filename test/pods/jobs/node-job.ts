@@ -1,5 +1,4 @@
-// The same job as python_job.py with prom-client: its counter holds the milliseconds that it has worked so
-// far. JOB_MS, JOB_PORT, JOB_SNAPSHOT_URL as there, and so are its lines.
+// python_job.py with prom-client: the same variables and lines.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,5 +1,5 @@
-// What an encoder holds of an exposition of 3 MB while it is sent: one request, the buffers that it is written to, and of a
-// histogram a few numbers for each line. Garbage aside; what a process needs with it is in docs/push.md.
+// What an encoder holds of 3 MB while they are sent: one request, its buffers, and a few numbers for each
+// line of a histogram. docs/push.md has what a process needs with it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readFamilies } from '../../../src/tell/receivers/receiver.ts';

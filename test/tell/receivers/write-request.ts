@@ -1,5 +1,5 @@
-// Reads what a sender of remote write 1.0 sends, letter by letter and with no code of src/: the slow, obvious way. That it reads
-// rightly is seen on the requests of a real Prometheus (test/pods/push-receivers.test.ts).
+// Reads what a sender of remote write 1.0 sends, the slow, obvious way, with no code of src/; proven on a
+// real Prometheus's requests (test/pods/push-receivers.test.ts).
 
 /** A series as sent, with one sample or more. */
 export type WrittenSeries = {
