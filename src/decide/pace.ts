@@ -110,8 +110,8 @@ function findNextMs(
 }
 
 /**
- * Whether a front should poll its source: not where a scrape has read it within the last POLL, and while main
- * lives not before the pause is over that the newest read wants. `scrapedAtMs`: when the newest scrape came.
+ * Whether a front should poll its source: not where a scrape has read it within the last POLL, or 500 ms once
+ * main ends; while it lives not before the pause that the newest read wants. `scrapedAtMs`: of that scrape.
  */
 export function isPollDue({
   nowMs,
@@ -126,7 +126,7 @@ export function isPollDue({
   readonly newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
   readonly scrapedAtMs: number;
 }): boolean {
-  if (nowMs - scrapedAtMs < pollMs) return false;
+  if (nowMs - scrapedAtMs < (isPaced ? pollMs : Math.min(DONE_PACE_MS, pollMs))) return false;
   if (newest === null || !isPaced) return true;
   const pauseMs = Math.min(PAUSE_FACTOR * (newest.endedAtMs - newest.beganAtMs), PAUSE_MAX_MS);
   return nowMs >= newest.endedAtMs + pauseMs;

@@ -93,7 +93,8 @@ test('isPollDue() is not where a scrape has read within the last POLL, nor while
   assert.equal(ask(11_999, { newest }), false);
   assert.equal(ask(12_000, { newest }), true);
   assert.equal(ask(4_000, { newest, isPaced: false }), true, 'main has ended, or is about to');
-  assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_500 }), false);
+  assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_501 }), false);
+  assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_500 }), true);
   const slow = { beganAtMs: 0, endedAtMs: 15_000 };
   assert.equal(ask(44_999, { newest: slow }), false);
   assert.equal(ask(45_000, { newest: slow }), true, '30 s at most');
