@@ -19,8 +19,8 @@ const imports = files.flatMap(listImports);
 const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; readonly why: string }>> = {
   base: { from: [], why: 'leaves: they know nothing of what they are for' },
   decide: { from: ['base/text'], why: 'the rules know nothing of the world: no clock, no I/O, no configuration' },
-  exposition: { from: ['base'], why: 'bytes become values here, whoever reads them' },
-  pod: { from: ['base'], why: 'which pod this is, whoever asks' },
+  exposition: { from: ['base'], why: 'bytes become values here, for every reader' },
+  pod: { from: ['base'], why: 'which pod this is, for all who ask' },
   snapshot: {
     from: ['base', 'exposition', 'decide/serve', 'type decide'],
     why: 'a body is kept; what it stands for is decided in decide/',
@@ -213,7 +213,7 @@ test('bin reaches every file', () => {
   assert.deepEqual(
     files.filter((file) => !reached.has(file)),
     [],
-    'delete what nobody needs',
+    'delete what is not needed',
   );
 });
 

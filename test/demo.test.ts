@@ -11,7 +11,6 @@ import { gateProgram } from './image/dist.ts';
 const FILE = 'test/demo.test.ts';
 /** It takes 16 s, and gives up after 90 s of lastscrape. */
 const DEMO_MS = 150_000;
-/** Where a terminal ends a line. */
 const LINE_END = /\r*\n/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what colours begin with
 const COLOURS = /\u001b\[\d+m/g;

@@ -20,7 +20,7 @@ function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
   const host: Host = {
     env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
     argv: [],
-    stdin: () => assert.fail('nobody reads stdin'),
+    stdin: () => assert.fail('stdin is not read'),
     stdout: (text) => {
       out.stdout += text;
     },
@@ -41,7 +41,7 @@ function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
   return { host, out };
 }
 
-/** Ends at once: nothing runs, nothing is waited for, nobody is asked. */
+/** Ends at once: nothing runs, nothing is waited for or asked. */
 const SHORT = {
   LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
   LASTSCRAPE_DONE_WHEN: 'port:1',

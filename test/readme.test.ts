@@ -120,7 +120,7 @@ test('the commands of the README that make the image are those of docs/building.
   for (const command of commands) assert.ok(readPage('docs/building.md').includes(command), command);
 });
 
-/** What a page of 880 pixels shows beside each other, in characters. */
+/** What a page of 880 pixels shows in a line, in characters. */
 const TABLE_WIDTH = 110;
 /** Of a line of Markdown, and of one in a block, which is not wrapped. */
 const LINE_WIDTH = 160;

@@ -1,4 +1,4 @@
-// Headers from a file: what is read, what is refused, and that no value is ever told.
+// Headers from a file: what is read, what is refused, and that no value is ever shown.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

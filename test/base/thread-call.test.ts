@@ -37,7 +37,7 @@ test('a call that hangs is made once for all who wait, and its late answer is us
   assert.deepEqual(await second, { kind: 'returned', value: 'late' });
   assert.equal(begun.length, 1);
   assert.deepEqual(await call(ENDED), { kind: 'pending', why: 'interrupted' });
-  assert.equal(begun.length, 2, 'the next one is begun anew');
+  assert.equal(begun.length, 2, 'the next one begins again');
   begun[1]?.('end');
   assert.equal((await call({ timeoutMs: LONG_MS })).kind, 'returned');
 });

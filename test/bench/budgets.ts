@@ -17,7 +17,6 @@ export function ratio(name: string, most: number, own: number, other: number): B
   return { name, most, measured: own / other, digits: 2, isJudged: true };
 }
 
-/** The table of budgets, with its heading. */
 export function writeBudgetTable(heading: string, budgets: readonly Budget[]): string {
   return [
     `### ${heading}`,

@@ -8,7 +8,6 @@ import { drawFigures, fillPage, type Recorded } from './figures.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What is recorded now. */
 export function readRecorded(): Recorded {
   const read = (name: string) => readFileSync(join(ROOT, 'image/figures', name), 'utf8');
   return {

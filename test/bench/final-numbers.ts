@@ -14,10 +14,8 @@ import { type Gate, openGate } from './gate.ts';
 /** The ways, in the order of the table. */
 export const WAYS = ['killed', 'quitAtEnd', 'keptFixed', 'lastscrape'] as const;
 
-/** A way to end the exporter. */
 export type Way = (typeof WAYS)[number];
 
-/** What one pod gave. */
 export type PodRun = {
   readonly way: Way;
   /** Locust's own summary. */

@@ -56,7 +56,6 @@ export type Footprint = {
   readonly smallestLimitMebibytes: number | undefined;
 };
 
-/** One size of exposition. */
 export type Growth = {
   readonly bodyBytes: number;
   readonly residentBytes: number;

@@ -54,7 +54,6 @@ export function writeFrontTables({ scrapes, memory }: FrontFigures): string {
   ].join('\n\n');
 }
 
-/** What was promised of the front. */
 export function listFrontBudgets({ scrapes, memory, worksIn64Mebibytes }: FrontFigures): readonly Budget[] {
   const scrapeOf = (page: PageKind, bodyBytes: number) => {
     const found = scrapes.find(

@@ -92,7 +92,6 @@ type Lanes = {
   readonly bars: readonly { readonly name: string; readonly until: number; readonly isOwn?: boolean }[];
   readonly good: readonly { readonly at: number; readonly label: string; readonly isOwn?: boolean }[];
   readonly bad?: { readonly at: number; readonly label: string };
-  /** Where the pod is held, from and to. */
   readonly held?: readonly [number, number];
 };
 

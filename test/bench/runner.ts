@@ -18,7 +18,6 @@ export const WARM_UP_SECONDS = 6;
 /** Three of a kind run at a time: CPU time may be counted in hundredths of a second only. */
 export const INSTANCE_COUNT = 3;
 
-/** A process that was started. */
 export type Running = { readonly child: ChildProcess; readonly pid: number; readonly exited: Promise<number | null> };
 
 /** An exporter and the port of its main container. */
@@ -92,7 +91,7 @@ export function openRunner(): Runner {
   };
 }
 
-/** Opens what tells when a program made its first look. */
+/** Opens an exporter that knows when a program made its first look. */
 export async function openStarter(): Promise<Starter> {
   let onRequest = (): void => {};
   const server = createServer((_request, response) => {

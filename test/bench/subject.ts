@@ -4,9 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTestVariable } from '../support/programs.ts';
 
-/** What is measured. */
 export type Subject = {
-  /** For a person. */
   readonly name: string;
   readonly command: readonly string[];
   /** The file of the binary; `undefined` for the sources. */

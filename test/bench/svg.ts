@@ -1,13 +1,11 @@
 // Draws figures as SVG: a card with a title, a drawing and a note; light or dark as the reader's scheme.
 
-/** One figure as it is published. */
 export type Drawing = {
   readonly svg: string;
-  /** The alternative text of the pages: one sentence. All of its data is in the file, and in the table beside it. */
+  /** The alternative text of the pages: one sentence. Its data is in the file, and in the table next to it. */
   readonly alt: string;
 };
 
-/** What stands on a card. */
 export type Card = {
   readonly title: string;
   readonly note: string;
@@ -45,7 +43,7 @@ const ROW_HEIGHT = 26;
 const BAR_HEIGHT = 16;
 const HEAD_HEIGHT = 30;
 const BLOCK_GAP = 18;
-/** Room for the text beside the longest bar. */
+/** Room for the text next to the longest bar. */
 const TEXT_WIDTH = 84;
 const COLUMN_GAP = 16;
 const NOTE_CHARACTERS = 126;
@@ -153,7 +151,6 @@ export function bar(x: number, y: number, length: number, className = ''): strin
   return `<rect x="${round(x)}" y="${round(y)}" width="${round(length)}" height="${BAR_HEIGHT}" rx="1"${attribute(className)}/>`;
 }
 
-/** A straight line. */
 export function line(fromX: number, fromY: number, toX: number, toY: number, className = ''): string {
   return `<line x1="${round(fromX)}" y1="${round(fromY)}" x2="${round(toX)}" y2="${round(toY)}"${attribute(className)}/>`;
 }

@@ -12,7 +12,6 @@ import { setTimeout } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
 
-/** One foreign scrape. */
 async function scrape(url: string): Promise<void> {
   await (await fetch(`${url}/metrics`)).text();
 }

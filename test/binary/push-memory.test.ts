@@ -64,7 +64,6 @@ type ReceiverRow = {
   readonly to: string;
   readonly path: string;
   readonly start: (source: Awaited<ReturnType<typeof serveExpositions>>) => Promise<Receiver>;
-  /** How many of the series it has. */
   readonly count: (receiver: Receiver) => Promise<number>;
 };
 

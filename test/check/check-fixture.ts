@@ -19,7 +19,7 @@ const OUTPUT = '--- output\n';
 /** What the host shows: by the name of what it is asked for, the texts in the order given. */
 type Shown = ReadonlyMap<string, readonly string[]>;
 
-/** The fixture with its output written anew. */
+/** The fixture with its output written again. */
 export async function playCheck(fixture: string): Promise<string> {
   const end = fixture.indexOf(OUTPUT);
   const head = end < 0 ? fixture : fixture.slice(0, end);
@@ -54,7 +54,7 @@ async function check(env: Readonly<Record<string, string>>, shown: Shown): Promi
   assert.deepEqual(
     [...shown.keys()].filter((subject) => !used.has(subject)),
     [],
-    'nobody asked for what the host shows',
+    'what the host shows is not wanted',
   );
   const problems = found.problems.map((problem) => `stderr: ${problem}\n`).join('');
   return `${formatPlan(config, found)}${problems}exit code ${found.problems.length === 0 ? 0 : 78}\n`;
@@ -159,7 +159,7 @@ function observeShown([kind, text]: readonly [string, string] = ['', '']): Condi
 /** The target as the host shows it: the lines of `inspect`, or `cannot PROBLEM`. */
 function scriptTarget(target: Target, take: Take): Target {
   const { check: checkTarget, inspect: _, force: _force, ...rest } = target;
-  const forbid = async (): Promise<never & ForceResult> => assert.fail('a check asks nobody to end');
+  const forbid = async (): Promise<never & ForceResult> => assert.fail('a check asks no target to end');
   return {
     ...rest,
     ask: forbid,

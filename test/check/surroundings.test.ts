@@ -26,7 +26,7 @@ test('findListenProblem() finds a port that is taken, and takes none itself', as
 });
 
 test('findListenProblem() says what is wrong with an address that is not its own', async () => {
-  // 192.0.2.0/24 is nobody's (RFC 5737).
+  // 192.0.2.0/24 is for documentation (RFC 5737).
   const found = await findListenProblem({ host: '192.0.2.1', port: 9469, text: '' });
   assert.equal(found?.isTaken, false);
   assert.match(found?.problem ?? '', /^this pod has no address 192\.0\.2\.1; /);

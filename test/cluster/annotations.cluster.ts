@@ -117,7 +117,6 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
   ]),
 ];
 
-/** Registers the scenario. */
 export function runAnnotationScenarios(): void {
   runScenarioIn(
     'annotations: kubectl warns of annotations without effect, and refuses nothing',

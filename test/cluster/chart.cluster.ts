@@ -17,7 +17,6 @@ const MADE = [
   ['validatingadmission', ['-annotations', '-jobs']],
 ] as const;
 
-/** Registers the scenarios. */
 export function runChartScenarios(): void {
   runScenarioIn('chart: installed, tested, upgraded and taken away', {}, async (namespace) => {
     requirePolicies();

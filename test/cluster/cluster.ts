@@ -69,10 +69,8 @@ export type Pod = {
 /** One change of a pod, and when the test learned of it (epoch ms). */
 export type PodEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly pod: Pod; readonly atMs: number };
 
-/** An object to create. */
 export type Manifest = { readonly apiVersion: string; readonly kind: string; readonly [field: string]: unknown };
 
-/** The cluster, for one run. */
 export type Cluster = AsyncDisposable & {
   /** The name of this run, fit for a label and a part of a name. */
   readonly run: string;
@@ -92,7 +90,6 @@ export type Cluster = AsyncDisposable & {
 export type Namespace = {
   readonly name: string;
   readonly events: readonly PodEvent[];
-  /** Creates objects in it. */
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /** The first change of a pod that is as wanted, also one already seen. @throws after `withinMs` */
   untilPod(what: string, withinMs: number, isWanted: (pod: Pod, event: PodEvent) => boolean): Promise<PodEvent>;
@@ -100,7 +97,6 @@ export type Namespace = {
   untilJobEnded(name: string, withinMs: number): Promise<'Complete' | 'Failed'>;
   /** The cluster's address of a Service. */
   readServiceAddress(name: string): Promise<string>;
-  /** What a container printed. */
   readLog(pod: string, container: string): Promise<string>;
   /** What its pods came to, with the ends of their logs, for a message. */
   describe(): Promise<string>;

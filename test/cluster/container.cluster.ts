@@ -48,7 +48,6 @@ type Watched = {
   readonly job?: object | null;
 };
 
-/** What has to become of it. */
 type End = {
   /** null: no Job, or one that does not end. */
   readonly job: 'Complete' | 'Failed' | null;
@@ -127,7 +126,6 @@ const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Registers the scenarios. */
 export function runContainerScenarios(): void {
   for (const { name, hasRole = true, watched, end } of SCENARIOS) {
     runScenarioIn(`container: ${name}`, {}, async (namespace) => {

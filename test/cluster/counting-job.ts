@@ -33,7 +33,6 @@ export type CountingJob = {
 /** A Job as far as the scenarios change it. */
 export type JobManifest = Manifest & { spec: { [field: string]: unknown; template: { spec: PodSpec } } };
 
-/** The Job. */
 export function buildCountingJob(test: CountingJob): JobManifest {
   const { labels = LABELLED, annotations = {}, env = {}, portName = 'metrics', job = {}, edit = (spec) => spec } = test;
   const main: Container = {
@@ -97,7 +96,6 @@ export async function readStored(namespace: Namespace, pod: Pod, job = FRONT_JOB
   return (await getFixture().prometheus.readSamples(selector, namespace.name)).at(-1)?.value;
 }
 
-/** Waits until Prometheus has that value of the pod. */
 export async function untilStored(namespace: Namespace, pod: Pod, value: number, job = FRONT_JOB): Promise<void> {
   await until(`the value ${value} in Prometheus`, START_MS, async () => {
     const stored = await readStored(namespace, pod, job);

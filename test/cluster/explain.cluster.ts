@@ -45,7 +45,6 @@ const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | '
   { state: 'job-failed', proof: 'nothing' },
 ];
 
-/** Registers the scenarios. */
 export function runExplainScenarios(): void {
   const states = listExplainStates(IMAGES);
   for (const { state: name, proof } of SCENARIOS) {
@@ -92,7 +91,6 @@ async function reach(namespace: Namespace, state: ExplainState): Promise<Reached
   return find(state.isReached);
 }
 
-/** What a user types. */
 async function explain(namespace: Namespace, kind: string, name: string): Promise<readonly Finding[]> {
   const get = `kubectl --namespace=${namespace.name} get ${kind} ${name} --output=json`;
   return readFindings(await shell(`${get} | lastscrape explain --json`));
@@ -129,7 +127,7 @@ async function proveNow(
   finding: Finding | undefined,
 ): Promise<void> {
   assert.ok(finding?.now);
-  // The exporter gives no answer, of which kubectl tells as an error.
+  // The exporter gives no answer, which kubectl prints as an error.
   await shell(`${finding.now.line} || ${state.name === 'exporter-of-locust'}`);
   await until(`${state.name} at its end`, END_MS, async () => {
     const objects = await list(namespace, state.of);

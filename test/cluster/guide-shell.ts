@@ -9,7 +9,6 @@ import { readTestVariable } from '../support/programs.ts';
 import { type Cluster, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
 
-/** A shell of that user. */
 export type GuideShell = Disposable & {
   /** Runs a block to its end. @returns what it printed. @throws when a command of it fails. */
   run(name: BlockName): Promise<string>;

@@ -32,7 +32,6 @@ import {
   untilLogged,
 } from './scenario.ts';
 
-/** Registers the scenarios. */
 export function runGuideScenarios(): void {
   runScenarioIn('guide: a test, watched from its first pod to the report', {}, async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);

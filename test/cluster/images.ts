@@ -139,7 +139,7 @@ const MADE: readonly Made[] = [
     },
   },
   {
-    // Any main: a script that the kernel names "report"; as "migrate" it is that of deploy/job/migration.
+    // Any main: a script that the kernel names "report"; as "migrate" the one of deploy/job/migration.
     name: 'report',
     make(root) {
       addBusybox(root, findOnPath('busybox') ?? '');
@@ -165,7 +165,6 @@ const MADE: readonly Made[] = [
     },
   },
   {
-    // A program with its own metrics.
     name: 'job',
     make(root) {
       const entrypoint = makeJobRoot(root);

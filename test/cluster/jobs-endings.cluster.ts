@@ -27,7 +27,6 @@ import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
 import { END_MS, findStatus, getFixture, requirePolicies, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
 
-/** Registers the scenarios. */
 export function runJobsEndingScenarios(): void {
   runScenarioIn('jobs: a main that fails is a Failed Job, and its numbers are stored', {}, async (namespace) => {
     await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_EXIT: '3' } }));

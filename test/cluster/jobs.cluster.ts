@@ -60,7 +60,6 @@ value += 1000000
 print(json.dumps({"final": value, "shown": shown}))
 `;
 
-/** Registers the scenarios. */
 export function runJobsScenarios(): void {
   runScenarioIn('jobs: without lastscrape the final numbers are lost', {}, async (namespace) => {
     await namespace.apply(buildCountingJob({ labels: {}, annotations: ANNOTATED }));

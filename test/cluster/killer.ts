@@ -4,7 +4,6 @@ import type { Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { findStatus, getFixture, START_MS } from './scenario.ts';
 
-/** The pod, and its container. */
 const NAME = 'killer';
 
 /** By SIGKILL; or the kernel kills it, since its container is out of memory. */
@@ -25,7 +24,7 @@ ${ending}
 
 const ENDINGS: Readonly<Record<Death, (limitMib: number) => string>> = {
   SIGKILL: () => 'kill -KILL "$1"',
-  // A second program takes all but 6 MiB of the container's memory; the kernel is told whom to end then.
+  // A second program takes all but 6 MiB of the container's memory; the kernel learns whom to end then.
   'out of memory': (limitMib) => `
 group=/node-cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/$1/cgroup)
 [ "$group" != /node-cgroup/memory ] || group=/node-cgroup$(sed -n 's/^0:://p' /proc/$1/cgroup)

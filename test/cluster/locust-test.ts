@@ -45,7 +45,6 @@ export type LocustTest = {
   readonly edit?: (spec: PodSpec) => PodSpec;
 };
 
-/** The specification of a pod as the fixtures have it. */
 export type PodSpec = {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
@@ -112,7 +111,6 @@ export function editContainers<Spec extends PodSpec | Pod['spec']>(
   return { ...spec, containers: containers.map(change), ...init };
 }
 
-/** The pod with other fields of the container of that name. */
 export function withFields<Spec extends PodSpec | Pod['spec']>(spec: Spec, name: string, fields: object): Spec {
   return editContainers(spec, (each) => (each.name === name ? { ...each, ...fields } : each));
 }

@@ -39,7 +39,6 @@ const REPLACED: Readonly<Record<string, string>> = {
 
 type Edit = (spec: PodSpec) => PodSpec;
 
-/** Registers the scenarios. */
 export function runMigrationScenarios(): void {
   migration('kubexit: the exporter outlives main by one scrape, and the proxy outlives both', async (namespace) => {
     await start(namespace, 'kubexit');

@@ -28,7 +28,6 @@ export const EXPORTER_IMAGES: Readonly<Record<Route, string>> = {
   neither: IMAGES.exporter,
 };
 
-/** What became of one LocustTest. */
 export type OperatorResult = {
   readonly operator: string;
   readonly route: Route;

@@ -21,7 +21,6 @@ const RELEASE = 'locust-operator';
 
 /** The chart's value for the exporter's image (2.2.3 and 2.3.0: values.yaml, _helpers.tpl). */
 export const IMAGE_VALUE = 'locustPods.metricsExporter.image';
-/** How the guide calls them. */
 const GUIDE_CHART = 'locust-k8s-operator/locust-k8s-operator';
 const GUIDE_IMAGE = 'HOST/lastscrape:0.1.0';
 
@@ -103,7 +102,6 @@ function readCommand(name: BlockName): readonly string[] {
   return readBlock(name).replaceAll('\\\n', ' ').trim().split(/\s+/);
 }
 
-/** What the chart renders, with values set. */
 export async function renderChart(build: OperatorBuild, values: readonly string[]): Promise<readonly string[]> {
   const set = values.flatMap((value) => ['--set', value]);
   return (await helm(['template', RELEASE, join(build.folder, CHART), ...set])).split('\n');

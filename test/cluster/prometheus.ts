@@ -11,7 +11,6 @@ const INTERVAL = '5s';
 /** The annotation of a pod that is scraped at another interval. */
 export const INTERVAL_ANNOTATION = 'test.lastscrape.dev/interval';
 
-/** The totals of Locust, as the exporter names them. */
 export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}';
 
 /** The scrape job by the port name lastscrape (deploy/job/front), and the one by annotations. */

@@ -8,7 +8,6 @@ import type { ImageLoader } from './images.ts';
 import { EXPORTER, type LocustTest, MASTER, startLocustTest } from './locust-test.ts';
 import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
 
-/** What is there for every scenario. */
 export type Fixture = {
   readonly cluster: Cluster;
   /** It has MutatingAdmissionPolicy v1: without, the stories that need one are left out, and say so. */
@@ -113,7 +112,6 @@ export function masterPod({ events }: Namespace): Pod {
   return event.pod;
 }
 
-/** The status of one container of a pod. */
 export function findStatus(pod: Pod, name: string): ContainerStatus | undefined {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status;
   return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
@@ -188,7 +186,6 @@ export async function readLocustTotal(namespace: Namespace): Promise<number> {
   return Number(total);
 }
 
-/** The newest total that Prometheus has of that namespace. */
 export async function readStoredTotal(namespace: Namespace): Promise<number | undefined> {
   return (await getFixture().prometheus.readSamples(TOTAL, namespace.name)).at(-1)?.value;
 }
@@ -225,7 +222,7 @@ export async function proveGoodEnd(namespace: Namespace): Promise<Report> {
   const master = findStatus(pod, MASTER)?.state.terminated;
   assert.ok(master, 'main has ended');
   assert.ok((findStatus(pod, 'lastscrape')?.state.terminated?.finishedAt ?? '') >= master.finishedAt, 'held');
-  // What a scrape showed tells whether it came after the end; its time is when Prometheus set out.
+  // What a scrape showed says whether it came after the end; its time is when Prometheus set out.
   const ups = await getFixture().prometheus.readSamples('locust_up', namespace.name);
   const afterCount = ups.length - 1 - ups.findLastIndex(({ value }) => value !== 0);
   assert.ok(afterCount >= report.scrapesWanted, `${afterCount} scrapes after the end, ${report.scrapesWanted} wanted`);

@@ -52,7 +52,6 @@ ${METRIC} $1
 for value in 1 2 3; do push $value; sleep 1; done
 push 1000003`;
 
-/** Registers the scenarios. */
 export function runTellingScenarios(): void {
   runScenarioIn(
     'telling: unscraped, a Pushgateway has the final number, and a webhook the report',
@@ -176,7 +175,6 @@ function startGateway(namespace: Namespace): Promise<string> {
   });
 }
 
-/** The page of the Pushgateway. */
 function readGateway({ name }: Namespace): Promise<string> {
   return getFixture().cluster.read(`/api/v1/namespaces/${name}/pods/pushgateway:9091/proxy/metrics`);
 }

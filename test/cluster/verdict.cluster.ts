@@ -34,7 +34,6 @@ const TOLERANT = { args: ['--exit-code-on-error', '0'] } as const;
 
 const failIf = (...entries: readonly string[]) => ({ annotations: { 'lastscrape.dev/fail-if': entries.join(', ') } });
 
-/** Registers the scenarios. */
 export function runVerdictScenarios(): void {
   for (const shape of ['regular', 'native'] as const) {
     runScenario(

@@ -7,7 +7,6 @@ import { KINDS } from '../../src/main.ts';
 import { PROGRAM, readProblems, readValid } from './read-config.ts';
 
 const URI = { LOCUST_EXPORTER_URI: 'http://localhost:8089' };
-/** What the operator sets. */
 const OPERATOR = { ...URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: ':9646' };
 const LOCUST = { LASTSCRAPE_METRICS_URL: 'locust+http://localhost:8089' };
 
@@ -97,7 +96,7 @@ const PATH = 'a path such as "/metrics" that does not begin with "/-/"';
 const PAGE =
   'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089", with the path of --web-base-path if it is set, and without /stats/requests';
 
-/** A variable, a wrong value beside those of the operator, what it must be, and how the value is shown if not as it is. */
+/** A variable, a wrong value next to the operator's, what it must be, and how the value is shown if not as it is. */
 const WRONG: readonly (readonly [name: string, value: string, must: string, shown?: string])[] = [
   ['LOCUST_EXPORTER_URI', 'https://localhost:8089', TLS],
   [

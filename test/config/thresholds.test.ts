@@ -60,7 +60,6 @@ test('readConfig() polls the exporter where there is something to judge', () => 
 const EXAMPLE = '"locust_requests_fail_ratio > 0.01"';
 const NUMBER = 'compared with a plain number such as 0.01 or 500, in the unit of the metric';
 const FUNCTION = `a metric as the exposition shows it, such as ${EXAMPLE}; "…(…)" is a function, which is not supported`;
-/** What an entry must be, and wrong entries. */
 const PROBLEMS: readonly (readonly [must: string, ...entries: string[]])[] = [
   [`a metric, a comparison and a number, such as ${EXAMPLE}`, '> 1', '1a > 1'],
   [`compared with one of >= <= == != > <, such as ${EXAMPLE}`, 'none', 'a', 'a b > 1', 'a >> 1'],

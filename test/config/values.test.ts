@@ -147,7 +147,6 @@ test('parseFilePath() reads an absolute path of a file', () => {
   }
 });
 
-/** A text, the host, the port. */
 const FRONTS: readonly (readonly [text: string, host: string | null, port: number])[] = [
   ['9469', null, 9469],
   ['1', null, 1],

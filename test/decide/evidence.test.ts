@@ -9,7 +9,6 @@ import { type Facts, initialState } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
 
 const { facts: FACTS } = initialState(0);
-/** A metric and a port. */
 const POLICY: Policy = {
   limits: DEFAULT_LIMITS,
   conditions: [{ isMetric: true }, { isMetric: false }],
@@ -46,7 +45,7 @@ test('judgeObservation() takes what took 2 s longer than it could for a process 
   const stalled = judge(observe([DONE, DONE], { atMs: 3_001 }));
   assert.deepEqual([stalled.isStalled, stalled.isDone, stalled.areOthersDone], [true, false, false]);
   assert.equal(stalled.isMetricUnreadable, true);
-  assert.equal(judge(observe([ALIVE, DONE], { atMs: 3_001 })).isAlive, true, 'life is believed all the same');
+  assert.equal(judge(observe([ALIVE, DONE], { atMs: 3_001 })).isAlive, true, 'life is believed even so');
 });
 
 test('judgeObservation() believes one answer of a source once', () => {

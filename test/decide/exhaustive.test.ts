@@ -311,11 +311,11 @@ for (const [name, plan] of Object.entries(PLANS)) {
               assert.ok(signalled.kind === 'watching');
               state = signalled.state;
             }
-            // Once in a sequence, and twice where it stands still: that is what tells two in a row apart.
+            // Once in a sequence, and twice where it stands still: that distinguishes two in a row.
             const isLate = level === endedDepth || (situation.hasManner && !situation.memory.isStalled);
             const isQuickOnly = dtMs === paceMs[0] || isLate;
             for (const played of isQuickOnly ? MANNERS.slice(0, 1) : MANNERS) {
-              // A process that always stands still keeps its limits all the same: the second one in a row is believed.
+              // A process that always stands still keeps its limits even so: the second one in a row is believed.
               const manner = played === 'stalled' && situation.memory.isStalled ? 'hanging' : played;
               for (const sight of sights) {
                 const proof = judge(sight, isMetric, manner);
@@ -363,7 +363,7 @@ for (const [name, plan] of Object.entries(PLANS)) {
       }
       frontier = next;
     }
-    // A restart of the watcher is a new start beside the same main: its memory is empty, and so is the oracle's.
+    // A restart of the watcher is a new start next to the same main: its memory is empty, and so is the oracle's.
     t.diagnostic(
       `${stepCount} steps, ${seen.size} situations, ${playedOn.size} played, depth ${depth}; reasons named: ${JSON.stringify(Object.fromEntries(named))}`,
     );

@@ -194,7 +194,7 @@ const NUMBERS: readonly (readonly [what: string, shown: Shown, reading: Threshol
   ['it goes on after the end', { exporter: show(of(0)), evidence: ENDED }, of(0)],
   ['a front has kept another', { exporter: show(of(9)), front: { ...FRONT, thresholds: [of(8)] } }, of(8)],
   ['a front has kept nothing yet', { exporter: show(of(9)), front: FRONT }, HELD],
-  ['a front has that of another run', { front: { ...FRONT, thresholds: [of(8)] }, facts: {} }, HELD],
+  ['a front has the one of another run', { front: { ...FRONT, thresholds: [of(8)] }, facts: {} }, HELD],
 ];
 for (const [what, shown, reading] of NUMBERS) {
   test(`advanceNumbers() where ${what}`, () => assert.deepEqual(advance(shown).readings, [reading]));

@@ -1,4 +1,4 @@
-// Which messages are seen at which level: below a warning nobody has to act, and an error is a run that did not do its work.
+// Which messages are seen at which level: below a warning no one has to act, and an error is a run that did not do its work.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -16,7 +16,6 @@ function observe(startedAtMs: number, atMs = startedAtMs): Observation {
   return { startedAtMs, readAtMs: atMs, atMs, allowedMs: 25_000, exporter: { kind: 'none' }, conditions: [] };
 }
 
-/** When it is observed next, after an observation in this phase. */
 function findNext(phase: WatchPhase, observation: Observation, rest: Partial<Facts & Limits> = {}): number {
   const { facts } = initialState(0);
   const policy = {

@@ -193,11 +193,7 @@ test('beginTarget() gives each target its share of what is left until the end of
   assert.equal(begin(1_000, 30_000, null, 3).endsByMs, 31_000);
   assert.equal(begin(1_000, 30_000, 4_000, 3).endsByMs, 2_000);
   assert.equal(begin(1_000, 500, 4_000, 3).endsByMs, 1_500);
-  assert.equal(
-    begin(5_000, 30_000, 4_000, 2).endsByMs,
-    5_000 + SHARE_MIN_MS,
-    'no time is left, and it is asked all the same',
-  );
+  assert.equal(begin(5_000, 30_000, 4_000, 2).endsByMs, 5_000 + SHARE_MIN_MS, 'no time is left, and it is still asked');
 });
 
 test('shortenTarget() never gives a target more time than it had', () => {

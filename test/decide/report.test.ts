@@ -254,7 +254,7 @@ test('buildReport() hints at why nothing scraped, where the hold expired without
   const { running } = initialState(0).facts;
   const facts = { warned, running: { ...running, count: { ...running.count, isNobody: true } } };
   assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), facts)).hint, MESSAGES.nobodyScraped.text);
-  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), { warned })).hint, undefined, 'somebody has since');
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), { warned })).hint, undefined, 'one has since');
   assert.equal(reportOn(stateWith(ended('expired', 22_000, 0))).hint, undefined);
   assert.equal(reportOn(stateWith(ended('expired', 22_000, 1), facts)).hint, undefined);
   assert.equal(reportOn(stateWith(ended('scraped', 22_000, 2), facts)).hint, undefined);
@@ -377,7 +377,7 @@ test('buildReport() fails on an outcome that no run can have', () => {
   assert.throws(() => reportOn(stateWith(ended('bug' as never, null, null))), /^Error: Bug: unexpected value "bug"$/);
 });
 
-/** What a front remembers of these scrapes, each by an address, begun so many seconds after the start. */
+/** What a front remembers of these scrapes, each by an address, begun at that second after the start. */
 function frontWith(
   ...scrapes: readonly (readonly [address: string, second: number, rest?: Partial<ServedScrape>])[]
 ): FrontFacts {
@@ -486,7 +486,6 @@ const THRESHOLDS: NonNullable<Policy['thresholds']> = [
   { text: 'b > 5', name: 'b', comparison: '>', limit: 5 },
 ];
 
-/** A report with these last numbers. */
 function reportNumbers(values: readonly number[], phase: Phase, more: ReportOptions = {}): Report {
   const readings = values.map((value) => ({ kind: 'value', value }) as const);
   const numbers = { readings, wereNonZero: [], continuity: UNSEEN };

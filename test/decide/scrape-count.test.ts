@@ -88,7 +88,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     ['13/1', 0, false, 0],
     ['15/1', 1, false, 0],
   ],
-  'knows no more whether it was nobody once the counter has what was given up': [
+  'no longer knows that no one scraped once the counter has what was given up': [
     ['10/1', 0, true, 0],
     ['timed out', 0, true, 1],
     ['12/1', 0, false, 0],

@@ -224,7 +224,7 @@ const judge = (front: FrontFacts, nowMs = 101_000, limits = LIMITS) =>
 
 test('judgeTurnout() counts what came after the end, to the millisecond', () => {
   assert.equal(judge(addAll([scrapeBy('a', 99_999)])).seenCount, 0);
-  assert.equal(judge(addAll([scrapeBy('a', 100_000)])).seenCount, 0, 'the same moment tells nothing');
+  assert.equal(judge(addAll([scrapeBy('a', 100_000)])).seenCount, 0, 'the same moment says nothing');
   assert.equal(judge(addAll([scrapeBy('a', 100_001)])).seenCount, 1);
 });
 
@@ -233,7 +233,7 @@ test('judgeTurnout() counts what got the snapshot since the source refused, unti
   const seenAfter = (answeredAtMs: number | null) => judge(addAll([refused], { answeredAtMs })).seenCount;
   assert.equal(seenAfter(null), 1);
   assert.equal(seenAfter(98_000), 1);
-  assert.equal(seenAfter(99_000), 0, 'the same moment tells nothing');
+  assert.equal(seenAfter(99_000), 0, 'the same moment says nothing');
   assert.equal(seenAfter(99_500), 0);
 });
 
@@ -272,11 +272,11 @@ test('judgeTurnout() waits with auto for every scraper from before the end that 
   assert.deepEqual(show(addAll(before)), [2, 0, false, '']);
   assert.deepEqual(show(addAll([...before, scrapeBy('a', 100_500)])), [2, 1, false, '']);
   const newcomer = scrapeBy('c', 100_700);
-  assert.deepEqual(show(addAll([...before, newcomer])), [2, 0, false, ''], 'a newcomer stands in for nobody');
+  assert.deepEqual(show(addAll([...before, newcomer])), [2, 0, false, ''], 'a newcomer stands in for no other');
   const both = [...before, scrapeBy('a', 100_500), scrapeBy('b', 100_600)];
   assert.deepEqual(show(addAll([...both, newcomer])), [2, 2, true, '']);
   assert.deepEqual(show(addAll([...before, scrapeBy('a', 100_500)]), 120_001), [1, 1, true, 'b']);
-  assert.deepEqual(show(addAll(before), 120_001), [1, 0, false, 'a,b'], 'nobody is left, and nobody has come');
+  assert.deepEqual(show(addAll(before), 120_001), [1, 0, false, 'a,b'], 'no one is left, and no one has come');
   assert.deepEqual(show(addAll([...before, newcomer]), 120_001), [1, 1, true, 'a,b']);
   assert.deepEqual(show(addAll([newcomer, scrapeBy('d', 100_800)])), [1, 1, true, '']);
   assert.deepEqual(show(addAll([])), [1, 0, false, '']);

@@ -232,7 +232,7 @@ test('takeAnswer() takes nothing back by an answer whose read began before anoth
   const older = take(take(ended, 5, 7).state, 2, 6);
   assert.deepEqual([older.becomes, older.state.answeredAtMs], ['joined', 5]);
   assert.deepEqual(older.state.thresholds, [{ kind: 'value', value: 5 }]);
-  assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not started anew');
+  assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not restarted');
 });
 
 test('takeAnswer() keeps what is judged where an answer has none of it', () => {

@@ -1,4 +1,4 @@
-// What no transcript tells: small rules of their own. Stories are in fixtures/transcripts.
+// Small rules that no transcript has. Stories are in fixtures/transcripts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

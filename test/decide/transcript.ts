@@ -30,7 +30,7 @@ import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { readThresholdReadings } from './threshold-readings.ts';
 
-/** The transcript with every line of output made anew. */
+/** The transcript with every line of output made again. */
 export function playTranscript(text: string): string {
   const settings: Record<string, string> = {};
   const out: string[] = [];
@@ -216,7 +216,7 @@ function readSource(fields: Fields): SourceResult {
   throw new Error(`no such source: ${source}`);
 }
 
-/** `scrape=A`: from the address A, on its connection 1; `scrape=A:2` on another one; `open=1,3`: those of it that are open beside. */
+/** `scrape=A`: from the address A, on its connection 1; `scrape=A:2` on another one; `open=1,3`: its other open ones. */
 function readRequest(fields: Fields, startedAtMs: number): ScraperRequest {
   const [address = '', connection = '1'] = (fields.get('scrape') ?? '').split(':');
   return {

@@ -31,7 +31,6 @@ export const DERIVED: readonly string[] = globSync('deploy/{job,migrate}/**/*.ya
   .filter((file) => /terminationMessagePolicy/.test(readFileSync(join(ROOT, file), 'utf8')))
   .toSorted();
 
-/** Runs helm. */
 export function runHelm(...args: readonly string[]): SpawnSyncReturns<string> {
   const [helm = ''] = findPrograms().helm ?? [];
   return spawnSync(helm, args, { encoding: 'utf8' });

@@ -15,7 +15,6 @@ export type Pod = {
   status: PodStatus;
 };
 
-/** A container, with the ports that it declares. */
 export type Container = { name: string; readonly image: string; ports?: ContainerPort[] };
 type ContainerPort = { readonly containerPort: number; readonly name?: string };
 

@@ -1,4 +1,4 @@
-// deploy/job/front: lastscrape accepts its variables, its container is that of the policy, and Prometheus scrapes its port.
+// deploy/job/front: lastscrape accepts its variables, its container is the one of the policy, and Prometheus scrapes its port.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

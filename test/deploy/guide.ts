@@ -6,13 +6,11 @@ import { join } from 'node:path';
 /** A fenced block behind a marker: `<!-- run: NAME -->`, or `<!-- not run: REASON -->`. */
 export type Block = {
   readonly marker: 'run' | 'not run';
-  /** The name, or the reason. */
   readonly name: string;
   readonly language: string;
   readonly text: string;
 };
 
-/** What the cluster test runs. */
 export const RUN_IN_CLUSTER = [
   'kept',
   'exporter report',

@@ -47,7 +47,6 @@ export const JOBS_UNTOUCHED = {
   'wrong-port': 'nothing says where the metrics are',
 } as const;
 
-/** Their names. */
 export const JOBS_UNTOUCHED_NAMES = Object.keys(JOBS_UNTOUCHED) as readonly (keyof typeof JOBS_UNTOUCHED)[];
 
 /** The name of a file in fixtures/pods/jobs, without its ending. */

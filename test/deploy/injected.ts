@@ -43,7 +43,6 @@ export const INJECTED = [
   'front-native',
 ] as const;
 
-/** Those that stay as they are. */
 export const UNTOUCHED = ['otel', 'host-network', 'opted-out', 'worker', 'already-injected'] as const;
 
 /** The name of a file in fixtures/pods, without its ending. */
@@ -174,7 +173,7 @@ export function findLastscrape(pod: Pod): Container {
 }
 
 /**
- * Annotations, labels and spec of a pod, without what tells it from another one and without what an API
+ * Annotations, labels and spec of a pod, without what makes it this one and without what an API
  * server puts into every pod (Kubernetes 1.36.3: fixtures/injected/*.answer.json).
  */
 export function normalise(pod: Pod): Pod {

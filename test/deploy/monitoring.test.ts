@@ -203,7 +203,6 @@ describe('relabelling', { skip }, () => {
   });
 });
 
-/** One scrape job: what is discovered, and its relabelling rules. */
 type Job = { readonly targets: readonly Target[]; readonly rules: readonly RelabelRule[] };
 
 /** The labels of a kept target that count here. */
@@ -382,7 +381,6 @@ type NetworkPolicy = {
   };
 };
 
-/** Who connects: the name of the namespace, and the labels of the pod. */
 type Caller = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> };
 
 const WORKER: Caller = { namespace: NAMESPACE, labels: { 'managed-by': 'locust-k8s-operator' } };

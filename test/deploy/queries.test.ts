@@ -11,7 +11,6 @@ const PAGE = readFileSync(join(import.meta.dirname, '../../deploy/monitoring/que
 const programs = findPrograms();
 const skip = gate(programs, 'test/deploy/queries.test.ts', ['prometheus', 'promtool']);
 
-/** Each query by what it asks for. */
 const QUERIES = new Map(
   [...PAGE.matchAll(/^<!-- query: (.+) -->\n```promql\n([\s\S]*?)```$/gm)].map(([, what = '', text = '']) => [
     what,

@@ -27,7 +27,6 @@ export function readMoment({ name, afterSeconds = 60 }: Pick<ExplainState, 'name
   return Math.max(...moments.map((moment) => Date.parse(moment))) + afterSeconds * 1_000;
 }
 
-/** What a run of `explain` comes to. */
 export type ExplainRun = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** Runs `lastscrape explain` on a text, or on pieces of bytes. */

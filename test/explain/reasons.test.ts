@@ -236,7 +236,7 @@ const CASES: readonly Case[] = [
     { reasons: 'lastscrapeSigterm lastscrape' },
   ],
   [
-    'lastscrape with a front waits for every scraper, and stops nothing unless it is told to',
+    'lastscrape with a front waits for every scraper, and stops nothing by default',
     'lastscrape-holds',
     setEnv(
       { name: 'LASTSCRAPE_FRONT', value: '9469' },
@@ -402,7 +402,7 @@ const CASES: readonly Case[] = [
     { reasons: 'unknown', state: 'unknown', see: / events --for=pod\/done-/ },
   ],
   [
-    'a pod that FAIL_IF failed is not told that an exit code need not count',
+    'of a pod that FAIL_IF failed nothing says that an exit code need not count',
     'lastscrape-is-done',
     both(
       ({ status }) => Object.assign(status, { phase: 'Failed' }),

@@ -13,7 +13,6 @@ export type ExplainState = {
   readonly name: string;
   /** Its object: a bare pod, or a Job and the pod that it makes. */
   readonly manifest: Manifest;
-  /** What is taken: the pod, or the Job. */
   readonly of: 'Pod' | 'Job';
   /** Whether an object that came back is in the state. */
   readonly isReached: (object: ReachedObject) => boolean;
@@ -49,7 +48,6 @@ type ReachedContainer = {
   };
 };
 
-/** Images that the states run. */
 export type StateImages = {
   readonly lastscrape: string;
   readonly exporter: string;
@@ -57,7 +55,6 @@ export type StateImages = {
   readonly mesh: string;
 };
 
-/** Every state. */
 export function listExplainStates(images: StateImages): readonly ExplainState[] {
   const run = (name: string, script: string, more: Fields = {}): Fields => ({
     name,
@@ -94,7 +91,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
   });
 
   return [
-    // What runs on beside a main that has ended.
+    // What runs on after main has ended.
     state('exporter-of-locust', 'exporterRuns locust-metrics-exporter', job('load', [main(), exporter])),
     state(
       'exporter',

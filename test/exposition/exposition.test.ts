@@ -263,7 +263,7 @@ test('openExposition() reads each name of 13-odd-names as Prometheus does', () =
     assert.equal(read.requests, method === '' && name === 'Aggregated' ? Number(value) : null, line);
     assert.equal(read.metrics.get('locust_up')?.kind, 'unknown', line);
   }
-  // To Prometheus an empty label is none.
+  // To Prometheus an empty label is a missing one.
   names.delete('');
   assert.deepEqual([...names].sort(), [...stored].sort());
 });

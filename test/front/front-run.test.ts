@@ -33,7 +33,7 @@ type Run = {
   readonly logged: (text: string) => Promise<void>;
 };
 
-/** A port that nobody listens at. */
+/** A port without a listener. */
 async function findFreePort(): Promise<number> {
   const server = await openPort();
   server.close();
@@ -168,7 +168,7 @@ function post(port: number) {
   return scrape(port, { method: 'POST', path: '/-/snapshot' });
 }
 
-/** A main that is told by its port. */
+/** A main that is known by its port. */
 async function openMain(t: TestContext) {
   const port = await findFreePort();
   let server: Server | null = null;
@@ -298,7 +298,7 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
   assert.ok(gunzipSync(joined.bytes).includes('second_4{row="499999"'));
   clearInterval(watching);
   t.diagnostic(`idle ${idleKb} KiB, highest ${highestKb} KiB`);
-  // The sources in Node have a heap of their own beside it, which the binary has not.
+  // The sources in Node have a heap of their own as well, which the binary has not.
   const boundKb = COMMAND.length === 1 ? 64 * 1024 : idleKb + 64 * 1024;
   assert.ok(highestKb < boundKb, `${highestKb} KiB after ${idleKb} KiB`);
 });

@@ -22,20 +22,19 @@ export const REAL_CLOCK: Clock = {
 };
 
 export type FrontServer = Server & {
-  /** The requests of scrapers that it told of. */
+  /** The requests of scrapers that it announced. */
   readonly seen: readonly ScraperRequest[];
   readonly served: readonly Served[];
   readonly requests: readonly ScrapeRequest[];
-  /** Resolves when so many scrapes were served. */
+  /** Resolves when that many scrapes were served. */
   readonly servedCount: (count: number) => Promise<void>;
-  /** Resolves when so many scrapes were asked for. */
+  /** Resolves when that many scrapes were asked for. */
   readonly requestedCount: (count: number) => Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
 type ServerAnswer = ScrapeAnswer | Unavailable;
 
-/** An answer of these pieces. */
 export function answerOf(pieces: readonly (string | Uint8Array)[], sizeBytes: number | null = null) {
   async function* read() {
     for (const piece of pieces) yield typeof piece === 'string' ? Buffer.from(piece) : piece;

@@ -24,7 +24,6 @@ const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
 const POLL_MS = 1_000;
 /** Of the header that scrape() sends, 10 s, less the reserve. */
 const SCRAPE_TIMEOUT_MS = 9_500;
-/** What the front adds. */
 const OWN = /# HELP lastscrape_[\s\S]*$/;
 
 /** How long the answer is in whose middle a source dies: after each of the first 512 bytes, then after every 127th, a prime. */
@@ -85,7 +84,7 @@ async function untilKept({ front }: World, readAtMs: number): Promise<void> {
   while ((front.observe().answeredAtMs ?? 0) < readAtMs) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Waits until so many scrapes have no answer yet. */
+/** Waits until that many scrapes have no answer yet. */
 async function inFlight(front: Front, count: number): Promise<void> {
   while (front.observe().inFlightCount !== count) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -98,7 +97,7 @@ async function takeSnapshot(world: World): Promise<void> {
 
 type Scraped = Extract<FrontEvent, { readonly kind: 'scraped' }>;
 
-/** The next scrape that was handed over: told a moment after the client has all of it. */
+/** The next scrape that was handed over, a moment after the client has all of it. */
 async function takeScrape({ front }: Pick<World, 'front'>): Promise<Scraped> {
   for (;;) {
     await new Promise<void>((resolve) => void front.onEvent(resolve));
@@ -112,7 +111,6 @@ function withoutOwn(text: string): string {
   return text.replace(OWN, '');
 }
 
-/** An answer that breaks off after `body`. */
 function breakOff(body: string): Answer {
   return (socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000\r\n\r\n${body}`, () => {
@@ -594,7 +592,7 @@ test('polls continue while scrapers give up at once', async (t) => {
   assert.equal((await front.readExporter(AbortSignal.abort('interrupted'))).observation.kind, 'none');
   await source.requests(before + 2);
   await untilKept(world, clock.nowMs());
-  // Nor does such a read hide what was seen.
+  // Nor does this read hide what was seen.
   source.answer = hang;
   await scrapeTooLong(world);
   assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
@@ -936,7 +934,6 @@ const JUDGED: readonly Selector[] = [
   { name: 'b', labels: [] },
 ];
 
-/** What is judged, in short. */
 function readNumbers({ front }: World): readonly (number | string)[] {
   const { thresholds = [] } = front.observe();
   return thresholds.map((reading) => (reading.kind === 'value' ? reading.value : reading.kind));

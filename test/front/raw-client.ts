@@ -15,7 +15,7 @@ export type RawClient = {
   readonly send: (text: string | Uint8Array) => void;
   /** The next answer that came whole. `hasBody` false: to a HEAD. @throws where the connection ended before. */
   readonly readAnswer: (hasBody?: boolean) => Promise<RawAnswer>;
-  /** Resolves when so many bytes have come and were not read as an answer. @throws where the connection ended before. */
+  /** Resolves when that many bytes have come and were not read as an answer. @throws where the connection ended before. */
   readonly readBytes: (count: number) => Promise<Buffer>;
   /** Everything that came and was not read as an answer. */
   readonly received: () => Buffer;

@@ -15,10 +15,8 @@ const NEVER = new AbortController().signal;
 type Asked = {
   readonly signal: AbortSignal;
   readonly open: OpenBody;
-  /** The answer begins. */
   readonly answer: () => Promise<void>;
   readonly refuse: () => Promise<void>;
-  /** Its body is whole. */
   readonly end: () => Promise<void>;
 };
 
@@ -211,7 +209,7 @@ test('a time limit counts from the request, the wait for the read before it incl
   await clock.forward(1);
   assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
   await source.asked[0]?.end();
-  assert.equal(source.asked.length, 1, 'nobody waits for another');
+  assert.equal(source.asked.length, 1, 'nothing waits for another');
 });
 
 test('a read that came whole in time is read to its end at any pace', async () => {

@@ -24,7 +24,7 @@ async function aborted(signal: AbortSignal | undefined): Promise<void> {
   await new Promise((resolve) => signal?.addEventListener('abort', resolve));
 }
 
-/** Resolves when only so many answers are in flight: what ends them needs a few turns of the event loop. */
+/** Resolves when only that many answers are in flight: what ends them needs a few turns of the event loop. */
 async function inFlight(server: FrontServer, count: number): Promise<void> {
   while (server.inFlightCount !== count) await new Promise((resolve) => setImmediate(resolve));
 }

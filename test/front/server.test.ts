@@ -362,7 +362,6 @@ test('POST /-/snapshot notifies the reader that the client hung up', async () =>
   assert.equal(signal.reason, 'the client hung up');
 });
 
-/** Resolves when the signal is aborted. */
 async function aborted(signal: AbortSignal | undefined): Promise<void> {
   if (signal?.aborted) return;
   await new Promise((resolve) => signal?.addEventListener('abort', resolve));

@@ -15,7 +15,7 @@ export type SourceStandIn = AsyncDisposable & {
   answer: Answer;
   /** Requests that came so far. */
   readonly requestsCount: number;
-  /** Resolves when so many requests have come. */
+  /** Resolves when that many requests have come. */
   requests(count: number): Promise<void>;
   /** Refuses connections and cuts those that are open, as the end of a process does. */
   stop(): Promise<void>;
@@ -33,10 +33,8 @@ export function reply(body: string | Uint8Array, { status = 200, type = 'text/pl
   };
 }
 
-/** Never answers. */
 export const hang: Answer = () => {};
 
-/** Opens a source that answers with `body`. */
 export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n'): Promise<SourceStandIn> {
   let server: Server;
   let requestsCount = 0;

@@ -14,7 +14,7 @@ import { DIST, gateDist } from './dist.ts';
 
 const skip = gateDist('test/image/asked-for.test.ts');
 const MARK = '\nloaded: ';
-/** Runs the bundle as the program, and tells at the end which modules Node loaded. */
+/** Runs the bundle as the program, and prints at the end which modules Node loaded. */
 const BUNDLE = [
   process.execPath,
   '--eval',

@@ -28,7 +28,6 @@ export type Image = {
     readonly config: Readonly<Record<string, unknown>>;
     readonly rootfs: { readonly diff_ids: readonly string[] };
   };
-  /** Unpacked. */
   readonly tar: Buffer;
   readonly entries: readonly Entry[];
 };
@@ -60,17 +59,14 @@ function gate(file: string, isThere: boolean, reason: string): string | false {
   return message;
 }
 
-/** A file of dist/. */
 export function readDist(path: string): Buffer {
   return readFileSync(join(DIST, path));
 }
 
-/** A JSON file of dist/. */
 export function readDistJson<Value>(path: string): Value {
   return JSON.parse(readDist(path).toString('utf8'));
 }
 
-/** A blob of the layout by its digest. */
 export function readBlob(digest: string): Buffer {
   return readDist(`image/blobs/${digest.replace(':', '/')}`);
 }
@@ -84,7 +80,6 @@ export function readIndex(): {
   return JSON.parse(readBlob(named.digest).toString('utf8'));
 }
 
-/** The images of the layout. */
 export function readImages(): readonly Image[] {
   return readIndex().manifests.map(({ digest, platform }) => {
     const manifest: Image['manifest'] = JSON.parse(readBlob(digest).toString('utf8'));

@@ -20,7 +20,6 @@ export type Container = {
   readonly EffectiveCaps: readonly string[] | null;
 };
 
-/** One podman. */
 export type Podman = AsyncDisposable & {
   /** For files of the test; removed at the end. */
   readonly directory: string;

@@ -72,7 +72,7 @@ test('setVersion() writes the version wherever it stands, and back', () => {
 test('the tests that compare versions hold at another one', () => {
   const copy = copyCheckout();
   setVersion(copy, OTHER);
-  // The variable tells a runner that it is inside another one, which then runs nothing.
+  // The variable says that a runner is inside another one, which then runs nothing.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const { status, stdout } = spawnSync(process.execPath, ['--test', ...COMPARING], {
     cwd: copy,

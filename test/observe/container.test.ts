@@ -30,7 +30,6 @@ function makePod(states: Readonly<Record<string, ContainerState>>, always: reado
 
 const POD = makePod({ load: ALIVE, proxy: ALIVE, lastscrape: ALIVE });
 
-/** The names, or the problem. */
 function selectNames(pod: Pod, argument: string, sidecars: readonly string[] = [], own: string | null = null): string {
   const selected = selectContainers(pod, argument, sidecars, own === null ? null : { podUid: 'u', name: own });
   return 'problem' in selected ? selected.problem : selected.containers.map(({ name }) => name).join(' ');
@@ -51,7 +50,7 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, st
     [makePod({ lastscrape: ALIVE, watcher: ALIVE }), '*', [], 'watcher'],
     'lastscrape',
   ],
-  ['itself among the sidecars, where nothing else tells', [UNNAMED, '*', ['watcher']], 'load'],
+  ['itself among the sidecars, where nothing else says it', [UNNAMED, '*', ['watcher']], 'load'],
   ['a sidecar named alone', [POD, 'proxy', ['proxy']], 'proxy'],
   ['an unknown name', [POD, 'lode'], 'this pod has no such container; must be one of "load", "proxy"'],
   ['an init container', [POD, 'native'], 'it is an init container; must be one of "load", "proxy"'],

@@ -11,7 +11,6 @@ import { readRecordedBody } from '../support/recording.ts';
 const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt').toString();
 const NEVER = new AbortController().signal;
 
-/** One observation at an exporter that answers so. */
 async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
   await using peer = await openPeer(answer);
   const exporter = openExporter(peer.url, ['locust_up']);
@@ -115,7 +114,6 @@ for (const [name, piece] of Object.entries({
   });
 }
 
-/** What is judged of one answer, `a` and `b`. */
 async function readJudged(answer: Answerer): Promise<readonly unknown[] | undefined> {
   await using peer = await openPeer(answer);
   const selectors = ['a', 'b'].map((name) => ({ name, labels: [] }));

@@ -16,7 +16,6 @@ function condition(text: string, observe: (context: ObserveContext) => Promise<C
 
 const hanging = (text: string) => condition(text, () => new Promise(() => {}));
 
-/** Reads until its signal comes. */
 function readUntilAborted(signal: AbortSignal): Promise<ExporterReading> {
   return new Promise((resolve) =>
     signal.addEventListener('abort', () =>

@@ -350,7 +350,7 @@ test('read() says what is missing, without asking anybody', { skip }, async () =
   ];
   for (const [env, problem] of cases) {
     await play(
-      () => assert.fail('nobody is asked'),
+      () => assert.fail('nothing is asked'),
       async ({ pod, server }) => {
         const result = expectFailure(await pod.read(NEWEST));
         assert.match(String(result.problem), problem);

@@ -17,7 +17,6 @@ function read(text: string): Pod {
   return reading.pod;
 }
 
-/** The kind of each container's state, by name. */
 function listKinds(pod: Pod): Record<string, ContainerState['kind']> {
   return Object.fromEntries(pod.containers.map(({ name, state }) => [name, state.kind]));
 }

@@ -74,7 +74,7 @@ describe('a load test ends undisturbed', { concurrency: CONCURRENCY, skip }, () 
     assert.equal(await readLast(prometheus, TOTAL), undefined, 'no total was ever stored');
   });
 
-  // locust_up stays 0 for the whole run, and only the port tells that Locust is there.
+  // locust_up stays 0 for the whole run, and only the port shows that Locust is there.
   runScenario(programs, '--headless is not taken for done before its end', async (pod) => {
     const exporter = pod.startExporter();
     const prometheus = await pod.startPrometheus('1s');

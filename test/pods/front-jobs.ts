@@ -64,20 +64,17 @@ export const OTHER_CASES: readonly JobCase[] = [
 /** Of the sleep at the end of a job. */
 export const SLEEP_SECONDS = 30;
 
-/** What they want on the machine. */
 export const JOB_PROGRAMS: readonly FrontProgram[] = ['prometheus', 'python', 'pushgateway', 'curl'];
 
 /** The counter of every job. */
 export const WORKED = 'job_worked_milliseconds_total';
 
 export type JobResult = JobCase & {
-  /** What the counter was at the end. */
   readonly final: number;
   /** What it was when each read of the job's page began, in that order; empty for a shell job. */
   readonly reads: readonly number[];
   /** The newest sample in Prometheus; undefined: none. */
   readonly stored: number | undefined;
-  /** How many are stored. */
   readonly samplesCount: number;
   /** Of lastscrape; null without it. */
   readonly report: ReportFields | null;
@@ -88,7 +85,6 @@ export type JobResult = JobCase & {
 /** The pod of a job, without the job itself. */
 type Ready = JobCase & {
   readonly instance: string;
-  /** The series of its counter. */
   readonly selector: string;
   readonly front: Front | null;
   readonly pushgateway: Child | null;
@@ -203,7 +199,6 @@ async function waitForScrapeOf(prometheus: Prometheus, instance: string): Promis
   });
 }
 
-/** The command of a job. */
 export function jobCommand(program: JobProgram): readonly string[] {
   const file = (name: string) => join(import.meta.dirname, './jobs', name);
   if (program === 'python') return [frontProgram('python'), file('python_job.py')];

@@ -25,7 +25,6 @@ export type FrontPod = AsyncDisposable & {
 export type FrontStart = {
   /** LASTSCRAPE_METRICS_URL. */
   readonly source: string;
-  /** Of the front. */
   readonly port: number;
   /** Beside these, `sigterm` as the end and polls every 250 ms. */
   readonly env?: Readonly<Record<string, string>>;

@@ -104,7 +104,6 @@ const ROWS = {
   },
 } as const satisfies Readonly<Record<string, Row>>;
 
-/** A program by the name of its row. */
 export type FrontProgram = keyof typeof ROWS;
 
 /** The command of lastscrape: the sources, or what LASTSCRAPE_TEST_BINARY names. */

@@ -16,7 +16,6 @@ export type Scraper = {
   readonly readNewest: (metric: string, port: number) => Promise<number | undefined>;
 };
 
-/** Starts scrapers of the fronts at these ports. */
 export type OpenScrapers = (pod: FrontPod, ports: readonly number[]) => Promise<readonly Scraper[]>;
 
 export type ScraperStart = {
@@ -90,7 +89,6 @@ export async function playFinals(
   );
 }
 
-/** A Prometheus with storage of its own. */
 export async function openPrometheus(
   pod: FrontPod,
   ports: readonly number[],

@@ -13,7 +13,6 @@ import { gateFront } from './front-programs.ts';
 
 const skip = gateFront('test/pods/front-staleness.test.ts', ['prometheus', 'python']);
 
-/** In this order. */
 const PHASES = ['running', 'hold', 'refusing', 'vanished'] as const;
 type Phase = (typeof PHASES)[number];
 

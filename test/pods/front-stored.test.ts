@@ -95,7 +95,7 @@ function startNodeExporter(pod: FrontPod, port: number): Child {
   ]);
 }
 
-/** Passes on what client_golang beside it shows. */
+/** Passes on what the client_golang next to it shows. */
 function startCollector(pod: FrontPod, port: number, sourcePort: number): Child {
   startGo(pod, sourcePort);
   const scrape = { job_name: 'go', scrape_interval: '1s', static_configs: [{ targets: [`127.0.0.1:${sourcePort}`] }] };

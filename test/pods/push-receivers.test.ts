@@ -96,7 +96,6 @@ const ADDED_TO_GROUPS = /^push_(?:failure_)?time_seconds$/;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Without what a program adds. */
 function withoutAdded(values: SeriesValues, added: RegExp): SeriesValues {
   const isAdded = ({ __name__: name = '', ...others }: Labels) => added.test(name) && Object.keys(others).length === 0;
   return new Map([...values].filter(([series]) => !isAdded(parseSeries(series))));

@@ -72,7 +72,7 @@ for (const { name, requests, ours } of PUSH_CASES) {
   });
 }
 
-/** A body of exactly so many bytes. */
+/** A body of exactly that many bytes. */
 const makeBody = (sizeBytes: number) => `a 1\n#${' '.repeat(sizeBytes - 6)}\n`;
 const GZIP = { 'Content-Encoding': 'gzip' };
 

@@ -6,7 +6,6 @@ import { until } from '../support/until.ts';
 import { END_MS, type FrontPod, readReport, START_MS, terminateAfter } from './front-pod.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
 
-/** What they want on the machine. */
 export const SHORT_JOB_PROGRAMS: readonly FrontProgram[] = ['prometheus3', 'goClient'];
 
 /** What the counter of each job is at its end. */

@@ -12,12 +12,12 @@ export type Source =
   | { readonly kind: 'debian'; readonly package: string; readonly file: string }
   /** A module path with its version; `folder` in the cache, with the binary in its `bin`. */
   | { readonly kind: 'go'; readonly module: string; readonly folder: string; readonly file: string }
-  /** A package by a lock file beside this one; `file` below `folder` in the cache. */
+  /** A package by a lock file next to this one; `file` below `folder` in the cache. */
   | { readonly kind: 'pip'; readonly requirements: string; readonly folder: string; readonly file: string };
 
 /** A program with a quit endpoint. */
 export type TargetProgram = {
-  /** The preset, or what stands for PORT in a quit URL that is none. */
+  /** The preset, or what stands for PORT in a quit URL without a preset. */
   readonly entry: string;
   /** As the README names it. */
   readonly name: string;

@@ -136,7 +136,7 @@ for (const program of TARGET_PROGRAMS) {
         const entry = isSeen ? writeEntry(program, fixture) : `${program.entry}:${fixture.place.quitPort}`;
         const { code, result, hint } = await fixture.quit(entry, '2s');
         if (program.offHint === null) {
-          // Nothing tells it from one that is gone, unless the port of its service is named.
+          // Nothing distinguishes it from one that is gone, unless the port of its service is named.
           assert.deepEqual([code, result], [0, 'alreadyGone']);
           if (isPreset) {
             const named = await fixture.quit(`${entry}:${fixture.place.servicePort}`, '2s');
@@ -300,7 +300,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
   it('an unlisted mesh proxy still answers at the end: one line names what to add, and it lives on', async () => {
     const [envoy, pushgateway] = pair('envoy', 'pushgateway');
     await withFixture(pushgateway, async (fixture) => {
-      // The port on which the Envoy of an Istio sidecar tells its health.
+      // The port on which the Envoy of an Istio sidecar shows its health.
       const place = { ...fixture.place, servicePort: 15021 };
       const proxy = fixture.run('Envoy', [findTarget(envoy) ?? '', ...envoy.args(place, false)]);
       await waitForPort(fixture.network, place.servicePort);

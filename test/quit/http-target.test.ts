@@ -167,7 +167,6 @@ test('hint() says what an answer usually means', () => {
   for (const [answer, expected] of table) assert.match(hint(answer), expected);
 });
 
-/** A program with words of its own. */
 const OWN: Preset = { ...(PRESETS[0] as Preset), hints: { dropped: 'own words', disabled: 'own words' } };
 
 test("hint() prefers the program's own words", () => {

@@ -19,7 +19,6 @@ function target(name: string, more: Partial<Target> = {}): Target {
 const APP = target('app');
 const ISTIO = target('istio', { isMesh: true });
 
-/** Presets that are found by these ports. */
 function presetsFoundBy(...ports: readonly number[]): readonly Preset[] {
   const [any] = PRESETS;
   return ports.map((foundBy, index) => ({ ...(any as Preset), name: `mesh${index}`, foundBy }));

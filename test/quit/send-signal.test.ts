@@ -137,7 +137,6 @@ test('a target is not forced where the namespace is not shared', { skip }, async
   process.kill(server.pid, 0);
 });
 
-/** What kill(2) answers. */
 function refuse(code: string) {
   return { pid: 1, kill: () => assert.fail(Object.assign(new Error(code), { code })) };
 }

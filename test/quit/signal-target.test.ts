@@ -14,7 +14,6 @@ const QUIT = {
 };
 /** Ends by TERM and by INT, as a program does that handles none. */
 const TAIL = ['tail', '-f', '/dev/null'];
-/** Takes no TERM. */
 const DEAF = ['sh', '-c', 'trap "" TERM; exec sleep 600'];
 
 type Line = Readonly<Record<string, unknown>>;

@@ -57,7 +57,6 @@ type Ended = { readonly how: readonly unknown[]; readonly snapshots: readonly st
 type Play = {
   /** Of hooked.py. Default: return. */
   readonly ending?: string;
-  /** Of the interpreter. */
   readonly options?: readonly string[];
   /** In PYTHONPATH, behind the hook and before the packages. */
   readonly own?: string;

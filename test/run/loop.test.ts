@@ -102,7 +102,6 @@ function world(script: Script) {
   };
 }
 
-/** The targets that are through. */
 function readReports({ phase }: State): readonly TargetReport[] {
   return phase.kind === 'quitting' ? phase.reports : [];
 }
@@ -115,7 +114,7 @@ function buildCondition(text: string, look: () => ConditionObservation, metricNa
   return { text, metricName, observe: async () => look() };
 }
 
-/** A target that answers and shows its port as it is told to; `asked` and `probed` say how often. */
+/** A target that answers and shows its port as given; `asked` and `probed` say how often. */
 function buildTarget(name: string, answers: readonly Answer[], probes: readonly Probe[], onAsk = () => {}) {
   const seen = { asked: 0, probed: 0 };
   const target: Target = {
@@ -429,7 +428,7 @@ test('runLoop() passes on a signal in the middle of an observation at once, and 
   assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 4_000 + LIMITS.terminationGraceMs);
 });
 
-/** A front on which `scrape()` is one that was just handed over; `views` are those that it was told, without repetitions. */
+/** A front on which `scrape()` is one that was just handed over; `views` are what it got, without repetitions. */
 function buildFront(nowMs: () => number) {
   const events: FrontEvent[] = [];
   const views: string[] = [];
@@ -479,7 +478,7 @@ test('runLoop() informs the front of each change of what is known of main', asyn
   const { views, run, countListeners } = frontWorld();
   assert.deepEqual(readEnd(await run()), ['expired', 15_000, 0]);
   assert.deepEqual(views, ['living', 'ending', 'ended at 5000']);
-  assert.equal(countListeners(), 0, 'nobody listens any more');
+  assert.equal(countListeners(), 0, 'nothing listens any more');
 });
 
 test('runLoop() ends a pause for a scrape, and the hold with it', async () => {

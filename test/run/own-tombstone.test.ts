@@ -54,7 +54,7 @@ test('the tombstone has what kubexit writes, by a rename, and is followed by the
   const { ino } = statSync(path);
   await tombstone.close(69);
   assert.equal(readFileSync(path, 'utf8'), text.replace('ExitCode: 0', 'ExitCode: 69'), 'Died is the first one');
-  assert.notEqual(statSync(path).ino, ino, 'another file: nobody reads half of it');
+  assert.notEqual(statSync(path).ino, ino, 'another file: no reader gets half of it');
   assert.deepEqual([readdirSync(folder), problems], [['lastscrape'], []]);
 });
 
@@ -65,7 +65,7 @@ test('the tombstone of a folder that cannot be written is one warning', async (c
     openTombstone({ path, pid: 7, time: () => 'now', signal: NEVER, warn: (problem) => problems.push(problem) });
   const missing = openAt(join(folder, 'no', 'lastscrape'));
   await missing.checkFolder();
-  assert.equal(problems.length, 1, 'told at once, not at the end of the hold');
+  assert.equal(problems.length, 1, 'reported at once, not at the end of the hold');
   await missing.declareDead();
   await missing.close(0);
   assert.deepEqual(problems, [`Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]);
@@ -126,10 +126,10 @@ test('a container that waits as kubexit does sees the end before any target is a
   assert.equal(code, 0);
   early.close();
   late.close();
-  assert.equal(new Set([...early.deaths, ...late.deaths]).size, 1, 'one death, told again');
+  assert.equal(new Set([...early.deaths, ...late.deaths]).size, 1, 'one death, reported again');
   assert.ok(
     [...early.names, ...late.names].every((name) => name === 'lastscrape' || /^\.lastscrape\.tmp-\d+$/.test(name)),
-    'no name that somebody could wait for',
+    'no name that anything waits for',
   );
   assert.deepEqual(readdirSync(folder), ['lastscrape']);
 });

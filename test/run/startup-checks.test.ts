@@ -9,7 +9,7 @@ import { gateNamespaces, openPidNamespace, WATCHER_UID } from '../support/pid-na
 
 const skip = gateNamespaces('test/run/startup-checks.test.ts');
 
-/** Ends at once: nothing runs, nothing is waited for, nobody is asked. */
+/** Ends at once: nothing runs, nothing is waited for or asked. */
 const SHORT = {
   LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
   LASTSCRAPE_DONE_WHEN: 'port:1',

@@ -22,7 +22,7 @@ type Run = {
   readonly endMain: () => void;
 };
 
-/** A main that is told by its port, a source that shows `body`, and lastscrape beside them. */
+/** A main that is known by its port, a source that shows `body`, and lastscrape. */
 async function open(t: TestContext, body: string, env: Readonly<Record<string, string>>): Promise<Run> {
   const source = await openSource(body);
   const main = await openPort();

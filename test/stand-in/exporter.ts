@@ -80,7 +80,7 @@ export async function openExporter(options: ExporterOptions): Promise<Exporter> 
   }
 
   const sockets = new Set<Socket>();
-  // Go closes no idle connection and knows no time limit for a request, unless told.
+  // Go closes no idle connection and knows no time limit for a request, by default.
   const server = new HttpServer({ keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -111,7 +111,6 @@ export async function openExporter(options: ExporterOptions): Promise<Exporter> 
   };
 }
 
-/** What the exporter keeps. */
 type Life = {
   readonly memory: ReturnType<typeof openLocustMemory>;
   scrapeCount: number;

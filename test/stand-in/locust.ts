@@ -36,7 +36,7 @@ export type LocustOptions = {
   readonly spawnMs?: number;
   /** From all users spawned to the end of the run time; default 6000. */
   readonly runMs?: number;
-  /** From the stop to the autoquit (Locust waits a second longer than it was told); default 6000. */
+  /** From the stop to the autoquit (Locust waits a second longer than it was set to); default 6000. */
   readonly autoquitMs?: number;
   /** From the autoquit to the closing of the web port; default 500. */
   readonly webCloseMs?: number;
@@ -53,7 +53,7 @@ export type LocustOptions = {
 
 export type Locust = AsyncDisposable & {
   readonly masterPort: number;
-  /** The web page's address, without a path: what the exporter is told. */
+  /** The web page's address, without a path: what the exporter gets. */
   readonly webUrl: string;
   /** Requests made so far; the final number once `exited` has resolved. */
   readonly requests: number;

@@ -5,7 +5,6 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 
-/** The end of one scrape. */
 export type ScrapeResult = {
   /** From 1. */
   readonly number: number;

@@ -9,7 +9,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** What it answers; `ends`: the request makes it end. */
 export type Said = { readonly status: number; readonly body?: string; readonly ends?: boolean };
 
-/** How it is set up. */
 export type Setup = {
   /** Its quit endpoint is switched on. */
   readonly isEnabled: boolean;
@@ -39,7 +38,6 @@ function recorded(file: string): Said {
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]), body: body.join('\r\n\r\n') };
 }
 
-/** Every stand-in. */
 export const STAND_INS: readonly StandIn[] = [
   {
     // istio/istio, pilot/cmd/pilot-agent/status/server.go (handleQuit): 405 but for POST, 200 "OK", then the
@@ -119,7 +117,6 @@ export type Running = {
   readonly servicePort: number;
   /** Method and path of the requests to its quit port, in order. */
   readonly requests: readonly string[];
-  /** Settles when it has ended on its own. */
   readonly ended: Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };

@@ -15,7 +15,6 @@ export const WATCHER_UID = 65_532;
 /** Where every UID may look. */
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** A program in the namespace. */
 export type Inhabitant = {
   /** As the test sees it, outside of the namespace. */
   readonly pid: number;

@@ -19,15 +19,12 @@ export type MasterStart = {
   readonly extraArgs?: readonly string[];
 };
 
-/** How the watcher is started. */
 export type WatcherStart = {
-  /** More variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** No variable at all, as in a pod, and no termination message to read. Not possible on the host. */
   readonly isBare?: boolean;
 };
 
-/** One pod. */
 export type Pod = {
   readonly network: Network;
   readonly directory: string;
@@ -48,7 +45,6 @@ export type Pod = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** The locustfile of that name in test/pods/locustfiles. */
 export function locustfile(name: 'steady' | 'failing' | 'broken'): string {
   return join(import.meta.dirname, '../pods/locustfiles', `${name}.py`);
 }

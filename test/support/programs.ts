@@ -73,10 +73,9 @@ export function cachePath(folder: string): string {
   return join(readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'lastscrape', folder);
 }
 
-/** The Nodes that the npm package is tried with, beside the checkout's: the oldest that it takes, and the newest. */
+/** The Nodes that the npm package is tried with, besides the checkout's: the oldest that it takes, and the newest. */
 export const OTHER_NODES = ['22.23.3', '26.10.0'] as const;
 
-/** The folder of one of them. */
 export function otherNodePath(version: string): string {
   return cachePath(`node-${version}`);
 }
@@ -84,7 +83,6 @@ export function otherNodePath(version: string): string {
 /** The file that install.ts writes last: without it an environment is half made. */
 export const COMPLETE_MARKER = 'lastscrape-complete';
 
-/** Looks for everything. */
 export function findPrograms(): Programs {
   const environment = locustEnvironmentPath();
   const prometheus = findOnPath('prometheus');

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import { baseEnv, type Network } from './network.ts';
 
-/** A running Prometheus. */
 export type Prometheus = {
   readonly child: Child;
   /** Every raw sample of the matching series, oldest first; the last hour, stale series included. */
@@ -15,7 +14,6 @@ export type Prometheus = {
   ask<Found>(path: string): Promise<Found>;
 };
 
-/** One series as stored. */
 export type Series = { readonly labels: Readonly<Record<string, string>>; readonly samples: readonly Sample[] };
 
 /** One sample; Prometheus stamps it with the time when its scrape began (epoch seconds). */
@@ -32,7 +30,6 @@ export type PrometheusStart = {
 
 /** How one Prometheus of several in a network is started. */
 export type PrometheusProcess = {
-  /** The text of its configuration. */
   readonly config: string;
   /** Default: the one of the network. */
   readonly port?: number;

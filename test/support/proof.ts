@@ -23,7 +23,6 @@ export type ReportFields = {
 
 type LoggedReport = ReportFields & { readonly time: string; readonly level: string; readonly msg: string };
 
-/** The total of all requests, as the exporter names it. */
 export const TOTAL = 'locust_requests_num_requests{name="Aggregated",method=""}';
 
 /** Prometheus moves a timestamp by up to 2 ms to compress it better; the report's time is cut to 1 ms. */

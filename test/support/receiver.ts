@@ -51,7 +51,6 @@ export function openHttp(answer: Answer = OK): Promise<Receiver> {
   return listen(createHttpServer(takeRequests(seen, answer)), seen);
 }
 
-/** Opens a receiver with TLS. */
 export function openHttps(certificate: Certificate, answer: Answer = OK): Promise<Receiver> {
   const seen: Seen[] = [];
   return listen(createHttpsServer(certificate, takeRequests(seen, answer)), seen);

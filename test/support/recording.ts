@@ -20,7 +20,6 @@ export function readRecordedHeader(path: string, name: string): string {
   return new RegExp(`^${name}: *(.*?)\\r?$`, 'im').exec(head)?.[1] ?? '';
 }
 
-/** A recorded file as text. */
 export function readRecordedText(path: string): string {
   return readFileSync(new URL(path, FOLDER), 'utf8');
 }

@@ -1,4 +1,4 @@
-// Requests to real HTTP and TLS servers: what arrives, whom it trusts, what is told of a failure, and that no secret is.
+// Requests to real HTTP and TLS servers: what arrives, whom it trusts, what is said of a failure, and that no secret is.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -36,7 +36,6 @@ function destination(url: string, more: Partial<Destination> = {}): Destination 
 const answered = (status: number, text: string, end: AnswerEnd = 'whole') =>
   ({ kind: 'answered', status, text, end, retryAfterMs: 0 }) as const;
 
-/** Sends one request, and closes. */
 async function send(to: Destination, more: Partial<DeliveryRequest> = {}) {
   const delivery = openDelivery(to);
   try {

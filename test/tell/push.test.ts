@@ -1,4 +1,4 @@
-// Pushes with an encoder of the test's to a real server: the order, what is sent again, what ends it, and what is told.
+// Pushes with an encoder of the test's to a real server: the order, what is sent again, what ends it, and what is reported.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,6 @@ import { judgeStatus, type PushKind } from '../../src/tell/receivers/receiver.ts
 import { closedPort, openPeer } from '../support/peer.ts';
 import { openHttp } from '../support/receiver.ts';
 
-/** One request for each family. */
 const FAMILY_BY_FAMILY: PushKind = {
   name: 'pushgateway',
   findPath: (url) => url.pathname,

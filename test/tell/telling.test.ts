@@ -1,4 +1,4 @@
-// Tests of what is known of those who are told; that they are told is tested with whole programs (test/binary/telling.test.ts).
+// What is known of receivers; test/binary/telling.test.ts tests what they get.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listLabels } from '../../src/tell/telling.ts';

@@ -1,4 +1,4 @@
-// The webhook against a real server: three tries, what ends them, and what it is told.
+// The webhook against a real server: three tries, what ends them, and what it gets.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

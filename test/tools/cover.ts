@@ -40,7 +40,7 @@ export function coverPureParts(): void {
   const uncovered = report.split('\n').filter((line) => /\| +\d/.test(line) && !/( 100\.00 \|){3}/.test(line));
   if (run.status !== 0) {
     const failed = lines.flatMap((line, index) => (/^\s*not ok /.test(line) ? lines.slice(index, index + 30) : []));
-    // The heading is that of node's reporter, by which .ci/run finds it.
+    // The heading of node's reporter, by which .ci/run finds it.
     console.log(['✖ failing tests:', ...failed, ...uncovered, run.stderr].join('\n'));
   }
   const counts = lines.filter((line) => /^# (tests|pass|fail|skipped) /.test(line));

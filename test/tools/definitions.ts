@@ -14,7 +14,6 @@ export type Definition = {
   readonly file: string;
 };
 
-/** Of prometheus-operator. */
 export const OPERATOR_VERSION = '0.85.0';
 
 export const OPERATOR_DEFINITIONS: readonly Definition[] = ['podmonitors', 'servicemonitors', 'prometheusrules'].map(

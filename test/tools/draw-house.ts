@@ -7,7 +7,7 @@ const FLOOR_HEIGHT = 62;
 const BOX_WIDTH = 132;
 const BOX_HEIGHT = 34;
 
-/** Draws the house. An arrow that a longer way replaces is left out, else nobody would see the others. */
+/** Draws the house. An arrow that a longer way replaces is left out, else the others would not be seen. */
 export function drawHouse(): Drawing {
   const folders = listFolderImports();
   const floors = listFloors(folders).toReversed();

@@ -6,7 +6,6 @@ import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
 
-/** Rewrites the fixtures of a folder. */
 const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {
   transcripts: playTranscript,
   'transcripts/locust': playPace,

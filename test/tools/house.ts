@@ -52,7 +52,6 @@ export function findFolder(file: string): string {
   return top === 'bin' ? 'bin' : second.replace('.ts', '');
 }
 
-/** Every folder with the folders that it imports. */
 export function listFolderImports(): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>(FILES.map((file) => [findFolder(file), new Set()]));
   for (const { from, to } of FILES.flatMap(listImports)) {

@@ -36,7 +36,6 @@ export function tidy(schema: Schema): Schema {
   );
 }
 
-/** The file's name and text for one definition. */
 export function convert(definition: string): { name: string; text: string } {
   const { spec } = parse(definition);
   const [version] = spec.versions;

@@ -21,7 +21,6 @@ async function runKubectl(args: readonly string[], input = ''): Promise<string> 
   return (await started).stdout;
 }
 
-/** The newest object of a state, in its namespace. */
 async function readObject(namespace: string, kind: ExplainState['of']): Promise<ReachedObject | undefined> {
   const { items } = JSON.parse(await runKubectl(['get', kind, '--namespace', namespace, '--output=json']));
   return items.toSorted((one: Created, other: Created) =>

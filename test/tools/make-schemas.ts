@@ -61,7 +61,6 @@ function isKind(definition: Schema, group: string, version: string, kind: string
   return kinds.some((each) => each['group'] === group && each['version'] === version && each['kind'] === kind);
 }
 
-/** The names of all definitions that a schema refers to, and that these refer to. */
 function listReferences(schema: Schema, definitions: Definitions, found: Set<string>): Set<string> {
   for (const [, name = ''] of JSON.stringify(schema).matchAll(/"#\/definitions\/([^"]+)"/g)) {
     if (found.has(name)) continue;

@@ -160,7 +160,6 @@ function listRounds(file: string): readonly Round[] {
   return [existsSync(join(CODE, own)) ? [own] : [], others].filter((round) => round.length > 0);
 }
 
-/** What a test and its support import, and what that imports. */
 function listImports(test: string): readonly string[] {
   const direct = readImports(test).flatMap((path) => (path.startsWith('test/') ? readImports(path) : [path]));
   return [...direct, ...direct.flatMap(readImports)];

@@ -59,7 +59,6 @@ export function writeParts(): Readonly<Record<string, readonly string[]>> {
   };
 }
 
-/** What a message begins with. */
 export function shorten(text: string): string {
   const [start = '', ...rest] = text.split(': ');
   return rest.length === 0 ? start : `${start}: …`;

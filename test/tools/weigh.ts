@@ -36,7 +36,6 @@ function listFunctions(file: string): readonly Block[] {
   });
 }
 
-/** Everything that has a budget. */
 export function weigh(): readonly Weight[] {
   const functions = FILES.filter((file) => file.startsWith('src/')).flatMap(listFunctions);
   const longest = functions.toSorted((one, other) => other.lineCount - one.lineCount)[0];
@@ -54,7 +53,7 @@ export function weigh(): readonly Weight[] {
     { name: 'src/: lines of the longest function', is: longest?.lineCount ?? 0, most: 80, where: longest?.place ?? '' },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
-    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 52_098, plan: 40_000 },
+    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 51_974, plan: 40_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
@@ -62,10 +61,8 @@ export function weigh(): readonly Weight[] {
   ];
 }
 
-/** What a user reads. */
 const PAGES = ['README.md', 'docs/*.md', 'deploy/*.md'];
 
-/** Words as `wc --words` counts them. */
 function countWords(patterns: readonly string[]): number {
   return sum(listFiles(patterns).map((path) => ({ count: readSource(path).split(/\s+/).filter(Boolean).length })));
 }
@@ -75,7 +72,6 @@ function countLongComments(): number {
   return lines.filter((line) => /^\s*(\/\/|\/?\*)/.test(line) && line.length > 110).length;
 }
 
-/** The lines of files. */
 function countLines(patterns: readonly string[]): readonly { readonly path: string; readonly count: number }[] {
   return listFiles(patterns).map((path) => ({ path, count: readSource(path).split('\n').length - 1 }));
 }

@@ -1,4 +1,4 @@
-// The exposition that is made of Locust's page and CSV, held against what the real exporter showed beside the same Locust.
+// The exposition that is made of Locust's page and CSV, held against the real exporter's of the same Locust.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -135,7 +135,7 @@ for (const folder of FOLDERS) {
         ),
       );
       const isWorker = (line: string) => line.startsWith('locust_worker_detail{');
-      // The exporter knows no spawning worker, and is not told of these percentiles here.
+      // The exporter knows no spawning worker, and does not get these percentiles here.
       const isValue = (line: string) =>
         /^locust_(workers_hatching_count|requests_current_response_time_percentile_(50|95)) /.test(line);
       const plain = (lines: readonly string[]) => lines.filter((line) => !isWorker(line) && !isValue(line));
@@ -193,7 +193,6 @@ test('a namespace is in front of every name, as in recording 01g', () => {
   );
 });
 
-/** A page with these totals by name. */
 function page(state: string, totals: Readonly<Record<string, readonly [requests: number, failures: number]>>) {
   const rows = Object.entries(totals).map(([name, [requests, failures]]) => ({
     method: 'GET',

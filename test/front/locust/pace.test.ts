@@ -1,4 +1,4 @@
-// When Locust's page and CSV are read, told by transcripts.
+// When Locust's page and CSV are read, by transcripts.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -264,9 +264,9 @@ test('a Locust that is busy for longer than 5 s is down, once more asked for not
   assert.deepEqual(reading.metric('locust_up'), { kind: 'unknown', why: 'timed out' }, 'its end is not proven by that');
   clock.advance(10_000);
   source.expectEnd?.();
-  assert.equal((await read()).total, 10, 'nobody waits for it once more');
+  assert.equal((await read()).total, 10, 'nothing waits for it again');
   assert.deepEqual(requests, [PAGE, PAGE]);
-  // It has come to its end meanwhile: nobody can connect any more.
+  // It has come to its end meanwhile: no connection is possible any more.
   server.close();
   locust.holds = '';
   held[0]?.end(page('stopped', 11));

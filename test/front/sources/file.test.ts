@@ -24,7 +24,6 @@ import { readRecordedBody } from '../../support/recording.ts';
 
 const NEVER = new AbortController().signal;
 
-/** A folder for one test. */
 function openFolder() {
   const path = mkdtempSync(join(tmpdir(), 'lastscrape-'));
   return {

@@ -14,7 +14,6 @@ const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n';
 
 type Result = { readonly beginning: Beginning; readonly reading: ExporterReading };
 
-/** One read of a source that answers so. */
 async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<Result> {
   await using peer = await openPeer(answer);
   const source = openHttpSource(peer.url, ['locust_up']);
@@ -49,7 +48,7 @@ function assertUnread({ observation, metric }: ExporterReading, why: RegExp, may
   assert.equal(metric('locust_up').kind, 'unknown');
 }
 
-/** An answer began, and nobody takes what came of it for whole. */
+/** An answer began, and what came of it is not taken for whole. */
 async function assertBroken(result: Result, why: RegExp): Promise<void> {
   const body = takeBody(result);
   const end: BodyEnd = await body.ended;

@@ -4,7 +4,6 @@
 import { gzipSync } from 'node:zlib';
 import { encodeBytes, encodeDouble, encodeUtf8, encodeVarint } from '../../../src/base/wire.ts';
 
-/** A request. */
 export type PushCaseRequest = readonly [
   method: string,
   path: string,
@@ -12,7 +11,6 @@ export type PushCaseRequest = readonly [
   headers?: Readonly<Record<string, string>>,
 ];
 
-/** What is sent. */
 export type PushCase = {
   readonly name: string;
   readonly requests: readonly PushCaseRequest[];

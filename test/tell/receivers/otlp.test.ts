@@ -42,7 +42,6 @@ type Body = {
   ];
 };
 
-/** The metrics of each request. */
 async function encodeMetrics(body: string): Promise<readonly (readonly Metric[])[]> {
   const requests = await encode(otlp, body);
   return requests.map((request) => {

@@ -70,7 +70,6 @@ test('openLabelExporter() renames until the name is free', () => {
   );
 });
 
-/** The points of each request. */
 function fill(points: readonly string[]): number[] {
   const batch = openBatch('utf8');
   const counts: number[] = [];

@@ -14,7 +14,7 @@ export type WriteRequest = {
   readonly metadata: readonly WrittenMetadata[];
 };
 
-/** Reads a request's body. @throws where it is none. */
+/** Reads a request's body. @throws where it is not one. */
 export function readWriteRequest(body: Uint8Array): WriteRequest {
   const series: WrittenSeries[] = [];
   const metadata: WrittenMetadata[] = [];
