@@ -143,7 +143,7 @@ type Ending = {
 
 /** The watch is over: quitting begins. */
 export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, held }: Ending): Decision {
-  const { observation, facts, policy } = turn;
+  const { observation, policy } = turn;
   const scrapesSeenCount = held === undefined ? null : countSeen(turn, held);
   log(turn, policy.targets.length === 0 ? 'releasing' : 'quitting', {
     outcome,
@@ -153,10 +153,11 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
     seen: turn.evidence.text,
   });
   logVerdict(turn);
+  if (endedAtMs !== null) warnOfLoss(turn);
   const sinceMs = observation.atMs;
   const hasAnswered = held?.hasAnswered ?? false;
   const watchEnd = { sinceMs, outcome, because, mainEndedAtMs: endedAtMs, scrapesSeenCount, hasAnswered };
-  return beginQuitting(facts, watchEnd, turn.log, policy);
+  return beginQuitting(turn.facts, watchEnd, turn.log, policy);
 }
 
 /** At most this many entries are logged: the log has a bound; the report counts all. */
@@ -179,6 +180,13 @@ function logVerdict(turn: Turn): void {
   for (const { entry, ...rest } of verdict.failed.slice(0, FAILED_LOGGED_COUNT)) {
     log(turn, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), ...rest });
   }
+}
+
+/** Warns where main's last numbers, or all of them, never came. */
+function warnOfLoss(turn: Turn): void {
+  const { pushes, hookCallsCount } = turn.facts.front.seen;
+  if (pushes?.takenCount === 0) warnOnce(turn, 'nothingPushed', {});
+  if (hookCallsCount === 0 && turn.facts.hasAnswered) warnOnce(turn, 'hookNotCalled', {});
 }
 
 /** Scrapes since main ended; null where nothing counts them. */

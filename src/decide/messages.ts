@@ -19,10 +19,7 @@ export const MESSAGES = {
   quitting: { level: 'info', text: 'quitting' },
   releasing: { level: 'info', text: 'releasing the pod' },
   conditionBlind: { level: 'warn', text: 'a condition cannot be checked' },
-  metricGivenUp: {
-    level: 'warn',
-    text: 'the metric stayed unreadable: deciding by the other conditions alone',
-  },
+  metricGivenUp: { level: 'warn', text: 'the metric stayed unreadable: deciding by the other conditions alone' },
   metricUnreadable: {
     level: 'warn',
     text: 'the metric is unreadable: main is done when the other conditions hold for 60 s',
@@ -52,6 +49,12 @@ export const MESSAGES = {
     level: 'warn',
     text: 'a native histogram was pushed: pages of pushes are text, which has only its sum, count and classic buckets',
   },
+  pushRefused: { level: 'warn', text: 'a push was refused: its numbers are not on the page' },
+  nothingPushed: { level: 'warn', text: "nothing was pushed: check the host and port of main's URL, and hostAliases" },
+  hookNotCalled: {
+    level: 'warn',
+    text: 'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, or is not Python 3.6 or later',
+  },
   familyTwice: { level: 'warn', text: 'two files have a metric of the same name: the first file wins' },
   inExportersPlace: {
     level: 'info',
@@ -61,18 +64,12 @@ export const MESSAGES = {
     level: 'warn',
     text: "Locust's page has no statistics: is it Locust's web port (8089)? if it asks for a login, set its header in LASTSCRAPE_METRICS_HEADERS_FILE",
   },
-  headersUnreadable: {
-    level: 'warn',
-    text: "the headers for Locust's page cannot be read: requests go without them",
-  },
+  headersUnreadable: { level: 'warn', text: "the headers for Locust's page cannot be read: requests go without them" },
   locustError: {
     level: 'warn',
     text: "Locust's page returned an error, so locust_up is 0: is it Locust's web port (8089)? add --web-base-path to the URL if it has one",
   },
-  thresholdAlwaysZero: {
-    level: 'warn',
-    text: 'a metric in LASTSCRAPE_FAIL_IF was always 0: does anything set it?',
-  },
+  thresholdAlwaysZero: { level: 'warn', text: 'a metric in LASTSCRAPE_FAIL_IF was always 0: does anything set it?' },
   thresholdOfLastSeconds: {
     level: 'warn',
     text: 'a metric in LASTSCRAPE_FAIL_IF is of Locust\'s last seconds, or always 0 with its exporter: see "Percentiles of Locust" in docs/verdict.md',

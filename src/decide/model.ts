@@ -160,12 +160,23 @@ export type ExporterObservation =
   /** `mayCount`: the exporter may count this request as a finished scrape, now or later. */
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
+/** What became of pushes. `why`: the newest refusal. */
+export type PushCounts = {
+  /** When the newest was taken in; null: none was. */
+  readonly changedAtMs: number | null;
+  readonly takenCount: number;
+  readonly refusedCount: number;
+  readonly why: string;
+};
+
 /** What the front has, and does. */
 export type FrontObservation = {
   /** When the newest read began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
-  /** When the newest push was taken in; absent: none was. */
-  readonly changedAtMs?: number;
+  /** Absent: the source takes no pushes. */
+  readonly pushes?: PushCounts;
+  /** Calls of /-/snapshot; absent: no hook of a program makes them. */
+  readonly hookCallsCount?: number;
   /** Answers to scrapes that have begun, and not ended. */
   readonly inFlightCount: number;
   /** The newest readings since main was first alive, in the policy's order; absent if nothing is judged. */

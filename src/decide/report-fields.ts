@@ -168,6 +168,11 @@ export function findHint({ state: { facts, phase }, policy, source }: ReportInpu
   ) {
     return `nothing scraped port ${frontPort}: see "Prometheus" in docs/front.md`;
   }
+  const { refusedCount = 0, why = '' } = front.seen.pushes ?? {};
+  if (refusedCount > 0)
+    return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
+  const lost = warned.find((id) => id === 'nothingPushed' || id === 'hookNotCalled');
+  if (lost !== undefined) return MESSAGES[lost].text;
   if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
   if (phase.scrapesSeenCount === null) {
     return phase.hasAnswered

@@ -243,7 +243,7 @@ export function judgeTurnout(
     ({ startedAtMs, readAtMs, isByRefusal }) =>
       (startedAtMs > endedAtMs || isByRefusal) &&
       (readAtMs > endedAtMs || startedAtMs > lastAnsweredAtMs) &&
-      readAtMs > (seen.changedAtMs ?? Number.NEGATIVE_INFINITY),
+      readAtMs > (seen.pushes?.changedAtMs ?? Number.NEGATIVE_INFINITY),
   );
   const seenCount = counted.length;
   const { scrapesWantedCount } = limits;

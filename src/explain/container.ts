@@ -103,6 +103,7 @@ export type LastscrapeFacts = {
 
 /** What of the report concerns the pod. */
 export type ReadReport = {
+  /** With the hint. */
   readonly summary: string;
   readonly outcome: string;
   /** LASTSCRAPE_FAIL_IF failed the run. */
@@ -168,7 +169,7 @@ function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds): ReadRep
   const report = parseObject(ended?.message || lastEnded?.message || '');
   if (report === null || toText(report['outcome']) === '') return null;
   return {
-    summary: toText(report['summary']),
+    summary: [report['summary'], report['hint']].map(toText).filter(Boolean).join('; '),
     outcome: toText(report['outcome']),
     isFailed: report['verdict'] === 'failed',
     problems: toTexts(report['problems']),

@@ -15,58 +15,36 @@ export type OwnValues = {
   readonly snapshotSeconds: number | null;
   /** Scrapes handed over whole, to scrapers that count. */
   readonly scrapesCount: number;
+  /** Absent: the source takes none. */
+  readonly pushes?: { readonly takenCount: number; readonly refusedCount: number };
+  /** Calls for a snapshot that were answered with 200; absent: no hook makes them. */
+  readonly hookCallsCount?: number;
 };
 
-type Family = {
-  readonly name: string;
-  readonly type: 'gauge' | 'counter';
-  readonly help: string;
-  /** null leaves the family out. */
-  readonly read: (values: OwnValues) => number | null;
-  /** Its one label. Default: none. */
-  readonly label?: readonly [name: string, value: string];
-};
+/** `read`: null leaves the family out. */
+type Family = readonly [help: string, read: (values: OwnValues) => number | null, version?: string];
 
-/** Every family; a new one is a row here, and one in docs/front.md. */
-const FAMILIES: readonly Family[] = [
-  {
-    name: 'lastscrape_source_up',
-    type: 'gauge',
-    help: 'Whether the source answered the read for this scrape.',
-    read: ({ isSourceUp }) => Number(isSourceUp),
-  },
-  {
-    name: 'lastscrape_main_ended',
-    type: 'gauge',
-    help: 'Whether main has ended.',
-    read: ({ isMainEnded }) => Number(isMainEnded),
-  },
-  {
-    name: 'lastscrape_main_end_timestamp_seconds',
-    type: 'gauge',
-    help: 'When main was first seen to have ended, in seconds since 1970.',
-    read: ({ mainEndSeconds }) => mainEndSeconds,
-  },
-  {
-    name: 'lastscrape_snapshot_timestamp_seconds',
-    type: 'gauge',
-    help: 'When what is served here was read from the source, in seconds since 1970.',
-    read: ({ snapshotSeconds }) => snapshotSeconds,
-  },
-  {
-    name: 'lastscrape_scrapes_total',
-    type: 'counter',
-    help: 'Scrapes through the front that were handed over whole.',
-    read: ({ scrapesCount }) => scrapesCount,
-  },
-  {
-    name: 'lastscrape_build_info',
-    type: 'gauge',
-    help: 'The version of lastscrape; always 1.',
-    read: () => 1,
-    label: ['version', VERSION],
-  },
-];
+/** By name, a counter ends with `_total`; a new one is a row here, and one in docs/front.md. */
+const FAMILIES: Readonly<Record<string, Family>> = {
+  lastscrape_source_up: [
+    'Whether the source answered the read for this scrape.',
+    (values) => Number(values.isSourceUp),
+  ],
+  lastscrape_main_ended: ['Whether main has ended.', ({ isMainEnded }) => Number(isMainEnded)],
+  lastscrape_main_end_timestamp_seconds: [
+    'When main was first seen to have ended, in seconds since 1970.',
+    ({ mainEndSeconds }) => mainEndSeconds,
+  ],
+  lastscrape_snapshot_timestamp_seconds: [
+    'When what is served here was read from the source, in seconds since 1970.',
+    ({ snapshotSeconds }) => snapshotSeconds,
+  ],
+  lastscrape_scrapes_total: ['Scrapes through the front that were handed over whole.', (values) => values.scrapesCount],
+  lastscrape_pushes_total: ['Pushes that were answered with 200.', ({ pushes }) => pushes?.takenCount ?? null],
+  lastscrape_pushes_refused_total: ['Pushes that got an error.', ({ pushes }) => pushes?.refusedCount ?? null],
+  lastscrape_hook_calls_total: ['Calls of the hook that got 200.', ({ hookCallsCount }) => hookCallsCount ?? null],
+  lastscrape_build_info: ['The version of lastscrape; always 1.', () => 1, VERSION],
+};
 
 /** How all the names begin: a body without this text has none of them. */
 export const OWN_PREFIX = 'lastscrape_';
@@ -77,35 +55,28 @@ export function formatOwnFamilies(
   sourceFamilies: ReadonlySet<string>,
   format: Format = 'text',
 ): Buffer {
-  const texts = FAMILIES.map((family) => {
+  const texts = Object.entries(FAMILIES).map(([name, [help, read, version]]) => {
+    const isCounter = name.endsWith('_total');
     // OpenMetrics names a counter without the suffix of its sample.
-    const name = format === 'openMetrics' ? family.name.replace(/_total$/, '') : family.name;
-    const value = sourceFamilies.has(name) ? null : family.read(values);
+    const announced = format === 'openMetrics' ? name.replace(/_total$/, '') : name;
+    const value = sourceFamilies.has(announced) ? null : read(values);
     if (value === null) return '';
-    return format === 'protobuf' ? encodeFamily(family, value) : writeFamily(name, family, value);
+    if (format === 'protobuf') return encodeFamily(name, help, isCounter, value, version);
+    const labels = version === undefined ? '' : `{version="${version}"}`;
+    const type = isCounter ? 'counter' : 'gauge';
+    return `# HELP ${announced} ${help}\n# TYPE ${announced} ${type}\n${name}${labels} ${value}\n`;
   });
   return Buffer.from(texts.join(''), format === 'protobuf' ? 'latin1' : 'utf8');
 }
 
-function writeFamily(announced: string, { name, type, help, label }: Family, value: number): string {
-  const labels = label === undefined ? '' : `{${label[0]}="${label[1]}"}`;
-  return `# HELP ${announced} ${help}\n# TYPE ${announced} ${type}\n${name}${labels} ${value}\n`;
+/** A message of `MetricFamily` behind its length; fields and types are those of metrics.proto. */
+function encodeFamily(name: string, help: string, isCounter: boolean, value: number, version?: string): string {
+  const labels = version === undefined ? '' : encodeField(1, encodeText(1, 'version') + encodeText(2, version));
+  const double = encodeVarint((1 << 3) | 1) + encodeDouble(value);
+  const type = encodeVarint(3 << 3) + encodeVarint(isCounter ? 0 : 1);
+  const metric = encodeField(4, labels + encodeField(isCounter ? 3 : 2, double));
+  return encodeBytes(encodeText(1, name) + encodeText(2, help) + type + metric);
 }
-
-/** Fields of metrics.proto: the type and the field of the value in `Metric`. */
-const MESSAGE_TYPES = { counter: { type: 0, field: 3 }, gauge: { type: 1, field: 2 } } as const;
-
-/** A message of `MetricFamily` behind its length. */
-function encodeFamily({ name, type, help, label }: Family, value: number): string {
-  const kind = MESSAGE_TYPES[type];
-  const labels = label === undefined ? '' : encodeField(1, encodeText(1, label[0]) + encodeText(2, label[1]));
-  const metric = labels + encodeField(kind.field, DOUBLE_TAG + encodeDouble(value));
-  const typeField = encodeVarint(3 << 3) + encodeVarint(kind.type);
-  return encodeBytes(encodeText(1, name) + encodeText(2, help) + typeField + encodeField(4, metric));
-}
-
-/** The tag of the first field, a double. */
-const DOUBLE_TAG = encodeVarint((1 << 3) | 1);
 
 function encodeText(field: number, text: string): string {
   return encodeField(field, encodeUtf8(text));

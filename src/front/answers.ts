@@ -25,12 +25,13 @@ export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
 /** How long a scraper without a time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
 const UNTOLD_TIMEOUT_MS = 4_000;
 
-/** Answers from a source, which is read by `polls`. */
+/** Answers from a source, which is read by `polls`. `keptCount`: snapshots that were asked for, and kept. */
 export function openAnswers(
   source: KeptSource,
   polls: Polls<KeptAnswer>,
   readValues: () => CommonValues,
-): Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> {
+): Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & { readonly keptCount: () => number } {
+  let keptCount = 0;
   const values = (isSourceUp: boolean, { seconds }: Moment): OwnValues => ({
     ...readValues(),
     isSourceUp,
@@ -79,6 +80,7 @@ export function openAnswers(
 
   return {
     answer,
+    keptCount: () => keptCount,
     async snapshot(signal) {
       source.expectEnd?.();
       const asked = new Set<string>();
@@ -86,7 +88,10 @@ export function openAnswers(
         const all = source.accepts();
         const accepts = all.filter((accept) => !asked.has(accept));
         // The first answer of all may show that another format is wanted as well.
-        if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) return { kind: 'kept' };
+        if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) {
+          keptCount++;
+          return { kind: 'kept' };
+        }
         const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));
         const failed = ends.find((end) => end.kind === 'failed');
         if (failed !== undefined) return failed;

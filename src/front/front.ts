@@ -25,6 +25,8 @@ export type FrontParts = SourceParts & {
   readonly ttlMs?: number;
   /** The last numbers may be pushed. Default: false. */
   readonly isPushed?: boolean;
+  /** A hook of the program is to call for a snapshot. Default: false. */
+  readonly isHooked?: boolean;
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
 };
@@ -67,7 +69,7 @@ export async function openFront(
   parts: FrontParts,
   open: typeof openServer<FrontAnswer> = openServer,
 ): Promise<OpenedFront> {
-  const { clock, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY } = parts;
+  const { clock, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY, isHooked = false } = parts;
   let scrapers = NO_SCRAPERS;
   const opening = await openKeptSource(parts, () => findTakenAtMs(scrapers, clock.nowMs(), { ttlMs }));
   if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
@@ -78,10 +80,15 @@ export async function openFront(
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;
   let cancelLastWait = () => {};
+  const readCalls = (): Pick<FrontObservation, 'pushes' | 'hookCallsCount'> => ({
+    ...(source.pushes && { pushes: source.pushes() }),
+    ...(isHooked && kind === 'program' && { hookCallsCount: answers.keptCount() }),
+  });
   const answers = openAnswers(source, polls, () => ({
     isMainEnded: source.state().view.main === 'ended',
     mainEndSeconds,
     scrapesCount: events.servedCount(),
+    ...readCalls(),
   }));
   const opened = await open(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
@@ -96,10 +103,7 @@ export async function openFront(
     return { ...opened, variable: 'LASTSCRAPE_FRONT' };
   }
   const { server } = opened;
-  const observe = (): FrontObservation => {
-    const changedAtMs = source.changedAtMs?.() ?? null;
-    return { ...observeSource(source.state(), server.inFlightCount), ...(changedAtMs !== null && { changedAtMs }) };
-  };
+  const observe = () => ({ ...observeSource(source.state(), server.inFlightCount), ...readCalls() });
   return {
     kind: 'open',
     front: {

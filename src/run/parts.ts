@@ -74,6 +74,7 @@ export async function openConfiguredFront(
     metricNames: listMetricNames(config),
     selectors: config.thresholds,
     isPushed: config.push !== null,
+    isHooked: config.hooksPath !== null,
     pollMs: config.limits.pollMs,
     ttlMs: config.limits.ttlMs,
     clock: openClock(host),

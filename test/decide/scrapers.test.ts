@@ -248,7 +248,9 @@ test('judgeTurnout() counts a snapshot from before the end until a read succeeds
 });
 
 test('judgeTurnout() counts no page from before the newest push', () => {
-  const seenAfter = (changedAtMs: number) => judge(addAll([scrapeBy('a', 105_000)], { changedAtMs })).seenCount;
+  const pushes = { takenCount: 1, refusedCount: 0, why: '' };
+  const seenAfter = (changedAtMs: number) =>
+    judge(addAll([scrapeBy('a', 105_000)], { pushes: { ...pushes, changedAtMs } })).seenCount;
   assert.deepEqual([seenAfter(104_999), seenAfter(105_000)], [1, 0]);
 });
 

@@ -21,7 +21,8 @@ function readFile(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1 };
+const CALLS = { pushes: { takenCount: 1, refusedCount: 1 }, hookCallsCount: 1 };
+const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1, ...CALLS };
 const OWN_FAMILIES = [
   ...formatOwnFamilies(NOW, new Set())
     .toString()
@@ -112,6 +113,12 @@ const CHANGES = [
   ['unless on (namespace, pod) up{job=~".*lastscrape-front"} == 1', ''],
   ['for: 75s', 'for: 15s'],
   ['for: 75s', 'for: 3m'],
+  ['last_over_time(lastscrape_pushes_refused_total[10m]) > 0', 'lastscrape_pushes_refused_total > 0'],
+  ['[10m]) > 0', '[10m]) >= 0'],
+  ['lastscrape_pushes_total[10m]) == 0', 'lastscrape_pushes_total[10m]) >= 0'],
+  ['lastscrape_hook_calls_total[10m]) == 0', 'lastscrape_hook_calls_total[10m]) >= 0'],
+  ['last_over_time(lastscrape_pushes_total[10m]) == 0 and', ''],
+  ['last_over_time(lastscrape_hook_calls_total[10m]) == 0 and', ''],
 ] as const;
 
 test('the unit tests of the rules pass, and each change of a rule makes one of them fail', {

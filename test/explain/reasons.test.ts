@@ -414,6 +414,7 @@ const CASES: readonly Case[] = [
       more: /^LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers\. lastscrape reports: /,
     },
   ],
+  ['a report comes with its hint', 'lastscrape-is-done', report({ hint: 'none' }), { more: /stopped; none"\.$/ }],
   [
     "a pod that lastscrape's own trouble failed gets the variable that hides it",
     'lastscrape-is-done',

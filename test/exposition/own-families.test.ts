@@ -20,8 +20,9 @@ function listSamples(text: string): string[] {
 }
 
 test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () => {
+  const calls = { pushes: { takenCount: 4, refusedCount: 5 }, hookCallsCount: 6 };
   const text = formatOwnFamilies(
-    { ...VALUES, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11 },
+    { ...VALUES, ...calls, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11 },
     NONE,
   ).toString();
   assert.deepEqual(listSamples(text), [
@@ -30,6 +31,9 @@ test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () =
     'lastscrape_main_end_timestamp_seconds 12.5',
     'lastscrape_snapshot_timestamp_seconds 11',
     'lastscrape_scrapes_total 3',
+    'lastscrape_pushes_total 4',
+    'lastscrape_pushes_refused_total 5',
+    'lastscrape_hook_calls_total 6',
     `lastscrape_build_info{version="${VERSION}"} 1`,
   ]);
   for (const block of text.trimEnd().split(/\n(?=# HELP)/)) {

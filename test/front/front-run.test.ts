@@ -460,3 +460,27 @@ test('a textfile that is never written: the report names the file, and no port',
   assert.equal(report?.['outcome'], 'exporterGone');
   assert.match(String(report?.['summary']), /^Nothing could be read from \/\S+\/job\.prom at any time;/);
 });
+
+test('what never came is in the report: a push, one that was refused, a call of the hook', async (t) => {
+  const end = async ({ watcher, port }: Run) => {
+    watcher.child.kill('SIGTERM');
+    await scrapeUntil(port, 'the end', (text) => readValue(text, 'lastscrape_main_ended') === 1);
+    await scrape(port);
+    const { report, log } = await watcher.ended;
+    const warned = log.filter(({ level }) => level === 'warn').map(({ msg }) => String(msg).slice(0, 15));
+    return [String(report?.['outcome']), String(report?.['hint']).slice(0, 15), ...warned];
+  };
+  const port = await findFreePort();
+  const push = { LASTSCRAPE_METRICS_URL: `pushgateway://127.0.0.1:${port}` };
+  assert.deepEqual(await end(await start(t, push)), ['scraped', 'nothing was pus', 'nothing was pus']);
+  const refusing = await start(t, push);
+  const path = `http://127.0.0.1:${port}/metrics/job/j`;
+  for (const body of ['a 1\n', 'a\n', 'b 2\n']) await fetch(path, { method: 'PUT', body });
+  assert.deepEqual(await end(refusing), ['scraped', '1 push was refu', 'a push was refu']);
+  const hooked = { LASTSCRAPE_HOOKS: mkdtempSync(join(tmpdir(), 'lastscrape-')) };
+  assert.deepEqual(await end(await open(t, 'a 1\n', hooked)), ['scraped', 'the hook did no', 'the hook did no']);
+  assert.deepEqual(await end(await open(t, 'a 1\n')), ['scraped', 'undefined']);
+  const called = await open(t, 'a 1\n', hooked);
+  await post(called.port);
+  assert.deepEqual(await end(called), ['scraped', 'undefined']);
+});

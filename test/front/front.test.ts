@@ -845,10 +845,8 @@ test('a port that is taken is a problem that says what to do', async (t) => {
   });
 });
 
-test('what is pushed is on the page at once, after the end too, and what is deleted until its scraper has taken it', async (t) => {
-  const clock = new VirtualClock(1_000);
-  const port = await closedPort();
-  const opened = await openFront({
+function openPushFront(port: number | string, clock: VirtualClock) {
+  return openFront({
     at: { host: '127.0.0.1', port: 0 },
     url: new URL(`pushgateway://127.0.0.1:${port}`),
     metricNames: [],
@@ -858,6 +856,12 @@ test('what is pushed is on the page at once, after the end too, and what is dele
     toUnixSeconds: (atMs) => atMs / 1000,
     log: (entry) => assert.fail(entry.id),
   });
+}
+
+test('what is pushed is on the page at once, after the end too, and what is deleted until its scraper has taken it', async (t) => {
+  const clock = new VirtualClock(1_000);
+  const port = await closedPort();
+  const opened = await openPushFront(port, clock);
   assert.ok(opened.kind === 'open');
   const { front } = opened;
   t.after(front.close);
@@ -880,7 +884,7 @@ test('what is pushed is on the page at once, after the end too, and what is dele
   assert.deepEqual(await get(), [1, '1']);
   assert.equal(await put('POST', 'rows 2\n'), 200);
   assert.equal(await put('DELETE'), 202);
-  assert.equal(front.observe().changedAtMs, 5_000);
+  assert.deepEqual(front.observe().pushes, { changedAtMs: 5_000, takenCount: 2, refusedCount: 0, why: '' });
   assert.deepEqual(await get(), [1, '2']);
   assert.deepEqual(await get(), [1, undefined]);
   front.tell(ENDED, scrapers);
@@ -896,16 +900,7 @@ test('what is pushed is on the page at once, after the end too, and what is dele
 
 test('a port of pushes that is taken is a problem of its own', async (t) => {
   const { source, clock } = await openWorld(t);
-  const url = new URL(`pushgateway://127.0.0.1:${source.url.port}`);
-  const opened = await openFront({
-    at: { host: '127.0.0.1', port: 0 },
-    url,
-    metricNames: [],
-    pollMs: POLL_MS,
-    clock,
-    toUnixSeconds: (atMs) => atMs,
-    log: () => {},
-  });
+  const opened = await openPushFront(source.url.port, clock);
   assert.deepEqual(opened.kind === 'failed' && opened.variable, 'LASTSCRAPE_METRICS_URL');
 });
 

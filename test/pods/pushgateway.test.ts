@@ -60,15 +60,17 @@ async function openOurs(t: TestContext) {
 
 for (const { name, requests, ours } of PUSH_CASES) {
   test(`lastscrape answers pushes over HTTP as Pushgateway 1.11.3: ${name}`, async (t) => {
-    const { port, log } = await openOurs(t);
+    const { port, log, source } = await openOurs(t);
     const { statuses, page } = await play(port, requests);
     assert.deepEqual(statuses, ours ?? RECORDED[name]?.statuses);
     if (ours === undefined) assert.deepEqual(page, RECORDED[name]?.page);
-    const isNative = name === 'a native histogram';
-    assert.deepEqual(
-      log.map(({ id }) => id),
-      isNative ? ['nativeHistogramPushed'] : [],
-    );
+    const pushed = statuses.filter((_, index) => requests[index]?.[0] !== 'GET');
+    const refused = pushed.filter((status) => status >= 400);
+    const { takenCount, refusedCount, why } = source.pushes?.() ?? assert.fail();
+    assert.deepEqual([takenCount, refusedCount], [pushed.filter((status) => status === 200).length, refused.length]);
+    assert.ok(why.startsWith(String(refused.at(-1) ?? '')), why);
+    const ids = [...(name === 'a native histogram' ? ['nativeHistogramPushed'] : []), ...(why && ['pushRefused'])];
+    assert.deepEqual(log.map(({ id }) => id).join(), ids.join());
   });
 }
 

@@ -80,6 +80,11 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   formatLeftOut: 'The pages would not all fit into 64 MiB. Configure all scrapers with the same `scrape_protocols`.',
   pageUnreadable: 'Prometheus refuses it too; `why` says what is wrong with it.',
   nativeHistogramPushed: null,
+  pushRefused:
+    '`why` is what the program got. Only the first is logged; `lastscrape_pushes_refused_total` counts them all.',
+  nothingPushed:
+    'Main pushed elsewhere, or failed before. In the pod, `curl HOST:PORT/-/ready` prints `OK` where HOST and PORT of its URL lead here.',
+  hookNotCalled: 'What changed after the last poll is lost. See [the hook](front.md#the-python-hook).',
   familyTwice: null,
   locustUnreadable: null,
   headersUnreadable: null,

@@ -5,7 +5,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Clock } from '../../base/clock.ts';
+import { cut } from '../../base/text.ts';
 import type { LogEntry } from '../../decide/messages.ts';
+import type { PushCounts } from '../../decide/model.ts';
 import { openExposition, type Selector } from '../../exposition/exposition.ts';
 import { readPageType } from '../../exposition/format.ts';
 import {
@@ -58,6 +60,9 @@ const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount,
 
 const unpack = promisify(gunzip);
 
+/** Of the reason of a refusal, in the log and the report. */
+const WHY_MAX_LENGTH = 200;
+
 type Page = { readonly body: Body; readonly reading: ExporterReading };
 /** What a push gets. */
 type Reply = readonly [status: number, text: string];
@@ -85,7 +90,7 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
   http.on('error', () => {});
   const source: Source = {
     path: null,
-    changedAtMs: pushes.changedAtMs,
+    pushes: pushes.counts,
     read() {
       const { body, reading } = pushes.findPage();
       return { begun: Promise.resolve({ kind: 'answered', body }), ended: Promise.resolve(reading) };
@@ -102,14 +107,11 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
 async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof openPushes>): Promise<void> {
   const { request } = exchange;
   const { method = '', url: target = '' } = request;
-  const grouping = readGrouping(target);
-  if (grouping instanceof Map) return sendText(exchange, ...(await push(request, grouping)));
+  if (method !== 'GET' && method !== 'HEAD') return sendText(exchange, ...(await push(request)));
   request.resume();
-  if (grouping !== null) return sendText(exchange, 400, grouping as string);
   const path = readRequestPath(target);
-  const isRead = method === 'GET' || method === 'HEAD';
-  if (isRead && (path === '/-/healthy' || path === '/-/ready')) return sendText(exchange, 200, 'OK');
-  if (!isRead || path !== '/metrics') return sendText(exchange, path === '/metrics' ? 405 : 404, NOT_FOUND);
+  if (path === '/-/healthy' || path === '/-/ready') return sendText(exchange, 200, 'OK');
+  if (path !== '/metrics') return sendText(exchange, readGrouping(target) === null ? 404 : 405, NOT_FOUND);
   const { body } = findPage();
   await sendBody(exchange, { read: () => body.read(), sizeBytes: body.sizeBytes });
 }
@@ -118,7 +120,7 @@ async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof 
 function openPushes(parts: PushSourceParts) {
   const { clock, toUnixSeconds, log, findTakenAtMs } = parts;
   let store = EMPTY_STORE;
-  let changedAtMs: number | null = null;
+  let counts: PushCounts = { changedAtMs: null, takenCount: 0, refusedCount: 0, why: '' };
   let page: Page | null = null;
   let hasWarned = false;
   const receive = openReceiver();
@@ -128,31 +130,43 @@ function openPushes(parts: PushSourceParts) {
     store = next;
   }
   return {
-    changedAtMs: () => changedAtMs,
+    counts: () => counts,
     findPage(): Page {
       setStore(dropTaken(store, findTakenAtMs()));
       page ??= makePage(store, parts);
       return page;
     },
-    async push(request: IncomingMessage, grouping: Grouping): Promise<Reply> {
-      const { method = '' } = request;
-      const received = await receive(request);
-      if (!('bytes' in received)) return received;
-      if (!['PUT', 'POST', 'DELETE'].includes(method)) return [405, `${method} is not allowed here`];
-      const body = method === 'DELETE' ? null : readBody(received.bytes, request, grouping);
-      if (body?.kind === 'unreadable') return [400, body.why];
-      const atMs = clock.nowMs();
-      const now = { atMs, seconds: toUnixSeconds(atMs), takenAtMs: findTakenAtMs() };
-      const result = takePush(store, { grouping, body, isReplaced: method === 'PUT', ...now });
-      setStore(result.store);
-      if (result.status === 200) changedAtMs = atMs;
-      if (body?.hasNative === true && !hasWarned) {
-        hasWarned = true;
-        log({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
-      }
-      return [result.status, result.why ?? ''];
+    async push(request: IncomingMessage): Promise<Reply> {
+      const [status, text] = await take(request);
+      if (status < 400) return [status, text];
+      const why = `${status}: ${cut(text, WHY_MAX_LENGTH)}`;
+      if (counts.refusedCount === 0) log({ id: 'pushRefused', fields: { path: request.url, why } });
+      counts = { ...counts, refusedCount: counts.refusedCount + 1, why };
+      return [status, text];
     },
   };
+
+  async function take(request: IncomingMessage): Promise<Reply> {
+    const { method = '', url = '' } = request;
+    const received = await receive(request);
+    const grouping = readGrouping(url);
+    if (typeof grouping === 'string') return [400, grouping];
+    if (grouping === null) return [readRequestPath(url) === '/metrics' ? 405 : 404, NOT_FOUND];
+    if (!('bytes' in received)) return received;
+    if (!['PUT', 'POST', 'DELETE'].includes(method)) return [405, `${method} is not allowed here`];
+    const body = method === 'DELETE' ? null : readBody(received.bytes, request, grouping);
+    if (body?.kind === 'unreadable') return [400, body.why];
+    const atMs = clock.nowMs();
+    const now = { atMs, seconds: toUnixSeconds(atMs), takenAtMs: findTakenAtMs() };
+    const result = takePush(store, { grouping, body, isReplaced: method === 'PUT', ...now });
+    setStore(result.store);
+    if (result.status === 200) counts = { ...counts, changedAtMs: atMs, takenCount: counts.takenCount + 1 };
+    if (body?.hasNative === true && !hasWarned) {
+      hasWarned = true;
+      log({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
+    }
+    return [result.status, result.why ?? ''];
+  }
 }
 
 const NOT_FOUND =

@@ -1,6 +1,7 @@
 // What the front reads: the interface of a program's endpoint, of textfiles, of pushes, and of
 // Locust's page.
 
+import type { PushCounts } from '../../decide/model.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import type { Body } from '../../snapshot/body.ts';
 
@@ -16,8 +17,8 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly close: () => Promise<void>;
   /** Main is about to end: the next read must show the newest numbers. Absent: every read does. */
   readonly expectEnd?: () => void;
-  /** When its numbers last changed by a push; null: never. Absent: only a read shows that. */
-  readonly changedAtMs?: () => number | null;
+  /** Absent: it takes no pushes. */
+  readonly pushes?: () => PushCounts;
   /** Where the front serves it besides /metrics; null: nowhere. */
   readonly path: string | null;
 };
