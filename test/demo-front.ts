@@ -180,10 +180,7 @@ async function endPod(
 }
 
 function readStored({ prometheus }: Lane): { readonly files: number; readonly hasSucceeded: boolean } {
-  return {
-    files: prometheus.last('backup_files_total') ?? 0,
-    hasSucceeded: prometheus.last('backup_success') === 1,
-  };
+  return { files: prometheus.last('backup_files_total') ?? 0, hasSucceeded: prometheus.last('backup_success') === 1 };
 }
 
 function readReport({ lastscrape }: Lane): Readonly<Record<string, unknown>> {

@@ -67,10 +67,7 @@ export function advanceHistory(trail: PollHistory, look: Observation): PollHisto
   if (counters === null) return trail;
   // What was given up is queued no longer than the gauge says: it ended, and is in the counter from here on.
   const stillQueuedCount = Math.min(trail.givenUpCount, Math.max(0, counters.inFlightCount - 1));
-  return {
-    finishedCount: counters.finishedCount,
-    givenUpCount: hasRestarted(trail, look) ? 0 : stillQueuedCount,
-  };
+  return { finishedCount: counters.finishedCount, givenUpCount: hasRestarted(trail, look) ? 0 : stillQueuedCount };
 }
 
 /** The count after one more look; `trail` is the one before that look. */

@@ -104,7 +104,4 @@ export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', 
 };
 
 /** The row of a pod that no other row explains. */
-export const UNKNOWN: Reason<PodFacts> = {
-  id: 'unknown',
-  find: explainUnknown,
-};
+export const UNKNOWN: Reason<PodFacts> = { id: 'unknown', find: explainUnknown };

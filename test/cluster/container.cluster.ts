@@ -102,11 +102,7 @@ const SCENARIOS: readonly Scenario[] = [
     end: { job: 'Complete', outcome: 'released', mainExitCodes: { load: 0 }, restartCounts: { load: 2 } },
   },
   { name: '* waits for all but the sidecars, which it stops', watched: WITH_SIDECAR, end: ALL_WELL },
-  {
-    name: '* knows its own container by any name',
-    watched: { ...WITH_SIDECAR, watcher: 'watcher' },
-    end: ALL_WELL,
-  },
+  { name: '* knows its own container by any name', watched: { ...WITH_SIDECAR, watcher: 'watcher' }, end: ALL_WELL },
   {
     name: '* does not wait for a native sidecar',
     watched: {

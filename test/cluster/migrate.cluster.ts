@@ -193,10 +193,7 @@ function withShared(spec: PodSpec): PodSpec {
 
 /** The pod with what a mesh's webhook adds: its proxy as a regular container, here a stand-in. */
 function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
-  return {
-    ...spec,
-    containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh] }],
-  };
+  return { ...spec, containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh] }] };
 }
 
 /** Waits until main has ended and the pod is held, and scrapes it through the API server. */

@@ -65,10 +65,7 @@ export function runPodScenarios(): void {
   for (const shape of ['native', 'regular'] as const) {
     runScenario(
       `${shape}: a wrong value is in the status of the pod, and does not fail the test`,
-      {
-        shape,
-        annotations: { 'lastscrape.dev/ttl': 'soon', 'lastscrape.dev/termination-grace': 'later' },
-      },
+      { shape, annotations: { 'lastscrape.dev/ttl': 'soon', 'lastscrape.dev/termination-grace': 'later' } },
       async (namespace) => {
         const ended = await untilContainer(namespace, 'lastscrape', 'terminated', END_MS);
         const { name } = ended.metadata;
@@ -95,10 +92,7 @@ export function runPodScenarios(): void {
 
   runScenario(
     'deleted while it is held: ends within the grace, and keeps the numbers',
-    {
-      shape: 'native',
-      annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '10m' },
-    },
+    { shape: 'native', annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '10m' } },
     async (namespace) => {
       await untilContainer(namespace, MASTER, 'terminated', END_MS);
       const { name } = masterPod(namespace).metadata;

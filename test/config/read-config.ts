@@ -6,11 +6,7 @@ import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 
 /** A lastscrape that may send no signal. */
-export const PROGRAM: OwnProcess = {
-  pid: 1,
-  kill: () => assert.fail('no signal'),
-  pod: CONTEXT.pod,
-};
+export const PROGRAM: OwnProcess = { pid: 1, kill: () => assert.fail('no signal'), pod: CONTEXT.pod };
 
 /** The configuration; fails with its problems. */
 export function readValid(env: Environment): Config {

@@ -185,9 +185,7 @@ test('findLastscrape() takes a pod only where lastscrape is there once and last'
   ]) {
     assert.throws(
       () => findLastscrape({ ...pod, spec: { ...spec, containers: containers as typeof spec.containers } }),
-      {
-        message: /^Cannot find lastscrape in the pod: its containers are /,
-      },
+      { message: /^Cannot find lastscrape in the pod: its containers are / },
     );
   }
   assert.equal(

@@ -49,9 +49,7 @@ test('setVersion() writes the version wherever it stands, and back', () => {
 
   const files = globSync(
     ['*.{md,json}', 'src/base/version.ts', 'docs/**/*.md', 'deploy/**/*.*', 'fixtures/{pods,injected}/**/*.*'],
-    {
-      cwd: copy,
-    },
+    { cwd: copy },
   );
   const left = files.flatMap((file) =>
     readFileSync(join(copy, file), 'utf8')

@@ -177,11 +177,7 @@ function envoyConfig(adminPort: number | null, servicePort: number): unknown {
     stat_prefix: 'service',
     route_config: {
       virtual_hosts: [
-        {
-          name: 'all',
-          domains: ['*'],
-          routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }],
-        },
+        { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 200 } }] },
       ],
     },
     http_filters: [

@@ -18,14 +18,8 @@ const CONFIG_REASONS = ['CreateContainerConfigError', 'CreateContainerError'];
 
 /** The rows of a pod without a node. */
 export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
-  {
-    id: 'gated',
-    find: (pod) => (isGated(pod) ? explainUnscheduled(pod) : null),
-  },
-  {
-    id: 'unschedulable',
-    find: (pod) => (isGated(pod) ? null : explainUnscheduled(pod)),
-  },
+  { id: 'gated', find: (pod) => (isGated(pod) ? explainUnscheduled(pod) : null) },
+  { id: 'unschedulable', find: (pod) => (isGated(pod) ? null : explainUnscheduled(pod)) },
 ];
 
 /** The rows of a pod on a node. */

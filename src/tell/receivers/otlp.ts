@@ -18,10 +18,7 @@ import {
 } from './receiver.ts';
 
 /** Receivers turn these into `job` and `instance`; no other attribute of the resource becomes a label. */
-const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = {
-  job: 'service.name',
-  instance: 'service.instance.id',
-};
+const RESOURCE_ATTRIBUTES: Readonly<Record<string, string>> = { job: 'service.name', instance: 'service.instance.id' };
 
 const SIGNAL_PATH = '/v1/metrics';
 
