@@ -66,8 +66,8 @@ for (const { name, requests, ours } of PUSH_CASES) {
     if (ours === undefined) assert.deepEqual(page, RECORDED[name]?.page);
     const pushed = statuses.filter((_, index) => requests[index]?.[0] !== 'GET');
     const refused = pushed.filter((status) => status >= 400);
-    const { takenCount, refusedCount, why } = source.pushes?.() ?? assert.fail();
-    assert.deepEqual([takenCount, refusedCount], [pushed.filter((status) => status === 200).length, refused.length]);
+    const { takenCount: taken, refusedCount, why } = source.pushes?.() ?? assert.fail();
+    assert.deepEqual([taken, refusedCount], [pushed.filter((status) => status === 200).length, refused.length]);
     assert.ok(why.startsWith(String(refused.at(-1) ?? '')), why);
     const ids = [...(name === 'a native histogram' ? ['nativeHistogramPushed'] : []), ...(why && ['pushRefused'])];
     assert.deepEqual(log.map(({ id }) => id).join(), ids.join());
