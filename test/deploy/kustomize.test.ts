@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { findPrograms, gate } from '../support/programs.ts';
 import { type Container, type Fields, findLastscrape, gateGoldens, type Pod, readGolden, readPod } from './injected.ts';
 import { findSidecar, readJobGolden } from './injected-jobs.ts';
@@ -53,6 +53,17 @@ function buildJob(
     metadata: { name, labels },
     spec: { template: { spec: { restartPolicy: 'Never', ...spec } } },
   };
+}
+
+function buildCronJob(name: string, spec: Pod['spec']): Fields & Pick<Job, 'metadata'> {
+  const job = buildJob(name, spec);
+  return { ...job, kind: 'CronJob', spec: { jobTemplate: { spec: job['spec'] } } };
+}
+
+/** The pod of a built Job or CronJob. */
+function findSpec(built: readonly Job[], name: string): Pod['spec'] {
+  const found = built.find(({ metadata }) => metadata.name === name) as Job & { spec: { jobTemplate?: Job } };
+  return (found.spec.jobTemplate ?? found).spec.template.spec;
 }
 
 function isNamedAs({ metadata }: Pick<Job, 'metadata'>): (job: Job) => boolean {
@@ -146,36 +157,29 @@ test('the component with a front adds the native sidecar of the policy, last, to
 }, (context) => {
   const before = { name: 'statsd-exporter', image: 'statsd:1', restartPolicy: 'Always' };
   const setUp = { name: 'fetch', image: 'fetch:1' };
-  const template = { spec: { restartPolicy: 'Never', containers: [MAIN] } };
-  const cronJob = {
-    apiVersion: 'batch/v1',
-    kind: 'CronJob',
-    metadata: { name: 'nightly' },
-    spec: { jobTemplate: { spec: { template } } },
-  };
+  const [, pushed = ''] = /`(hostAliases: .*?)`/.exec(readFileSync(join(DEPLOY, 'README.md'), 'utf8')) ?? [];
+  const spec = { restartPolicy: 'Never', containers: [MAIN], ...parse(pushed) };
   const jobs = [
-    buildJob('plain', { containers: [MAIN] }),
-    buildJob('prepared', { containers: [MAIN], initContainers: [setUp, before] }),
-    buildJob('other', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' }),
+    buildJob('plain', spec),
+    buildJob('prepared', { ...spec, initContainers: [setUp, before] }),
+    buildJob('other', spec, { 'lastscrape.dev/inject': 'false' }),
+    buildCronJob('nightly', spec),
   ];
-  const built = buildWith(context, [...jobs, cronJob], {}, ['front']);
-  const findSpec = (name: string): Pod['spec'] => {
-    const found = built.find(({ metadata }) => metadata.name === name) as unknown as typeof cronJob & Job;
-    return (found.kind === 'CronJob' ? found.spec.jobTemplate.spec : found.spec).template.spec;
-  };
+  const built = buildWith(context, jobs, {}, ['front']);
   for (const [name, others] of [
     ['plain', []],
     ['prepared', [setUp, before]],
     ['nightly', []],
   ] as const) {
-    const { initContainers = [], terminationGracePeriodSeconds, ...rest } = findSpec(name);
+    const { initContainers = [], terminationGracePeriodSeconds, ...rest } = findSpec(built, name);
     const { env = [], ...container } = initContainers.at(-1) as Container;
     assert.deepEqual({ ...container, env: byName(env) }, expectedSidecar(), name);
     assert.deepEqual(initContainers.slice(0, -1), others, name);
     assert.equal(terminationGracePeriodSeconds, 100);
-    assert.deepEqual(rest, template.spec, name);
+    assert.deepEqual(rest, spec, name);
   }
-  assert.deepEqual(findSpec('other'), template.spec);
+  assert.deepEqual(findSpec(built, 'other'), spec);
+  assert.deepEqual(spec.hostAliases, [{ ip: '127.0.0.1', hostnames: ['pushgateway.monitoring.svc'] }]);
 });
 
 test('the component of the hook adds to the first container what the policy adds, and leaves lastscrape last', {
@@ -192,33 +196,21 @@ test('the component of the hook adds to the first container what the policy adds
     volumes: [{ name: 'work', emptyDir: {} }],
   };
   const plain = { restartPolicy: 'Never', containers: [MAIN] };
-  const cronJob = {
-    apiVersion: 'batch/v1',
-    kind: 'CronJob',
-    metadata: { name: 'nightly' },
-    spec: { jobTemplate: { spec: { template: { spec: plain } } } },
-  };
   const other = buildJob('other', plain, { 'lastscrape.dev/inject': 'false' });
-  const built = buildWith(context, [buildJob('own', spec), cronJob, other], {}, ['front', 'hook']);
+  const built = buildWith(context, [buildJob('own', spec), buildCronJob('nightly', plain), other], {}, [
+    'front',
+    'hook',
+  ]);
   assert.equal(built.length, 3, 'nothing but what was there');
   const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
   const url = { name: 'LASTSCRAPE_SNAPSHOT_URL', value: 'http://127.0.0.1:9469/-/snapshot' };
   const python = (behind: string) => ({ name: 'PYTHONPATH', value: `/lastscrape-hooks/python:${behind}` });
-  const find = (name: string) =>
-    built.find(({ metadata }) => metadata.name === name) as unknown as typeof cronJob & Job;
-  for (const [pod, first, volumes] of [
-    [
-      find('own').spec.template.spec,
-      { ...own, env: [python('/app'), url], volumeMounts: [...own.volumeMounts, mount] },
-      spec.volumes,
-    ],
-    [
-      find('nightly').spec.jobTemplate.spec.template.spec,
-      { ...MAIN, env: [python(''), url], volumeMounts: [mount] },
-      [],
-    ],
+  for (const [name, first, volumes] of [
+    ['own', { ...own, env: [python('/app'), url], volumeMounts: [...own.volumeMounts, mount] }, spec.volumes],
+    ['nightly', { ...MAIN, env: [python(''), url], volumeMounts: [mount] }, []],
   ] as const) {
-    const { containers, initContainers = [], volumes: all = [] } = pod as Pod['spec'] & { volumes?: readonly Fields[] };
+    const pod = findSpec(built, name) as Pod['spec'] & { volumes?: readonly Fields[] };
+    const { containers, initContainers = [], volumes: all = [] } = pod;
     assert.deepEqual(containers[0], first);
     assert.deepEqual(new Set(all), new Set([...volumes, { name: mount.name, emptyDir: {} }]));
     const { env = [], volumeMounts } = initContainers.at(-1) as Container;
@@ -228,7 +220,7 @@ test('the component of the hook adds to the first container what the policy adds
       [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }],
     );
   }
-  assert.deepEqual(find('other').spec.template.spec, plain);
+  assert.deepEqual(findSpec(built, 'other'), plain);
 });
 
 test('the example with a front is its CronJob with lastscrape last, and nothing else', { skip: skip || stale }, () => {
