@@ -34,8 +34,9 @@ export function openLocustMemory(namespace: string) {
       takeErrors(errors, stats.errors);
       // Only a worker's current state: the exporter keeps a row of each state.
       workers.clear();
-      for (const { id, state, userCount } of stats.workers)
-        workers.set(workers.findOrAdd([id, state]), COUNT, userCount);
+      for (const { id, state, userCount } of stats.workers) {
+        workers.findOrAdd([id, state]).numbers[COUNT] = userCount;
+      }
       gauges = listGauges(stats);
     },
     /** Takes the rows of /stats/requests/csv, which are current. */
@@ -74,8 +75,8 @@ function takeErrors(errors: RowStore, taken: LocustStats['errors']): void {
     const key = [error, method, name];
     // Two long texts may be the same once they are cut.
     const known = errors.find(key);
-    const others = errors.isInPass(known) ? (errors.get(known, COUNT) ?? 0) : 0;
-    errors.set(errors.findOrAdd(key), COUNT, others + occurrences);
+    const others = errors.isInPass(known) ? (known?.numbers[COUNT] ?? 0) : 0;
+    errors.findOrAdd(key).numbers[COUNT] = others + occurrences;
   }
   errors.end();
 }

@@ -2,7 +2,7 @@
 
 import type { Sample } from '../../exposition/exposition-text.ts';
 import { type LocustRow, ROW_FIELDS, type RowField } from './page.ts';
-import { COLUMNS_MAX_COUNT, openRows, type RowStore } from './rows.ts';
+import { openRows, type Row, type RowStore } from './rows.ts';
 
 /** The totals: of all requests, and of the failed ones. */
 export const TOTAL_FIELDS = ['num_requests', 'num_failures'] as const;
@@ -19,7 +19,7 @@ const FIRST_FIELD = 2;
 const SHOWN_TOTALS = TOTAL_FIELDS.map(findColumn);
 const CSV_COLUMNS = FIRST_FIELD + ROW_FIELDS.length;
 const FIRST_QUANTILE = CSV_COLUMNS + 1;
-const ALL_QUANTILES = -1 << FIRST_QUANTILE;
+const QUANTILES_MAX_COUNT = 20;
 
 const TOTAL_KEY = ['', 'Aggregated'] as const;
 const TOTAL_LABELS = '{method="",name="Aggregated"}';
@@ -29,26 +29,28 @@ export function openLocustRequests() {
   const rows = openRows(['method', 'name'], ROWS_MAX_COUNT);
   const quantiles = new Map<string, number>();
 
-  function putPageRow(row: LocustRow): void {
-    const place = rows.findOrAdd([row.method, row.name]);
-    const ofCsv = rows.get(place, CSV_COLUMNS) ?? 0;
+  function putPageRow(taken: LocustRow): void {
+    const row = rows.findOrAdd([taken.method, taken.name]);
+    const { numbers } = row;
+    const ofCsv = numbers[CSV_COLUMNS] ?? 0;
     // Locust caches the page for 2 s, and longer where it is slow: the CSV may be newer.
-    const isOlder = ofCsv !== 0 && isFall(rows, place, SHOWN_TOTALS, row);
-    putValues(rows, quantiles, place, row, isOlder ? ofCsv | (rows.getKnown(place) & ALL_QUANTILES) : 0);
-    if (!isOlder) rows.set(place, CSV_COLUMNS, 0);
+    const isOlder = ofCsv !== 0 && isFall(row, SHOWN_TOTALS, taken);
+    const isNewer = (column: number) =>
+      column < FIRST_QUANTILE ? (ofCsv & (1 << column)) !== 0 : numbers[column] !== undefined;
+    putValues(numbers, quantiles, taken, isOlder ? isNewer : () => false);
+    if (!isOlder) numbers[CSV_COLUMNS] = 0;
     for (const [index, field] of TOTAL_FIELDS.entries()) {
-      rows.set(place, PAGE_TOTALS[index] as number, row.values[field] as number);
+      numbers[PAGE_TOTALS[index] as number] = taken.values[field] as number;
     }
   }
-  function putCsvRow(row: LocustRow): void {
-    const place = rows.findOrAdd([row.method, row.name]);
-    const bits = putValues(rows, quantiles, place, row, 0);
-    rows.set(place, CSV_COLUMNS, bits);
+  function putCsvRow(taken: LocustRow): void {
+    const { numbers } = rows.findOrAdd([taken.method, taken.name]);
+    numbers[CSV_COLUMNS] = putValues(numbers, quantiles, taken, () => false);
   }
   /** False: a total fell, so that Locust was reset after all that is known. */
   function putCsv(taken: Iterable<LocustRow>): boolean {
     for (const row of taken) {
-      if (isFall(rows, rows.find([row.method, row.name]), SHOWN_TOTALS, row)) return false;
+      if (isFall(rows.find([row.method, row.name]), SHOWN_TOTALS, row)) return false;
       if (isShown(row.method, row.name)) putCsvRow(row);
     }
     return true;
@@ -56,11 +58,11 @@ export function openLocustRequests() {
   /** Whether a row of the CSV is shown: the page has at most 500 rows, and others were never on it. */
   function isShown(method: string, name: string): boolean {
     if (method === '' && name === 'Aggregated') return true;
-    return !isHidden(name) && (rows.count() < PAGE_ROWS_COUNT || rows.find([method, name]) !== -1);
+    return !isHidden(name) && (rows.count() < PAGE_ROWS_COUNT || rows.find([method, name]) !== undefined);
   }
   /** undefined: unknown. */
   function findTotal(field: TotalField): Sample | undefined {
-    const value = rows.get(rows.find(TOTAL_KEY), findColumn(field));
+    const value = rows.find(TOTAL_KEY)?.numbers[findColumn(field)];
     return value === undefined ? undefined : { labels: TOTAL_LABELS, value };
   }
 
@@ -88,20 +90,19 @@ export function openLocustRequests() {
     findTotal,
     /** The share of failures if the totals are the CSV's. null: the page's own ratio is as new. */
     findCsvFailRatio(): number | null {
-      if (!rows.get(rows.find(TOTAL_KEY), CSV_COLUMNS)) return null;
+      if (!rows.find(TOTAL_KEY)?.numbers[CSV_COLUMNS]) return null;
       const [requests = 0, failures = 0] = TOTAL_FIELDS.map((field) => findTotal(field)?.value);
       return findRatio(failures, requests);
     },
   };
 }
 
-/** Sets the numbers of a row but for the columns in `kept`. @returns the columns of its fields, as bits */
+/** Sets the numbers of a row but for those that are kept. @returns the columns of its fields, as bits */
 function putValues(
-  rows: RowStore,
+  numbers: number[],
   quantiles: Map<string, number>,
-  place: number,
   { values, percentiles }: LocustRow,
-  kept: number,
+  isKept: (column: number) => boolean,
 ): number {
   let bits = 0;
   for (const [index, field] of ROW_FIELDS.entries()) {
@@ -109,11 +110,11 @@ function putValues(
     const column = FIRST_FIELD + index;
     if (value === undefined) continue;
     bits |= 1 << column;
-    if ((kept & (1 << column)) === 0) rows.set(place, column, value);
+    if (!isKept(column)) numbers[column] = value;
   }
   for (const [quantile, value] of percentiles) {
     const column = findQuantile(quantiles, quantile);
-    if (column !== null && (kept & (1 << column)) === 0) rows.set(place, column, value);
+    if (column !== null && !isKept(column)) numbers[column] = value;
   }
   return bits;
 }
@@ -126,20 +127,20 @@ function findRatio(failures: number, requests: number): number {
 
 /** Whether Locust was reset between the pages before and this one. */
 function showsReset(rows: RowStore, shown: readonly LocustRow[], pageCount: number): boolean {
-  const places = shown.map(({ method, name }) => rows.find([method, name]));
-  const knownCount = places.filter((place) => rows.get(place, PAGE_TOTALS[0]) !== undefined).length;
+  const known = shown.map(({ method, name }) => rows.find([method, name]));
+  const knownCount = known.filter((row) => row?.numbers[PAGE_TOTALS[0]] !== undefined).length;
   // A page with room for more has every row, the total's included; and a total never falls within a run.
   const isWhole = pageCount > 0 && pageCount < PAGE_ROWS_COUNT;
   return (
     (isWhole && knownCount < rows.count(PAGE_TOTALS[0])) ||
-    shown.some((row, index) => isFall(rows, places[index] as number, PAGE_TOTALS, row))
+    shown.some((row, index) => isFall(known[index], PAGE_TOTALS, row))
   );
 }
 
 /** Whether a total is lower than it was; an unknown one is not. */
-function isFall(rows: RowStore, place: number, columns: readonly number[], { values }: LocustRow): boolean {
+function isFall(row: Row | undefined, columns: readonly number[], { values }: LocustRow): boolean {
   return TOTAL_FIELDS.some((field, index) => {
-    const [value, before] = [values[field], rows.get(place, columns[index] as number)];
+    const [value, before] = [values[field], row?.numbers[columns[index] as number]];
     return value !== undefined && before !== undefined && value < before;
   });
 }
@@ -152,8 +153,8 @@ function findColumn(field: RowField): number {
 function findQuantile(quantiles: Map<string, number>, quantile: string): number | null {
   const found = quantiles.get(quantile);
   if (found !== undefined) return found;
+  if (quantiles.size === QUANTILES_MAX_COUNT) return null;
   const column = FIRST_QUANTILE + quantiles.size;
-  if (column >= COLUMNS_MAX_COUNT) return null;
   quantiles.set(quantile, column);
   return column;
 }
@@ -161,10 +162,10 @@ function findQuantile(quantiles: Map<string, number>, quantile: string): number 
 /** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
 function* listPercentiles(rows: RowStore, quantiles: ReadonlyMap<string, number>): Generator<Sample> {
   const sorted = [...quantiles].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  for (const { labels, place } of rows.listPlaces()) {
+  for (const { labels, numbers } of rows.listRows()) {
     const others = labels.slice(0, -1);
     for (const [quantile, column] of sorted) {
-      const value = rows.get(place, column);
+      const value = numbers[column];
       if (value !== undefined) yield { labels: `${others},quantile="${quantile}"}`, value };
     }
   }

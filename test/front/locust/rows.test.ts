@@ -1,8 +1,8 @@
-// The rows in columns, held against objects that do the same the slow way.
+// The store of rows, held against objects that do the same the slow way.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { COLUMNS_MAX_COUNT, openRows } from '../../../src/front/locust/rows.ts';
+import { openRows } from '../../../src/front/locust/rows.ts';
 
 /** The same numbers each time. */
 function openRandom() {
@@ -30,14 +30,13 @@ test('openRows() finds, sorts and drops as a map of objects does', () => {
       const key = [['GET', 'P"', ''][random(3)] ?? '', `${['é', '', '~\n'][random(3)]}${random(900)}`];
       const row = reference.get(key.join(' ')) ?? { key, values: [], isInPass: false };
       assert.equal(rows.isInPass(rows.find(key)), row.isInPass);
-      const place = rows.findOrAdd(key);
+      const found = rows.findOrAdd(key);
       row.isInPass = true;
       reference.set(key.join(' '), row);
       const [column, value] = [random(3), random(1_000)];
-      rows.set(place, column, value);
+      found.numbers[column] = value;
       row.values[column] = value;
-      assert.equal(rows.find(key), place);
-      for (const each of [0, 1, 2]) assert.equal(rows.get(place, each), row.values[each]);
+      assert.equal(rows.find(key), found);
     }
     rows.end();
     for (const [key, { isInPass }] of reference) {
@@ -57,7 +56,7 @@ test('openRows() finds, sorts and drops as a map of objects does', () => {
       values,
     }));
     assert.deepEqual(
-      [...rows.listPlaces()].map(({ labels }) => labels),
+      rows.listRows().map(({ labels }) => labels),
       listed.map(({ labels }) => labels),
     );
     for (const column of [0, 1, 2]) {
@@ -70,43 +69,31 @@ test('openRows() finds, sorts and drops as a map of objects does', () => {
     }
   }
   assert.ok(reference.size === maxCount, 'some were dropped');
-  assert.deepEqual([rows.find(['GET', 'never']), rows.get(-1, 0), rows.getKnown(-1)], [-1, undefined, 0]);
+  assert.equal(rows.find(['GET', 'never']), undefined);
+  assert.equal(rows.isInPass(undefined), false);
   assert.deepEqual([...rows.list(9)], []);
 });
 
-test('openRows() knows nothing of a row that takes the place of another one', () => {
+test('openRows() knows nothing of a row that was dropped', () => {
   const rows = openRows(['name'], 1);
   rows.begin();
-  const first = rows.findOrAdd(['a']);
-  rows.set(first, 0, 5);
+  rows.findOrAdd(['a']).numbers[0] = 5;
   rows.begin();
   rows.findOrAdd(['b']);
   rows.end();
-  assert.equal(rows.find(['a']), -1);
-  assert.equal(rows.findOrAdd(['c']), first);
-  assert.equal(rows.get(first, 0), undefined);
-  const names = [...rows.listPlaces()].map(({ labels }) => labels);
-  assert.deepEqual(names, ['{name="b"}', '{name="c"}']);
+  assert.equal(rows.find(['a']), undefined);
+  assert.equal(rows.findOrAdd(['a']).numbers[0], undefined);
+  assert.equal(rows.count(0), 0);
 });
 
-test('openRows() keeps every column for itself, and distinguishes keys whose joined texts are the same', () => {
+test('openRows() distinguishes keys whose joined texts are the same', () => {
   const rows = openRows(['method', 'name'], 9);
-  const place = rows.findOrAdd(['1 a', 'b']);
-  assert.notEqual(rows.findOrAdd(['1 ', 'ab']), place);
-  const columns = Array.from({ length: COLUMNS_MAX_COUNT }, (_, column) => column);
-  for (const column of columns) {
-    assert.equal(rows.get(place, column), undefined);
-    rows.set(place, column, column);
-  }
-  assert.deepEqual(
-    columns.map((column) => rows.get(place, column)),
-    columns,
-  );
+  assert.notEqual(rows.findOrAdd(['1 a', 'b']), rows.findOrAdd(['1 ', 'ab']));
 });
 
 test('openRows() sorts by the third label where the first two are the same', () => {
   const rows = openRows(['error', 'method', 'name'], 9);
   for (const key of ['aab', 'bba', 'aba', 'aaa', 'bab']) rows.findOrAdd([...key]);
-  const keys = [...rows.listPlaces()].map(({ labels }) => labels.replaceAll(/[^"]*"(.)"}?/g, '$1'));
+  const keys = rows.listRows().map(({ labels }) => labels.replaceAll(/[^"]*"(.)"}?/g, '$1'));
   assert.deepEqual(keys, ['aaa', 'aab', 'aba', 'bab', 'bba']);
 });
