@@ -164,13 +164,8 @@ async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: S
 }
 
 /** Runs a configuration whose entries can work in this very pod; else the problems. */
-async function runUsable(
-  host: Host,
-  kinds: Kinds,
-  program: OwnProcess,
-  signals: Signals,
-): Promise<Exit | Misconfigured> {
-  const result = readConfig(host.env, kinds, program);
+async function runUsable(host: Host, kinds: Kinds, own: OwnProcess, signals: Signals): Promise<Exit | Misconfigured> {
+  const result = readConfig(host.env, kinds, own);
   if (!('config' in result)) return result;
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
   const wrong = await waitUnless(findEntryProblems(result.config), { signal: signals.second });

@@ -21,29 +21,17 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Checks how a path may be used. */
 export const access = promisify(callAccess);
-/** Closes a file descriptor. */
 export const close = promisify(callClose);
-/** Stats a file descriptor. */
 export const fstat = promisify(callFstat);
-/** Makes a folder. */
 export const mkdir = promisify(callMkdir);
-/** Opens a file descriptor, which must be closed. */
 export const open = promisify(callOpen);
-/** Reads a part of a file descriptor. */
 export const read = promisify(callRead);
-/** Lists the names in a folder. */
 export const readdir = promisify(callReaddir);
-/** Reads a whole file. */
 export const readFile = promisify(callReadFile);
-/** Reads a symbolic link. */
 export const readlink = promisify(callReadlink);
-/** Renames a file, replacing any file of the new name. */
 export const rename = promisify(callRename);
-/** Stats a path, following symbolic links. */
 export const stat = promisify(callStat);
-/** Writes a whole file. */
 export const writeFile = promisify(callWriteFile);
 
 /** Writes a file that others read: renames a complete one, so that no reader sees half of it. */

@@ -1,7 +1,17 @@
-// Reads configuration values: the result of reading one, and port numbers. Pure.
+// Reads configuration values: a variable, the result of reading one, and port numbers. Pure.
+
+/** The environment, as `process.env` gives it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The text of a variable; blank where it is not set. */
+export function readVariable(env: Environment, name: string): string {
+  return env[name]?.trim() ?? '';
+}
 
 /** The value, or what the text must be: the end of the sentence "must be …". */
 export type ParseResult<Value> = { readonly value: Value } | { readonly problem: string };
+/** Reads the text of a value. */
+export type Parse<Value> = (text: string) => ParseResult<Value>;
 
 const PORT_MAX = 65_535;
 

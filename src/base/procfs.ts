@@ -15,6 +15,10 @@ export type FindResult =
   | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
   | { readonly kind: 'unknown'; readonly why: string };
 
+function unknown(why: string): FindResult {
+  return { kind: 'unknown', why };
+}
+
 /** Whose processes /proc shows: this container's, the pod's, or the whole node's (`hostPID`). */
 export type Namespace = 'own' | 'shared' | 'node';
 
@@ -99,7 +103,7 @@ export async function isRunningBeside(ownPid: number): Promise<boolean> {
  */
 export async function findProcesses(name: string, ownPid: number): Promise<FindResult> {
   const pids = await listPids(ownPid);
-  if (typeof pids === 'string') return { kind: 'unknown', why: pids };
+  if (typeof pids === 'string') return unknown(pids);
   const processes: ProcessId[] = [];
   let hiddenPid: number | null = null;
   for (const pid of pids) {
@@ -108,7 +112,7 @@ export async function findProcesses(name: string, ownPid: number): Promise<FindR
     else if (stat !== 'gone' && stat.isRunning && (await isNamed(name, stat))) processes.push(stat.id);
   }
   if (hiddenPid !== null && processes.length === 0) {
-    return { kind: 'unknown', why: `/proc/${hiddenPid} cannot be read (is /proc mounted with hidepid?)` };
+    return unknown(`/proc/${hiddenPid} cannot be read (is /proc mounted with hidepid?)`);
   }
   return { kind: 'found', processes };
 }
@@ -136,9 +140,9 @@ export async function findPortOwners(
   const sockets = new Set(
     tables.flatMap((table) => listListeningInodes(table, port)).map((inode) => `socket:[${inode}]`),
   );
-  if (sockets.size === 0) return { kind: 'unknown', why: `nothing listens on port ${port}` };
+  if (sockets.size === 0) return unknown(`nothing listens on port ${port}`);
   const pids = await listPids(ownPid);
-  if (typeof pids === 'string') return { kind: 'unknown', why: pids };
+  if (typeof pids === 'string') return unknown(pids);
   const processes: ProcessId[] = [];
   let hasStranger = false;
   for (const pid of pids) {
@@ -150,13 +154,9 @@ export async function findPortOwners(
     else hasStranger = true;
   }
   if (processes.length > 0) return { kind: 'found', processes };
-  if (hasStranger) {
-    return { kind: 'unknown', why: `port ${port} belongs to another program than ${programs?.join(' or ')}` };
-  }
-  return {
-    kind: 'unknown',
-    why: `the process that listens on port ${port} cannot be found; that needs its UID and GID, or CAP_SYS_PTRACE`,
-  };
+  if (hasStranger) return unknown(`port ${port} belongs to another program than ${programs?.join(' or ')}`);
+  const needs = 'that needs its UID and GID, or CAP_SYS_PTRACE';
+  return unknown(`the process that listens on port ${port} cannot be found; ${needs}`);
 }
 
 /** The effective UID of a process; null if it cannot be read. */

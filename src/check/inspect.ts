@@ -2,6 +2,7 @@
 // It asks no target to quit, and writes nothing. Imported only for `--check`.
 
 import { join } from 'node:path';
+import { readVariable } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
@@ -83,7 +84,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     else if (isPod) unwritable.push(problem);
     else add(path, describeOutside({ why: 'it cannot be written here', need }));
   }
-  const isSet = (name: string) => (surroundings.env[name] ?? '').trim() !== '';
+  const isSet = (name: string) => readVariable(surroundings.env, name) !== '';
   const odd = listOddSettings({ config, isSet, exporter: isPod ? (exporter?.observation ?? null) : null });
   // With `kubectl exec` one of them may be what this very container runs.
   const pids = isPod ? await surroundings.findOthers() : [];
@@ -182,7 +183,6 @@ const FAILS_NOW = {
   value: '; if this run is healthy, reverse the comparison: an entry says what must not be true',
 } as const;
 
-/** What an entry of FAIL_IF would come to now. */
 function describeThreshold(
   { thresholds }: Config,
   index: number,

@@ -82,7 +82,6 @@ function describeWatch(config: Config, isSignalled: boolean): Lines {
   ];
 }
 
-/** What is served where, and who counts. */
 function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines {
   if (front === null) return [];
   const { protocol, pathname } = metricsUrl;
@@ -106,7 +105,6 @@ function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines 
   ];
 }
 
-/** The hold, and what follows it. */
 function describeHold(config: Config): Lines {
   const { thresholds, push, pushWhen, pushHeadersFile, tombstonePath, isDryRun } = config;
   return [

@@ -10,7 +10,6 @@ import { RESERVE_MS } from '../decide/tell.ts';
 /** What the rules look at. */
 export type OddContext = {
   readonly config: Config;
-  /** Whether the user set the variable. */
   readonly isSet: (name: string) => boolean;
   /** What the exporter showed; null: it was not asked, or not where it will run. */
   readonly exporter: ExporterObservation | null;
@@ -165,7 +164,6 @@ function toPodGrace(graceMs: number): number {
   return Math.ceil(graceMs / 1_000) + 5;
 }
 
-/** The name of a rule. */
 export type OddSetting = keyof typeof ODD_SETTINGS;
 
 /** What is odd, in the order of the rules. */

@@ -4,9 +4,10 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { SYSTEM_CLOCK } from '../base/clock.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
-import type { Config, Environment, TerminationLog } from '../config/config.ts';
+import { SYSTEM_CLOCK } from '../base/waits.ts';
+import type { Config, TerminationLog } from '../config/config.ts';
 import { hasReceivers } from '../config/config.ts';
 import type { FrontAddress } from '../config/values.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
@@ -28,7 +29,6 @@ export type ListenProblem = {
 export type Surroundings = {
   readonly env: Environment;
   readonly isPod: boolean;
-  /** Reads the exporter once, as a run would. */
   readonly readExporter: (config: Config, signal: AbortSignal) => Promise<ExporterReading>;
   readonly describeNamespace: () => Promise<string>;
   /** Whether a lastscrape that may hold the pod runs in this container, or is visible from it. */
@@ -53,7 +53,7 @@ const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
 export function findSurroundings(env: Environment, ownPid: number): Surroundings {
   return {
     env,
-    isPod: (env[POD_VARIABLE] ?? '') !== '' || POD_FILES.some((path) => existsSync(path)),
+    isPod: readVariable(env, POD_VARIABLE) !== '' || POD_FILES.some((path) => existsSync(path)),
     readExporter,
     describeNamespace: () => describeNamespace(ownPid),
     isRunningBeside: () => isRunningBeside(ownPid),

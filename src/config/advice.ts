@@ -2,6 +2,8 @@
 // value is never repaired.
 
 import { findNearest } from '../base/text.ts';
+import type { ConditionKind } from '../observe/condition-kind.ts';
+import type { TargetKind } from '../quit/target-kind.ts';
 
 const PREFIX = 'LASTSCRAPE_';
 
@@ -63,12 +65,7 @@ export function splitOtherwise(text: string, isEntry: (piece: string) => boolean
   return null;
 }
 
-/** The names of a kind of condition; `otherNames`: synonyms, for a kind without argument. */
-export type NamedCondition = {
-  readonly name: string;
-  readonly takesArgument?: boolean;
-  readonly otherNames?: readonly string[];
-};
+type NamedCondition = Pick<ConditionKind, 'name' | 'takesArgument' | 'otherNames'>;
 
 /** The entry of DONE_WHEN that was meant; null if nothing is near. */
 export function suggestCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
@@ -84,8 +81,7 @@ export function suggestCondition(entry: string, kinds: readonly NamedCondition[]
   return /^[a-z]+_[a-z_]+$/.test(entry) ? `metric:${entry}` : null;
 }
 
-/** The names of a kind of target; `otherNames`: what the program is also called. */
-export type NamedTarget = { readonly usage: string; readonly otherNames?: readonly string[] };
+type NamedTarget = Pick<TargetKind, 'usage' | 'otherNames'>;
 
 /** Longest entry, with its ports, that is compared with names. */
 const MEANT_MAX_LENGTH = 200;

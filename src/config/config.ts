@@ -1,6 +1,7 @@
 // The configuration, read from the environment by the table of variables. Pure. Finds all problems at once;
 // never repairs a value.
 
+import { type Environment, readVariable } from '../base/parse.ts';
 import { cut } from '../base/text.ts';
 import { hasHold, type Limits, type Policy } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
@@ -10,7 +11,6 @@ import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
 import { or, parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
 import {
-  type Environment,
   EXPORTER_URI,
   type ExporterVariables,
   listExporterProblems,
@@ -31,8 +31,6 @@ export type Config = Settings & {
 
 /** Where the report goes; a default path is written only where it exists. */
 export type TerminationLog = Config['terminationLog'];
-
-export type { Environment } from './exporter-variables.ts';
 
 /** The kinds that DONE_WHEN and QUIT know, from main's tables. */
 export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly targets: readonly TargetKind[] };
@@ -65,7 +63,6 @@ export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readon
   );
 }
 
-/** The values of an environment, and what is wrong with it. */
 type ReadEnvironment = {
   readonly settings: ReadSettings;
   readonly exporter: ExporterVariables;
@@ -152,7 +149,7 @@ export function readConfig(env: Environment, kinds: Kinds, program: OwnProcess):
 
 /** Reads what applies even if other values are wrong; a wrong value counts as its default. */
 export function readReportSettings(env: Environment): ReportSettings {
-  const isExitZero = parseBoolean((env['LASTSCRAPE_EXIT_ZERO'] ?? '').trim());
+  const isExitZero = parseBoolean(readVariable(env, 'LASTSCRAPE_EXIT_ZERO'));
   const { text, isSet } = readText(env, TERMINATION_LOG);
   const read = TERMINATION_LOG.read(text, { isSet });
   const terminationLog = 'value' in read ? read.value : { path: TERMINATION_LOG.default, isChosen: false };
@@ -214,9 +211,8 @@ function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid,
   return null;
 }
 
-/** The text of a variable, or its default. */
 function readText(env: Environment, variable: Pick<Variable, 'name' | 'default'>): { text: string; isSet: boolean } {
-  const text = env[variable.name]?.trim() ?? '';
+  const text = readVariable(env, variable.name);
   return text === '' ? { text: variable.default, isSet: false } : { text, isSet: true };
 }
 

@@ -1,17 +1,14 @@
 // Values that cannot stand together. Pure. A value that could not be read is undefined, and breaks no rule.
 
-import { quote } from './entries.ts';
+import { type Problem, quote } from './entries.ts';
 import { isFrontAt, isLocustPage } from './values.ts';
 import type { ReadSettings, Variable } from './variables.ts';
-
-/** What is wrong (`what is; what to do`), and the variable that a run can do without. */
-export type Conflict = { readonly name: Variable['name']; readonly problem: string };
 
 /** The variable that a run can do without, whether the rule is broken, and what is wrong then. */
 type Check = readonly [name: Variable['name'], isBroken: unknown, problem: string];
 
 /** Every conflict, in the order of the rules. */
-export function listConflicts(settings: ReadSettings): readonly Conflict[] {
+export function listConflicts(settings: ReadSettings): readonly Problem[] {
   return [...checkSource(settings), ...checkEnd(settings), ...checkReceivers(settings)].flatMap(
     ([name, isBroken, problem]) => (isBroken ? [{ name, problem }] : []),
   );

@@ -1,20 +1,21 @@
 // How the text of a variable is read, one value or a list, and how problems quote it. Pure. Finds every
 // problem at once; a problem completes the sentence "must be …".
 
-import type { ParseResult } from '../base/parse.ts';
+import type { Parse, ParseResult } from '../base/parse.ts';
 import { cut, redactEntry } from '../base/text.ts';
 import type { Condition, ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
 import type { Target, TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
 
+/** What is wrong (`what is; what to do`), and with which variable; of several one that a run can do without. */
+export type Problem = { readonly name: string; readonly problem: string };
+
 /** The value, or every problem of the text: each completes "Cannot read NAME: ". */
 export type ReadResult<Value> = { readonly value: Value } | { readonly problems: readonly string[] };
+type Read<Value> = (text: string) => ReadResult<Value>;
 
 /** Makes the reader of a variable with one value. `hide` prints a wrong one; default: as `quote` does. */
-export function readValue<Value>(
-  parse: (text: string) => ParseResult<Value>,
-  hide: (text: string) => string = (text) => text,
-): (text: string) => ReadResult<Value> {
+export function readValue<Value>(parse: Parse<Value>, hide = (text: string) => text): Read<Value> {
   return (text) => {
     const parsed = parse(text);
     return 'value' in parsed ? parsed : { problems: [`it is ${quote(hide(text))}; must be ${parsed.problem}`] };
@@ -22,10 +23,7 @@ export function readValue<Value>(
 }
 
 /** Makes the reader of a variable with one value or `none`, which is null. */
-export function readValueOrNone<Value>(
-  parse: (text: string) => ParseResult<Value>,
-  hide?: (text: string) => string,
-): (text: string) => ReadResult<Value | null> {
+export function readValueOrNone<Value>(parse: Parse<Value>, hide?: (text: string) => string): Read<Value | null> {
   const read = readValue(parse, hide);
   return (text) => (text === 'none' ? { value: null } : read(text));
 }
@@ -34,19 +32,13 @@ export function readValueOrNone<Value>(
 const PROBLEMS_MAX_COUNT = 20;
 
 /** Reads a list separated by commas. */
-export function readList<Value>(
-  text: string,
-  parse: (entry: string) => ParseResult<Value>,
-): ReadResult<readonly Value[]> {
+export function readList<Value>(text: string, parse: Parse<Value>): ReadResult<readonly Value[]> {
   const entries = text.split(',').map((each) => each.trim());
   return readEntries(entries, parse);
 }
 
 /** Reads the entries of a list, already trimmed. */
-export function readEntries<Value>(
-  entries: readonly string[],
-  parse: (entry: string) => ParseResult<Value>,
-): ReadResult<readonly Value[]> {
+export function readEntries<Value>(entries: readonly string[], parse: Parse<Value>): ReadResult<readonly Value[]> {
   const values: Value[] = [];
   const problems: string[] = [];
   for (const [index, entry] of entries.entries()) {
@@ -66,10 +58,7 @@ export function readEntries<Value>(
 }
 
 /** Reads a list; `none` is the empty one. */
-export function readListOrNone<Value>(
-  text: string,
-  parse: (entry: string) => ParseResult<Value>,
-): ReadResult<readonly Value[]> {
+export function readListOrNone<Value>(text: string, parse: Parse<Value>): ReadResult<readonly Value[]> {
   return text === 'none' ? { value: [] } : readList(text, parse);
 }
 

@@ -1,11 +1,9 @@
 // The variables of Locust's exporter: set by the Locust operator on lastscrape's container, they put it in
 // the exporter's place. Pure. Source: main.go of locust_exporter 0.5.2; the operator sets the first two.
 
-import { quote } from './entries.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
+import { type Problem, quote } from './entries.ts';
 import { LOCUST_TLS, parseFrontAddress, parseMetricsUrl } from './values.ts';
-
-/** The environment, as `process.env` gives it. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The variable that puts lastscrape in the exporter's place. */
 export const EXPORTER_URI = 'LOCUST_EXPORTER_URI';
@@ -31,15 +29,12 @@ export type ExporterVariables = {
   readonly path: string;
 };
 
-/** A variable that cannot be read, and why. */
-export type ExporterProblem = { readonly name: string; readonly problem: string };
-
 /** Reads them; with LASTSCRAPE_FRONT=none lastscrape is not in the exporter's place. */
 export function readExporterVariables(env: Environment): ExporterVariables {
-  const uri = isTaken(env) ? readText(env, EXPORTER_URI) : '';
-  const address = readText(env, LISTEN_ADDRESS);
-  const path = readText(env, TELEMETRY_PATH);
-  const namespace = readText(env, NAMESPACE);
+  const uri = isTaken(env) ? readVariable(env, EXPORTER_URI) : '';
+  const address = readVariable(env, LISTEN_ADDRESS);
+  const path = readVariable(env, TELEMETRY_PATH);
+  const namespace = readVariable(env, NAMESPACE);
   return {
     metricsUrl: uri !== '' && isUri(uri) ? `locust+${uri}` : null,
     front: (address === '' ? null : findFront(address)) ?? (uri === '' ? null : DEFAULTS.front),
@@ -49,18 +44,18 @@ export function readExporterVariables(env: Environment): ExporterVariables {
 }
 
 /** Lists unreadable values; `isLocust`: Locust's page is the source, by them or by METRICS_URL. */
-export function listExporterProblems(env: Environment, isLocust: boolean): readonly ExporterProblem[] {
-  const problems: ExporterProblem[] = [];
+export function listExporterProblems(env: Environment, isLocust: boolean): readonly Problem[] {
+  const problems: Problem[] = [];
   const check = (name: string, isReadable: (text: string) => boolean, must: string) => {
-    const text = readText(env, name);
+    const text = readVariable(env, name);
     if (text !== '' && !isReadable(text)) problems.push({ name, problem: `it is ${quote(text)}; must be ${must}` });
   };
   if (isTaken(env)) {
-    const isTls = /^https:/i.test(readText(env, EXPORTER_URI));
+    const isTls = /^https:/i.test(readVariable(env, EXPORTER_URI));
     check(EXPORTER_URI, isUri, isTls ? LOCUST_TLS : URI_USAGE);
   }
   if (isLocust) {
-    if (readText(env, 'LASTSCRAPE_FRONT') === '') {
+    if (readVariable(env, 'LASTSCRAPE_FRONT') === '') {
       check(
         LISTEN_ADDRESS,
         (text) => findFront(text) !== null,
@@ -75,7 +70,7 @@ export function listExporterProblems(env: Environment, isLocust: boolean): reado
 
 /** Whether our own variables leave open what to read. */
 function isTaken(env: Environment): boolean {
-  return readText(env, 'LASTSCRAPE_METRICS_URL') === '' && readText(env, 'LASTSCRAPE_FRONT') !== 'none';
+  return readVariable(env, 'LASTSCRAPE_METRICS_URL') === '' && readVariable(env, 'LASTSCRAPE_FRONT') !== 'none';
 }
 
 function isUri(text: string): boolean {
@@ -94,8 +89,4 @@ function isNamespace(text: string): boolean {
 
 function isPath(text: string): boolean {
   return /^\/[^?#\s]*$/.test(text) && !/^\/(-\/|quitquitquit$)/.test(text);
-}
-
-function readText(env: Environment, name: string): string {
-  return env[name]?.trim() ?? '';
 }

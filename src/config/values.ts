@@ -5,7 +5,6 @@ import { describeHighPort, isPortNumber, type ParseResult } from '../base/parse.
 import { suggestDuration } from './advice.ts';
 import { or } from './entries.ts';
 
-/** Longest duration: a year. */
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
 const SCRAPES_MAX = 1_000;
 
@@ -180,12 +179,9 @@ export function parsePushLabel(text: string): ParseResult<readonly [name: string
 }
 
 /** Reads one of a few words. */
-export function parseChoice<const Choice extends string>(
-  text: string,
-  choices: readonly Choice[],
-): ParseResult<Choice> {
-  const value = choices.find((each) => each === text);
-  return value === undefined ? { problem: or(choices.map((each) => `"${each}"`)) } : { value };
+export function parseChoice<const Word extends string>(text: string, words: readonly Word[]): ParseResult<Word> {
+  const value = words.find((each) => each === text);
+  return value === undefined ? { problem: or(words.map((each) => `"${each}"`)) } : { value };
 }
 
 /** Reads `true` or `false`, and no synonyms. */

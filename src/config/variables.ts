@@ -1,6 +1,6 @@
 // The table of variables: a row for each, with its default, its meaning, and how its text is read. Pure.
 
-import type { ParseResult } from '../base/parse.ts';
+import type { Parse } from '../base/parse.ts';
 import { redactPathEntry } from '../base/text.ts';
 import type { Condition } from '../observe/condition-kind.ts';
 import type { Target } from '../quit/target-kind.ts';
@@ -55,8 +55,8 @@ export type ReadContext = {
   /** The user set the variable; otherwise the text is its default. */
   readonly isSet: boolean;
   readonly above: Above;
-  readonly parseCondition: (entry: string) => ParseResult<Condition>;
-  readonly parseTarget: (entry: string) => ParseResult<Target>;
+  readonly parseCondition: Parse<Condition>;
+  readonly parseTarget: Parse<Target>;
 };
 
 /** Where the report goes; read even if other values are wrong. */

@@ -86,7 +86,7 @@ export function countScrapesWhileRunning({ facts, phase }: State): number | null
 
 /** The numbers after one more observation, which `facts` already include; `phase` is from before it. */
 export function advanceNumbers(
-  { facts, phase }: { readonly facts: Facts; readonly phase: Phase },
+  { facts, phase }: State,
   { exporter, front }: Observation,
   { isAlive, isDone, areOthersDone, isStalled }: Pick<Evidence, 'isAlive' | 'isDone' | 'areOthersDone' | 'isStalled'>,
 ): JudgedNumbers {
@@ -104,12 +104,6 @@ export function advanceNumbers(
 }
 
 function wasEndSeen(phase: Phase): boolean {
-  switch (phase.kind) {
-    case 'waiting':
-      return phase.done !== null;
-    case 'running':
-      return phase.done !== null || phase.others !== null;
-    default:
-      return true;
-  }
+  if (phase.kind === 'waiting') return phase.done !== null;
+  return phase.kind !== 'running' || phase.done !== null || phase.others !== null;
 }

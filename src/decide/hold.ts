@@ -36,17 +36,17 @@ export function hold(turn: Turn, series: Series, because: Reason): Decision {
     ttlSeconds: limits.ttlMs / 1000,
   });
   const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
-  return holdOn(turn, {
-    kind: 'holding',
-    mainEndedAtMs: sinceMs,
-    because,
-    count,
-    isExporterRestarted,
-    hasAnswered,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  });
+  return holdOn(turn, { ...NEW_HOLD, mainEndedAtMs: sinceMs, because, count, isExporterRestarted, hasAnswered });
 }
+
+/** What every hold begins with. */
+export const NEW_HOLD = {
+  kind: 'holding',
+  isExporterRestarted: false,
+  hasAnswered: false,
+  goneSinceMs: null,
+  scrapedAtMs: null,
+} as const;
 
 /** Whether the hold goes on, with everything of this observation already in `phase`. */
 export function holdOn(turn: Turn, phase: Holding): Decision {
@@ -162,7 +162,6 @@ export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = 
 
 /** At most this many entries are logged: the log has a bound; the report counts all. */
 const FAILED_LOGGED_COUNT = 10;
-/** How much of an entry is logged, in characters. */
 const ENTRY_LOGGED_LENGTH = 300;
 
 function logVerdict(turn: Turn): void {

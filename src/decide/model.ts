@@ -59,20 +59,15 @@ export type Comparison = (typeof COMPARISONS)[number];
 export type ThresholdPolicy = {
   /** The entry as the user wrote it. */
   readonly text: string;
-  /** The metric's name. */
   readonly name: string;
   readonly comparison: Comparison;
   readonly limit: number;
 };
 
-/** What one exposition shows of an entry's metric. */
+/** What one exposition shows of an entry's metric. `nearest`: names or labels like those of the entry. */
 export type ThresholdReading =
-  /** No sample of that name, or one that cannot be read: it says nothing. `nearest`: names like it. */
-  | { readonly kind: 'none'; readonly nearest?: readonly string[] }
-  /** Samples of that name, and the labels of none are those of the entry. `nearest`: labels like them. */
-  | { readonly kind: 'unmatched'; readonly nearest?: readonly string[] }
-  /** `nearest`: the labels of two. */
-  | { readonly kind: 'several'; readonly nearest?: readonly string[] }
+  /** Not one sample: none of the name or none that can be read, none with the labels, several. */
+  | { readonly kind: 'none' | 'unmatched' | 'several'; readonly nearest?: readonly string[] }
   /** Exactly one: its number, which may be NaN or infinite. */
   | { readonly kind: 'value'; readonly value: number };
 
@@ -83,7 +78,6 @@ export type Policy = {
   readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
   /** There is a front: it serves the exporter's numbers, and counts who takes them. */
   readonly hasFront?: boolean;
-  /** Where it listens. */
   readonly frontPort?: number;
   /** Where the last exposition is pushed to, and when; absent: nowhere. */
   readonly push?: { readonly to: string; readonly when: 'expired' | 'always' };
@@ -200,7 +194,6 @@ export type Observation = {
   readonly exporter: ExporterObservation;
   /** One per condition, in the order of DONE_WHEN. */
   readonly conditions: readonly ConditionObservation[];
-  /** Absent where there is no front. */
   readonly front?: FrontObservation;
 };
 

@@ -1,6 +1,6 @@
 // When to observe again, and until when that may take: the pace, and the limits that are near. Pure.
 
-import { findWatchEnd, hasHold, type Limits, type Policy } from './model.ts';
+import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } from './model.ts';
 import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from './state.ts';
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
@@ -45,7 +45,7 @@ export function nextObserve(
   const { readAtMs, atMs } = event.observation;
   const limitMs = findNearestLimit(state, readAtMs, policy.limits) ?? Number.POSITIVE_INFINITY;
   const startEndMs = findStartEnd(state, policy.limits) ?? Number.POSITIVE_INFINITY;
-  const paceMs = needsLastRead(state, policy) ? atMs : findNextMs(state, event, policy);
+  const paceMs = needsLastRead(state, policy) ? atMs : findNextMs(state, event.observation, policy);
   const nextMs = Math.min(paceMs, limitMs, startEndMs);
   return buildObserve(state, Math.max(atMs, nextMs), readAtMs, policy);
 }
@@ -89,12 +89,7 @@ function findLastReadEnd({ facts, phase }: WatchState, atMs: number, { limits }:
   );
 }
 
-function findNextMs(
-  { facts, phase }: WatchState,
-  { observation }: Extract<WatchEvent, { readonly kind: 'observed' }>,
-  { limits }: Policy,
-): number {
-  const { startedAtMs, atMs } = observation;
+function findNextMs({ facts, phase }: WatchState, { startedAtMs, atMs }: Observation, { limits }: Policy): number {
   const tookMs = atMs - startedAtMs;
   const done = phase.kind === 'running' || (phase.kind === 'waiting' && facts.wasAliveBefore) ? phase.done : null;
   if (phase.kind === 'holding' || done !== null || facts.terminatedAtMs !== null) {

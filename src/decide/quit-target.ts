@@ -69,7 +69,6 @@ export type TargetMove =
 export type TargetState = {
   readonly beganAtMs: number;
   readonly endsByMs: number;
-  /** There may be a way to end it without its consent. */
   readonly canForce: boolean;
   readonly forceCount: number;
   /** How long the target may take to go; once it took a request it is not asked again before. */
@@ -77,7 +76,6 @@ export type TargetState = {
   /** Since when only `disabled` was seen; null: another answer came, or none. */
   readonly disabledSinceMs: number | null;
   readonly askCount: number;
-  /** When the newest answer came. */
   readonly answeredAtMs: number;
   /** Probes since then. */
   readonly probeCount: number;

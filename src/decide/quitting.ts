@@ -191,10 +191,11 @@ function moveTarget(
   const { facts, phase } = state;
   const { state: target, move } = nextTargetMove(before, event, nowMs);
   if (move.kind === 'ended') {
-    const report = buildTargetReport(readPolicy(state, policy), move, nowMs - target.beganAtMs);
-    const { target: name, result: _, ...fields } = report;
-    const entry: LogEntry = { id: RESULT_MESSAGES[move.result], fields: { target: name, ...fields } };
-    return endTarget(state, report, nowMs, [...log, entry], policy);
+    const { name } = readPolicy(state, policy);
+    const { result, hint } = move;
+    const fields = { seconds: toSeconds(nowMs - target.beganAtMs, 2), ...(result === 'failed' ? { hint } : {}) };
+    const entry: LogEntry = { id: RESULT_MESSAGES[result], fields: { target: name, ...fields } };
+    return endTarget(state, { target: name, result, ...fields }, nowMs, [...log, entry], policy);
   }
   const next: QuitEffect = { ...move, index: phase.reports.length };
   return { kind: 'quitting', state: { facts, phase: { ...phase, target } }, log, next };
@@ -205,15 +206,6 @@ const RESULT_MESSAGES = {
   alreadyGone: 'targetAlreadyGone',
   failed: 'targetFailed',
 } as const satisfies Record<QuitResult, MessageId>;
-
-function buildTargetReport(
-  { name }: TargetPolicy,
-  { result, hint }: { readonly result: QuitResult; readonly hint: string },
-  tookMs: number,
-): TargetReport {
-  const seconds = toSeconds(tookMs, 2);
-  return { target: name, result, seconds, ...(result === 'failed' ? { hint } : {}) };
-}
 
 type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
 

@@ -16,13 +16,11 @@ export type Report = {
   readonly verdict?: Verdict['kind'];
   /** The first entry that fails, in the order of LASTSCRAPE_FAIL_IF. */
   readonly failed?: FailedThreshold;
-  /** The others. */
   readonly alsoFailed?: readonly FailedThreshold[];
-  /** How many did not fit. */
+  /** How many did not fit; so for the other lists. */
   readonly failedOmitted?: number;
   readonly hint?: string;
   readonly problems?: readonly string[];
-  /** How many problems did not fit. */
   readonly problemsOmitted?: number;
   readonly scrapesWanted?: number;
   readonly scrapesSeen?: number | null;
@@ -42,13 +40,11 @@ export type Report = {
     /** When it asked for the newest answer that it took, RFC 3339, UTC; null: it took none. */
     readonly last: string | null;
   }[];
-  /** How many scrapers did not fit. */
   readonly scrapersOmitted?: number;
   /** With LASTSCRAPE_PUSH, once it is over. */
   readonly push?: PushReport;
   /** `pending`: asked after this report was sent. */
   readonly targets?: readonly (TargetReport | PendingTarget)[];
-  /** How many targets did not fit. */
   readonly targetsOmitted?: number;
   readonly final?: {
     readonly requests: number | null;
@@ -81,7 +77,6 @@ export type ReportInput = {
   readonly state: State;
   readonly policy: Policy;
   readonly source: ReportSource;
-  /** When the report is written. */
   readonly nowMs: number;
   /** A monotonic moment as RFC 3339, UTC. */
   readonly toTime: (atMs: number) => string;
@@ -110,7 +105,6 @@ export function findPush({ state: { phase }, policy, stage }: ReportInput): Push
   return stage.kind === 'unfinished' ? null : { to: policy.push.to, result: 'failed', why: 'interrupted' };
 }
 
-/** A longer entry, or its value in words, is cut. */
 const ENTRY_MAX_LENGTH = 200;
 
 /** The fields of a verdict; null: it has none. */
@@ -124,7 +118,6 @@ export function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict'
   };
 }
 
-/** Counts the scrapes since main ended. */
 export function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): ScrapeCounts {
   const { limits, hasFront } = policy;
   const endedAtMs = findMainEnd(phase);

@@ -83,7 +83,6 @@ const LISTS = [
   { field: 'targets', omitted: 'targetsOmitted', rest: [0, -1], keptCount: 0 },
   { field: 'problems', omitted: 'problemsOmitted', rest: [0, -1], keptCount: 1 },
 ] as const;
-/** No text is cut any shorter, in characters. */
 const TEXT_MIN_LENGTH = 16;
 
 /** The report cut to at most `maxBytes` bytes of JSON. */
@@ -121,6 +120,7 @@ function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
 function dropHints({ hint: _, ...report }: Report): Report {
   const { targets, push, failed, alsoFailed } = report;
   const dropNearest = ({ nearest: _, ...rest }: FailedThreshold) => rest;
+  const dropWhy = ({ why: _, ...rest }: PushReport) => rest;
   return {
     ...report,
     ...(failed === undefined ? {} : { failed: dropNearest(failed) }),
@@ -128,10 +128,6 @@ function dropHints({ hint: _, ...report }: Report): Report {
     ...(targets === undefined ? {} : { targets: targets.map(({ hint: _hint, ...target }) => target) }),
     ...(push === undefined ? {} : { push: dropWhy(push) }),
   };
-}
-
-function dropWhy({ why: _, ...push }: PushReport): PushReport {
-  return push;
 }
 
 function cutTexts(report: Report, length: number): Report {

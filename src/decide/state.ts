@@ -46,7 +46,6 @@ export type Facts = {
   /** Of main containers that ended for good, as last observed; empty once main is alive again. */
   readonly exitCodes: ExitCodes;
   readonly history: PollHistory;
-  /** The exporter answered at least once. */
   readonly hasAnswered: boolean;
   /** Scrapes by others since the first observation. */
   readonly running: {
@@ -80,9 +79,7 @@ export type Reason =
   /** Every condition held for the settle time, and one proved that main was given up before it ran. */
   | 'neverRan'
   | 'runTimeout'
-  /** The grace after a signal was used up. */
   | 'grace'
-  /** A signal came before main was ever alive. */
   | 'signalBeforeStart';
 
 export type Waiting = { readonly kind: 'waiting'; readonly done: Series | null };

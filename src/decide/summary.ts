@@ -7,18 +7,13 @@ import type { FrontFacts } from './scrapers.ts';
 import type { PushReport } from './state.ts';
 import type { FailedThreshold, Verdict } from './verdict.ts';
 
-/** What the sentence speaks of. */
-type Summarized = {
+type Summarized = Required<Pick<Report, 'scrapesSeen' | 'scrapesWanted' | 'heldSeconds' | 'targets'>> & {
   readonly outcome: RunOutcome;
   readonly judged: Verdict | null;
-  readonly scrapesSeen: number | null;
-  readonly scrapesWanted: number;
   /** How many of the wanted scrapes, or with `auto` scrapers, came; null: not counted. */
   readonly cameCount: number | null;
   readonly mainEndedAtMs: number | null;
-  readonly heldSeconds: number | null;
   readonly pushed: PushReport | null;
-  readonly targets: NonNullable<Report['targets']>;
 };
 
 /** The sentence: the verdict, the hold, the push, the targets. */
@@ -58,7 +53,7 @@ function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, so
       : `${cameCount} of ${scrapesWanted} ${isAuto ? 'scrapers came' : 'wanted scrapes seen'}`;
   switch (outcome) {
     case 'scraped':
-      return `Scraped ${times(Number(scrapesSeen))} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
+      return `Scraped ${scrapesSeen === 1 ? 'once' : `${scrapesSeen} times`} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
     case 'exporterGone':
       if (!facts.hasAnswered) return `Nothing ${READ_WORDS[source.kind]} ${source.at} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
@@ -116,10 +111,6 @@ function summarizeTargets(targets: NonNullable<Report['targets']>, { policy }: R
   const targetCount = policy.targets.length;
   const missingCount = targetCount - targets.length;
   return missingCount === 0 ? words : [...words, `${missingCount} of ${targetCount} targets not asked to the end`];
-}
-
-function times(count: number): string {
-  return count === 1 ? 'once' : `${count} times`;
 }
 
 function summarizePush(push: PushReport | null): readonly string[] {

@@ -127,20 +127,14 @@ export function findAlwaysZero(
 const OF_LAST_SECONDS = /_current_response_time_percentile_(50|95)$/;
 
 /** The first entry whose metric says nothing of the whole run. */
-export function findOfLastSeconds<Entry extends Pick<ThresholdPolicy, 'name'>>(
-  thresholds: readonly Entry[],
-): Entry | undefined {
+export function findOfLastSeconds(thresholds: readonly ThresholdPolicy[]): ThresholdPolicy | undefined {
   return thresholds.find(({ name }) => OF_LAST_SECONDS.test(name));
 }
 
 /** What is remembered after one more read, or after main changed (`none`: the exporter was not read). */
-export function advanceContinuity(
-  before: Continuity,
-  exporter: ExporterObservation,
-  isMainLiving: boolean,
-): Continuity {
+export function advanceContinuity(before: Continuity, exporter: ExporterObservation, isLiving: boolean): Continuity {
   const now = advance(before, exporter);
-  if (!isMainLiving) return { ...now, isLost: now.isLost || now.isInterrupted };
+  if (!isLiving) return { ...now, isLost: now.isLost || now.isInterrupted };
   // Main lived after the answer: what it shows is of this run.
   const isOver = exporter.kind === 'none' && !now.isRefused;
   return { ...now, isInterrupted: now.isInterrupted && !isOver, isLost: false };

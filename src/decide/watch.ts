@@ -4,7 +4,7 @@
 
 import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
-import { hold, holdOn, isGone, isGraceOver, isOver, log, quit, type Turn, warnOnce, watch } from './hold.ts';
+import { hold, holdOn, isGone, isGraceOver, isOver, log, NEW_HOLD, quit, type Turn, warnOnce, watch } from './hold.ts';
 import type { LogEntry } from './messages.ts';
 import {
   assertNever,
@@ -75,7 +75,8 @@ function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Pol
       terminatedAtMs: facts.terminatedAtMs ?? atMs,
       aliveSinceMs: isEnd ? (facts.aliveSinceMs ?? facts.startedAtMs) : facts.aliveSinceMs,
     },
-    phase: isEnd ? beginHoldBySignal(atMs) : phase,
+    // An event needs no second observation, and no settle time.
+    phase: isEnd ? { ...NEW_HOLD, mainEndedAtMs: atMs, because: 'signal', count: beginCount(atMs) } : phase,
   };
   const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
   const entries: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
@@ -85,20 +86,6 @@ function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Pol
     entries.push({ id: 'mainEnded', fields: ended });
   }
   return { kind: 'watching', state, log: entries, next: nextObserve(state, { kind: 'signalled', atMs }, policy) };
-}
-
-/** An event needs no second observation, and no settle time. */
-function beginHoldBySignal(atMs: number): Holding {
-  return {
-    kind: 'holding',
-    mainEndedAtMs: atMs,
-    because: 'signal',
-    count: beginCount(atMs),
-    isExporterRestarted: false,
-    hasAnswered: false,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  };
 }
 
 /** A scraper lives, whatever it gets. */

@@ -2,6 +2,7 @@
 // them itself, and its last report. Pure.
 
 import { at, isObject, type Json, parseObject, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
 import { type Config, type Kinds, type OwnProcess, readConfig, readFallbackConfig } from '../config/config.ts';
 import { parseTarget } from '../config/entries.ts';
 import { findProgram, type Program } from '../quit/programs.ts';
@@ -26,7 +27,6 @@ export type ContainerFacts = {
   readonly program: Program | null;
   /** It ended, and will not be started again. */
   readonly isDone: boolean;
-  /** null: it does not run. */
   readonly running: { readonly sinceMs: number | null; readonly hasStarted: boolean } | null;
   readonly waiting: { readonly reason: string; readonly message: string } | null;
   readonly ended: Ended | null;
@@ -45,13 +45,8 @@ export function isNeverStarted(ended: Ended | null): boolean {
   return ended !== null && ['StartError', 'ContainerCannotRun'].includes(ended.reason);
 }
 
-/** The facts of one container. @param doneNames regular ones that have ended for good */
-export function readContainer(
-  spec: Json,
-  status: Json,
-  isInit: boolean,
-  doneNames: ReadonlySet<string>,
-): ContainerFacts {
+/** The facts of one container. @param done names of regular ones that have ended for good */
+export function readContainer(spec: Json, status: Json, isInit: boolean, done: ReadonlySet<string>): ContainerFacts {
   const name = readName(spec['name']);
   const state = at(status, 'state');
   const ended = readEnded(state['terminated']);
@@ -66,7 +61,7 @@ export function readContainer(
       image: toText(spec['image']),
       variables: toObjects(spec['env']).map((each) => toText(each['name'])),
     }),
-    isDone: role === 'regular' ? doneNames.has(name) : ended !== null && (role === 'native' || ended.exitCode === 0),
+    isDone: role === 'regular' ? done.has(name) : ended !== null && (role === 'native' || ended.exitCode === 0),
     running: isObject(state['running'])
       ? { sinceMs: readTime(state['running']['startedAt']), hasStarted: status['started'] !== false }
       : null,
@@ -91,13 +86,11 @@ function readEnded(value: unknown): Ended | null {
 export type LastscrapeFacts = {
   readonly container: ContainerFacts;
   readonly config: Config;
-  /** Variables that it cannot read. */
   readonly unreadable: readonly string[];
   /** False: a variable comes from a ConfigMap, a Secret or another place that the JSON does not show. */
   readonly isComplete: boolean;
   /** What the JSON shows of its environment. */
-  readonly env: Readonly<Record<string, string>>;
-  /** null: it left none. */
+  readonly env: Environment;
   readonly report: ReadReport | null;
 };
 
@@ -142,7 +135,7 @@ export function readLastscrape(container: ContainerFacts, metadata: Json, kinds:
 
 /** Whether the JSON shows what a variable is. */
 export function isKnown({ isComplete, env }: LastscrapeFacts, name: string): boolean {
-  return isComplete || (env[name] ?? '').trim() !== '';
+  return isComplete || readVariable(env, name) !== '';
 }
 
 /** A variable as it was set, else what it is by default. */

@@ -4,7 +4,7 @@
 import type { Json } from '../base/json.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reason } from './finding.ts';
-import { describePod, type PodFacts, readPodFacts } from './pod.ts';
+import { describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { explainUnknown, HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
@@ -49,11 +49,7 @@ function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: numbe
   return ('summary' in found ? [found] : found).map((each) => ({ ...blank, ...each }));
 }
 
-function conclude(
-  kind: Explanation['kind'],
-  { namespace, name }: Pick<PodFacts, 'namespace' | 'name'>,
-  findings: readonly Finding[],
-): Explanation {
+function conclude(kind: Explanation['kind'], { namespace, name }: Named, findings: readonly Finding[]): Explanation {
   const [first] = findings;
   const state = first?.isStuck === true ? 'stuck' : first?.isStuck === null ? 'unknown' : 'waiting';
   return { kind, namespace, name, state, summary: first?.summary ?? '', more: '', findings };

@@ -6,7 +6,7 @@ import { at, toObjects, toText } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import type { ContainerFacts } from './container.ts';
 import type { Change, Command } from './finding.ts';
-import type { PodFacts } from './pod.ts';
+import type { Named, PodFacts } from './pod.ts';
 import { quoteShell, quoteYaml } from './words.ts';
 
 /** Where a user pushed the image. */
@@ -27,7 +27,7 @@ export function logsCommand(pod: PodFacts, container: string, more = '--tail=20'
 }
 
 /** The events of an object, which its JSON does not have. */
-export function eventsCommand(object: Pick<PodFacts, 'namespace' | 'name'>, kind: 'pod' | 'job'): Command {
+export function eventsCommand(object: Named, kind: 'pod' | 'job'): Command {
   return {
     what: 'its events, which the JSON does not have',
     line: kubectl(object, `events --for=${kind}/${quoteShell(object.name)}`),

@@ -27,7 +27,6 @@ export type PodFacts = {
   /** Of the pod's status: `Evicted`, `DeadlineExceeded`. */
   readonly reason: string;
   readonly message: string;
-  /** When it was created. */
   readonly created: Since;
   /** When its grace is over; null: it is not being deleted. */
   readonly deletedByMs: number | null;
@@ -46,7 +45,6 @@ export type PodFacts = {
   readonly mainNames: string;
   /** The other regular containers, without lastscrape. */
   readonly helpers: readonly ContainerFacts[];
-  /** Helpers that run. */
   readonly runningHelpers: readonly ContainerFacts[];
   /** The newest that runs or waits, wherever it stands; else one that has ended. */
   readonly lastscrape: LastscrapeFacts | null;
@@ -102,6 +100,9 @@ export function readPodFacts(root: Json, kinds: Kinds): PodFacts | null {
     mainsEnded: findEnd(mains),
   };
 }
+
+/** An object by its name. */
+export type Named = Pick<PodFacts, 'namespace' | 'name'>;
 
 /** What pods and Jobs have in common. */
 export function readMetadata(metadata: Json): Pick<PodFacts, 'namespace' | 'name' | 'created' | 'finalizers'> {

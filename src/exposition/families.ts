@@ -5,8 +5,8 @@
 // histogram or summary `name` (Prometheus documentation, "Exposition formats"), `name_created` too; in
 // OpenMetrics `name_total` to the counter `name`. Any other sample belongs to the family of the same name.
 
-import type { Format } from './format.ts';
-import { type BodyReader, openLineCutter } from './line-cutter.ts';
+import type { Format, TextFormat } from './format.ts';
+import { type BodyFilter, type BodyReader, openLineCutter } from './line-cutter.ts';
 import { findRuns, type Run } from './lines.ts';
 import { openMessageFilter, openMessageScan } from './protobuf-messages.ts';
 
@@ -20,10 +20,19 @@ export type FilterOptions = {
 /** Longer lines are judged by their start. */
 const LINE_MAX_BYTES = 64 * 1024;
 
+/** The types of text 0.0.4. */
+export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
+
+/** What the samples of a histogram or summary have behind its name. */
+export const POINT_SUFFIXES: Partial<Record<FamilyType, readonly string[]>> = {
+  histogram: ['_bucket', '_sum', '_count'],
+  summary: ['_sum', '_count'],
+};
+
 const SUFFIX = /_(?:bucket|count|created|gcount|gsum|info|sum|total)$/;
 const POINTS = ['_bucket', '_sum', '_count', '_created'];
 /** By type; those of OpenMetrics by its specification, "Suffixes". */
-const SUFFIXES: Readonly<Record<Exclude<Format, 'protobuf'>, Readonly<Record<string, readonly string[]>>>> = {
+const SUFFIXES: Readonly<Record<TextFormat, Readonly<Record<string, readonly string[]>>>> = {
   text: { histogram: POINTS, summary: POINTS },
   openMetrics: {
     counter: ['_total', '_created'],
@@ -57,7 +66,7 @@ export function openFamilyScan(format: Format = 'text'): BodyReader<unknown, Rea
 export function openFamilyFilter(
   isKept: (family: string) => boolean,
   { keepsOther = true, format = 'text' }: FilterOptions = {},
-): BodyReader<readonly Uint8Array[], readonly Uint8Array[]> {
+): BodyFilter {
   if (format === 'protobuf') return openMessageFilter(isKept);
   let kept: { block: Buffer; from: number; to: number }[] = [];
   const walk = openWalk(format, ({ family }, block, from, to) => {
@@ -85,10 +94,7 @@ export function openFamilyFilter(
 }
 
 /** Walks the lines of one body; calls `onPart` with where they are. */
-function openWalk(
-  format: keyof typeof SUFFIXES,
-  onPart: (part: Part, block: Buffer, from: number, to: number) => void,
-) {
+function openWalk(format: TextFormat, onPart: (part: Part, block: Buffer, from: number, to: number) => void) {
   // By family, for those with a TYPE line.
   const types = new Map<string, string>();
   /** The rest of a long line belongs to it. */

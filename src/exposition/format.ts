@@ -3,7 +3,9 @@
 // model/textparse of prometheus/prometheus.)
 
 /** Text of versions 0.0.4 and 1.0.0, OpenMetrics of 0.0.1 and 1.0.0, delimited messages of `MetricFamily`. */
-export type Format = 'text' | 'openMetrics' | 'protobuf';
+export type Format = TextFormat | 'protobuf';
+/** Those of lines. */
+export type TextFormat = 'text' | 'openMetrics';
 
 /** What every scraper takes. */
 export const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

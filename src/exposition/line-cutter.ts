@@ -11,6 +11,9 @@ export type BodyReader<Written, Ended> = {
   readonly end: () => Ended;
 };
 
+/** Reads one body, and passes on what is left of it. */
+export type BodyFilter = BodyReader<readonly Uint8Array[], readonly Uint8Array[]>;
+
 /** Gets the lines, most of them in the memory of the piece they came in. */
 export type BlockSink = {
   /** One or more whole lines; only the last one of a body may have no line feed. */

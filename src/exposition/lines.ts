@@ -1,6 +1,7 @@
 // What whole texts of the text format and of OpenMetrics are, line by line, by the grammar of `lexer.ts`.
 // Loaded only where a body is served or pushed. Pure; keeps nothing.
 
+import type { TextFormat } from './format.ts';
 import {
   BLANKS,
   DECIMAL,
@@ -52,7 +53,7 @@ const RUN = new RegExp(
 );
 
 /** The index of the first line that is no sample, comment or blank, or is `# EOF`; else the text's length. */
-export function findUnreadableLine(text: string, format: keyof typeof READABLE_LINES = 'text'): number {
+export function findUnreadableLine(text: string, format: TextFormat = 'text'): number {
   const lines = READABLE_LINES[format];
   lines.lastIndex = 0;
   lines.test(text);
@@ -61,7 +62,7 @@ export function findUnreadableLine(text: string, format: keyof typeof READABLE_L
 }
 
 /** The line of a number for which Prometheus's parsers (see lexer.ts) refuse the whole page; null: none. */
-function findTooLarge(text: string, format: keyof typeof READABLE_LINES): number | null {
+function findTooLarge(text: string, format: TextFormat): number | null {
   const isRefused = format === 'text' ? isBeyond64Bits : isTooLarge;
   for (let at = 0, end = 0; at < text.length; at = end) {
     end = text.indexOf('\n', at) + 1 || text.length;
@@ -89,11 +90,7 @@ export type LineSink = {
 };
 
 /** Reads whole lines. Timestamps of OpenMetrics are seconds, as written; its exemplars are skipped. */
-export function readLines(
-  text: string,
-  { onSample, onHeader }: LineSink,
-  format: keyof typeof ONE_LINE = 'text',
-): void {
+export function readLines(text: string, { onSample, onHeader }: LineSink, format: TextFormat = 'text'): void {
   const line = ONE_LINE[format];
   for (let at = 0; at < text.length; ) {
     line.lastIndex = at;

@@ -49,17 +49,13 @@ const FAMILIES: Readonly<Record<string, Family>> = {
 /** How all the names begin: a body without this text has none of them. */
 export const OWN_PREFIX = 'lastscrape_';
 
-/** The families in that format, without those that the source has itself. */
-export function formatOwnFamilies(
-  values: OwnValues,
-  sourceFamilies: ReadonlySet<string>,
-  format: Format = 'text',
-): Buffer {
+/** Our families in that format, without those that the source has itself. @param families of the source */
+export function formatOwnFamilies(values: OwnValues, families: ReadonlySet<string>, format: Format = 'text'): Buffer {
   const texts = Object.entries(FAMILIES).map(([name, [help, read, version]]) => {
     const isCounter = name.endsWith('_total');
     // OpenMetrics names a counter without the suffix of its sample.
     const announced = format === 'openMetrics' ? name.replace(/_total$/, '') : name;
-    const value = sourceFamilies.has(announced) ? null : read(values);
+    const value = families.has(announced) ? null : read(values);
     if (value === null) return '';
     if (format === 'protobuf') return encodeFamily(name, help, isCounter, value, version);
     const labels = version === undefined ? '' : `{version="${version}"}`;

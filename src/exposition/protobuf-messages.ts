@@ -3,7 +3,7 @@
 // the start of one message. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
 
 import { openByteBuffer } from '../base/byte-buffer.ts';
-import type { BodyReader } from './line-cutter.ts';
+import type { BodyFilter, BodyReader } from './line-cutter.ts';
 
 /** A longer body is not read to its end anyway (BODY_MAX_BYTES). */
 const MESSAGE_MAX_BYTES = 64 * 1024 * 1024;
@@ -177,9 +177,7 @@ export function openMessageScan(): BodyReader<unknown, ReadonlySet<string>> {
 }
 
 /** Opens the filter of one body: returns the messages that are kept; nothing after one that is broken. */
-export function openMessageFilter(
-  isKept: (family: string) => boolean,
-): BodyReader<readonly Uint8Array[], readonly Uint8Array[]> {
+export function openMessageFilter(isKept: (family: string) => boolean): BodyFilter {
   /** Of the message that has begun, before its name was read. */
   const held = openByteBuffer(NAME_MAX_BYTES);
   let kept: Uint8Array[] = [];

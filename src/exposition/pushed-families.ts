@@ -5,17 +5,17 @@
 
 import { copyText } from '../base/text.ts';
 import { escapeHelp, escapeLabelValue, formatGoFloat } from './exposition-text.ts';
+import { type FamilyType, POINT_SUFFIXES } from './families.ts';
+import type { TextFormat } from './format.ts';
 import type { Label, SampleLine } from './lexer.ts';
 import { readNumber, unescapeHelp } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
 import { findUnreadableLine, type LineSink, readLines } from './lines.ts';
 
-export type PushedType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
-
 /** A family of one push. */
 export type PushedFamily = {
   readonly name: string;
-  readonly type: PushedType;
+  readonly type: FamilyType;
   /** Unescaped; null: no HELP line. */
   readonly help: string | null;
   /** By their labels (`formatSeries`): the value, or all lines of a histogram or summary. */
@@ -57,7 +57,7 @@ export type Points = { readonly rows: Map<number, number>; sum: number; count: n
 type Draft = {
   /** As announced; the page has it with `suffix`, as the samples have. */
   readonly name: string;
-  type: PushedType | null;
+  type: FamilyType | null;
   suffix: string;
   help: string | null;
   readonly series: Map<string, string | Points>;
@@ -97,7 +97,7 @@ export function openPushedFamilies(grouping: Grouping) {
       fault ??= reason;
     },
     find: (name: string) => drafts.get(name),
-    add(name: string, type: PushedType | null = null): Draft {
+    add(name: string, type: FamilyType | null = null): Draft {
       if (!LEGACY_NAME.test(name)) why ??= `invalid metric name ${JSON.stringify(name)}`;
       const draft: Draft = { name: copyText(name), type, suffix: '', help: null, series: new Map() };
       drafts.set(draft.name, draft);
@@ -136,10 +136,10 @@ function makeFamily({ name, suffix, type, help, series }: Draft): PushedFamily {
     series.set(key, text);
     length += key.length + text.length + SERIES_LENGTH;
   }
-  return { name: written, type: type as PushedType, help, series: series as ReadonlyMap<string, string>, length };
+  return { name: written, type: type as FamilyType, help, series: series as ReadonlyMap<string, string>, length };
 }
 
-function formatPoints(name: string, type: PushedType | null, key: string, { rows, sum, count }: Points): string {
+function formatPoints(name: string, type: FamilyType | null, key: string, { rows, sum, count }: Points): string {
   const isHistogram = type === 'histogram';
   const [row, bound] = isHistogram ? [`${name}_bucket`, 'le'] : [name, 'quantile'];
   if (isHistogram && !rows.has(Number.POSITIVE_INFINITY)) rows.set(Number.POSITIVE_INFINITY, count);
@@ -150,7 +150,7 @@ function formatPoints(name: string, type: PushedType | null, key: string, { rows
 }
 
 /** How the page writes a type, and the suffix that its samples add to the family's name. */
-const TYPES: Readonly<Record<'text' | 'openMetrics', Readonly<Record<string, readonly [PushedType, string?]>>>> = {
+const TYPES: Readonly<Record<TextFormat, Readonly<Record<string, readonly [FamilyType, string?]>>>> = {
   text: {
     counter: ['counter'],
     gauge: ['gauge'],
@@ -171,16 +171,11 @@ const TYPES: Readonly<Record<'text' | 'openMetrics', Readonly<Record<string, rea
 };
 
 const SUFFIXED = /^(.+)(_(?:bucket|count|info|sum|total))$/s;
-/** What the samples of a histogram or summary have behind its name. */
-export const POINT_SUFFIXES: Partial<Record<PushedType, readonly string[]>> = {
-  histogram: ['_bucket', '_sum', '_count'],
-  summary: ['_sum', '_count'],
-};
 
 type Families = ReturnType<typeof openPushedFamilies>;
 
 /** Puts the lines of a body into its families. */
-function openLineSink(families: Families, format: keyof typeof TYPES): LineSink {
+function openLineSink(families: Families, format: TextFormat): LineSink {
   function findFamily(name: string): Draft {
     const own = families.find(name);
     if (own !== undefined) return own;
@@ -229,7 +224,7 @@ function openLineSink(families: Families, format: keyof typeof TYPES): LineSink 
 }
 
 /** Reads a body of text 0.0.4 or OpenMetrics that was pushed to a group. */
-export function readPushedText(body: Uint8Array, format: keyof typeof TYPES, grouping: Grouping): PushedBody {
+export function readPushedText(body: Uint8Array, format: TextFormat, grouping: Grouping): PushedBody {
   const families = openPushedFamilies(grouping);
   const sink = openLineSink(families, format);
   let hasEnd = false;

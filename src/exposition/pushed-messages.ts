@@ -1,10 +1,11 @@
 // A protobuf push: messages of `io.prometheus.client.MetricFamily`, each behind its length, as families of
 // text. Pure. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
 
-import { type Grouping, openPushedFamilies, type PushedBody, type PushedType } from './pushed-families.ts';
+import type { FamilyType } from './families.ts';
+import { type Grouping, openPushedFamilies, type PushedBody } from './pushed-families.ts';
 
 /** By the numbers of `MetricType`, with the field of its value in `Metric`. */
-const TYPES: readonly (readonly [type: PushedType, field: number])[] = [
+const TYPES: readonly (readonly [type: FamilyType, field: number])[] = [
   ['counter', 3],
   ['gauge', 2],
   ['summary', 4],

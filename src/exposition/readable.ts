@@ -11,9 +11,8 @@ export const READABLE_LINE_MAX_BYTES = 1024 * 1024;
 /** How much of an unreadable line `why` quotes. */
 const EXCERPT_LENGTH = 60;
 
-export type Readability = { readonly isReadable: true } | { readonly isReadable: false; readonly why: string };
-
-export type ReadableCheck = BodyReader<unknown, Readability>;
+/** Its end returns why the body is not readable, or null. */
+export type ReadableCheck = BodyReader<unknown, string | null>;
 
 /** Finds a sample among lines that are blank, comments or samples. */
 const ANY_SAMPLE = /(?:^|\n)[ \t]*[^#\s]/;
@@ -23,10 +22,7 @@ const END_AND_REST = /^# EOF(?:$|\n(.*))/s;
 
 /** Opens the check of one body. `isQuoted`: `why` may quote a line. */
 export function openReadableCheck(format: Format = 'text', isQuoted = true): ReadableCheck {
-  if (format === 'protobuf') {
-    const { write, end } = openMessageCheck();
-    return { write, end: () => describe(end()) };
-  }
+  if (format === 'protobuf') return openMessageCheck();
   let hasSample = false;
   let hasEnd = format === 'text';
   let why: string | null = null;
@@ -58,13 +54,9 @@ export function openReadableCheck(format: Format = 'text', isQuoted = true): Rea
       cutter.end();
       if (!hasEnd) why ??= 'no "# EOF" at its end';
       if (!hasSample) why ??= 'no sample';
-      return describe(why);
+      return why;
     },
   };
-}
-
-function describe(why: string | null): Readability {
-  return why === null ? { isReadable: true } : { isReadable: false, why };
 }
 
 function quoteLine(text: string, from: number): string {

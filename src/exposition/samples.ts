@@ -2,11 +2,10 @@
 // neither samples nor HELP nor TYPE; never throws. Pure; holds at most one part of one family.
 
 import { copyText } from '../base/text.ts';
+import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 import { readLines } from './lines.ts';
-
-export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
 
 export type Sample = {
   /** As in the line: with `_bucket`, `_sum` or `_count` in a histogram or summary. */
@@ -42,14 +41,6 @@ const HEAD_MAX_COUNT = 10_000;
 type Head = { readonly name: string; type: FamilyType; help: string; isDeclared: boolean; isFirst: boolean };
 
 const TYPES: ReadonlySet<string> = new Set<FamilyType>(['counter', 'gauge', 'histogram', 'summary']);
-/** Suffixes of sample names that belong to the family (Prometheus documentation, "Exposition formats"). */
-const SUFFIXES: Readonly<Record<FamilyType, readonly string[]>> = {
-  counter: [],
-  gauge: [],
-  histogram: ['_bucket', '_sum', '_count'],
-  summary: ['_sum', '_count'],
-  untyped: [],
-};
 
 /** Opens the reader of one body; it returns the parts that have ended. */
 export function openFamilyReader(): BodyReader<readonly Family[], readonly Family[]> {
@@ -82,7 +73,7 @@ export function openFamilyReader(): BodyReader<readonly Family[], readonly Famil
     const declared = findOwnHead(name);
     declared.isDeclared = true;
     declared.type = TYPES.has(type) ? (type as FamilyType) : 'untyped';
-    for (const suffix of SUFFIXES[declared.type]) {
+    for (const suffix of POINT_SUFFIXES[declared.type] ?? []) {
       const sampleName = `${declared.name}${suffix}`;
       const other = heads.get(sampleName);
       if (other === undefined || other.name !== sampleName || !other.isDeclared) heads.set(sampleName, declared);

@@ -1,13 +1,13 @@
 // The open connections of the front: numbered, limited in number and for each address, closed when idle.
 
 import type { Socket } from 'node:net';
-import { type Clock, callAfter } from '../base/clock.ts';
+import { type Clock, callAfter } from '../base/waits.ts';
 
 export type ConnectionLimits = {
   readonly connectionsCount: number;
   /** Of one address, where others want one. */
   readonly addressCount: number;
-  /** How long a connection may be idle after an answer. */
+  /** How long one may be idle after an answer: above usual scrape intervals, it tells replicas apart. */
   readonly idleMs: number;
 };
 

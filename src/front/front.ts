@@ -1,7 +1,7 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
 // what a scrape gets: decide/serve.ts does.
 
-import { callAfter } from '../base/clock.ts';
+import { callAfter } from '../base/waits.ts';
 import type { MainView } from '../decide/main-view.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { LAST_WAIT_MS } from '../decide/pace.ts';

@@ -1,5 +1,6 @@
 // Where the front listens, and why it cannot.
 
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 
 /** All addresses: `::` takes IPv4 too (libuv clears IPV6_V6ONLY); the second is for hosts without IPv6. */
@@ -24,18 +25,14 @@ export async function listen(server: Server, hosts: readonly string[], port: num
   return code;
 }
 
-function listenAt(server: Server, host: string, port: number): Promise<string | null> {
-  return new Promise((resolve) => {
-    const onListening = () => {
-      server.off('error', onError);
-      resolve(null);
-    };
-    const onError = (error: NodeJS.ErrnoException) => {
-      server.off('listening', onListening);
-      resolve(error.code ?? error.message);
-    };
-    server.once('listening', onListening).once('error', onError).listen({ host, port });
-  });
+async function listenAt(server: Server, host: string, port: number): Promise<string | null> {
+  try {
+    await once(server.listen({ host, port }), 'listening');
+    return null;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code ?? message;
+  }
 }
 
 /** What is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */

@@ -1,8 +1,7 @@
 // Reads of the source, each shared by all requests that came before it began, and the front's own polls. Each
 // request has its own time-out. Never decides which read is next: decide/reads.ts does.
 
-import { type Clock, callAfter } from '../base/clock.ts';
-import { onLimit, waitFor } from '../base/waits.ts';
+import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/accepts.ts';
 import { isPollDue } from '../decide/pace.ts';
 import { findReadMove, type OngoingRead, type ReadNeed } from '../decide/reads.ts';

@@ -3,8 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import zlib from 'node:zlib';
-import type { Clock } from '../base/clock.ts';
-import { waitWithin } from '../base/waits.ts';
+import { type Clock, waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
 import type { Connection } from './connections.ts';
 import { chooseEncoding } from './request.ts';

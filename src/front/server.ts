@@ -3,12 +3,11 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../base/clock.ts';
-import { waitUnless } from '../base/waits.ts';
+import { type Clock, waitUnless } from '../base/waits.ts';
 import { readAccept } from '../decide/accepts.ts';
 import type { ScraperRequest, ServedScrape } from '../decide/scrapers.ts';
 import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/who-scrapes.ts';
-import { type Connection, type Connections, openConnections } from './connections.ts';
+import { type Connection, type ConnectionLimits, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
@@ -17,7 +16,6 @@ import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answe
 export type ScrapeRequest = {
   /** When its headers had come. */
   readonly startedAtMs: number;
-  /** The formats that it asks for. */
   readonly accept: string;
   /** It comes from a scraper that counts. */
   readonly isScraper: boolean;
@@ -40,7 +38,6 @@ export type Served<Answer = ScrapeAnswer> = Omit<ServedScrape, 'served' | 'isByR
 
 /** What the server serves. */
 export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
-  /** The paths of scrapes. */
   readonly paths: readonly string[];
   /** Takes a snapshot by any method. Default: none. */
   readonly quitPath?: string;
@@ -55,17 +52,12 @@ export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
 };
 
 /** Limits for clients; tests have smaller ones. */
-export type ServerLimits = {
-  readonly connectionsCount: number;
-  /** Of one address, where others want one. */
-  readonly addressCount: number;
+export type ServerLimits = ConnectionLimits & {
   readonly headersBytes: number;
   /** For a whole request: from connecting; on a kept connection from its first byte. */
   readonly requestMs: number;
   /** How often Node looks for slower requests; its default is 30 s. */
   readonly requestCheckMs: number;
-  /** Above usual scrape intervals: idle connections tell replicas behind one address apart. */
-  readonly idleMs: number;
   readonly takeMs: number;
   /** Pipelined requests that may wait on one connection. Scrapers send none. */
   readonly waitingCount: number;

@@ -1,8 +1,7 @@
 // One observation of everything: the exporter first, then the conditions until one shows that main is alive.
 // Each part, and the whole, has a time limit. Never decides.
 
-import { type Clock, callAfter } from '../base/clock.ts';
-import { waitFor, waitUnless } from '../base/waits.ts';
+import { type Clock, callAfter, waitFor, waitUnless } from '../base/waits.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';

@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os';
 import { prepareSmallFile } from '../base/mounted-file.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
 
 /** What is known. `hostname`: of a pod whose name may be another one. */
 export type Identity = {
@@ -10,8 +11,6 @@ export type Identity = {
   readonly hostname?: string;
   readonly job?: string;
 };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const FILE_TIMEOUT_MS = 1_000;
@@ -40,11 +39,11 @@ export function findIdentitySources(env: Environment): IdentitySources {
 
 /** Finds the identity; POD_NAME and POD_NAMESPACE win. */
 export async function findIdentity({ env, hostname: readHostname, readNamespace }: IdentitySources): Promise<Identity> {
-  const isPod = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '';
+  const isPod = readVariable(env, 'KUBERNETES_SERVICE_HOST') !== '';
   const host = isPod ? readHostname() : '';
   // A name that the controller of a Job made is no other's.
-  const pod = (env['POD_NAME'] ?? '').trim() || (findJob(host) === null ? '' : host);
-  const namespace = (env['POD_NAMESPACE'] ?? '').trim() || ((await readNamespace()) ?? '');
+  const pod = readVariable(env, 'POD_NAME') || (findJob(host) === null ? '' : host);
+  const namespace = readVariable(env, 'POD_NAMESPACE') || ((await readNamespace()) ?? '');
   const job = findJob(pod, host);
   return {
     ...(namespace === '' ? {} : { namespace }),

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { dialTls } from '../base/net/dial-tls.ts';
 import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
 import { readRetryAfter } from '../base/net/retry-after.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
 import {
@@ -66,7 +67,7 @@ export type PodReader = {
 };
 
 /** Opens this pod; connects at the first read. */
-export function openPodReader(env: Variables, environment: PodEnvironment): PodReader {
+export function openPodReader(env: Environment, environment: PodEnvironment): PodReader {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
   const client = openClient();
@@ -202,9 +203,6 @@ async function send(
   return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs };
 }
 
-/** Variables, as `process.env` gives them. */
-export type Variables = Readonly<Record<string, string | undefined>>;
-
 /** The pod, where to ask for it, with which token, and whom to trust. */
 export type PodAddress = PodRequest & {
   readonly token: string;
@@ -219,7 +217,7 @@ const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 type AddressProblem = { readonly why: string; readonly problem: string };
 
 /** Reads the address, for each request: the kubelet renews the token. */
-export function findPodAddress(env: Variables, accountFolder: string): PodAddress | AddressProblem {
+export function findPodAddress(env: Environment, accountFolder: string): PodAddress | AddressProblem {
   const host = readVariable(env, 'KUBERNETES_SERVICE_HOST');
   if (host === '') return toProblem('KUBERNETES_SERVICE_HOST is not set', 'this must run in a pod of Kubernetes');
   const port = readVariable(env, 'KUBERNETES_SERVICE_PORT') || '443';
@@ -267,8 +265,4 @@ function toProblem(why: string, advice: string): AddressProblem {
 function readAccount(token: string): string | null {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8');
   return /"sub"\s*:\s*"system:serviceaccount:([a-z0-9.-]+:[a-z0-9.-]+)"/.exec(payload)?.[1] ?? null;
-}
-
-function readVariable(env: Variables, name: string): string {
-  return env[name]?.trim() ?? '';
 }

@@ -1,7 +1,8 @@
 // The one reader of this pod, shared by all conditions. Its code, and TLS with it, is imported at the first
 // use.
 
-import type { PodEnvironment, PodReader, Variables } from './pod-reader.ts';
+import type { Environment } from '../base/parse.ts';
+import type { PodEnvironment, PodReader } from './pod-reader.ts';
 
 export type PodSource = {
   /** Opens the reader at the first call; later calls return the same one. */
@@ -11,7 +12,7 @@ export type PodSource = {
 };
 
 /** Prepares a source; opens nothing yet. `environment`: for tests. */
-export function openPodSource(env: Variables, environment?: PodEnvironment): PodSource {
+export function openPodSource(env: Environment, environment?: PodEnvironment): PodSource {
   let opened: Promise<PodReader> | null = null;
   return {
     open() {

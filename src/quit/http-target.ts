@@ -4,7 +4,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { describeHighPort, isPortNumber } from '../base/parse.ts';
+import { describeHighPort, isPortNumber, readVariable } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
@@ -191,7 +191,7 @@ export function presetKind(preset: Preset): TargetKind {
           problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535${describeHighPort(entry)}`,
         };
       }
-      const value = token === undefined ? '' : (env[token.variable]?.trim() ?? '');
+      const value = token === undefined ? '' : readVariable(env, token.variable);
       if (!HEADER_VALUE.test(value)) {
         return {
           problem: `${name} with a ${token?.variable} that a header can carry: without line breaks, other control characters, and characters beyond Latin-1`,

@@ -11,7 +11,6 @@ export type Program = Preset | (KnownProgram & { readonly name: null });
 
 type Annotation = readonly [name: string, value: string];
 
-/** What is known of every program. */
 type KnownProgram = {
   readonly kind: ProgramKind;
   /** With its article, as a part of a sentence. */
@@ -48,7 +47,6 @@ export type Preset = KnownProgram & {
   readonly servicePorts: readonly number[];
   /** The status by which it says that the flag is missing; null: its quit port is closed then. */
   readonly offStatus: number | null;
-  /** Headers that it wants. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A token that it may want: the header, and the variable of lastscrape's environment that has it. */
   readonly token?: { readonly header: string; readonly variable: string };

@@ -1,7 +1,7 @@
 // What a run needs of its process: environment, streams, signals, clocks. bin/ fills it with the real
 // process, a test with its own.
 
-import type { Environment } from '../config/config.ts';
+import type { Environment } from '../base/parse.ts';
 import type { SignalName } from '../decide/model.ts';
 
 /** The process that the program runs in. */
@@ -13,7 +13,6 @@ export type Host = {
   readonly stdin: () => AsyncIterable<string | Uint8Array> & { readonly isTTY?: boolean };
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  /** Calls back at each signal. */
   readonly onSignal: (listener: (name: SignalName) => void) => void;
   /** Calls back at an uncaught error; the process exits at once with the newest listener's code. */
   readonly onUncaught: (listener: (error: unknown) => number) => void;

@@ -9,7 +9,6 @@ export const LOG_MAX_BYTES = 28 * 1024;
 export const DEBUG_MAX_BYTES = 24 * 1024;
 /** Beyond this, a repeated message (with its `problem`) is written at powers of two only, with its count. */
 const REPEATS_WRITTEN_COUNT = 4;
-/** A longer text in a field is cut. */
 const FIELD_MAX_LENGTH = 400;
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];

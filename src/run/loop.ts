@@ -1,7 +1,6 @@
 // Observe → decide → act: performs the one effect `step` names, and returns how it ended. Holds no rule.
 
-import { type Clock, callAfter } from '../base/clock.ts';
-import { onAbort, pause } from '../base/waits.ts';
+import { type Clock, callAfter, onAbort, pause } from '../base/waits.ts';
 import { STALL_MS } from '../decide/evidence.ts';
 import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
@@ -37,9 +36,7 @@ export type LoopParts = {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly signals: Signals;
-  /** Begins to observe everything. */
   readonly observe: (effect: ObserveEffect) => OngoingObservation;
-  /** What stands in front of the exporter; null: nothing does. */
   readonly front: LoopFront | null;
   /** Called with what is known of main, for what needs it beyond the front. */
   readonly onView?: (view: MainView) => void;
@@ -144,7 +141,6 @@ async function observe(parts: LoopParts, { state, next }: WatchDecision): Promis
   return { kind: 'watching', state: now, event: { kind: 'observed', observation } };
 }
 
-/** Performs one effect of quitting. */
 async function quit(parts: LoopParts, { state, next }: QuitDecision): Promise<StepInput> {
   const end = await performQuit(parts, state, next);
   const { clock, signals } = parts;

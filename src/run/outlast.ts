@@ -1,7 +1,7 @@
 // A misconfigured lastscrape that stays until main has ended: an ended container makes the pod NotReady, and
 // main's Services would lose it. It holds, stops and sends nothing.
 
-import { openWallTime } from '../base/clock.ts';
+import { openWallTime } from '../base/waits.ts';
 import { buildPolicy, type Config } from '../config/config.ts';
 import { formatDuration } from '../config/values.ts';
 import { EXIT } from '../decide/exit-codes.ts';

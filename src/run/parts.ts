@@ -1,8 +1,7 @@
 // The parts of a run, opened from its configuration: each room is handed its own settings, and only here.
 // What is not configured is null, and its code is not loaded.
 
-import { openClock } from '../base/clock.ts';
-import { waitUnless } from '../base/waits.ts';
+import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
@@ -131,10 +130,7 @@ export async function openConfiguredTombstone(
 }
 
 /** Closes what is open, if anything; false where that did not end in time, or before the signal. */
-export async function closeInTime(
-  opened: { readonly close: () => Promise<void> } | null,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function closeInTime(opened: Pick<Exporter, 'close'> | null, signal: AbortSignal): Promise<boolean> {
   if (opened === null) return true;
   const closed = opened.close().then(() => true);
   return (await waitUnless(closed, { timeoutMs: CLOSE_TIMEOUT_MS, signal })) ?? false;

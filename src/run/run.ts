@@ -1,9 +1,8 @@
 // One run: opens its parts, drives the loop, and ends with the report and the exit code.
 
-import { openWallTime } from '../base/clock.ts';
 import { redactHref, redactPath } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
-import { onAbort, waitUnless } from '../base/waits.ts';
+import { onAbort, openWallTime, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, type Misconfigured } from '../config/config.ts';
 import { findProcessExitCode } from '../decide/exit-codes.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';

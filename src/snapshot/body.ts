@@ -48,7 +48,7 @@ export type OpenBody = {
 /** A body that did not come whole; the message says why. */
 export class BrokenBody extends Error {}
 
-const UNCHECKED: ReadableCheck = { write() {}, end: () => ({ isReadable: true }) };
+const UNCHECKED: ReadableCheck = { write() {}, end: () => null };
 
 /** Readers that have read all there is, until more comes. */
 function openWaiting() {
@@ -143,12 +143,12 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
     push,
     end() {
       if (stop !== null) return false;
-      const result = check.end();
+      const why = check.end();
       stop = 'whole';
       chunks.seal();
-      ended.resolve(result.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: result.why });
+      ended.resolve(why === null ? { kind: 'whole' } : { kind: 'unreadable', why });
       waiting.wake();
-      return result.isReadable;
+      return why === null;
     },
     endUnchecked(before, inspect) {
       stop = 'whole';

@@ -23,18 +23,14 @@ export type ShownByAnswer = {
   readonly mayBeCut?: boolean;
 };
 
-/** Takes one answer as it comes. */
-export type KeeperTap = {
-  readonly write: (piece: Uint8Array) => void;
-  /** It has come whole. */
-  readonly end: (shown: ShownByAnswer) => void;
-  /** It did not come whole; `isRefused`: nothing listens there. */
-  readonly breakOff: (isRefused: boolean) => void;
-};
-
 /** Keeps answers. */
 export type Keeper = {
-  readonly openTap: () => KeeperTap;
+  /** Takes one answer as it comes; `isRefused`: nothing listens there. */
+  readonly openTap: () => {
+    readonly write: (piece: Uint8Array) => void;
+    readonly end: (shown: ShownByAnswer) => void;
+    readonly breakOff: (isRefused: boolean) => void;
+  };
   /** What is known of main from now on. */
   readonly tell: (view: MainView) => void;
   /**

@@ -6,9 +6,9 @@ import { type Exchange, type ExchangeResult, openExchange } from '../base/net/ex
 import { readRetryAfter } from '../base/net/retry-after.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
-import type { AnswerEnd } from './receivers/receiver.ts';
+import type { AnswerEnd, PushRequest } from './receivers/receiver.ts';
 import { hideSecrets, listUrlSecrets } from './secrets.ts';
-import { FILE_TIMEOUT_MS, openTrust } from './trust.ts';
+import type { Trust } from './trust.ts';
 
 /** Where requests go. */
 export type Destination = {
@@ -20,11 +20,7 @@ export type Destination = {
   readonly isPathSecret: boolean;
 };
 
-export type DeliveryRequest = {
-  readonly method: 'POST' | 'PUT';
-  /** Path and query. */
-  readonly path: string;
-  readonly headers: Headers;
+export type DeliveryRequest = Omit<PushRequest, 'body'> & {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   readonly timeoutMs: number;
   /** Aborts the request; its reason is a string. */
@@ -56,18 +52,18 @@ export type Delivery = {
   readonly close: () => Promise<void>;
 };
 
-/** How much of an answer is shown. */
+/** A file opens at once, or its mount hangs. */
+const FILE_TIMEOUT_MS = 2_000;
 const ANSWER_SHOWN_LENGTH = 200;
 /** How much is judged and searched for secrets; the longest known answers have a few KB. */
 const ANSWER_READ_BYTES = 64 * 1024;
-/** A longer answer is broken off. */
 const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** Opens a delivery; connects when the first request is sent. */
 export function openDelivery(destination: Destination): Delivery {
   const { url, headersFile, caFile, isPathSecret } = destination;
   const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
-  const trust = url.protocol === 'https:' ? openTrust(caFile) : null;
+  let trust: Trust | null = null;
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   const host = `${url.hostname}:${port}`;
   let exchange: Exchange | null = null;
@@ -77,8 +73,15 @@ export function openDelivery(destination: Destination): Delivery {
     return 'why' in file ? { why: `the headers file ${headersFile} ${file.why}` } : file;
   }
 
+  async function renewTrust(signal: AbortSignal): Promise<string | null> {
+    if (url.protocol !== 'https:') return null;
+    const { openTrust } = await import('./trust.ts');
+    trust ??= openTrust(caFile);
+    return trust.renew({ timeoutMs: FILE_TIMEOUT_MS, signal });
+  }
+
   async function prepare(signal: AbortSignal): Promise<HeadersFile> {
-    const [file, untrusted] = await Promise.all([readOwnHeaders(signal), trust?.renew(signal) ?? null]);
+    const [file, untrusted] = await Promise.all([readOwnHeaders(signal), renewTrust(signal)]);
     return 'why' in file || untrusted === null ? file : { why: untrusted };
   }
 
@@ -128,7 +131,7 @@ export function openDelivery(destination: Destination): Delivery {
       const file = await readOwnHeaders(signal);
       if ('why' in file) return file.why;
       // Without a CA file there is nothing to check, and TLS is loaded only when needed.
-      return caFile === null ? null : (trust?.renew(signal) ?? null);
+      return caFile === null ? null : renewTrust(signal);
     },
     close: async () => exchange?.close(),
   };

@@ -53,8 +53,7 @@ export type Telling = {
 /** Opens what is configured; connects and reads files only when used. */
 export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts): Telling {
   const { push, webhook, pushLabels } = settings;
-  const pushDelivery = openPushDelivery(settings);
-  const webhookDelivery = openWebhookDelivery(settings);
+  const { pushDelivery, webhookDelivery } = openDeliveries(settings);
   let identity: Promise<Identity> | null = null;
   const identify = () => {
     identity ??= findIdentity(sources);
@@ -100,14 +99,14 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 }
 
-function openPushDelivery({ push, pushHeadersFile, caFile }: TellingSettings): Delivery | null {
-  if (push === null) return null;
-  return openDelivery({ url: push.url, headersFile: pushHeadersFile, caFile, isPathSecret: false });
-}
-
-function openWebhookDelivery({ webhook, webhookHeadersFile, caFile }: TellingSettings): Delivery | null {
-  if (webhook === null) return null;
-  return openDelivery({ url: webhook, headersFile: webhookHeadersFile, caFile, isPathSecret: true });
+/** Null: not configured. */
+function openDeliveries({ push, pushHeadersFile, webhook, webhookHeadersFile, caFile }: TellingSettings) {
+  const open = (url: URL | undefined | null, headersFile: string | null, isPathSecret: boolean) =>
+    url ? openDelivery({ url, headersFile, caFile, isPathSecret }) : null;
+  return {
+    pushDelivery: open(push?.url, pushHeadersFile, false),
+    webhookDelivery: open(webhook, webhookHeadersFile, true),
+  };
 }
 
 function findKind(to: string): PushKind {
@@ -142,16 +141,15 @@ export async function findListeners(
   const { push, webhook, pushLabels } = settings;
   const findProblems = async (delivery: Delivery | null) =>
     isTried && delivery !== null ? delivery.tryConnect(CONNECT_TIMEOUT_MS, signal) : [];
+  const { pushDelivery, webhookDelivery } = openDeliveries(settings);
   const listeners: Listener[] = [];
   if (push !== null) {
     const labels = listLabels(await findIdentity(identity), pushLabels);
     const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
-    const problems = await findProblems(openPushDelivery(settings));
-    listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems });
+    listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems: await findProblems(pushDelivery) });
   }
   if (webhook !== null) {
-    const problems = await findProblems(openWebhookDelivery(settings));
-    listeners.push({ name: `webhook ${redactPath(webhook)}`, problems });
+    listeners.push({ name: `webhook ${redactPath(webhook)}`, problems: await findProblems(webhookDelivery) });
   }
   return listeners;
 }

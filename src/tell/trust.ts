@@ -1,51 +1,89 @@
-// Which servers to trust. TLS and the authorities are loaded with the first connection.
+// Which servers to trust: those of the usual authorities, Node's and the system's, and those of a file. Imported
+// late: it loads node:tls.
 
-import { prepareSmallFile, type ReadSmallFile } from '../base/mounted-file.ts';
-import type { Dial } from '../base/net/exchange.ts';
+import { X509Certificate } from 'node:crypto';
+import { getCACertificates } from 'node:tls';
+import { prepareSmallFile } from '../base/mounted-file.ts';
+import { dialTls } from '../base/net/dial-tls.ts';
+import type { Limits } from '../base/waits.ts';
 
-/** A file opens at once, or its mount hangs. */
-export const FILE_TIMEOUT_MS = 2_000;
-
-export type Trust = {
-  readonly dial: Dial;
-  /** Reads the authorities again; why the CA file cannot be used, or null. */
-  readonly renew: (signal: AbortSignal) => Promise<string | null>;
-  /** Why the newest server was not trusted, and forgets it; null if it was. */
-  readonly takeDistrust: () => string | null;
-};
+/** How to dial with that trust. */
+export type Trust = ReturnType<typeof openTrust>;
 
 /** Trusts the usual authorities, and those of `caFile` if it is set. */
-export function openTrust(caFile: string | null): Trust {
+export function openTrust(caFile: string | null) {
+  const readCaFile = caFile === null ? null : prepareSmallFile(caFile, CA_FILE_MAX_BYTES);
   let authorities: string[] = [];
   let distrust: string | null = null;
-  let dial: Dial | null = null;
-  let readCaFile: ReadSmallFile | null = null;
   return {
-    dial: async (...connection) => {
-      if (dial === null) return { kind: 'unknown', why: 'no authorities' };
-      return dial(...connection);
-    },
-    async renew(signal) {
-      const [{ dialTls }, known] = await Promise.all([import('../base/net/dial-tls.ts'), import('./authorities.ts')]);
-      dial ??= dialTls({
-        readCa: () => authorities,
-        onDistrust: (code) => {
-          distrust = known.describeDistrust(code);
-        },
-      });
-      authorities = [...known.listUsualAuthorities()];
-      if (caFile === null) return null;
-      readCaFile ??= prepareSmallFile(caFile, known.CA_FILE_MAX_BYTES);
-      const file = await readCaFile({ timeoutMs: FILE_TIMEOUT_MS, signal });
-      const parsed = 'why' in file ? file : known.parseAuthorities(file.text);
+    dial: dialTls({
+      readCa: () => authorities,
+      onDistrust: (code) => {
+        distrust = describeDistrust(code);
+      },
+    }),
+    /** Reads the authorities again; why the CA file cannot be used, or null. */
+    async renew(limits: Limits): Promise<string | null> {
+      authorities = [...listUsualAuthorities()];
+      if (readCaFile === null) return null;
+      const file = await readCaFile(limits);
+      const parsed = 'why' in file ? file : parseAuthorities(file.text);
       if ('why' in parsed) return `the CA file ${caFile} cannot be used: ${parsed.why}`;
       authorities = [...parsed.certificates, ...authorities];
       return null;
     },
-    takeDistrust() {
+    /** Why the newest server was not trusted, and forgets it; null if it was. */
+    takeDistrust(): string | null {
       const taken = distrust;
       distrust = null;
       return taken;
     },
   };
+}
+
+/** The bundle of a Linux system has about 250 KB. */
+export const CA_FILE_MAX_BYTES = 1024 * 1024;
+
+let usual: readonly string[] | null = null;
+
+/** The authorities trusted without a file, as PEM: Mozilla's, built into Node, and the system's. */
+export function listUsualAuthorities(): readonly string[] {
+  usual ??= [...getCACertificates('bundled'), ...getCACertificates('system')];
+  return usual;
+}
+
+/** The certificates of a PEM file, or why it cannot be used. */
+export function parseAuthorities(text: string): { readonly certificates: string[] } | { readonly why: string } {
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0) return { why: 'it has no certificate in PEM form' };
+  const wrong = certificates.findIndex((certificate) => !isReadable(certificate));
+  return wrong < 0
+    ? { certificates }
+    : { why: `its certificate ${wrong + 1} of ${certificates.length} cannot be read` };
+}
+
+function isReadable(certificate: string): boolean {
+  try {
+    return new X509Certificate(certificate).subject !== null;
+  } catch {
+    return false;
+  }
+}
+
+const UNTRUSTED = ['is signed by an untrusted authority', ': set LASTSCRAPE_CA_FILE'] as const;
+const DISTRUST: Readonly<Record<string, readonly [what: string, advice: string]>> = {
+  CERT_HAS_EXPIRED: ['has expired', ''],
+  CERT_NOT_YET_VALID: ['is not valid yet', ': is the clock right?'],
+  ERR_TLS_CERT_ALTNAME_INVALID: ['is for another name', ''],
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+};
+
+/** Why a server was not trusted, by Node's error code, and what to do about it. */
+export function describeDistrust(code: string): string {
+  const [what, advice] = DISTRUST[code] ?? ['is not trusted', ''];
+  return `its certificate ${what} (${code})${advice}`;
 }

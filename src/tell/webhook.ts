@@ -44,12 +44,9 @@ export function buildMessage(report: Report, identity: Identity): Readonly<Recor
 /** The pod, the summary, and if something went wrong the hints and the command to look further. */
 function formatText(report: Report, { namespace, pod, hostname, job }: Identity): string {
   const { summary, outcome, hint, exitCode, targets = [] } = report;
-  const where = [
-    ...(job === undefined ? [] : [`Job ${job}`]),
-    ...(namespace === undefined ? [] : [`namespace ${namespace}`]),
-    ...(pod === undefined ? [] : [`pod ${pod}`]),
-    ...(hostname === undefined ? [] : [`hostname ${hostname}`]),
-  ].join(', ');
+  const where = Object.entries({ Job: job, namespace, pod, hostname })
+    .flatMap(([what, name]) => (name === undefined ? [] : [`${what} ${name}`]))
+    .join(', ');
   const hints = [hint, ...targets.map((target) => target.hint)].filter((each) => each !== undefined);
   const isWell = exitCode === 0 && (outcome === 'scraped' || outcome === 'released') && hints.length === 0;
   const inNamespace = namespace === undefined ? '' : ` -n ${namespace}`;

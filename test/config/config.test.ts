@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  buildPolicy,
-  type Config,
-  type Environment,
-  listVariables,
-  readConfig,
-  readFallbackConfig,
-} from '../../src/config/config.ts';
+import type { Environment } from '../../src/base/parse.ts';
+import { buildPolicy, type Config, listVariables, readConfig, readFallbackConfig } from '../../src/config/config.ts';
 import { formatDuration } from '../../src/config/values.ts';
 import { KINDS } from '../../src/main.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition-kind.ts';

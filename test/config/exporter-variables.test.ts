@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Environment, readFallbackConfig } from '../../src/config/config.ts';
+import type { Environment } from '../../src/base/parse.ts';
+import { readFallbackConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { PROGRAM, readProblems, readValid } from './read-config.ts';
 

@@ -1,7 +1,8 @@
 // Configurations for tests, with main's tables of kinds.
 
 import assert from 'node:assert/strict';
-import { type Config, type Environment, type OwnProcess, readConfig } from '../../src/config/config.ts';
+import type { Environment } from '../../src/base/parse.ts';
+import { type Config, type OwnProcess, readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 

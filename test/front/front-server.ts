@@ -1,5 +1,5 @@
 // The front's server on a free port of loopback, with answers that a test gives and a clock that it may turn.
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '../../src/base/waits.ts';
 import type { ScraperRequest } from '../../src/decide/scrapers.ts';
 import {
   openServer,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
+import { SYSTEM_CLOCK } from '../../src/base/waits.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { openPushSource, PUSH_MAX_BYTES } from '../../src/front/sources/pushes.ts';
 import { normalizePage, PUSH_CASES, type PushCaseRequest, type PushOutcome } from '../front/sources/push-cases.ts';

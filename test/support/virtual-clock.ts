@@ -1,6 +1,6 @@
 // A clock that a test moves, by hand or from timer to timer: hours take milliseconds.
 
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '../../src/base/waits.ts';
 
 type Timer = { readonly atMs: number; readonly callback: () => void };
 

@@ -29,13 +29,8 @@ export function dialTls(tls: TlsOptions): Dial {
 }
 
 /** Rejects if the authorities cannot be read or used. */
-async function shakeHands(
-  socket: Socket,
-  hostname: string,
-  { readCa, onDistrust }: TlsOptions,
-  limits: Limits,
-): Promise<DialResult> {
-  const ca = readCa();
+async function shakeHands(socket: Socket, hostname: string, tls: TlsOptions, limits: Limits): Promise<DialResult> {
+  const ca = tls.readCa();
   const host = hostname.replace(/^\[|\]$/g, '');
   // SNI is never an address (RFC 6066, section 3); the certificate is checked against `host`.
   const secured = connect({ socket, ca, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
@@ -45,7 +40,7 @@ async function shakeHands(
     (end) => {
       secured.once('secureConnect', () => end({ kind: 'open', socket: secured }));
       secured.once('error', (error: Error) => {
-        if (secured.authorizationError) onDistrust(readCode(error));
+        if (secured.authorizationError) tls.onDistrust(readCode(error));
         end({ kind: 'unknown', why: readCode(error) });
       });
     },

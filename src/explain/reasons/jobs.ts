@@ -2,7 +2,7 @@
 // explained of the pods. Pure.
 
 import { at, type Json, toNumber, toObjects, toText } from '../../base/json.ts';
-import type { Change, Command, Found, Reason, Since } from '../finding.ts';
+import type { Change, Command, Explanation, Found, Reason, Since } from '../finding.ts';
 import { eventsCommand, kubectl, specLines } from '../lines.ts';
 import { findCondition, type PodFacts, readMetadata } from '../pod.ts';
 import { formatAge, quoteShell, quoteText, readName, readTime } from '../words.ts';
@@ -147,10 +147,7 @@ export const JOB_REASONS: readonly Reason<JobFacts>[] = [
 ];
 
 /** How a Job ended; null: it has not. */
-export function describeJobEnd(
-  job: JobFacts,
-  nowMs: number,
-): { readonly summary: string; readonly more: string } | null {
+export function describeJobEnd(job: JobFacts, nowMs: number): Pick<Explanation, 'summary' | 'more'> | null {
   const failed = findCondition(job.conditions, 'Failed', 'True');
   const condition = findCondition(job.conditions, 'Complete', 'True') ?? failed;
   if (condition === undefined || job.deletedAtMs !== null) return null;
@@ -216,7 +213,6 @@ export type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' 
   readonly managedBy: string | null;
 };
 
-/** The controller of Kubernetes itself. */
 const OWN_CONTROLLER = 'kubernetes.io/job-controller';
 
 /** The facts of an object of kind Job. */

@@ -2,6 +2,7 @@
 // Its message is in the pod's JSON only once it has ended; until then its log has what it does.
 
 import { toText } from '../../base/json.ts';
+import { readVariable } from '../../base/parse.ts';
 import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
 import { hasHold } from '../../decide/model.ts';
@@ -215,7 +216,7 @@ function explainOverdue(lastscrape: LastscrapeFacts, pod: PodFacts, end: Since):
 /** What a reader of its log must know where it takes a host name for the pod's name, as in an Indexed Job. */
 function explainHostname({ env }: LastscrapeFacts, { spec, name }: PodFacts): readonly string[] {
   const hostname = quoteText(toText(spec['hostname']));
-  if (hostname === '' || hostname === name || (env['POD_NAME'] ?? '') !== '') return [];
+  if (hostname === '' || hostname === name || readVariable(env, 'POD_NAME') !== '') return [];
   return [`Without POD_NAME it takes the host name ${hostname} for the name of this pod, also in its commands.`];
 }
 
@@ -271,7 +272,7 @@ function addToQuit(lastscrape: LastscrapeFacts, pod: PodFacts, helper: Container
 /** The entries of LASTSCRAPE_QUIT as they were written. */
 function listQuit(lastscrape: LastscrapeFacts): readonly string[] {
   const { env, config } = lastscrape;
-  const text = (env['LASTSCRAPE_QUIT'] ?? '').trim();
+  const text = readVariable(env, 'LASTSCRAPE_QUIT');
   if (text === '') return isKnown(lastscrape, 'LASTSCRAPE_QUIT') ? config.targets.map(({ name }) => name) : [];
   return config.targets.length === 0 ? [] : text.split(',').map((entry) => entry.trim());
 }

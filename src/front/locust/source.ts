@@ -2,9 +2,8 @@
 // Like the exporter it answers when Locust is gone: `up` is 0 then, and the rows are as last seen.
 
 import { crc32 } from 'node:zlib';
-import { type Clock, callAfter } from '../../base/clock.ts';
 import type { ExchangeResult } from '../../base/net/exchange.ts';
-import { waitFor } from '../../base/waits.ts';
+import { type Clock, callAfter, waitFor } from '../../base/waits.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { openExposition, type Selector } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';

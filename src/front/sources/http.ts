@@ -109,6 +109,6 @@ async function inspect(
     if (format !== 'protobuf') exposition.write(piece);
   }
   show(makeReading(exposition.end()));
-  const found = check.end();
-  return found.isReadable ? { kind: 'whole' } : { kind: 'unreadable', why: found.why };
+  const why = check.end();
+  return why === null ? { kind: 'whole' } : { kind: 'unreadable', why };
 }

@@ -3,10 +3,10 @@
 // every active scraper has had it. Pure.
 
 import { formatGoFloat } from '../../exposition/exposition-text.ts';
+import { POINT_SUFFIXES } from '../../exposition/families.ts';
 import {
   formatSeries,
   type Grouping,
-  POINT_SUFFIXES,
   PUSHED_MAX_LENGTH,
   type PushedBody,
   type PushedFamily,

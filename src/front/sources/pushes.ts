@@ -4,11 +4,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { Clock } from '../../base/clock.ts';
 import { cut } from '../../base/text.ts';
-import type { LogEntry } from '../../decide/messages.ts';
 import type { PushCounts } from '../../decide/model.ts';
-import { openExposition, type Selector } from '../../exposition/exposition.ts';
+import { openExposition } from '../../exposition/exposition.ts';
 import { readPageType } from '../../exposition/format.ts';
 import {
   formatSeries,
@@ -23,6 +21,7 @@ import { makeReading } from '../../observe/exporter.ts';
 import { type Body, openBody } from '../../snapshot/body.ts';
 import { openConnections } from '../connections.ts';
 import { listen, listListenHosts } from '../listen.ts';
+import type { LocustSourceParts } from '../locust/source.ts';
 import { readRequestPath } from '../request.ts';
 import { type Exchange, sendBody, sendText } from '../send-answer.ts';
 import { createLimitedServer, SERVER_LIMITS } from '../server.ts';
@@ -30,15 +29,11 @@ import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, tak
 import type { Source } from './source.ts';
 
 /** What the source needs. */
-export type PushSourceParts = {
+export type PushSourceParts = Pick<LocustSourceParts, 'metricNames' | 'selectors' | 'clock' | 'log'> & {
   /** `pushgateway://HOST:PORT`, a loopback address. */
   readonly url: URL;
-  readonly metricNames: readonly string[];
-  readonly selectors?: readonly Selector[];
-  readonly clock: Clock;
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
-  readonly log: (entry: LogEntry) => void;
   /** What pages showed that were read before this, every living scraper has taken. */
   readonly findTakenAtMs: () => number;
 };
@@ -64,7 +59,6 @@ const unpack = promisify(gunzip);
 const WHY_MAX_LENGTH = 200;
 
 type Page = { readonly body: Body; readonly reading: ExporterReading };
-/** What a push gets. */
 type Reply = readonly [status: number, text: string];
 
 /** Listens. Never rejects. */

@@ -5,10 +5,10 @@
 // No startTimeUnixNano: an exposition does not say when a counter started, and the field is optional.
 
 import { VERSION } from '../../base/version.ts';
-import type { Label } from '../../exposition/lexer.ts';
-import type { Family } from '../../exposition/samples.ts';
-import { type BucketStep, openBucketPoints } from './bucket-points.ts';
+import { type Label, readNumber } from '../../exposition/lexer.ts';
+import type { Family, Sample } from '../../exposition/samples.ts';
 import {
+  compareNames,
   type EncodeParts,
   judgeStatus,
   openBatch,
@@ -206,4 +206,77 @@ function formatNumber(value: number): string {
 
 function formatDouble(value: number): string {
   return Number.isFinite(value) ? String(value) : `"${value}"`;
+}
+
+/** One histogram or summary. */
+export type BucketPoint = {
+  /** Without `le` or `quantile`. */
+  readonly labels: readonly Label[];
+  /** By `le` or `quantile`, ascending; with the infinite one if a line has it. */
+  readonly steps: readonly BucketStep[];
+  /** Null if no line has it. */
+  readonly sum: number | null;
+  readonly count: number | null;
+  /** The timestamp of the last line; null if it has none. */
+  readonly timestampMs: number | null;
+};
+
+export type BucketStep = { readonly bound: number; readonly value: number };
+
+/** Two arrays of numbers take a fifth of the memory of objects. */
+type OpenPoint = {
+  readonly bounds: number[];
+  readonly values: number[];
+  sum: number | null;
+  count: number | null;
+  timestampMs: number | null;
+};
+
+/**
+ * Joins the lines of one family by their labels: a point of OTLP is a dozen lines in the text format. Holds a
+ * few numbers for each line.
+ */
+export function openBucketPoints() {
+  /** By their labels. */
+  const points = new Map<string, OpenPoint>();
+
+  function findPoint(labels: readonly Label[]): OpenPoint {
+    const key = JSON.stringify(labels.toSorted(compareNames));
+    const found = points.get(key);
+    if (found !== undefined) return found;
+    const made: OpenPoint = { bounds: [], values: [], sum: null, count: null, timestampMs: null };
+    points.set(key, made);
+    return made;
+  }
+  return {
+    /** Takes a line; false if it belongs to no point, such as a bucket without a bound. */
+    add({ name: family, type }: Family, { name, labels, value, timestampMs }: Sample): boolean {
+      const stepName = type === 'histogram' ? `${family}_bucket` : family;
+      if (name === stepName) {
+        const boundName = type === 'histogram' ? 'le' : 'quantile';
+        const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] ?? '');
+        if (Number.isNaN(bound)) return false;
+        const point = findPoint(labels.filter(([label]) => label !== boundName));
+        point.bounds.push(bound);
+        point.values.push(value);
+        point.timestampMs = timestampMs;
+        return true;
+      }
+      if (name !== `${family}_sum` && name !== `${family}_count`) return false;
+      const point = findPoint(labels);
+      if (name === `${family}_sum`) point.sum = value;
+      else point.count = value;
+      point.timestampMs = timestampMs;
+      return true;
+    },
+    /** Removes the points, in the order of their first lines. */
+    *take(): Generator<BucketPoint> {
+      for (const [key, { bounds, values, sum, count, timestampMs }] of points) {
+        points.delete(key);
+        const steps = bounds.map((bound, index) => ({ bound, value: values[index] as number }));
+        steps.sort((left, right) => left.bound - right.bound);
+        yield { labels: JSON.parse(key), steps, sum, count, timestampMs };
+      }
+    },
+  };
 }

@@ -100,36 +100,30 @@ const POINT_MAX_COUNT = 2000;
 const REQUEST_MAX_BYTES = 1024 * 1024;
 
 /** A request that is filled with points until it is full. */
-export type Batch = {
-  /** Whether this point belongs to the next request. */
-  readonly isFullFor: (point: string) => boolean;
-  readonly add: (point: string) => void;
-  /** Writes what stands between points. */
-  readonly write: (text: string) => void;
-  /** Points since the last `take`. */
-  readonly pointCount: number;
-  /** The bytes of the request; then the batch is empty. */
-  readonly take: () => Buffer;
-};
+export type Batch = ReturnType<typeof openBatch>;
 
 /** Opens an empty batch; with `latin1` each letter of a text is a byte. */
-export function openBatch(encoding: 'utf8' | 'latin1'): Batch {
+export function openBatch(encoding: 'utf8' | 'latin1') {
   const buffer = openByteBuffer();
   let pointCount = 0;
   return {
+    /** Points since the last `take`. */
     get pointCount() {
       return pointCount;
     },
-    isFullFor(point) {
+    /** Whether this point belongs to the next request. */
+    isFullFor(point: string): boolean {
       const isTooLong = buffer.sizeBytes + point.length > REQUEST_MAX_BYTES;
       return pointCount === POINT_MAX_COUNT || (pointCount > 0 && isTooLong);
     },
-    add(point) {
+    add(point: string): void {
       buffer.write(point, encoding);
       pointCount++;
     },
-    write: (text) => buffer.write(text, encoding),
-    take() {
+    /** Writes what stands between points. */
+    write: (text: string) => buffer.write(text, encoding),
+    /** The bytes of the request; then the batch is empty. */
+    take(): Buffer {
       pointCount = 0;
       return buffer.take();
     },

@@ -1,7 +1,7 @@
 // Virtual time for a whole process and what is around it. The process may stand still: its timers are late,
 // and what its kernel has for it waits.
 
-import type { Clock } from '../../../src/base/clock.ts';
+import type { Clock } from '../../../src/base/waits.ts';
 
 type Due = { readonly atMs: number; readonly isOwn: boolean; readonly callback: () => void };
 

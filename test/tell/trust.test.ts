@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates } from 'node:tls';
-import { CA_FILE_MAX_BYTES, listUsualAuthorities, parseAuthorities } from '../../src/tell/authorities.ts';
+import { CA_FILE_MAX_BYTES, listUsualAuthorities, parseAuthorities } from '../../src/tell/trust.ts';
 
 const [ONE = '', TWO = ''] = getCACertificates('bundled');
 const NONE = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
