@@ -7,7 +7,7 @@ import type { Condition, ConditionContext, ConditionKind } from '../observe/cond
 import type { Target, TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
 
-/** What is wrong (`what is; what to do`), and with which variable; of several one that a run can do without. */
+/** What is wrong (`what is; what to do`), and with which variable: one that a run can do without. */
 export type Problem = { readonly name: string; readonly problem: string };
 
 /** The value, or every problem of the text: each completes "Cannot read NAME: ". */

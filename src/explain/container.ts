@@ -1,5 +1,5 @@
-// One container of a pod as kubectl prints it → its facts; and of a lastscrape its settings, read as it reads
-// them itself, and its last report. Pure.
+// One container of a pod as kubectl prints it → its facts; and of a lastscrape its settings, read as it does
+// itself, and its last report. Pure.
 
 import { at, isObject, type Json, parseObject, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import { type Environment, readVariable } from '../base/parse.ts';

@@ -1,5 +1,5 @@
-// Which servers to trust: those of the usual authorities, Node's and the system's, and those of a file. Imported
-// late: it loads node:tls.
+// Which servers to trust: those of the usual authorities, Node's and the system's, and those of a file.
+// Imported late: it loads node:tls.
 
 import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
