@@ -7,10 +7,10 @@ import { copyText } from '../base/text.ts';
 import { escapeHelp, escapeLabelValue, formatGoFloat } from './exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import type { TextFormat } from './format.ts';
-import type { Label, SampleLine } from './lexer.ts';
-import { readNumber, unescapeHelp } from './lexer.ts';
+import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
 import { findUnreadableLine, type LineSink, readLines } from './lines.ts';
+import { READABLE_LINE_MAX_BYTES } from './readable.ts';
 
 /** A family of one push. */
 export type PushedFamily = {
@@ -65,6 +65,8 @@ type Draft = {
 
 /** Of a name, a number and what stands between. */
 const SERIES_LENGTH = 40;
+/** What a family holds besides its series and its help takes as much memory as this many letters. */
+export const FAMILY_LENGTH = 200;
 const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 const LABEL_NAME = /^(?!__name__$)[a-zA-Z_]\w*$/;
 
@@ -75,8 +77,8 @@ export function openPushedFamilies(grouping: Grouping) {
   let fault: string | null = null;
   let length = 0;
   /** Whether it is still to be kept. */
-  const count = (key: string): boolean => {
-    length += key.length + SERIES_LENGTH;
+  const count = (letters: number): boolean => {
+    length += letters;
     if (length > PUSHED_MAX_LENGTH) why ??= `more than ${PUSHED_MAX_LENGTH} letters of series`;
     return why === null;
   };
@@ -95,29 +97,30 @@ export function openPushedFamilies(grouping: Grouping) {
     /** The body can be read, but must not be kept. */
     reject(reason: string): void {
       fault ??= reason;
+      count(SERIES_LENGTH);
     },
     find: (name: string) => drafts.get(name),
     add(name: string, type: FamilyType | null = null): Draft {
       if (!LEGACY_NAME.test(name)) why ??= `invalid metric name ${JSON.stringify(name)}`;
       const draft: Draft = { name: copyText(name), type, suffix: '', help: null, series: new Map() };
-      drafts.set(draft.name, draft);
+      if (count(FAMILY_LENGTH)) drafts.set(draft.name, draft);
       return draft;
     },
     addValue({ name, series }: Draft, labels: readonly Label[], value: number): void {
       const key = seriesOf(labels);
       if (series.has(key)) fault ??= `${name}{${key}} was collected before with the same name and label values`;
-      if (count(key)) series.set(key, formatGoFloat(value));
+      if (count(key.length + SERIES_LENGTH)) series.set(key, formatGoFloat(value));
     },
     findPoints({ type, series }: Draft, labels: readonly Label[]): Points {
       if (type === 'summary' && labels.some(([label]) => label === 'quantile')) fault ??= 'a label "quantile"';
       const key = seriesOf(labels);
       const points = (series.get(key) as Points | undefined) ?? { rows: new Map(), sum: 0, count: 0 };
-      if (count(key)) series.set(key, points);
+      if (count(key.length + SERIES_LENGTH)) series.set(key, points);
       return points;
     },
     addRow({ rows }: Points, at: number, value: number): void {
       if (rows.has(at)) fault ??= `${formatGoFloat(at)} is twice a bound in one series`;
-      if (count('')) rows.set(at, value);
+      if (count(SERIES_LENGTH)) rows.set(at, value);
     },
     end(hasNative = false): PushedBody {
       if (why !== null) return { kind: 'unreadable', why };
@@ -129,7 +132,7 @@ export function openPushedFamilies(grouping: Grouping) {
 
 function makeFamily({ name, suffix, type, help, series }: Draft): PushedFamily {
   const written = name + suffix;
-  let length = 0;
+  let length = FAMILY_LENGTH + (help?.length ?? 0);
   // In place: a family may have 50,000 series.
   for (const [key, value] of series) {
     const text = typeof value === 'string' ? value : formatPoints(written, type, key, value);
@@ -242,7 +245,8 @@ export function readPushedText(body: Uint8Array, format: TextFormat, grouping: G
     }
     readLines(lines.slice(0, at), sink, format);
   }
-  const cutter = openLineCutter({ onLines });
+  const onLongLine = () => families.refuse(`a line of more than ${READABLE_LINE_MAX_BYTES} bytes`);
+  const cutter = openLineCutter({ onLines, lineMaxBytes: READABLE_LINE_MAX_BYTES, onLongLine });
   cutter.write(body);
   cutter.end();
   // Half of a number must not pass for one.

@@ -28,26 +28,30 @@ type Families = ReturnType<typeof openPushedFamilies>;
 /** Reads a body that was pushed to a group. */
 export function readPushedMessages(body: Buffer, grouping: Grouping): PushedBody {
   const families = openPushedFamilies(grouping);
-  const onCut = () => families.refuse('a message of the body is cut, or is no MetricFamily');
+  const onCut = () => families.refuse('a message of the body is cut, too long, or no MetricFamily');
   let hasNative = false;
   for (let at = 0; at < body.length && !families.isRefused(); ) {
     const [sizeBytes, from] = readVarint(body, at);
     at = from + sizeBytes;
     if (at > body.length) onCut();
-    else hasNative = readFamily(readMessage(body.subarray(from, at), onCut), families) || hasNative;
+    else hasNative = readFamily(body.subarray(from, at), families, onCut) || hasNative;
   }
   return families.end(hasNative);
 }
 
 /** Returns whether one of its histograms is native. */
-function readFamily(message: Message, families: Families): boolean {
+function readFamily(bytes: Buffer, families: Families, onCut: () => void): boolean {
+  // One metric at a time is held: each is an object of 1 KB, and a body has hundreds of thousands.
+  const message = readMessage(bytes, onCut, 4);
   const name = message.text(1);
   const [type, valueField] = TYPES[message.number(3)] ?? ['untyped', 0];
   if (valueField === 0) families.refuse(`type ${message.number(3)} of ${name} is not supported`);
   const family = families.add(name, type);
   if (message.has(2)) family.help = message.text(2);
   let hasNative = false;
-  for (const metric of message.messages(4)) {
+  for (const [field, bytesOfMetric] of listFields(bytes, onCut)) {
+    if (field !== 4) continue;
+    const metric = readMessage(bytesOfMetric, onCut);
     const labels = metric.messages(1).map((label) => [label.text(1), label.text(2)] as const);
     const [value] = metric.messages(valueField);
     if (metric.has(6)) families.reject('pushed metrics must not have timestamps');
@@ -65,36 +69,41 @@ function readFamily(message: Message, families: Families): boolean {
       }
       hasNative ||= type === 'histogram' && NATIVE_FIELDS.some(value.has);
     }
+    if (families.isRefused()) break;
   }
   return hasNative;
 }
 
-const EMPTY = Buffer.alloc(0);
+/** Of a message that is held: of labels or buckets no metric has as many. */
+const FIELDS_MAX_COUNT = 10_000;
 
-/** `onCut`: a field ends beyond the message, or is none; those before it count. */
-function readMessage(bytes: Buffer, onCut: () => void): Message {
-  const fields = new Map<number, (number | Buffer)[]>();
+type Field = readonly [number: number, value: number | Buffer];
+/** Reads a message but for one of its fields. */
+function readMessage(bytes: Buffer | number, onCut: () => void, leftOut?: number): Message {
+  const listed: Field[] = [];
+  for (const each of listFields(bytes, onCut)) {
+    if (each[0] !== leftOut && listed.push(each) > FIELDS_MAX_COUNT) break;
+  }
+  if (listed.length > FIELDS_MAX_COUNT) onCut();
+  const list = (wanted: number) => listed.flatMap(([field, value]) => (field === wanted ? [value] : []));
+  return {
+    has: (field) => list(field).length > 0,
+    number: (field) => Number(list(field).at(-1) ?? 0),
+    text: (field) => (list(field).at(-1) ?? '').toString(),
+    messages: (field) => list(field).map((value) => readMessage(value, onCut)),
+  };
+}
+
+/** `onCut`: it is a number, or a field ends beyond the message; those before it count. */
+function* listFields(bytes: Buffer | number, onCut: () => void): Generator<Field> {
+  if (typeof bytes === 'number') return onCut();
   for (let at = 0; at < bytes.length; ) {
     const [tag, from] = readVarint(bytes, at);
     const [value, to] = readValue(bytes, tag % 8, from);
     if (to > bytes.length) onCut();
-    const field = Math.floor(tag / 8);
-    const values = fields.get(field);
-    if (values === undefined) fields.set(field, [value]);
-    else values.push(value);
+    yield [Math.floor(tag / 8), value];
     at = to;
   }
-  const toBytes = (value: number | Buffer) => {
-    if (typeof value !== 'number') return value;
-    onCut();
-    return EMPTY;
-  };
-  return {
-    has: (field) => fields.has(field),
-    number: (field) => Number(fields.get(field)?.at(-1) ?? 0),
-    text: (field) => toBytes(fields.get(field)?.at(-1) ?? EMPTY).toString(),
-    messages: (field) => (fields.get(field) ?? []).map((value) => readMessage(toBytes(value), onCut)),
-  };
 }
 
 /** Of wire types: a double, and four bytes. */

@@ -75,10 +75,10 @@ for (const { name, requests, ours } of PUSH_CASES) {
 }
 
 /** A body of exactly that many bytes. */
-const makeBody = (sizeBytes: number) => `a 1\n#${' '.repeat(sizeBytes - 6)}\n`;
+const makeBody = (sizeBytes: number) => `${`a 1\n${'#\n'.repeat(sizeBytes)}`.slice(0, sizeBytes - 1)}\n`;
 const GZIP = { 'Content-Encoding': 'gzip' };
 
-test('a body has at most 16 MiB, as it comes and unpacked', async (t) => {
+test('a body has at most 8 MiB, as it comes and unpacked', async (t) => {
   const { port } = await openOurs(t);
   const put = async (body: string | Buffer, headers = {}) =>
     (await send(port, ['PUT', '/metrics/job/j', body, headers])).status;
@@ -101,14 +101,6 @@ test('a body that does not come whole changes nothing, and its connection ends',
       .once('close', resolve),
   );
   assert.deepEqual((await play(port, [])).page, before.page);
-});
-
-test('credentials are ignored, and other requests are 404', async (t) => {
-  const { port } = await openOurs(t);
-  const Authorization = `Basic ${btoa('user:password')}`;
-  assert.equal((await send(port, ['PUT', '/metrics/job/j', 'a 1\n', { Authorization }])).status, 200);
-  assert.equal((await send(port, ['GET', '/api/v1/metrics'])).status, 404);
-  assert.equal((await send(port, ['PUT', '/-/quit'])).status, 404);
 });
 
 test('conditions and thresholds read what was pushed', async (t) => {

@@ -5,6 +5,7 @@
 import { formatGoFloat } from '../../exposition/exposition-text.ts';
 import { POINT_SUFFIXES } from '../../exposition/families.ts';
 import {
+  FAMILY_LENGTH,
   formatSeries,
   type Grouping,
   PUSHED_MAX_LENGTH,
@@ -62,7 +63,7 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
   const time = (kind: keyof typeof TIMES, value: number): KeptFamily => {
     const [name, help] = TIMES[kind];
     const series = new Map([[key, formatGoFloat(value)]]);
-    return { name, type: 'gauge', help, series, length: name.length + key.length, pushedAtMs: atMs };
+    return { name, type: 'gauge', help, series, length: FAMILY_LENGTH + key.length, pushedAtMs: atMs };
   };
   const [pushed, failed] = [TIMES.pushed[0], TIMES.failed[0]];
   if (body === null) {
@@ -80,7 +81,7 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
     [failed, before.get(failed) ?? time('failed', 0)],
   ]);
   groups.set(key, { grouping, families });
-  const why = body.fault ?? findExcess(groups) ?? findContradiction(groups, own);
+  const why = body.fault ?? (findLength(groups) > PUSHED_MAX_LENGTH ? EXCESS : findContradiction(groups, own));
   if (why === null) return { store: keepLeftovers(store, groups, before, takenAtMs), status: 200 };
   const rest = [[failed, time('failed', seconds)] as const];
   const unchanged = new Map([[pushed, time('pushed', 0)], ...before, ...rest]);
@@ -131,11 +132,7 @@ function findLength(groups: PushStore['groups']): number {
   return listFamilies({ groups, leftovers: [] }).reduce((sum, { length }) => sum + length, 0);
 }
 
-function findExcess(groups: PushStore['groups']): string | null {
-  return findLength(groups) > PUSHED_MAX_LENGTH
-    ? `more than ${PUSHED_MAX_LENGTH} letters of series in all groups`
-    : null;
-}
+const EXCESS = `more than ${PUSHED_MAX_LENGTH} letters of series in all groups`;
 
 type Index = ReadonlyMap<string, readonly KeptFamily[]>;
 

@@ -2,8 +2,7 @@
 // read at once with what was pushed. `push-groups.ts` has the rules.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
+import { createGunzip } from 'node:zlib';
 import { cut } from '../../base/text.ts';
 import type { PushCounts } from '../../decide/model.ts';
 import { openExposition } from '../../exposition/exposition.ts';
@@ -19,6 +18,7 @@ import { readPushedMessages } from '../../exposition/pushed-messages.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeReading } from '../../observe/exporter.ts';
 import { type Body, openBody } from '../../snapshot/body.ts';
+import { countGarbage } from '../../snapshot/chunks.ts';
 import { openConnections } from '../connections.ts';
 import { listen, listListenHosts } from '../listen.ts';
 import type { LocustSourceParts } from '../locust/source.ts';
@@ -43,8 +43,8 @@ export type OpenedPushSource =
   | { readonly kind: 'open'; readonly source: Source }
   | { readonly kind: 'failed'; readonly code: string };
 
-/** Of a body, as it comes and unpacked. */
-export const PUSH_MAX_BYTES = 16 * 1024 * 1024;
+/** Of a body, unpacked: what may be kept of it is shorter, and twice as much would not fit next to that. */
+export const PUSH_MAX_BYTES = 8 * 1024 * 1024;
 /** Of all bodies that are being taken in: a large one leaves room for others. */
 const PUSHES_MAX_BYTES = PUSH_MAX_BYTES + 4 * 1024 * 1024;
 /**
@@ -52,8 +52,6 @@ const PUSHES_MAX_BYTES = PUSH_MAX_BYTES + 4 * 1024 * 1024;
  * 10 s between connecting and its body.
  */
 const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount, requestMs: 300_000 };
-
-const unpack = promisify(gunzip);
 
 /** Of the reason of a refusal, in the log and the report. */
 const WHY_MAX_LENGTH = 200;
@@ -170,41 +168,37 @@ const NOT_FOUND =
 function openReceiver() {
   let heldBytes = 0;
   return async (request: IncomingMessage): Promise<{ readonly bytes: Buffer } | Reply> => {
+    const encoding = request.headers['content-encoding'] ?? '';
     const pieces: Buffer[] = [];
     let sizeBytes = 0;
-    let isRefused = false;
     try {
-      // One that is too large is read to its end, so that its client reads the answer.
-      for await (const piece of request) {
-        sizeBytes += piece.length;
-        isRefused ||= sizeBytes > PUSH_MAX_BYTES || heldBytes + piece.length > PUSHES_MAX_BYTES;
-        if (isRefused) continue;
-        heldBytes += piece.length;
+      if (!/^(?:identity|gzip)?$/i.test(encoding)) return [400, 'of the encodings only gzip is supported'];
+      const isPacked = /^gzip$/i.test(encoding);
+      for await (const piece of isPacked ? unpack(request) : request.iterator({ destroyOnReturn: false })) {
         pieces.push(piece);
+        sizeBytes += piece.length;
+        heldBytes += piece.length;
+        countGarbage(piece.length);
+        if (sizeBytes > PUSH_MAX_BYTES) return [413, `the body has more than ${PUSH_MAX_BYTES} bytes`];
+        if (heldBytes > PUSHES_MAX_BYTES) return [503, 'too many large pushes at a time'];
       }
-      if (sizeBytes > PUSH_MAX_BYTES) return [413, TOO_LARGE];
-      if (isRefused) return [503, 'too many large pushes at a time'];
-      return await unpackBody(Buffer.concat(pieces), request.headers['content-encoding'] ?? '');
+      return { bytes: Buffer.concat(pieces) };
     } catch (error) {
-      if (request.complete) throw error;
-      return [400, 'the body did not come whole'];
+      const { code = '', message } = error as NodeJS.ErrnoException;
+      return [400, code.startsWith('Z_') ? `the body is not gzip: ${message}` : 'the body did not come whole'];
     } finally {
-      heldBytes -= pieces.reduce((sum, { length }) => sum + length, 0);
+      heldBytes -= sizeBytes;
+      // The rest is read as well, so that the client reads the answer.
+      request.unpipe().resume();
     }
   };
 }
 
-const TOO_LARGE = `the body has more than ${PUSH_MAX_BYTES} bytes`;
-
-async function unpackBody(bytes: Buffer, encoding: string): Promise<{ readonly bytes: Buffer } | Reply> {
-  if (/^(identity)?$/i.test(encoding)) return { bytes };
-  if (!/^gzip$/i.test(encoding)) return [400, `the encoding ${JSON.stringify(encoding)} is not supported, gzip is`];
-  try {
-    return { bytes: await unpack(bytes, { maxOutputLength: PUSH_MAX_BYTES }) };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return code === 'ERR_BUFFER_TOO_LARGE' ? [413, TOO_LARGE] : [400, `the body is not gzip: ${message}`];
-  }
+/** A body as it comes: what is unpacked counts towards the limits. */
+function unpack(request: IncomingMessage): AsyncIterable<Buffer> {
+  const unpacked = createGunzip();
+  request.on('error', (error) => unpacked.destroy(error));
+  return request.pipe(unpacked);
 }
 
 /** Any other type is read as text, as Pushgateway does. */
@@ -239,10 +233,8 @@ function makePage(store: PushStore, { metricNames, selectors }: PushSourceParts)
 function readConditions({ groups }: PushStore, metricNames: readonly string[]) {
   const exposition = openExposition(metricNames);
   for (const [key, { families }] of groups) {
-    for (const name of metricNames) {
-      const value = families.get(name)?.series.get(key);
-      if (value !== undefined) exposition.write(Buffer.from(`${name} ${value}\n`));
-    }
+    const values = metricNames.map((name) => [name, families.get(name)?.series.get(key)]);
+    for (const [name, value] of values) if (value !== undefined) exposition.write(Buffer.from(`${name} ${value}\n`));
   }
   return exposition.end();
 }

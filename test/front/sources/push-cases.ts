@@ -46,12 +46,12 @@ const field = (number: number, bytes: string) => encodeVarint((number << 3) | 2)
 const text = (number: number, value: string) => field(number, encodeUtf8(value));
 const integer = (number: number, value: number) => encodeVarint(number << 3) + encodeVarint(value);
 const double = (number: number, value: number) => encodeVarint((number << 3) | 1) + encodeDouble(value);
-const label = (name: string, value: string) => field(1, text(1, name) + text(2, value));
-const value = (number: number, amount: number) => field(number, double(1, amount));
+export const label = (name: string, value: string) => field(1, text(1, name) + text(2, value));
+export const value = (number: number, amount: number) => field(number, double(1, amount));
 const float = (number: number) => `${encodeVarint((number << 3) | 5)}abcd`;
 
 /** Messages of `MetricFamily`: name, type, metrics. */
-const messages = (...families: readonly (readonly [string, number, ...string[]])[]) =>
+export const messages = (...families: readonly (readonly [string, number, ...string[]])[]) =>
   Buffer.from(
     families
       .map(([name, type, ...metrics]) =>
@@ -67,9 +67,12 @@ const PROTOBUF = {
 const OPEN_METRICS = { 'Content-Type': 'application/openmetrics-text; version=1.0.0; charset=utf-8' };
 const GZIP = { 'Content-Encoding': 'gzip' };
 
-const J = '/metrics/job/j';
-const K = '/metrics/job/k';
+export const J = '/metrics/job/j';
+export const K = '/metrics/job/k';
 const HISTOGRAM = '# TYPE h histogram\nh_bucket{le="0.5"} 1\nh_bucket{le="+Inf"} 3\nh_sum 4.5\nh_count 3\n';
+
+const repeat = (make: (index: number) => string, count = 10_001) =>
+  Array.from({ length: count }, (_, at) => make(at)).join('');
 
 /** Several cases of one request, the same but for one thing. */
 const bodies = (texts: Readonly<Record<string, string | Buffer>>, ours?: readonly number[]): readonly PushCase[] =>
@@ -79,6 +82,14 @@ const paths = (texts: Readonly<Record<string, string>>, ours?: readonly number[]
 const one = (name: string, ...requests: readonly PushCaseRequest[]): PushCase => ({ name, requests });
 
 export const PUSH_CASES: readonly PushCase[] = [
+  ...bodies(
+    {
+      '30,000 families': repeat((row) => `a${row} 1\n`, 30_000),
+      'a help of 7 MB': repeat((row) => `# HELP a${row} ${'h'.repeat(1e6)}\na${row} 1\n`, 7),
+      'a line of 2 MB': `a{x="${'y'.repeat(2e6)}"} 1\n`,
+    },
+    [400],
+  ),
   one('PUT replaces a group', ['PUT', J, 'a 1\nb 2\n'], ['PUT', J, 'b 3\n']),
   one('POST replaces families of the same name', ['PUT', J, 'a{x="1"} 1\nb 2\n'], ['POST', J, 'a{x="2"} 3\n']),
   one('POST makes a group', ['POST', J, 'a 1\n']),
@@ -250,6 +261,15 @@ export const PUSH_CASES: readonly PushCase[] = [
   ]),
   one('protobuf with an empty family', ['PUT', J, messages(['e', 1], ['g', 1, value(2, 1)]), PROTOBUF]),
   one('protobuf that is cut', ['PUT', J, messages(['g', 1, value(2, 1)]).subarray(0, -3), PROTOBUF]),
+  {
+    ...one('protobuf with 10,001 labels', [
+      'PUT',
+      J,
+      messages(['g', 1, repeat((row) => label(`l${row}`, '')) + value(2, 1)]),
+      PROTOBUF,
+    ]),
+    ours: [400],
+  },
   ...Object.entries({
     'of defaults': encodeBytes(text(1, 'c') + field(4, field(3, ''))),
     'with a wire type that there is not': encodeBytes(`${text(1, 'c')}\x0b`),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -14,7 +15,17 @@ import {
   readGrouping,
   takePush,
 } from '../../../src/front/sources/push-groups.ts';
-import { normalizePage, PUSH_CASES, type PushCaseRequest, type PushOutcome } from './push-cases.ts';
+import {
+  J,
+  K,
+  label,
+  messages,
+  normalizePage,
+  PUSH_CASES,
+  type PushCaseRequest,
+  type PushOutcome,
+  value,
+} from './push-cases.ts';
 
 /** What a real Pushgateway 1.11.3 answered, built from its sources. */
 const RECORDED: Readonly<Record<string, PushOutcome>> = JSON.parse(
@@ -67,50 +78,33 @@ for (const { name, requests, ours } of PUSH_CASES.filter(isLaw)) {
 }
 
 /** Families of the page that are not times. */
-const listSamples = (store: PushStore) => normalizePage(writePage(store)).filter((line) => /^[^#p]/.test(line));
+const listSamples = (store: PushStore) =>
+  normalizePage(writePage(store)).flatMap((line) => (/^[#p]/.test(line) ? [] : line.replace(/instance="",|,$/g, '')));
 
 /** A story: at each line a request at that millisecond, and what every living scraper has taken until then. */
 const LEFTOVERS: Readonly<
   Record<string, readonly (readonly [atMs: number, takenAtMs: number, request: PushCaseRequest | null, ...string[]])[]>
 > = {
   'a deleted group stays until it was taken': [
-    [1, -Infinity, ['PUT', '/metrics/job/j', 'a 1\n'], 'a{instance="",job="j"} 1'],
-    [2, -Infinity, ['DELETE', '/metrics/job/j'], 'a{instance="",job="j"} 1'],
-    [3, 1, null, 'a{instance="",job="j"} 1'],
+    [1, -Infinity, ['PUT', J, 'a 1\n'], 'a{job="j"} 1'],
+    [2, -Infinity, ['DELETE', J], 'a{job="j"} 1'],
+    [3, 1, null, 'a{job="j"} 1'],
     [4, 1.5, null],
   ],
   'what was taken before goes at once': [
-    [1, 0, ['PUT', '/metrics/job/j', 'a 1\n'], 'a{instance="",job="j"} 1'],
-    [3, 2, ['DELETE', '/metrics/job/j']],
+    [1, 0, ['PUT', J, 'a 1\n'], 'a{job="j"} 1'],
+    [3, 2, ['DELETE', J]],
   ],
   'a replaced series stays, and one that comes again is the new one': [
-    [
-      1,
-      0,
-      ['PUT', '/metrics/job/j', 'a{x="1"} 1\na{x="2"} 1\n'],
-      'a{instance="",job="j",x="1"} 1',
-      'a{instance="",job="j",x="2"} 1',
-    ],
-    [
-      2,
-      0,
-      ['POST', '/metrics/job/j', 'a{x="2"} 2\n'],
-      'a{instance="",job="j",x="1"} 1',
-      'a{instance="",job="j",x="2"} 2',
-    ],
-    [
-      3,
-      0,
-      ['PUT', '/metrics/job/j', 'a{x="1"} 3\n'],
-      'a{instance="",job="j",x="1"} 3',
-      'a{instance="",job="j",x="2"} 2',
-    ],
-    [4, 2.5, null, 'a{instance="",job="j",x="1"} 3'],
+    [1, 0, ['PUT', J, 'a{x="1"} 1\na{x="2"} 1\n'], 'a{job="j",x="1"} 1', 'a{job="j",x="2"} 1'],
+    [2, 0, ['POST', J, 'a{x="2"} 2\n'], 'a{job="j",x="1"} 1', 'a{job="j",x="2"} 2'],
+    [3, 0, ['PUT', J, 'a{x="1"} 3\n'], 'a{job="j",x="1"} 3', 'a{job="j",x="2"} 2'],
+    [4, 2.5, null, 'a{job="j",x="1"} 3'],
   ],
   'a type that contradicts goes at once, since a page cannot have both': [
-    [1, 0, ['PUT', '/metrics/job/j', '# TYPE a gauge\na{x="1"} 1\n'], 'a{instance="",job="j",x="1"} 1'],
-    [2, 0, ['DELETE', '/metrics/job/j'], 'a{instance="",job="j",x="1"} 1'],
-    [3, 0, ['PUT', '/metrics/job/k', '# TYPE a counter\na 1\n'], 'a{instance="",job="k"} 1'],
+    [1, 0, ['PUT', J, '# TYPE a gauge\na{x="1"} 1\n'], 'a{job="j",x="1"} 1'],
+    [2, 0, ['DELETE', J], 'a{job="j",x="1"} 1'],
+    [3, 0, ['PUT', K, '# TYPE a counter\na 1\n'], 'a{job="k"} 1'],
   ],
 };
 
@@ -166,6 +160,17 @@ test('takePush() keeps 6 million letters of series, the newest leftovers among t
     [deleted.status, deleted.store.leftovers.map(({ name }) => name)],
     [200, ['push_time_seconds', 'push_failure_time_seconds']],
   );
+});
+
+test('readPushedMessages() reads 60,000 series within the heap of the binary', () => {
+  const code = `
+    const { readPushedMessages } = await import('${new URL('../../../src/exposition/pushed-messages.ts', import.meta.url)}');
+    console.log(readPushedMessages((await import('node:fs')).readFileSync(0), new Map()).kind)`;
+  const rows = Array.from({ length: 60_000 }, (_, row) => label('row', `r${row}`) + value(2, 1));
+  const input = messages(['a', 1, ...rows]);
+  const flags = ['--max-old-space-size=48', '--input-type=module', '--eval', code];
+  const { stdout, stderr } = spawnSync(process.execPath, flags, { input, encoding: 'utf8' });
+  assert.equal(stdout, 'read\n', stderr);
 });
 
 test('readGrouping() says why a path names no group', () => {
