@@ -39,7 +39,7 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
 }
 
 /** Timers are late by less, unless this process stood still (SIGSTOP, frozen node, suspended VM). */
-const LATE_MS = 500;
+export const LATE_MS = 500;
 
 function advanceFront(
   front: Facts['front'],

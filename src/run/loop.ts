@@ -2,6 +2,7 @@
 
 import { type Clock, callAfter, onAbort, pause } from '../base/waits.ts';
 import { STALL_MS } from '../decide/evidence.ts';
+import { LATE_MS } from '../decide/facts.ts';
 import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
@@ -102,20 +103,26 @@ function interrupt(state: State, { secondName }: Signals): StepInput | null {
   return secondName === null ? null : { kind: 'interrupted', state, by: secondName };
 }
 
+/** How often the loop wakes to see whether this process stood still, which is no scraper's silence. */
+const WAKE_MS = 1_000;
 /** Waits and observes; a signal or an event of the front may come in between. */
-async function observe(parts: LoopParts, { state, next }: WatchDecision): Promise<StepInput> {
+async function observe(parts: LoopParts, decision: WatchDecision): Promise<StepInput> {
   const { policy, clock, signals, front } = parts;
+  const { state, next } = decision;
+  const dueAtMs = front === null ? next.atMs : Math.min(next.atMs, clock.nowMs() + WAKE_MS);
   const isSignalKnown = state.facts.terminatedAtMs !== null;
   const wakers = isSignalKnown ? [signals.second] : [signals.first, signals.second];
-  await pause(next.atMs - clock.nowMs(), wakers, { clock, ...(front && { listen: front.onEvent }) });
+  await pause(dueAtMs - clock.nowMs(), wakers, { clock, ...(front && { listen: front.onEvent }) });
   const interrupted = interrupt(state, signals);
   if (interrupted !== null) return interrupted;
   if (!isSignalKnown && signals.terminatedAtMs !== null) {
     return { kind: 'watching', state, event: { kind: 'signalled', atMs: signals.terminatedAtMs } };
   }
-  // An observation that is due does not wait, however many scrape.
-  const event = clock.nowMs() < next.atMs ? (front?.takeEvent() ?? null) : null;
-  if (event !== null) return { kind: 'watching', state, event: { ...event, planned: next } };
+  // An observation that is due does not wait, however many scrape, nor does one after a standstill.
+  if (clock.nowMs() < Math.min(next.atMs, dueAtMs + LATE_MS)) {
+    const event = front?.takeEvent() ?? null;
+    return event === null ? observe(parts, decision) : { kind: 'watching', state, event: { ...event, planned: next } };
+  }
   let now = state;
   const take = (event: WatchEvent): WatchDecision | null => {
     const decision = step({ kind: 'watching', state: now, event }, policy);
@@ -133,7 +140,7 @@ async function observe(parts: LoopParts, { state, next }: WatchDecision): Promis
     }),
     onAbort(signals.second, ongoing.stop),
   ];
-  const observation = { ...(await ongoing.ended), dueAtMs: next.atMs };
+  const observation = { ...(await ongoing.ended), dueAtMs };
   for (const cancel of cancels) cancel();
   if (!signals.second.aborted) {
     for (let late = front?.takeEvent(); late; late = front?.takeEvent()) take({ ...late, planned: next });
@@ -144,11 +151,7 @@ async function observe(parts: LoopParts, { state, next }: WatchDecision): Promis
 async function quit(parts: LoopParts, { state, next }: QuitDecision): Promise<StepInput> {
   const end = await performQuit(parts, state, next);
   const { clock, signals } = parts;
-  return {
-    kind: 'quitting',
-    state,
-    event: { ...end, atMs: clock.nowMs(), terminatedAtMs: signals.terminatedAtMs },
-  };
+  return { kind: 'quitting', state, event: { ...end, atMs: clock.nowMs(), terminatedAtMs: signals.terminatedAtMs } };
 }
 
 async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): Promise<QuitEnd> {

@@ -527,6 +527,15 @@ test('runLoop() passes on how late an observation is: a process that stood still
   assert.deepEqual([outcome, count], ['scraped', 2]);
 });
 
+test('runLoop() sees a standstill within a long pause, though the next observation is hardly late', async () => {
+  const { clock, scrape, run } = frontWorld({ limits: { scrapesWantedCount: 'auto', pollMs: 5_000 } });
+  for (const atMs of [300, 1_100, 5_900]) clock.after(atMs, () => scrape('a', false));
+  for (const atMs of [500, 1_300, 6_600]) clock.after(atMs, () => scrape('b', false));
+  clock.after(1_400, () => clock.standStill(4_000));
+  const [outcome, , count] = readEnd(await run());
+  assert.deepEqual([outcome, count], ['scraped', 2]);
+});
+
 test('runLoop() passes on a scrape that came during an observation before the observation', async () => {
   const slow = frontWorld({
     read: async () => {
