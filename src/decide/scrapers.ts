@@ -169,7 +169,7 @@ function addGap({ gapsMs, lastAtMs, deafMs }: Scraper, startedAtMs: number): rea
   return deafMs > 0 ? gapsMs : [...gapsMs, startedAtMs - lastAtMs].slice(-GAPS_MAX_COUNT);
 }
 
-/** Matches a request by connection, else to the most due scraper whose connection has ended. */
+/** Matches a request by connection, else to the one whose turn it is of those whose connection has ended. */
 function findScraper(scrapers: readonly Scraper[], request: ScraperRequest): Scraper | null {
   const { address, agent, connection, openConnections, startedAtMs } = request;
   const alike = scrapers.filter((each) => each.address === address && each.agent === agent);
@@ -177,9 +177,14 @@ function findScraper(scrapers: readonly Scraper[], request: ScraperRequest): Scr
   if (same !== undefined) return same;
   // Replicas share an interval; while none is known, the longest silent one is due.
   const likelyMs = alike.map(findInterval).find((intervalMs) => intervalMs !== null) ?? Number.MAX_SAFE_INTEGER;
-  const lateMs = (each: Scraper) => Math.abs(startedAtMs - each.lastAtMs - (findInterval(each) ?? likelyMs));
+  const lateMs = (each: Scraper) => findLateness(startedAtMs - each.lastAtMs, findInterval(each) ?? likelyMs);
   const ended = alike.filter((each) => !openConnections.includes(each.connection));
   return ended.toSorted((a, b) => lateMs(a) - lateMs(b))[0] ?? null;
+}
+
+/** How far off a turn is; scrapes that failed shift none, and leave out some. */
+function findLateness(silentMs: number, intervalMs: number): number {
+  return Math.abs(silentMs - Math.max(1, Math.round(silentMs / intervalMs)) * intervalMs);
 }
 
 /** A scraper's interval in milliseconds, the median of its gaps; null before its second request. */
