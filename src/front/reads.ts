@@ -273,7 +273,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const common = { timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true, isLast };
     const ended = Promise.all(accepts.map((accept) => reads.request({ ...common, accept }).ended));
     ended.then(() => {
-      newest = { beganAtMs, endedAtMs: clock.nowMs() };
+      // Else its own read was the newest: for that of a scrape it has only waited.
+      if (newest === null || newest.beganAtMs < beganAtMs) newest = { beganAtMs, endedAtMs: clock.nowMs() };
       if (poll === ended) poll = null;
     });
     poll = ended;
@@ -288,8 +289,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       const scraped = reads.request({ ...request, accept });
       scraped.ended.then(({ observation }) => {
         // A scraper that gives up soon, or a source that fails, must not keep us from polling.
-        if (observation.kind === 'failed' || cameAtMs < (scrapedAtMs.get(accept) ?? cameAtMs)) return;
-        scrapedAtMs.set(accept, cameAtMs);
+        if (observation.kind !== 'failed') scrapedAtMs.set(accept, Math.max(cameAtMs, scrapedAtMs.get(accept) ?? 0));
       });
       return scraped;
     },

@@ -126,8 +126,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   assert.equal(reads.isBusy(), false);
   const { signal } = new AbortController();
   const first = request(reads, { signal });
-  assert.equal(source.asked.length, 1);
-  assert.equal(reads.isBusy(), true);
+  assert.deepEqual([source.asked.length, reads.isBusy()], [1, true]);
   await clock.forward(7);
   await source.asked[0]?.answer();
   const text = readAll(takeBody(first));
@@ -135,8 +134,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   assert.equal(first.why, null);
   await source.asked[0]?.end();
   assert.equal(await text, 'a 1\n');
-  assert.equal(first.why, 'read');
-  assert.equal(reads.isBusy(), false);
+  assert.deepEqual([first.why, reads.isBusy()], ['read', false]);
   assert.deepEqual(getEventListeners(signal, 'abort'), []);
   const second = request(reads);
   await source.asked[1]?.refuse();
@@ -155,13 +153,11 @@ test('who comes while a read is under way shares the next one, which begins afte
   );
   await clock.forward(50);
   await source.asked[0]?.end();
-  assert.equal(first.why, 'read');
-  assert.equal(source.asked.length, 2);
+  assert.deepEqual([first.why, source.asked.length], ['read', 2]);
   source.asked[1]?.open.push(Buffer.from('a 2\n'));
   await source.asked[1]?.end();
   for (const other of others) assert.equal(await readAll(takeBody(other)), 'a 2\n');
-  assert.equal(source.asked.length, 2);
-  assert.equal(clock.timerCount, 0);
+  assert.deepEqual([source.asked.length, clock.timerCount], [2, 0]);
 });
 
 test('each reader of a shared read gives up at its own time, and a read without readers goes on', async () => {
@@ -178,8 +174,7 @@ test('each reader of a shared read gives up at its own time, and a read without 
   await clock.forward(1_000);
   await brokenOff;
   assert.deepEqual(await shortBody.ended, { kind: 'broken', why: 'timed out' });
-  assert.equal(short.why, 'timed out');
-  assert.equal(long.why, null);
+  assert.deepEqual([short.why, long.why], ['timed out', null]);
   assert.equal(source.asked[1]?.signal.aborted, false);
   await clock.forward(1_999);
   await source.asked[1]?.end();
@@ -195,8 +190,7 @@ test('each reader of a shared read gives up at its own time, and a read without 
   assert.equal(reads.isBusy(), true);
   await source.asked[2]?.end();
   assert.equal(source.asked.length, 3, 'the one that waited had no time left');
-  assert.equal(reads.isBusy(), false);
-  assert.equal(clock.timerCount, 0);
+  assert.deepEqual([reads.isBusy(), clock.timerCount], [false, 0]);
 });
 
 test('a time limit counts from the request, the wait for the read before it included', async () => {
@@ -244,8 +238,7 @@ test('a client that leaves does not end its read: without others it has 15 s in 
   assert.equal(source.asked[1]?.signal.aborted, false);
   assert.equal(request(reads, { signal: AbortSignal.abort('gone') }).why, null);
   await clock.forward(1);
-  assert.equal(source.asked[1]?.signal.reason, 'hung up');
-  assert.equal(reads.isBusy(), false);
+  assert.deepEqual([source.asked[1]?.signal.reason, reads.isBusy()], ['hung up', false]);
   assert.equal(source.asked.length, 2, 'who is gone already begins none');
   const late = request(reads, { timeoutMs: READ_TIMEOUT_MS + 1 });
   await clock.forward(READ_TIMEOUT_MS + 1);
@@ -331,15 +324,13 @@ test('a read that shows no header for 3 s does not keep the next one from its ow
     ['read', 'read'],
   );
   await source.asked[2]?.end();
-  assert.equal(third.why, 'read');
-  assert.equal(hangs.why, null);
+  assert.deepEqual([third.why, hangs.why], ['read', null]);
   assert.equal(reads.isBusy(), false, 'a poll does not wait for it either');
   const poll = request(reads, { isPoll: true });
   await source.asked[3]?.end();
   assert.equal(poll.why, 'read');
   await source.asked[0]?.end();
-  assert.equal(hangs.why, 'read');
-  assert.equal(clock.timerCount, 0);
+  assert.deepEqual([hangs.why, clock.timerCount], ['read', 0]);
 });
 
 test('a read whose header has come keeps the next one waiting, however long its body takes', async () => {
@@ -372,8 +363,7 @@ test('a poll of its own gives way to a scrape after a second, and shares its rea
   await clock.forward(OWN_READ_MS - 401);
   assert.equal(source.asked.length, 1);
   await clock.forward(1);
-  assert.equal(source.asked[0]?.signal.reason, 'it gave way to a scrape');
-  assert.equal(source.asked.length, 2);
+  assert.deepEqual([source.asked[0]?.signal.reason, source.asked.length], ['it gave way to a scrape', 2]);
   assert.equal(poll.why, null);
   source.asked[1]?.open.push(Buffer.from('a 1\n'));
   await source.asked[1]?.end();
@@ -446,8 +436,7 @@ test('a poll goes on where a scrape shares it, where only a poll waits, and wher
   await clock.forward(500);
   controller.abort('hung up');
   await clock.forward(5_000);
-  assert.equal(gone.why, 'hung up');
-  assert.equal(source.asked[3]?.signal.aborted, false);
+  assert.deepEqual([gone.why, source.asked[3]?.signal.aborted], ['hung up', false]);
   await source.asked[3]?.end();
   await source.asked[4]?.end();
   assert.deepEqual([poll.why, other.why], ['read', 'read']);
@@ -479,8 +468,7 @@ test('close() gives up everybody, waits for the read to end, and closes the sour
     all.map(({ why }) => why),
     ['closed', 'closed', 'closed'],
   );
-  assert.equal(source.asked.length, 1);
-  assert.equal(source.isClosed, true);
+  assert.deepEqual([source.asked.length, source.isClosed], [1, true]);
   assert.equal(clock.timerCount, 0);
   const idle = open();
   await idle.reads.close();
@@ -502,6 +490,27 @@ test('openPolls() does not wait for a poll that hangs once main may have ended',
     assert.equal(source.asked.length, isPaced ? 1 : 2);
     await polls.close();
   }
+});
+
+test('openPolls() pauses for what its own read took, not for a scrape that came first', async () => {
+  const { source, clock } = open();
+  const { asked } = source;
+  const polls = openPolls(spread(source), { clock, pollMs: 1_000, isAwaited: false, isPaced: () => true });
+  await polls.observe(NEVER);
+  await clock.forward(OWN_READ_MS);
+  polls.readForScrape({ timeoutMs: 10_000, signal: NEVER, isPoll: false, accept: 'x' });
+  for (const number of [1, 2]) {
+    await clock.forward(2_000);
+    await asked[number]?.end();
+  }
+  await clock.forward(7_999);
+  await polls.observe(NEVER);
+  assert.equal(asked.length, 3);
+  await clock.forward(1);
+  await polls.observe(NEVER);
+  assert.equal(asked.length, 4);
+  await asked[3]?.end();
+  await polls.close();
 });
 
 test('openPolls() polls next when a scrape that was answered is POLL old, and at once where it was not', async () => {

@@ -30,8 +30,7 @@ test('a scrape gets the pieces of its answer as text of version 0.0.4', async ()
   const { status, headers, body } = await ask(server.port, scrapeHead());
   assert.deepEqual([status, body.toString()], [200, `${BODY}e 3\n`]);
   assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-  assert.equal(headers.get('transfer-encoding'), 'chunked');
-  assert.equal(headers.get('content-encoding'), undefined);
+  assert.deepEqual([headers.get('transfer-encoding'), headers.get('content-encoding')], ['chunked', undefined]);
 });
 
 test('a scrape gets the length of an answer where it is known', async () => {
@@ -54,8 +53,7 @@ test('a scrape gets gzip or zstd where it takes it, whether the length is known 
   ] as const) {
     const { headers, body } = await ask(server.port, scrapeHead(`Accept-Encoding: ${accepted}`));
     assert.equal(headers.get('content-encoding'), encoding);
-    assert.equal(headers.get('content-length'), undefined);
-    assert.equal(headers.get('vary'), 'Accept, Accept-Encoding');
+    assert.deepEqual([headers.get('content-length'), headers.get('vary')], [undefined, 'Accept, Accept-Encoding']);
     assert.equal(unpack(body).toString(), `${BODY}e 3\n`);
   }
   const { headers, body } = await ask(server.port, scrapeHead('Accept-Encoding: gzip;q=0'));
