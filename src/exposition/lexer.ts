@@ -82,12 +82,7 @@ function unescapeLetter(_: string, letter: string): string {
 
 /** The sample of a match of SAMPLE. */
 export function makeSample([, bare, named, quoted, labels = '', value = '', timestamp]: RegExpExecArray): SampleLine {
-  return {
-    name: bare ?? named ?? unquote(quoted as string),
-    labels: readLabels(labels),
-    value,
-    timestamp,
-  };
+  return { name: bare ?? named ?? unquote(quoted as string), labels: readLabels(labels), value, timestamp };
 }
 
 const NO_LABELS: readonly Label[] = [];

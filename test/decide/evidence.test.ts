@@ -92,10 +92,8 @@ test('judgeObservation() takes a metric for unreadable as soon as one of them is
     const policy = { ...POLICY, conditions: metrics.map(() => ({ isMetric: true })) };
     return judgeObservation(observe(metrics), FACTS, policy).isMetricUnreadable;
   };
-  assert.equal(isUnreadable(UNKNOWN, UNKNOWN), true);
-  assert.equal(isUnreadable(UNKNOWN, DONE), true);
-  assert.equal(isUnreadable(UNKNOWN, ALIVE), false);
-  assert.equal(isUnreadable(DONE, DONE), false);
+  assert.deepEqual([isUnreadable(UNKNOWN, UNKNOWN), isUnreadable(UNKNOWN, DONE)], [true, true]);
+  assert.deepEqual([isUnreadable(UNKNOWN, ALIVE), isUnreadable(DONE, DONE)], [false, false]);
 });
 
 test('judgeObservation() wants every condition that is no metric done, and one at least', () => {
@@ -103,8 +101,7 @@ test('judgeObservation() wants every condition that is no metric done, and one a
     const conditions = [{ isMetric: true }, ...others.map(() => ({ isMetric: false }))];
     return judgeObservation(observe([UNKNOWN, ...others]), FACTS, { ...POLICY, conditions }).areOthersDone;
   };
-  assert.equal(areDone(DONE, DONE), true);
-  assert.equal(areDone(DONE, UNKNOWN), false);
+  assert.deepEqual([areDone(DONE, DONE), areDone(DONE, UNKNOWN)], [true, false]);
   assert.equal(areDone(), false);
 });
 
@@ -159,8 +156,7 @@ test('beginSeries() takes no baseline from an observation of more than a second'
 test('isSettled() wants two observations, this one among them, and the time', () => {
   const series = { ...beginSeries(observe([]), EMPTY_HISTORY), provenCount: 2 };
   const later = observe([], { atMs: 3_000 });
-  assert.equal(isSettled(series, later, true, 3_000), true);
-  assert.equal(isSettled(series, later, true, 3_001), false);
+  assert.deepEqual([isSettled(series, later, true, 3_000), isSettled(series, later, true, 3_001)], [true, false]);
   assert.equal(isSettled(series, later, false, 3_000), false);
   assert.equal(isSettled({ ...series, provenCount: 1 }, later, true, 3_000), false);
 });

@@ -86,11 +86,9 @@ test('nextObserve() comes at the TTL, and once the hold could end when the wait 
 test('isPollDue() is not where a scrape has read within the last POLL, nor while a slow source has its pause', () => {
   const ask = (nowMs: number, rest: Partial<Parameters<typeof isPollDue>[0]> = {}) =>
     isPollDue({ nowMs, pollMs: 1_000, isPaced: true, newest: null, scrapedAtMs: 0, ...rest });
-  assert.equal(ask(999), false);
-  assert.equal(ask(1_000), true);
+  assert.deepEqual([ask(999), ask(1_000)], [false, true]);
   const newest = { beganAtMs: 2_000, endedAtMs: 4_000 };
-  assert.equal(ask(11_999, { newest }), false);
-  assert.equal(ask(12_000, { newest }), true);
+  assert.deepEqual([ask(11_999, { newest }), ask(12_000, { newest })], [false, true]);
   assert.equal(ask(4_000, { newest, isPaced: false }), true, 'main has ended, or is about to');
   assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_501 }), false);
   assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_500 }), true);
@@ -115,8 +113,7 @@ test('findRunEnd() waits for an end that is being settled, and for none that cam
   };
   assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, limits), 61_000);
   assert.equal(findEnd(10_000), 61_000, 'long settled');
-  assert.equal(findEnd(60_999), 63_999);
-  assert.equal(findEnd(61_000), 61_000);
+  assert.deepEqual([findEnd(60_999), findEnd(61_000)], [63_999, 61_000]);
   assert.equal(findRunEnd(facts, RUNNING, limits), null);
   assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, { ...limits, runTimeoutMs: 0 }), null);
 });

@@ -78,8 +78,7 @@ for (const row of [
 
 test('text is polled where its numbers are needed and no scraper gets it, and alone without formats', () => {
   assert.equal(tell('use om, om gets openMetrics', true).polled, 'om text');
-  assert.equal(tell('use om, om gets text', true).polled, 'om');
-  assert.equal(tell('living', true, false).polled, 'text');
+  assert.deepEqual([tell('use om, om gets text', true).polled, tell('living', true, false).polled], ['om', 'text']);
 });
 
 test('findPage() is its own, else the richest that it takes, else the text; to push text, else OpenMetrics', () => {
@@ -90,7 +89,6 @@ test('findPage() is its own, else the richest that it takes, else the text; to p
     'text',
     'text',
   ]);
-  assert.equal(tell('rich gets openMetrics').find(), 'rich');
-  assert.equal(tell('rich gets protobuf').find(), undefined);
+  assert.deepEqual([tell('rich gets openMetrics').find(), tell('rich gets protobuf').find()], ['rich', undefined]);
   assert.equal(tell('use text, text gets text, use om, om gets openMetrics 1 opened').find('om'), 'text');
 });

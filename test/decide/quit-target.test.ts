@@ -190,8 +190,7 @@ test('nextTargetMove() does not ask a target again that took the request, before
 });
 
 test('beginTarget() gives each target its share of what is left until the end of all quitting', () => {
-  assert.equal(begin(1_000, 30_000, null, 3).endsByMs, 31_000);
-  assert.equal(begin(1_000, 30_000, 4_000, 3).endsByMs, 2_000);
+  assert.deepEqual([begin(1_000, 30_000, null, 3).endsByMs, begin(1_000, 30_000, 4_000, 3).endsByMs], [31_000, 2_000]);
   assert.equal(begin(1_000, 500, 4_000, 3).endsByMs, 1_500);
   assert.equal(begin(5_000, 30_000, 4_000, 2).endsByMs, 5_000 + SHARE_MIN_MS, 'no time is left, and it is still asked');
 });
@@ -200,8 +199,7 @@ test('shortenTarget() never gives a target more time than it had', () => {
   const shorten = (each: TargetState, nowMs: number, quitByMs: number) =>
     shortenTarget(each, { nowMs, quitByMs, leftCount: 1, quitTimeoutMs: 0 });
   const state = begin(0, 2_000, null, 1);
-  assert.equal(shorten(state, 1_000, 60_000).endsByMs, 2_000);
-  assert.equal(shorten(state, 1_000, 1_500).endsByMs, 1_500);
+  assert.deepEqual([shorten(state, 1_000, 60_000).endsByMs, shorten(state, 1_000, 1_500).endsByMs], [2_000, 1_500]);
 });
 
 test('nextTargetMove() forces at half and at three quarters of the time what did not take the request', () => {

@@ -130,8 +130,7 @@ test('step() fails on an event of a target where none is being asked', () => {
 });
 
 test('findQuitDeadline() leaves the rest of the grace, and 1 s at least', () => {
-  assert.equal(findQuitDeadline(1_000, null, LIMITS), null);
-  assert.equal(findQuitDeadline(1_000, 500, LIMITS), 25_500);
+  assert.deepEqual([findQuitDeadline(1_000, null, LIMITS), findQuitDeadline(1_000, 500, LIMITS)], [null, 25_500]);
   assert.equal(findQuitDeadline(25_400, 500, LIMITS), 25_400 + QUIT_MIN_MS);
   assert.equal(findQuitDeadline(1_000, 500, { ...LIMITS, terminationGraceMs: 0 }), 1_000 + QUIT_MIN_MS);
   assert.equal(
@@ -142,8 +141,7 @@ test('findQuitDeadline() leaves the rest of the grace, and 1 s at least', () => 
 });
 
 test('hasHold() wants scrapes and time', () => {
-  assert.equal(hasHold(LIMITS), true);
-  assert.equal(hasHold({ ...LIMITS, scrapesWantedCount: 0 }), false);
+  assert.deepEqual([hasHold(LIMITS), hasHold({ ...LIMITS, scrapesWantedCount: 0 })], [true, false]);
   assert.equal(hasHold({ ...LIMITS, ttlMs: 0 }), false);
   assert.equal(hasHold({ ...LIMITS, scrapesWantedCount: 1, ttlMs: 1 }), true);
 });

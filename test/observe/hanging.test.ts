@@ -37,8 +37,7 @@ for (const isAlone of [false, true]) {
     await watcher.said('a condition cannot be checked');
     signalInnermost(watcher.child, 'SIGTERM');
     const { code, report, log } = await watcher.ended;
-    assert.equal(code, 0);
-    assert.equal(report?.['msg'], 'report');
+    assert.deepEqual([code, report?.['msg']], [0, 'report']);
     assert.deepEqual(listConditions(log)[0], [
       `blind: file ${path}/a unknown: timed out`,
       `blind: tombstone ${path}/b unknown: timed out`,

@@ -8,8 +8,7 @@ import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 async function observe(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {
   const parsed = metricKind.read('locust_up', CONTEXT);
   assert.ok('value' in parsed);
-  assert.equal(parsed.value.text, 'metric:locust_up');
-  assert.equal(parsed.value.metricName, 'locust_up');
+  assert.deepEqual([parsed.value.text, parsed.value.metricName], ['metric:locust_up', 'locust_up']);
   const metric = (name: string): Reading => (name === 'locust_up' ? reading : { kind: 'unknown', why: 'another' });
   return parsed.value.observe({ ...UNDISTURBED, exporter: { observation: { kind: 'none' }, metric, hasRequests } });
 }

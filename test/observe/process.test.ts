@@ -44,8 +44,7 @@ test('a watcher in a namespace of its own says what is missing in the spec of th
   await using namespace = await openPidNamespace();
   const env = { ...WATCH, LASTSCRAPE_QUIT: 'signal:INT:tail', LASTSCRAPE_START_TIMEOUT: '1ms' };
   const { code, stderr, stdout } = await namespace.watch(env, { isAlone: true }).ended;
-  assert.equal(code, 78);
-  assert.equal(stdout, '');
+  assert.deepEqual([code, stdout], [78, '']);
   const why =
     'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
   assert.equal(

@@ -42,8 +42,7 @@ test('openBody() gives a reader the pieces as they come, and the end', async () 
   end();
   assert.equal((await last).done, true);
   assert.deepEqual(await body.ended, { kind: 'whole' });
-  assert.equal(body.sizeBytes, 8);
-  assert.equal(body.endsWithLineFeed, true);
+  assert.deepEqual([body.sizeBytes, body.endsWithLineFeed], [8, true]);
 });
 
 test('openBody() is read from the first byte by every reader, at any time and pace', async () => {
@@ -273,8 +272,7 @@ test('endUnchecked() takes over the page before it where the bytes are the same,
     assert.ok((await readAll(changed.body)).equals(other));
   }
   assert.equal(send(bytes.subarray(0, -1), first).isSame, false);
-  assert.equal(send(Buffer.concat([bytes, Buffer.from('a 1\n')]), first).isSame, false);
-  assert.equal(inspectedCount, 6);
+  assert.deepEqual([send(Buffer.concat([bytes, Buffer.from('a 1\n')]), first).isSame, inspectedCount], [false, 6]);
   assert.ok((await readAll(first.body)).equals(bytes));
 });
 
@@ -342,14 +340,12 @@ test('makeWrittenBody() writes nothing until it is read, and then once: every re
   });
   assert.deepEqual(await body.ended, { kind: 'whole' });
   assert.deepEqual([...(await body.families())], ['a', 'b']);
-  assert.equal(body.endsWithLineFeed, true);
-  assert.equal(writtenCount, 0);
+  assert.deepEqual([body.endsWithLineFeed, writtenCount], [true, 0]);
   number = 2;
   assert.equal(await readText(body.read()), 'a 2\nb 2\n');
   number = 3;
   assert.equal(await readText(body.read()), 'a 2\nb 2\n');
-  assert.equal(body.sizeBytes, 8);
-  assert.equal(writtenCount, 1);
+  assert.deepEqual([body.sizeBytes, writtenCount], [8, 1]);
 });
 
 test('makeWrittenBody() knows its size before anybody reads it', () => {
