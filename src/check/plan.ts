@@ -7,7 +7,6 @@ import { formatDuration, isFrontAt, isLocustPage, isPushUrl } from '../config/va
 import { findWatchEnd, hasHold } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/tell.ts';
 
-/** What `--check` found. */
 export type Findings = {
   readonly isPod: boolean;
   /** In the order of the configuration; a name may come more than once. */

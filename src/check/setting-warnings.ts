@@ -7,7 +7,6 @@ import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
 
-/** What the rules look at. */
 export type OddContext = {
   readonly config: Config;
   readonly isSet: (name: string) => boolean;

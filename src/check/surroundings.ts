@@ -49,7 +49,6 @@ export type Surroundings = {
 const POD_VARIABLE = 'KUBERNETES_SERVICE_HOST';
 const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
 
-/** The surroundings of this process. */
 export function findSurroundings(env: Environment, ownPid: number): Surroundings {
   return {
     env,
@@ -84,7 +83,6 @@ export async function findListenProblem({ host, port }: FrontAddress): Promise<L
   return null;
 }
 
-/** What reading the exporter needs of a configuration. */
 export type ReadableConfig = Pick<Config, 'conditions' | 'metricsUrl' | 'front' | 'locust' | 'thresholds'>;
 
 /** Reads the exporter once, or what the front would serve: `failed` if it cannot serve that. */

@@ -19,7 +19,6 @@ import {
 import { isLocustPage, parseBoolean } from './values.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './variables.ts';
 
-/** A valid configuration. */
 export type Config = Settings & {
   /** Whether anything needs what the exporter shows: a metric, a threshold, a hold, a front or a push. */
   readonly isExporterRead: boolean;
@@ -38,7 +37,6 @@ export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly ta
 /** lastscrape's own process and pod. */
 export type OwnProcess = Pick<TargetContext, 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
 
-/** A configuration, or the problems of the environment. */
 export type ConfigResult = { readonly config: Config } | Misconfigured;
 
 /** Problems; EXIT_ZERO and TERMINATION_LOG apply even if other values are wrong. */

@@ -50,7 +50,6 @@ const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*/;
 const LABELS_EXAMPLE = 'label="value", separated by commas, such as {name="Aggregated"}';
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** Reads one entry. */
 export function parseThreshold(entry: string): ParseResult<Threshold> {
   const [name] = NAME.exec(entry) ?? [];
   if (name === undefined) return { problem: `a metric, a comparison and a number, such as ${EXAMPLE}` };

@@ -94,7 +94,6 @@ export function isPushUrl(url: URL | undefined): boolean {
   return url?.protocol === 'pushgateway:';
 }
 
-/** Where lastscrape takes pushes. */
 export function readPushAddress({ hostname, port, host }: URL): FrontAddress {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port), text: host };
 }
@@ -150,7 +149,6 @@ export function parsePush(text: string): ParseResult<PushAddress> {
   return 'value' in parsed ? { value: { to, url: parsed.value } } : { problem: `${kinds} ${parsed.problem}` };
 }
 
-/** Reads the URL of the webhook. */
 export function parseWebhook(text: string): ParseResult<URL> {
   return parseWebUrl(text, 'WEBHOOK', ', or "none"');
 }
@@ -190,7 +188,6 @@ export function parseBoolean(text: string): ParseResult<boolean> {
   return 'value' in parsed ? { value: parsed.value === 'true' } : parsed;
 }
 
-/** Where the front listens. */
 export type FrontAddress = {
   /** An IP address, without brackets, or `localhost`; null: all addresses. */
   readonly host: string | null;

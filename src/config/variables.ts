@@ -50,7 +50,6 @@ export type Above = {
   readonly conditions?: readonly Condition[] | undefined;
 };
 
-/** What reading a value may depend on. */
 export type ReadContext = {
   /** The user set the variable; otherwise the text is its default. */
   readonly isSet: boolean;

@@ -7,7 +7,6 @@ import { addStandstill } from './scrapers.ts';
 import type { Facts, Phase, State } from './state.ts';
 import { advanceContinuity, type JudgedNumbers, takeReadings } from './verdict.ts';
 
-/** The facts after one more observation. */
 export function advanceFacts(facts: Facts, observation: Observation, evidence: Evidence): Facts {
   const { exporter, conditions, atMs } = observation;
   const observed = conditions.filter(({ kind }) => kind !== 'notObserved');

@@ -39,7 +39,6 @@ export function hold(turn: Turn, series: Series, because: Reason): Decision {
   return holdOn(turn, { ...NEW_HOLD, mainEndedAtMs: sinceMs, because, count, isExporterRestarted, hasAnswered });
 }
 
-/** What every hold begins with. */
 export const NEW_HOLD = {
   kind: 'holding',
   isExporterRestarted: false,
@@ -195,7 +194,6 @@ function countSeen({ observation, facts, policy }: Turn, { mainEndedAtMs, count 
   return judgeTurnout(facts.front, { endedAtMs: mainEndedAtMs, nowMs: observation.atMs, limits }).seenCount;
 }
 
-/** The watch goes on. */
 export function watch(turn: Turn, phase: WatchPhase): Decision {
   const state: WatchState = { facts: turn.facts, phase };
   return {

@@ -14,7 +14,6 @@ export type MainView = {
   readonly holdOverAtMs?: number;
 };
 
-/** Main as the rules know it. */
 export function viewMain({ facts, phase }: State): MainView {
   const wasAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
   if (phase.kind === 'holding' || phase.kind === 'quitting') {

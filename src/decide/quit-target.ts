@@ -42,7 +42,6 @@ export type Answer =
 /** Whether the target still listens. */
 export type Probe = 'open' | 'refused' | 'unknown';
 
-/** What forcing a target did. */
 export type ForceResult =
   | { readonly kind: 'signalled'; readonly signal: string; readonly pids: readonly number[] }
   /** It cannot be forced, now or later; `why` goes with the hint. */
@@ -89,7 +88,6 @@ export type TargetState = {
   readonly whyNotForced: string;
 };
 
-/** The time a target has. */
 export type TargetTime = {
   readonly nowMs: number;
   readonly quitTimeoutMs: number;

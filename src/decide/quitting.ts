@@ -31,7 +31,6 @@ import { findWebhookIndex, isPushDue, KEPT_MS, makePushEffect, makeWebhookEffect
 /** Quitting gets at least this long after a signal, whatever the grace. */
 export const QUIT_MIN_MS = 1_000;
 
-/** How the watch ended. */
 export type WatchEnd = Pick<
   Quitting,
   'sinceMs' | 'outcome' | 'because' | 'mainEndedAtMs' | 'scrapesSeenCount' | 'hasAnswered'

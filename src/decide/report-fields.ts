@@ -72,7 +72,6 @@ export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'be
 /** What is read: an exporter at a host and port, or textfiles: a file, or a folder (`at` ends in a slash). */
 export type ReportSource = { readonly kind: 'exporter' | 'files'; readonly at: string };
 
-/** What a report is built from. */
 export type ReportInput = {
   readonly state: State;
   readonly policy: Policy;

@@ -24,7 +24,6 @@ import type { PushReport } from './state.ts';
 import { summarize } from './summary.ts';
 import type { FailedThreshold } from './verdict.ts';
 
-/** The report of a run, finished or not. */
 export function buildReport(input: ReportInput): Report {
   const { state, policy, nowMs, stage, toTime } = input;
   const { facts, phase } = state;
@@ -62,13 +61,11 @@ export function buildReport(input: ReportInput): Report {
   return { summary, ...(hint === null ? {} : { hint }), ...fields };
 }
 
-/** The report of a configuration that cannot be used. */
 export function buildMisconfiguredReport(problems: readonly string[], version: string): Report {
   const summary = `Misconfigured: ${problems.length === 1 ? 'one problem' : `${problems.length} problems`}; nothing is held or stopped`;
   return { summary, outcome: 'misconfigured', problems, exitCode: EXIT.misconfigured, version };
 }
 
-/** The report of a bug of lastscrape itself. */
 export function buildBugReport(error: string, version: string): Report {
   return { summary: cut(`Bug in lastscrape: ${error}`, 400), outcome: 'bug', exitCode: EXIT.bug, version };
 }

@@ -42,7 +42,6 @@ export function beginCount(notBeforeMs: number): Count {
   return { notBeforeMs, baseline: null, ownCount: 0, ownDoubtfulCount: 0, seenCount: 0, isNobody: false };
 }
 
-/** The counters of a look, or null where it has none. */
 export function readCounters(look: Observation): ScrapeCounters | null {
   return look.exporter.kind === 'answered' ? look.exporter.scrapes : null;
 }

@@ -116,12 +116,10 @@ export type TargetReport = {
   readonly hint?: string;
 };
 
-/** How a push went. */
 export type PushResult =
   | { readonly kind: 'accepted'; readonly requestsCount: number }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** How a webhook went. */
 export type WebhookResult =
   | { readonly kind: 'accepted'; readonly status: number; readonly tries: number }
   | { readonly kind: 'failed'; readonly why: string; readonly tries: number };

@@ -33,7 +33,6 @@ export function isPushDue(
   return !isCounted || scrapesSeenCount < findLeastWanted(limits);
 }
 
-/** The push as the next effect. */
 export function makePushEffect(nowMs: number, policy: Policy): SendEffect {
   const keptMs = (policy.targets.length > 0 ? KEPT_MS : 0) + (policy.hasWebhook === true ? KEPT_MS : 0);
   return { kind: 'push', untilMs: nowMs + PUSH_MAX_MS, graceMs: findSendGrace(policy, keptMs) };

@@ -10,7 +10,6 @@ import type { Target, TargetContext } from '../quit/target-kind.ts';
 import type { Since } from './finding.ts';
 import { quoteText, readName, readTime } from './words.ts';
 
-/** How a container ended. */
 export type Ended = {
   readonly exitCode: number;
   readonly reason: string;
@@ -18,7 +17,6 @@ export type Ended = {
   readonly atMs: number | null;
 };
 
-/** One container of a pod. */
 export type ContainerFacts = {
   readonly name: string;
   /** `native`: an init container with restartPolicy Always. */
@@ -35,7 +33,6 @@ export type ContainerFacts = {
   readonly restartCount: number;
 };
 
-/** Since when a container runs. */
 export function sinceStart({ name, running }: ContainerFacts): Since {
   return { atMs: running?.sinceMs ?? null, what: `${name} was started` };
 }
@@ -82,7 +79,6 @@ function readEnded(value: unknown): Ended | null {
   };
 }
 
-/** A lastscrape in a pod. */
 export type LastscrapeFacts = {
   readonly container: ContainerFacts;
   readonly config: Config;

@@ -54,7 +54,6 @@ export type Reason<Facts> = {
   readonly find: (facts: Facts, nowMs: number) => Found | readonly Found[] | null;
 };
 
-/** One object, explained. */
 export type Explanation = {
   readonly kind: 'Pod' | 'Job';
   readonly namespace: string;

@@ -39,7 +39,6 @@ export type Connection = {
   readonly close: (why: string) => void;
 };
 
-/** The open connections of a server. */
 export type Connections = ReturnType<typeof openConnections>;
 
 /** Opens it empty. */

@@ -36,7 +36,6 @@ export type Served<Answer = ScrapeAnswer> = Omit<ServedScrape, 'served' | 'isByR
   readonly answer: Answer;
 };
 
-/** What the server serves. */
 export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   readonly paths: readonly string[];
   /** Takes a snapshot by any method. Default: none. */
@@ -65,7 +64,6 @@ export type ServerLimits = ConnectionLimits & {
   readonly allHosts: readonly string[];
 };
 
-/** The limits of a run. */
 export const SERVER_LIMITS: ServerLimits = {
   connectionsCount: 64,
   addressCount: 16,
@@ -84,7 +82,6 @@ const BACKLOG_COUNT = 511;
 /** Of a User-Agent. */
 const AGENT_LENGTH_MAX = 100;
 
-/** A server that listens. */
 export type Server = {
   readonly port: number;
   /** Answers to scrapes that have begun and not ended. */

@@ -10,7 +10,6 @@ const OWN_NAME = 'lastscrape';
 /** Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr, Vault): may be missing. */
 const INJECTED_NAMES = ['istio-proxy', 'linkerd-proxy', 'consul-dataplane', 'daprd', 'vault-agent'];
 
-/** What a condition does with the containers. */
 export type ContainerWatch = Required<Pick<Condition, 'observe' | 'check' | 'inspect'>>;
 
 /** Watches the containers of `container:ARGUMENT`. */

@@ -8,7 +8,6 @@ import { openExpositionGetter } from './get-exposition.ts';
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
 export const READ_TIMEOUT_MS = 15_000;
 
-/** The exporter, read once a poll. */
 export type Exporter = {
   /** Reads the exposition once; never rejects. */
   readonly read: (signal: AbortSignal) => Promise<ExporterReading>;

@@ -45,7 +45,6 @@ export type FileParts<Found> = {
   readonly showMissing: (what: string) => ConditionObservation;
 };
 
-/** Makes a condition on a file. */
 export function makeFileCondition<Found>({ kind, path, outsideWhy, ...parts }: FileParts<Found>): Condition {
   const what = `${kind} ${path}`;
   const read = prepareThreadCall(() =>

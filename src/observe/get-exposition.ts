@@ -34,7 +34,6 @@ export type ExpositionResult =
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
-/** Fetches from one program. */
 export type ExpositionGetter = {
   /** `accept`: the formats that are asked for. Default: text 0.0.4. Never rejects. */
   readonly get: (limits: Limits, sink: ExpositionSink, accept?: string) => Promise<ExpositionResult>;

@@ -8,12 +8,10 @@ import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition-kind.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
 
-/** How long one condition may take. */
 export const CONDITION_TIMEOUT_MS = 5_000;
 /** How long a condition may take after its limit to report in its own words. */
 const LAST_WORDS_MS = 50;
 
-/** What is observed. */
 export type Sources = {
   readonly conditions: readonly Condition[];
   /** Reads the exporter, with `isFresh` from now on; null if there is nothing to read. */
@@ -25,7 +23,6 @@ export type Sources = {
 /** When to give up, as `step` decides. */
 export type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 
-/** An observation that is under way. */
 export type OngoingObservation = {
   /** Rejects on a bug only. */
   readonly ended: Promise<Observation>;
@@ -35,7 +32,6 @@ export type OngoingObservation = {
   readonly stop: () => void;
 };
 
-/** Begins to observe. */
 export function beginObservation(
   sources: Sources,
   clock: Clock,

@@ -15,7 +15,6 @@ export type Identity = {
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const FILE_TIMEOUT_MS = 1_000;
 
-/** Where the identity is read from. */
 export type IdentitySources = {
   readonly env: Environment;
   /** The pod's name, but not in an Indexed Job, on the node's network, or with a hostname of its own. */
@@ -24,7 +23,6 @@ export type IdentitySources = {
   readonly readNamespace: () => Promise<string | null>;
 };
 
-/** The sources of this process. */
 export function findIdentitySources(env: Environment): IdentitySources {
   const read = prepareSmallFile(NAMESPACE_FILE, 1024);
   return {

@@ -50,7 +50,6 @@ export const POD_ENVIRONMENT: PodEnvironment = {
 /** The pod as it was at `atMs`; `number` counts the answers, so the same number is the same answer. */
 export type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: number; readonly atMs: number };
 
-/** The pod, or why it is unknown. */
 export type PodReadResult = ReadPod | FailedPodRequest;
 
 /** What a caller has, and wants; the reason of `signal` is a string. */

@@ -41,7 +41,6 @@ export type PodRequestFailure =
   /** The pod of that name has another UID than this container's pod. */
   | { readonly kind: 'anotherPod' };
 
-/** What a failure means. */
 export type PodFailureMeaning = {
   /** Short, for a log line. */
   readonly why: string;
@@ -51,7 +50,6 @@ export type PodFailureMeaning = {
   readonly isLasting: boolean;
 };
 
-/** What a failure means for this request. */
 export function explainPodFailure(failure: PodRequestFailure, request: PodRequest): PodFailureMeaning {
   const { origin } = request;
   switch (failure.kind) {
@@ -130,7 +128,6 @@ export type FailedPodRequest = Pick<PodFailureMeaning, 'why' | 'isLasting'> & {
   readonly failedCount: number;
 };
 
-/** How one request failed, and when. */
 export type PodRequestEnd = {
   readonly meaning: PodFailureMeaning;
   readonly atMs: number;

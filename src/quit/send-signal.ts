@@ -4,7 +4,6 @@ import { findNamespaceProblem, findPortOwners, isStillRunning, type ProcessId, r
 import type { ForceResult } from '../decide/quit-target.ts';
 import type { TargetContext } from './target-kind.ts';
 
-/** What sends a signal. */
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 
 /** The result of sending a signal; `why`: one of them may not be signalled. */

@@ -41,7 +41,6 @@ export type TargetContext = {
   readonly kill: (pid: number, signal: string | 0) => void;
 };
 
-/** A kind of target. */
 export type TargetKind = {
   /** How it is written, for messages: `locust-exporter`, `[METHOD ]URL`. */
   readonly usage: string;

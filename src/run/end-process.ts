@@ -9,7 +9,6 @@ const EXIT_ARGUMENT = '--exit-with';
 /** What runs on threads, as Node calls it: a file system's calls and a name's lookup. */
 const THREAD_CALLS = ['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap'];
 
-/** What ending the process needs of it. */
 export type EndingProcess = Pick<
   NodeJS.Process,
   'argv' | 'env' | 'execPath' | 'execve' | 'exit' | 'getActiveResourcesInfo'

@@ -35,7 +35,6 @@ export function formatTime(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
-/** The signals that came so far. */
 export type Signals = {
   /** When the first one came; null before. */
   readonly terminatedAtMs: number | null;

@@ -28,7 +28,6 @@ export type LogOptions = {
   readonly time: () => string;
 };
 
-/** Opens the log of a run. */
 export function openLog({ level, print, time }: LogOptions): Log {
   const counts = new Map<string, number>();
   let logBytes = 0;

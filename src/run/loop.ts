@@ -32,7 +32,6 @@ import type { Signals } from './host.ts';
 /** The front, as the loop sees it. */
 export type LoopFront = Pick<Front, 'takeEvent' | 'onEvent' | 'tell'>;
 
-/** What the loop drives. */
 export type LoopParts = {
   readonly policy: Policy;
   readonly clock: Clock;

@@ -16,7 +16,6 @@ import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
 
-/** The reports of one run. */
 export type Reporter = {
   readonly build: (state: State, stage: ReportStage) => Report;
   /** Writes the termination message; warns once where it cannot be written. */

@@ -32,7 +32,6 @@ export async function listEntryProblems({ conditions, targets }: Config): Promis
   return problems;
 }
 
-/** The problem as a message. */
 export function formatEntryProblem({ entry, variable, problem }: EntryProblem): string {
   return `Cannot use "${entry}" of ${variable}: ${problem}`;
 }
@@ -60,7 +59,6 @@ export async function warnOfOthers(ownPid: number): Promise<readonly LogEntry[]>
   return pids.length === 0 ? [] : [{ id: 'otherLastscrape', fields: { pids } }];
 }
 
-/** The properties of a target that lead to a warning. */
 export type TargetTraits = Pick<Target, 'name' | 'needsMs' | 'isMesh'>;
 
 /** Warns of targets that are waited for, a mesh proxy that is not last, a QUIT_TIMEOUT that is too short. */

@@ -23,7 +23,6 @@ export type ShownByAnswer = {
   readonly mayBeCut?: boolean;
 };
 
-/** Keeps answers. */
 export type Keeper = {
   /** Takes one answer as it comes; `isRefused`: nothing listens there. */
   readonly openTap: () => {

@@ -10,7 +10,6 @@ import type { AnswerEnd, PushRequest } from './receivers/receiver.ts';
 import { hideSecrets, listUrlSecrets } from './secrets.ts';
 import type { Trust } from './trust.ts';
 
-/** Where requests go. */
 export type Destination = {
   readonly url: URL;
   readonly headersFile: string | null;

@@ -13,7 +13,6 @@ export type Sending = Pick<Tries, 'signal' | 'lastCall' | 'onRetry'> & {
   readonly timeoutsMs?: readonly number[];
 };
 
-/** How a request is tried. */
 export type Tries = {
   /** Makes the request of the next try: a stream can be sent only once. */
   readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal' | 'onBody'>;

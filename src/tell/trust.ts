@@ -7,7 +7,6 @@ import { prepareSmallFile } from '../base/mounted-file.ts';
 import { dialTls } from '../base/net/dial-tls.ts';
 import type { Limits } from '../base/waits.ts';
 
-/** How to dial with that trust. */
 export type Trust = ReturnType<typeof openTrust>;
 
 /** Trusts the usual authorities, and those of `caFile` if it is set. */

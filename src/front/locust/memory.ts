@@ -8,7 +8,6 @@ import { type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
 import { openLocustRequests, TOTAL_FIELDS } from './requests.ts';
 import { openRows, type RowStore } from './rows.ts';
 
-/** What is known of Locust. */
 export type LocustMemory = ReturnType<typeof openLocustMemory>;
 
 /** Beyond it, errors that left the page are dropped: a text may be new with each request. */

@@ -17,7 +17,6 @@ export const ROW_FIELDS = [
   'num_requests',
 ] as const;
 
-/** One of them. */
 export type RowField = (typeof ROW_FIELDS)[number];
 
 /** The requests of one method and name; a missing number is unknown. */

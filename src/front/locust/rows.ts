@@ -18,7 +18,6 @@ export type Row = {
   pass: number;
 };
 
-/** A store of rows. */
 export type RowStore = ReturnType<typeof openRows>;
 
 /** Opens a store without rows; `maxCount`: see `end`. */

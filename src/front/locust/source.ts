@@ -26,7 +26,6 @@ import {
 } from './pace.ts';
 import { cutErrors, readLocustStats } from './page.ts';
 
-/** What the source needs. */
 export type LocustSourceParts = {
   /** Of Locust's page; a path is the one of `--web-base-path`. */
   readonly url: URL;

@@ -28,7 +28,6 @@ import { createLimitedServer, SERVER_LIMITS } from '../server.ts';
 import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './push-groups.ts';
 import type { Source } from './source.ts';
 
-/** What the source needs. */
 export type PushSourceParts = Pick<LocustSourceParts, 'metricNames' | 'selectors' | 'clock' | 'log'> & {
   /** `pushgateway://HOST:PORT`, a loopback address. */
   readonly url: URL;

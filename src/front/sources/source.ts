@@ -32,7 +32,6 @@ export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> =
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** A read that is under way. */
 export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** Never rejects. */
   readonly begun: Promise<Beginning<SomeAnswer>>;

@@ -16,7 +16,6 @@ export type PushRequest = {
   readonly body: () => AsyncIterable<Uint8Array> | Uint8Array;
 };
 
-/** What is pushed. */
 export type EncodeParts = {
   /** Reads the exposition from its start, with every call (`readFamilies`). */
   readonly families: () => AsyncGenerator<Family>;
