@@ -3,8 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { dialTls } from '../base/net/dial-tls.ts';
-import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
-import { readRetryAfter } from '../base/net/retry-after.ts';
+import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
 import { type Environment, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
@@ -130,25 +129,17 @@ type Answer = {
   readonly retryAfterMs: number;
 };
 
-/** One GET at a time over one TLS connection, opened again when the server's address changes. */
+/** One GET at a time over one TLS connection. */
 function openClient() {
-  let connection: { readonly origin: string; readonly exchange: Exchange } | null = null;
+  let exchange: Exchange | null = null;
   let ca = '';
   let distrust: string | null = null;
-
-  async function connect(origin: string): Promise<Exchange> {
-    if (connection?.origin === origin) return connection.exchange;
-    await connection?.exchange.close();
-    const dial = dialTls({
-      readCa: () => ca,
-      onDistrust: (code) => {
-        distrust = code;
-      },
-    });
-    connection = { origin, exchange: openExchange(new URL(origin), dial) };
-    return connection.exchange;
-  }
-
+  const dial = dialTls({
+    readCa: () => ca,
+    onDistrust: (code) => {
+      distrust = code;
+    },
+  });
   return {
     /**
      * Asks once, and again if the kept connection had ended or the token was renewed just now; never rejects.
@@ -157,7 +148,7 @@ function openClient() {
     async get(address: PodAddress, signal?: AbortSignal): Promise<Answer & { readonly distrust: string | null }> {
       ca = address.ca;
       distrust = null;
-      const exchange = await connect(address.origin);
+      exchange ??= openExchange(new URL(address.origin), dial);
       let answer = await send(exchange, address, address.token, signal);
       if (answer.result.kind === 'dropped') answer = await send(exchange, address, address.token, signal);
       else if (answer.result.kind === 'answered' && answer.result.status === 401) {
@@ -166,10 +157,7 @@ function openClient() {
       }
       return { ...answer, distrust };
     },
-    async close() {
-      await connection?.exchange.close();
-      connection = null;
-    },
+    close: async () => exchange?.close(),
   };
 }
 
@@ -239,12 +227,12 @@ export function findPodAddress(env: Environment, accountFolder: string): PodAddr
 }
 
 /** The token as mounted now; blank if it cannot be read. */
-export function readToken(tokenPath: string): string {
+function readToken(tokenPath: string): string {
   return readText(tokenPath)?.trim() ?? '';
 }
 
 /** The text of a file; null if it cannot be read. */
-export function readText(path: string): string | null {
+function readText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {

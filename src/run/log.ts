@@ -20,15 +20,10 @@ export type Log = {
   readonly report: (fields: Readonly<Record<string, unknown>>) => void;
 };
 
-export type LogOptions = {
-  readonly level: LogLevel;
-  /** Takes one line with its line feed. */
-  readonly print: (line: string) => void;
-  /** RFC 3339, UTC. */
-  readonly time: () => string;
-};
+/** What a log needs. `print` takes one line with its line feed; `time`: RFC 3339, UTC. */
+type LogParts = { readonly level: LogLevel; readonly print: (line: string) => void; readonly time: () => string };
 
-export function openLog({ level, print, time }: LogOptions): Log {
+export function openLog({ level, print, time }: LogParts): Log {
   const counts = new Map<string, number>();
   let logBytes = 0;
   let debugBytes = 0;

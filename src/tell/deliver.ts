@@ -2,8 +2,7 @@
 // Describes each result in words for a person; never shows a secret.
 
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/mounted-file.ts';
-import { type Exchange, type ExchangeResult, openExchange } from '../base/net/exchange.ts';
-import { readRetryAfter } from '../base/net/retry-after.ts';
+import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { AnswerEnd, PushRequest } from './receivers/receiver.ts';

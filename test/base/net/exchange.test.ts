@@ -4,9 +4,9 @@ import {
   type ExchangeResult,
   openExchange,
   type Request,
+  readRetryAfter,
   rewriteInterimAnswers,
 } from '../../../src/base/net/exchange.ts';
-import { readRetryAfter } from '../../../src/base/net/retry-after.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../../support/peer.ts';
 
 const LIMIT_MS = 30_000;
