@@ -177,14 +177,13 @@ function findScraper(scrapers: readonly Scraper[], request: ScraperRequest): Scr
   if (same !== undefined) return same;
   // Replicas share an interval; while none is known, the longest silent one is due.
   const likelyMs = alike.map(findInterval).find((intervalMs) => intervalMs !== null) ?? Number.MAX_SAFE_INTEGER;
-  const lateMs = (each: Scraper) => findLateness(startedAtMs - each.lastAtMs, findInterval(each) ?? likelyMs);
+  const findLateness = (each: Scraper): number => {
+    const turnsCount = (startedAtMs - each.lastAtMs) / (findInterval(each) ?? likelyMs);
+    // Scrapes that failed leave out turns, and shift none.
+    return Math.abs(turnsCount - Math.max(1, Math.round(turnsCount)));
+  };
   const ended = alike.filter((each) => !openConnections.includes(each.connection));
-  return ended.toSorted((a, b) => lateMs(a) - lateMs(b))[0] ?? null;
-}
-
-/** How far off a turn is; scrapes that failed shift none, and leave out some. */
-function findLateness(silentMs: number, intervalMs: number): number {
-  return Math.abs(silentMs - Math.max(1, Math.round(silentMs / intervalMs)) * intervalMs);
+  return ended.toSorted((a, b) => findLateness(a) - findLateness(b))[0] ?? null;
 }
 
 /** A scraper's interval in milliseconds, the median of its gaps; null before its second request. */

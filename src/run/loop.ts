@@ -102,13 +102,12 @@ function interrupt(state: State, { secondName }: Signals): StepInput | null {
   return secondName === null ? null : { kind: 'interrupted', state, by: secondName };
 }
 
-/** How often the loop wakes to see whether this process stood still, which is no scraper's silence. */
-const WAKE_MS = 1_000;
 /** Waits and observes; a signal or an event of the front may come in between. */
 async function observe(parts: LoopParts, decision: WatchDecision): Promise<StepInput> {
   const { policy, clock, signals, front } = parts;
   const { state, next } = decision;
-  const dueAtMs = front === null ? next.atMs : Math.min(next.atMs, clock.nowMs() + WAKE_MS);
+  // A front wakes in between to see whether this process stood still: that is no scraper's silence.
+  const dueAtMs = front === null ? next.atMs : Math.min(next.atMs, clock.nowMs() + 2 * LATE_MS);
   const isSignalKnown = state.facts.terminatedAtMs !== null;
   const wakers = isSignalKnown ? [signals.second] : [signals.first, signals.second];
   await pause(dueAtMs - clock.nowMs(), wakers, { clock, ...(front && { listen: front.onEvent }) });
