@@ -2,8 +2,6 @@
 // it, and with it and Python's hook (or one line of code). lastscrape and the jobs are processes of their
 // own.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,6 +9,7 @@ import { findFreePort } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 import { type Child, startChild } from './support/child.ts';
+import { makeFolder } from './support/folder.ts';
 import { findOnPath } from './support/programs.ts';
 
 // The job works for 6 s. Prometheus scrapes 1 s and 5 s after its start, and 3 s after its end.
@@ -58,9 +57,8 @@ export async function runFrontDemo(): Promise<number> {
   timeline.text('\nReal: lastscrape and the jobs, processes of their own.');
   timeline.text(`Stand-ins: the kubelet, and Prometheus (every ${SCRAPE_INTERVAL_MS / 1_000} s).\n`);
 
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-demo-'));
+  const folder = makeFolder();
   await using started = new AsyncDisposableStack();
-  started.defer(() => rmSync(folder, { recursive: true, force: true }));
   const deadline = AbortSignal.timeout(LIMIT_MS);
   const ports = await Promise.all(Array.from({ length: 5 }, () => findFreePort()));
   const fronts: Readonly<Record<PodMark, number | null>> = { A: null, B: ports[3] ?? 0, C: ports[4] ?? 0 };

@@ -3,8 +3,7 @@
 // outcome.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -12,6 +11,7 @@ import { type Exporter, openExporter } from './stand-in/exporter.ts';
 import { type Locust, type LocustEvent, openLocust } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
+import { makeFolder } from './support/folder.ts';
 
 const USAGE = 'Usage: npm run demo [-- --front]\n';
 
@@ -60,15 +60,11 @@ async function runDemo(): Promise<boolean> {
   );
   timeline.text('"npm run demo -- --front" has a job that serves its own metrics.\n');
 
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-demo-'));
-  try {
-    await using fixture = await openFixture(timeline);
-    const termination = join(folder, 'termination-log');
-    const watcher = await runWatcher(timeline, fixture, termination);
-    return reportOutcome(timeline, fixture, watcher, readFile(termination));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = makeFolder();
+  await using fixture = await openFixture(timeline);
+  const termination = join(folder, 'termination-log');
+  const watcher = await runWatcher(timeline, fixture, termination);
+  return reportOutcome(timeline, fixture, watcher, readFile(termination));
 }
 
 /** What is of one pod: its exporter, and what Prometheus has stored of it. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { VERSION } from '../src/base/version.ts';
 import type { Kinds } from '../src/config/config.ts';
 import type { SignalName } from '../src/decide/model.ts';
@@ -10,9 +9,9 @@ import { KINDS, main } from '../src/main.ts';
 import type { Condition } from '../src/observe/condition-kind.ts';
 import type { Host } from '../src/run/host.ts';
 import { closeInTime } from '../src/run/parts.ts';
+import { makeFolder } from './support/folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 const messagePath = join(folder, 'message');
 
 function openHost(env: Record<string, string>, more: Partial<Host> = {}) {

@@ -1,8 +1,6 @@
 // The built binary under the manifests' memory limit, and 3 MB unscraped: each real receiver gets it whole.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { openMemoryGroup } from '../bench/memory-limit.ts';
@@ -15,6 +13,7 @@ import {
   startPrometheusReceiver,
   startPushgateway,
 } from '../pods/push-receivers.ts';
+import { makeFolder } from '../support/folder.ts';
 import { readTestVariable } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, openPort, startWatcher } from '../support/watcher.ts';
@@ -28,10 +27,9 @@ const FOUND_MS = 60_000;
 
 const skip = findSkip();
 const group = skip === false ? openMemoryGroup() : undefined;
-const directory = mkdtempSync(join(tmpdir(), 'lastscrape-push-memory-'));
+const directory = makeFolder();
 after(() => {
   group?.[Symbol.dispose]();
-  rmSync(directory, { recursive: true, maxRetries: 5 });
 });
 
 function findSkip(): string | false {

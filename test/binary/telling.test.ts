@@ -1,12 +1,12 @@
 // The program as a process, with a push and a webhook: what arrives, in which order, and receivers that fail.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { findFreePort } from '../stand-in/locust.ts';
+import { makeFolder } from '../support/folder.ts';
 import { openPeer } from '../support/peer.ts';
 import { gateNamespaces } from '../support/pid-namespace.ts';
 import { openHttp, openHttps } from '../support/receiver.ts';
@@ -14,8 +14,7 @@ import { until } from '../support/until.ts';
 import { COMMAND, openPod, type Pod, startWatcher, type Watcher } from '../support/watcher.ts';
 
 const skip = gateOpenssl('test/binary/telling.test.ts');
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-telling-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 
 /** Runs until main was seen, and ends main. */
 async function runToTheEnd(

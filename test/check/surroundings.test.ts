@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { findListenProblem, readExporter } from '../../src/check/surroundings.ts';
 import { readValid } from '../config/read-config.ts';
+import { makeFolder } from '../support/folder.ts';
 
 const HOSTS = [null, 'localhost', '127.0.0.1', '0.0.0.0'] as const;
 
@@ -81,9 +81,8 @@ test('readExporter() reads what a front would serve, and says what it could not'
   }
 });
 
-test('readExporter() reads files', async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-source-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+test('readExporter() reads files', async () => {
+  const folder = makeFolder();
   const url = pathToFileURL(join(folder, 'job.prom'));
   const read = async () => (await readSource(url)).observation.kind;
   assert.equal(await read(), 'refused');

@@ -2,8 +2,6 @@
 // put in, and the lines for every fixture as the API server takes them.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../src/base/version.ts';
 import type { Finding } from '../../src/explain/finding.ts';
@@ -11,6 +9,7 @@ import { readExplainFixture } from '../explain/fixture.ts';
 import { putInto, putIntoPod } from '../explain/put-in.ts';
 import { type ExplainState, listExplainStates, type ReachedObject } from '../explain/states.ts';
 import { DIST } from '../image/dist.ts';
+import { makeFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import { type Manifest, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -108,15 +107,11 @@ function readFindings(printed: string): readonly Finding[] {
 
 /** With the program that was built as `lastscrape` on the PATH. */
 async function shell(line: string): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-explain-'));
-  try {
-    return await runShell(
-      `lastscrape() { ${JSON.stringify(join(DIST, `lastscrape-linux-x64`))} "$@"; }; ${line}`,
-      folder,
-    );
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder();
+  return await runShell(
+    `lastscrape() { ${JSON.stringify(join(DIST, `lastscrape-linux-x64`))} "$@"; }; ${line}`,
+    folder,
+  );
 }
 
 /** Runs the command that ends it for this object alone, and sees that it did. */

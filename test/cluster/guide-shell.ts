@@ -1,10 +1,10 @@
 // A user at the guide: its commands in a copy of deploy/ with the test's images and namespaces.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BlockName, readBlock } from '../deploy/guide.ts';
 import { type Child, startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { readTestVariable } from '../support/programs.ts';
 import { type Cluster, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -42,7 +42,7 @@ function replaceImage(name: string, image: string): string {
 
 /** Opens it; disposing of it removes the copy. */
 export async function openGuideShell(cluster: Cluster, namespace: Namespace): Promise<GuideShell> {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-guide-'));
+  const directory = makeFolder();
   cpSync(join(import.meta.dirname, '../../deploy'), join(directory, 'deploy'), { recursive: true });
   for (const [file, edit] of Object.entries(readEdits(namespace.name))) {
     const path = join(directory, 'deploy', file);

@@ -2,11 +2,11 @@
 // it, by every way to add it.
 
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
+import { makeFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import type { Container, Manifest, Namespace } from './cluster.ts';
 import { runShell } from './cluster.ts';
@@ -276,16 +276,12 @@ async function proveLastRead(namespace: Namespace): Promise<void> {
 
 /** The Job as a kustomization with deploy/job/front makes it. */
 async function buildWithComponent(job: Manifest): Promise<ReturnType<typeof buildCountingJob>> {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-kustomize-'));
-  try {
-    cpSync(join(DEPLOY, 'job/front'), join(folder, 'front'), { recursive: true });
-    writeFileSync(join(folder, 'job.yaml'), stringify(job));
-    writeFileSync(
-      join(folder, 'kustomization.yaml'),
-      stringify({ resources: ['job.yaml'], components: [relative(folder, join(folder, 'front'))] }),
-    );
-    return parse(await runShell('kubectl kustomize .', folder));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder();
+  cpSync(join(DEPLOY, 'job/front'), join(folder, 'front'), { recursive: true });
+  writeFileSync(join(folder, 'job.yaml'), stringify(job));
+  writeFileSync(
+    join(folder, 'kustomization.yaml'),
+    stringify({ resources: ['job.yaml'], components: [relative(folder, join(folder, 'front'))] }),
+  );
+  return parse(await runShell('kubectl kustomize .', folder));
 }

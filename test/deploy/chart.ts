@@ -1,9 +1,9 @@
 // Renders deploy/chart with helm.
 
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../support/folder.ts';
 import { findPrograms } from '../support/programs.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
@@ -74,15 +74,11 @@ const PARTS = `container:
 
 /** Renders PARTS, each without its indentation. @throws with what helm says */
 export function renderParts(): Readonly<Record<string, string>> {
-  const chart = mkdtempSync(join(tmpdir(), 'lastscrape-chart-'));
-  try {
-    cpSync(CHART, chart, { recursive: true });
-    writeFileSync(join(chart, 'templates/parts.yaml'), PARTS);
-    const parts = render('parts', [], chart).matchAll(/^(\w+):\n((?: .*\n)+)/gm);
-    return Object.fromEntries([...parts].map(([, name, text = '']) => [name, text.replaceAll(/^ {2}/gm, '')]));
-  } finally {
-    rmSync(chart, { recursive: true });
-  }
+  const chart = makeFolder();
+  cpSync(CHART, chart, { recursive: true });
+  writeFileSync(join(chart, 'templates/parts.yaml'), PARTS);
+  const parts = render('parts', [], chart).matchAll(/^(\w+):\n((?: .*\n)+)/gm);
+  return Object.fromEntries([...parts].map(([, name, text = '']) => [name, text.replaceAll(/^ {2}/gm, '')]));
 }
 
 /** One of DERIVED as it has to be: its own text with the parts of the chart. */

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { makeFolder } from '../support/folder.ts';
 import type { Network } from '../support/network.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { BEGIN_SECONDS, openRecordedRuns } from './recorded-runs.ts';
@@ -238,17 +238,13 @@ ${lines.join('\n')}
 }
 
 function compile(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-grafana-'));
-  try {
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-    writeFileSync(join(folder, 'dashboard.ts'), writeProgram(text));
-    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', '--types', ''];
-    const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--target', 'es2024'];
-    const tsc = join(ROOT, 'node_modules/.bin/tsc');
-    return spawnSync(tsc, [...options, ...modules, 'dashboard.ts'], { cwd: folder, encoding: 'utf8' }).stdout;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = makeFolder();
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'dashboard.ts'), writeProgram(text));
+  const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', '--types', ''];
+  const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--target', 'es2024'];
+  const tsc = join(ROOT, 'node_modules/.bin/tsc');
+  return spawnSync(tsc, [...options, ...modules, 'dashboard.ts'], { cwd: folder, encoding: 'utf8' }).stdout;
 }
 
 test('the file has the types of @grafana/schema, which refuse what they do not know', () => {

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
@@ -11,6 +10,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { formatOwnFamilies } from '../../src/exposition/own-families.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
+import { makeFolder } from '../support/folder.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -78,14 +78,10 @@ test('promtool reads the scrape config and the rules, which go by families that 
   // Debian's Prometheus has no Kubernetes discovery.
   const config = parse(readFile(`${FOLDER}/scrape-config.yaml`));
   for (const each of config.scrape_configs) delete each.kubernetes_sd_configs;
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-front-'));
-  try {
-    const file = join(folder, 'prometheus.yml');
-    writeFileSync(file, stringify(config));
-    execFileSync(promtool, ['check', 'config', file], { stdio: 'pipe' });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder();
+  const file = join(folder, 'prometheus.yml');
+  writeFileSync(file, stringify(config));
+  execFileSync(promtool, ['check', 'config', file], { stdio: 'pipe' });
   const names = [...readFile(`${FOLDER}/rules.yaml`).matchAll(/\blastscrape_\w+/g)].map(([name]) => name);
   assert.ok(names.length > 0);
   for (const name of names) assert.ok(OWN_FAMILIES.includes(name), name);
@@ -123,10 +119,9 @@ const CHANGES = [
 
 test('the unit tests of the rules pass, and each change of a rule makes one of them fail', {
   skip: gate(programs, 'test/deploy/front.test.ts', ['promtool']),
-}, (context) => {
+}, () => {
   const [promtool = ''] = programs.promtool ?? [];
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-front-rules-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const rules = readFile(`${FOLDER}/rules.yaml`);
   writeFileSync(join(folder, 'rules.test.yaml'), readFile(`${FOLDER}/rules.test.yaml`));
   const run = (text: string) => {

@@ -1,11 +1,11 @@
 // deploy/job, built by the real kustomize: the component adds the policy's container, last, to Jobs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { makeFolder } from '../support/folder.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { type Container, type Fields, findLastscrape, gateGoldens, type Pod, readGolden, readPod } from './injected.ts';
 import { findSidecar, readJobGolden } from './injected-jobs.ts';
@@ -29,13 +29,11 @@ function build(folder: string): Job[] {
 
 /** A kustomization of these resources with components of deploy/job, in a folder of its own. */
 function buildWith(
-  context: TestContext,
   resources: readonly Fields[],
   more: Fields = {},
   names: readonly ('component' | 'front' | 'hook')[] = ['component'],
 ): Job[] {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lastscrape-kustomize-')));
-  context.after(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   writeFileSync(join(folder, 'resources.yaml'), resources.map((resource) => stringify(resource)).join('---\n'));
   const components = names.map((name) => relative(folder, join(DEPLOY, 'job', name)));
   writeFileSync(join(folder, 'kustomization.yaml'), stringify({ resources: ['resources.yaml'], components, ...more }));
@@ -78,10 +76,8 @@ function expectedContainer(): Container {
 
 const MAIN = { name: 'main', image: 'main:1' };
 
-test('the component appends the container of the policy, field by field', { skip: skip || stale }, (context) => {
-  const [job] = buildWith(context, [
-    buildJob('load', { containers: [MAIN, { name: 'exporter', image: 'exporter:1' }] }),
-  ]);
+test('the component appends the container of the policy, field by field', { skip: skip || stale }, () => {
+  const [job] = buildWith([buildJob('load', { containers: [MAIN, { name: 'exporter', image: 'exporter:1' }] })]);
   const { containers } = (job as Job).spec.template.spec;
   assert.deepEqual(
     containers.map(({ name }) => name),
@@ -90,9 +86,9 @@ test('the component appends the container of the policy, field by field', { skip
   assert.deepEqual(containers[2], expectedContainer());
 });
 
-test("the component takes the operator's shapes, regular and native", { skip: skip || stale }, (context) => {
+test("the component takes the operator's shapes, regular and native", { skip: skip || stale }, () => {
   for (const name of ['regular', 'native'] as const) {
-    const [job] = buildWith(context, [buildJob(name, readPod(name).spec)]);
+    const [job] = buildWith([buildJob(name, readPod(name).spec)]);
     const { spec } = (job as Job).spec.template;
     assert.deepEqual(spec.containers, [...readPod(name).spec.containers, expectedContainer()]);
     assert.deepEqual(spec.initContainers, readPod(name).spec.initContainers);
@@ -101,7 +97,7 @@ test("the component takes the operator's shapes, regular and native", { skip: sk
 
 test('the component leaves a Job with lastscrape.dev/inject: "false" and other kinds as they are', {
   skip,
-}, (context) => {
+}, () => {
   const template = { spec: { containers: [MAIN] } };
   const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, spec: { template } };
   const cronJob = {
@@ -112,14 +108,14 @@ test('the component leaves a Job with lastscrape.dev/inject: "false" and other k
   };
   const migrate = buildJob('migrate', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'false' });
   const wanted = buildJob('wanted', { containers: [MAIN] }, { 'lastscrape.dev/inject': 'true' });
-  const built = buildWith(context, [migrate, deployment, cronJob, wanted]);
+  const built = buildWith([migrate, deployment, cronJob, wanted]);
   for (const other of [migrate, deployment, cronJob]) assert.deepEqual(built.find(isNamedAs(other)), other);
   assert.equal(built.find(isNamedAs(wanted))?.spec.template.spec.containers.length, 2);
 });
 
-test('the image is replaced by "images" of the kustomization', { skip }, (context) => {
+test('the image is replaced by "images" of the kustomization', { skip }, () => {
   const images = [{ name: 'lastscrape', newName: 'registry.example.com/tools/lastscrape', newTag: '9.9.9' }];
-  const [job] = buildWith(context, [buildJob('load', { containers: [MAIN] })], { images });
+  const [job] = buildWith([buildJob('load', { containers: [MAIN] })], { images });
   const built = (job as Job).spec.template.spec.containers.map((container) => container['image']);
   assert.deepEqual(built, ['main:1', 'registry.example.com/tools/lastscrape:9.9.9']);
 });
@@ -154,7 +150,7 @@ function byName<Item extends { name: string }>(items: readonly Item[]): readonly
 
 test('the component with a front adds the native sidecar of the policy, last, to Jobs and CronJobs', {
   skip: skip || stale,
-}, (context) => {
+}, () => {
   const before = { name: 'statsd-exporter', image: 'statsd:1', restartPolicy: 'Always' };
   const setUp = { name: 'fetch', image: 'fetch:1' };
   const [, pushed = ''] = /`(hostAliases: .*?)`/.exec(readFileSync(join(DEPLOY, 'README.md'), 'utf8')) ?? [];
@@ -165,7 +161,7 @@ test('the component with a front adds the native sidecar of the policy, last, to
     buildJob('other', spec, { 'lastscrape.dev/inject': 'false' }),
     buildCronJob('nightly', spec),
   ];
-  const built = buildWith(context, jobs, {}, ['front']);
+  const built = buildWith(jobs, {}, ['front']);
   for (const [name, others] of [
     ['plain', []],
     ['prepared', [setUp, before]],
@@ -184,7 +180,7 @@ test('the component with a front adds the native sidecar of the policy, last, to
 
 test('the component of the hook adds to the first container what the policy adds, and leaves lastscrape last', {
   skip: skip || stale,
-}, (context) => {
+}, () => {
   const own = {
     ...MAIN,
     env: [{ name: 'PYTHONPATH', value: '/app' }],
@@ -197,10 +193,7 @@ test('the component of the hook adds to the first container what the policy adds
   };
   const plain = { restartPolicy: 'Never', containers: [MAIN] };
   const other = buildJob('other', plain, { 'lastscrape.dev/inject': 'false' });
-  const built = buildWith(context, [buildJob('own', spec), buildCronJob('nightly', plain), other], {}, [
-    'front',
-    'hook',
-  ]);
+  const built = buildWith([buildJob('own', spec), buildCronJob('nightly', plain), other], {}, ['front', 'hook']);
   assert.equal(built.length, 3, 'nothing but what was there');
   const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
   const url = { name: 'LASTSCRAPE_SNAPSHOT_URL', value: 'http://127.0.0.1:9469/-/snapshot' };

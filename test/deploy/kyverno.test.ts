@@ -2,11 +2,11 @@
 // (where it is built), compared field by field with the answers of a real API server.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { makeFolder } from '../support/folder.ts';
 import { findOnPath } from '../support/programs.ts';
 import {
   buildGolden,
@@ -42,9 +42,8 @@ function policyFor(minor: string, policy = POLICY): string {
 }
 
 /** What Kyverno makes of each pod, normalised, in their order. */
-function applyPolicy(context: TestContext, policy: string, pods: readonly Pod[]): Pod[] {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-kyverno-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+function applyPolicy(policy: string, pods: readonly Pod[]): Pod[] {
+  const folder = makeFolder();
   const [policyPath, podsPath, valuesPath, outPath] = ['policy.yaml', 'pods.yaml', 'values.yaml', 'out'].map((name) =>
     join(folder, name),
   ) as [string, string, string, string];
@@ -74,62 +73,62 @@ const VALUES = stringify({
   ],
 });
 
-test("Kyverno's pods are those of the API server, field by field", { skip: skip || stale }, (context) => {
-  const pods = applyPolicy(context, policyFor('36'), INJECTED.map(readPod));
+test("Kyverno's pods are those of the API server, field by field", { skip: skip || stale }, () => {
+  const pods = applyPolicy(policyFor('36'), INJECTED.map(readPod));
   for (const [index, name] of INJECTED.entries()) assert.deepEqual(pods[index], readGolden(name), name);
 });
 
-test("Kyverno honours a test's annotations as the API server does", { skip: skip || stale }, (context) => {
+test("Kyverno honours a test's annotations as the API server does", { skip: skip || stale }, () => {
   const variants = readVariants();
-  const pods = applyPolicy(context, policyFor('36'), variants.map(buildPod));
+  const pods = applyPolicy(policyFor('36'), variants.map(buildPod));
   for (const [index, variant] of variants.entries()) {
     assert.deepEqual(pods[index], buildGolden(variant), JSON.stringify(variant));
   }
 });
 
-test('Kyverno leaves the other pods as they are', { skip }, (context) => {
+test('Kyverno leaves the other pods as they are', { skip }, () => {
   const others: Readonly<Record<string, Pod>> = {
     ...Object.fromEntries(UNTOUCHED.map((name) => [name, readPod(name)])),
     ...readStrangers(),
   };
-  const pods = applyPolicy(context, policyFor('36'), Object.values(others));
+  const pods = applyPolicy(policyFor('36'), Object.values(others));
   for (const [index, [name, pod]] of Object.entries(others).entries())
     assert.deepEqual(pods[index], normalise(pod), name);
 });
 
-test('Kyverno leaves a namespace that opted out as it is', { skip }, (context) => {
+test('Kyverno leaves a namespace that opted out as it is', { skip }, () => {
   const pod = readPod('regular');
   const inNamespace = { ...pod, metadata: { ...pod.metadata, namespace: 'opted-out' } };
-  assert.deepEqual(applyPolicy(context, policyFor('36'), [inNamespace]), [normalise(pod)]);
+  assert.deepEqual(applyPolicy(policyFor('36'), [inNamespace]), [normalise(pod)]);
 });
 
 test('Kyverno leaves out the restart rules where the cluster is too old for them, or does not say', {
   skip,
-}, (context) => {
+}, () => {
   for (const minor of ['35+', '36']) {
-    const [pod] = applyPolicy(context, policyFor(minor), [readPod('regular')]);
+    const [pod] = applyPolicy(policyFor(minor), [readPod('regular')]);
     assert.deepEqual(pod, readGolden('regular'), minor);
   }
   for (const minor of ['33', '29+', '0', '']) {
-    const [pod] = applyPolicy(context, policyFor(minor), [readPod('regular')]);
+    const [pod] = applyPolicy(policyFor(minor), [readPod('regular')]);
     const { restartPolicy, restartPolicyRules, ...rest } = findLastscrape(readGolden('regular'));
     assert.ok(restartPolicy !== undefined && restartPolicyRules !== undefined);
     assert.deepEqual(findLastscrape(pod as Pod), rest, minor);
   }
 });
 
-test("Kyverno's labelled pods are those of the API server, field by field", { skip: skip || stale }, (context) => {
-  const pods = applyPolicy(context, JOBS_POLICY, JOBS_GOLDEN.map(readJobPod));
+test("Kyverno's labelled pods are those of the API server, field by field", { skip: skip || stale }, () => {
+  const pods = applyPolicy(JOBS_POLICY, JOBS_GOLDEN.map(readJobPod));
   for (const [index, name] of JOBS_GOLDEN.entries()) assert.deepEqual(pods[index], readJobGolden(name), name);
 });
 
-test('Kyverno changes labelled pods only', { skip }, (context) => {
+test('Kyverno changes labelled pods only', { skip }, () => {
   const others = JOBS_UNTOUCHED_NAMES.map(readJobPod);
-  const pods = applyPolicy(context, JOBS_POLICY, others);
+  const pods = applyPolicy(JOBS_POLICY, others);
   for (const [index, pod] of others.entries()) assert.deepEqual(pods[index], normalise(pod), `pod ${index}`);
   const pod = readJobPod('annotated');
   const inNamespace = { ...pod, metadata: { ...pod.metadata, namespace: 'opted-out' } };
-  assert.deepEqual(applyPolicy(context, JOBS_POLICY, [inNamespace]), [normalise(pod)]);
+  assert.deepEqual(applyPolicy(JOBS_POLICY, [inNamespace]), [normalise(pod)]);
 });
 
 test('deploy/kyverno.yaml has the container of the API server, field by field', { skip: stale }, () => {

@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
+import { makeFolder } from '../support/folder.ts';
 import { type Network, openNetwork } from '../support/network.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { runPrometheus } from '../support/prometheus.ts';
@@ -190,16 +190,12 @@ describe('relabelling', { skip }, () => {
       { role: 'pod', selectors: [{ role: 'pod', label: 'managed-by=locust-k8s-operator' }] },
     ]);
     const { kubernetes_sd_configs, ...others } = scrapeConfig;
-    const folder = mkdtempSync(join(tmpdir(), 'lastscrape-promtool-'));
-    try {
-      const file = join(folder, 'prometheus.yml');
-      const config = { scrape_configs: [{ ...others, file_sd_configs: [{ files: ['targets.json'] }] }] };
-      writeFileSync(file, JSON.stringify(config));
-      const [promtool = ''] = programs.promtool ?? [];
-      execFileSync(promtool, ['check', 'config', file], { stdio: 'pipe' });
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = makeFolder();
+    const file = join(folder, 'prometheus.yml');
+    const config = { scrape_configs: [{ ...others, file_sd_configs: [{ files: ['targets.json'] }] }] };
+    writeFileSync(file, JSON.stringify(config));
+    const [promtool = ''] = programs.promtool ?? [];
+    execFileSync(promtool, ['check', 'config', file], { stdio: 'pipe' });
   });
 });
 
@@ -220,39 +216,35 @@ const MARK = '__meta_of_job';
 
 // One Prometheus runs all jobs side by side.
 async function relabel(jobs: ReadonlyMap<string, Job>): Promise<Map<string, Kept[]>> {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-relabel-'));
-  try {
-    await using network = await openNetwork(directory);
-    const { kubernetes_sd_configs, ...others } = scrapeConfig;
-    const config = {
-      scrape_configs: [...jobs].map(([job_name, { targets, rules }], i) => {
-        const file = join(directory, `targets-${i}.json`);
-        const groups = targets.map(({ __address__ = '', ...labels }) => ({
-          targets: [__address__],
-          labels: { ...labels, [MARK]: job_name },
-        }));
-        writeFileSync(file, JSON.stringify(groups));
-        return { ...others, job_name, file_sd_configs: [{ files: [file] }], relabel_configs: rules };
-      }),
-    };
-    const text = JSON.stringify(config);
-    await using _ = await runPrometheus({ network, directory, command: programs.prometheus ?? [], config: text });
-    const { activeTargets, droppedTargets } = await until('every target', 60_000, () => readTargets(network, jobs));
-    for (const { discoveredLabels } of droppedTargets) assert.ok(jobs.has(discoveredLabels[MARK] ?? ''));
-    return new Map(
-      [...jobs.keys()].map((job) => [
-        job,
-        activeTargets
-          .filter(({ discoveredLabels }) => discoveredLabels[MARK] === job)
-          .map(({ labels: { instance = '', namespace = '', pod = '', locust_test = '' } }) => ({
-            ...{ instance, namespace, pod, locust_test },
-          }))
-          .toSorted(byInstance),
-      ]),
-    );
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  const directory = makeFolder();
+  await using network = await openNetwork(directory);
+  const { kubernetes_sd_configs, ...others } = scrapeConfig;
+  const config = {
+    scrape_configs: [...jobs].map(([job_name, { targets, rules }], i) => {
+      const file = join(directory, `targets-${i}.json`);
+      const groups = targets.map(({ __address__ = '', ...labels }) => ({
+        targets: [__address__],
+        labels: { ...labels, [MARK]: job_name },
+      }));
+      writeFileSync(file, JSON.stringify(groups));
+      return { ...others, job_name, file_sd_configs: [{ files: [file] }], relabel_configs: rules };
+    }),
+  };
+  const text = JSON.stringify(config);
+  await using _ = await runPrometheus({ network, directory, command: programs.prometheus ?? [], config: text });
+  const { activeTargets, droppedTargets } = await until('every target', 60_000, () => readTargets(network, jobs));
+  for (const { discoveredLabels } of droppedTargets) assert.ok(jobs.has(discoveredLabels[MARK] ?? ''));
+  return new Map(
+    [...jobs.keys()].map((job) => [
+      job,
+      activeTargets
+        .filter(({ discoveredLabels }) => discoveredLabels[MARK] === job)
+        .map(({ labels: { instance = '', namespace = '', pod = '', locust_test = '' } }) => ({
+          ...{ instance, namespace, pod, locust_test },
+        }))
+        .toSorted(byInstance),
+    ]),
+  );
 }
 
 // Prometheus publishes targets a few seconds after it found them: `undefined` until each job has all.

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listLines } from '../../src/exposition/exposition-text.ts';
 import { readLocustCsv } from '../../src/front/locust/csv.ts';
 import { openLocustMemory } from '../../src/front/locust/memory.ts';
 import { readLocustStats } from '../../src/front/locust/page.ts';
+import { makeFolder } from '../support/folder.ts';
 import { type Network, openNetwork } from '../support/network.ts';
 import type { Programs } from '../support/programs.ts';
 import { runPrometheus } from '../support/prometheus.ts';
@@ -97,8 +97,7 @@ function writeOpenMetrics(): string {
 /** Starts it; disposing of it ends it and removes what it wrote. */
 export async function openRecordedRuns(programs: Programs): Promise<{ readonly network: Network } & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-runs-'));
-  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = makeFolder();
   try {
     const [promtool = ''] = programs.promtool ?? [];
     writeFileSync(join(directory, 'series.txt'), writeOpenMetrics());

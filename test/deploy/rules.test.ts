@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { makeFolder } from '../support/folder.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
 const MONITORING = join(import.meta.dirname, '../../deploy/monitoring');
@@ -129,16 +129,12 @@ type Ended = { readonly code: number | null; readonly text: string };
 
 function runPromtool(rules: string): { check: Ended; unit: Ended } {
   const [promtool = ''] = programs.promtool ?? [];
-  const cwd = mkdtempSync(join(tmpdir(), 'lastscrape-rules-'));
-  try {
-    writeFileSync(join(cwd, 'rules.yaml'), rules);
-    writeFileSync(join(cwd, 'rules.test.yaml'), UNIT_TESTS);
-    const run = (...args: readonly string[]) => {
-      const { status, stdout, stderr } = spawnSync(promtool, args, { cwd, encoding: 'utf8' });
-      return { code: status, text: `${stdout}${stderr}` };
-    };
-    return { check: run('check', 'rules', 'rules.yaml'), unit: run('test', 'rules', 'rules.test.yaml') };
-  } finally {
-    rmSync(cwd, { recursive: true, force: true });
-  }
+  const cwd = makeFolder();
+  writeFileSync(join(cwd, 'rules.yaml'), rules);
+  writeFileSync(join(cwd, 'rules.test.yaml'), UNIT_TESTS);
+  const run = (...args: readonly string[]) => {
+    const { status, stdout, stderr } = spawnSync(promtool, args, { cwd, encoding: 'utf8' });
+    return { code: status, text: `${stdout}${stderr}` };
+  };
+  return { check: run('check', 'rules', 'rules.yaml'), unit: run('test', 'rules', 'rules.test.yaml') };
 }

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { makeFolder } from '../support/folder.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/ci');
 const SCRIPT = join(FOLDER, 'verdict.sh');
@@ -29,53 +29,49 @@ type Answers = {
 
 function run(args: readonly string[], answers: Answers = {}) {
   const { job = '', lastscrape = '', exporter = '', code = 0, failing = 0, isInPod = false } = answers;
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-verdict-'));
-  try {
-    writeFileSync(
-      join(folder, 'kubectl'),
-      `#!/bin/sh
+  const folder = makeFolder();
+  writeFileSync(
+    join(folder, 'kubectl'),
+    `#!/bin/sh
 printf '%s\\n' "$*" >>"$CALLS"
 count=$(grep -c "^get $2" "$CALLS")
 case "$*" in
-  *'config view'*) [ -z "$IN_POD" ] || exit 1; printf shop ;;
-  *'get job '*) [ "$count" -gt 1 ] && [ "$count" -le $((FAILING + 1)) ] && exit 1
-    [ "$count" -gt "$FAILING" ] || JOB='a '
-    printf '%s' "$JOB"; exit "$CODE" ;;
-  *'get pods '*) [ "$count" -gt "$FAILING" ] || exit 1 ;;
+*'config view'*) [ -z "$IN_POD" ] || exit 1; printf shop ;;
+*'get job '*) [ "$count" -gt 1 ] && [ "$count" -le $((FAILING + 1)) ] && exit 1
+  [ "$count" -gt "$FAILING" ] || JOB='a '
+  printf '%s' "$JOB"; exit "$CODE" ;;
+*'get pods '*) [ "$count" -gt "$FAILING" ] || exit 1 ;;
 esac
 case "$*" in
-  *"name=='lastscrape'"*) printf '%s' "$LASTSCRAPE" ;;
-  *"name=='locust-metrics-exporter'"*) printf '%s' "$EXPORTER" ;;
+*"name=='lastscrape'"*) printf '%s' "$LASTSCRAPE" ;;
+*"name=='locust-metrics-exporter'"*) printf '%s' "$EXPORTER" ;;
 esac
 `,
-    );
-    chmodSync(join(folder, 'kubectl'), 0o755);
-    // The pauses pass at once, by a clock of their own.
-    const clock = join(folder, 'clock');
-    writeFileSync(clock, '1000');
-    for (const [name, text] of [
-      ['sleep', `echo $(($(cat "${clock}") + $1)) >"${clock}"`],
-      ['date', `cat "${clock}"`],
-    ] as const) {
-      writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`);
-      chmodSync(join(folder, name), 0o755);
-    }
-    const calls = join(folder, 'calls');
-    const env = {
-      PATH: `${folder}:${process.env['PATH']}`,
-      CALLS: calls,
-      JOB: job,
-      LASTSCRAPE: lastscrape,
-      EXPORTER: exporter,
-      CODE: String(code),
-      FAILING: String(failing),
-      IN_POD: isInPod ? 'yes' : '',
-    };
-    const { status, stdout, stderr } = spawnSync(SCRIPT, args, { env, encoding: 'utf8' });
-    return { status, stdout, stderr, calls: status === null ? '' : tryRead(calls) };
-  } finally {
-    rmSync(folder, { recursive: true });
+  );
+  chmodSync(join(folder, 'kubectl'), 0o755);
+  // The pauses pass at once, by a clock of their own.
+  const clock = join(folder, 'clock');
+  writeFileSync(clock, '1000');
+  for (const [name, text] of [
+    ['sleep', `echo $(($(cat "${clock}") + $1)) >"${clock}"`],
+    ['date', `cat "${clock}"`],
+  ] as const) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(folder, name), 0o755);
   }
+  const calls = join(folder, 'calls');
+  const env = {
+    PATH: `${folder}:${process.env['PATH']}`,
+    CALLS: calls,
+    JOB: job,
+    LASTSCRAPE: lastscrape,
+    EXPORTER: exporter,
+    CODE: String(code),
+    FAILING: String(failing),
+    IN_POD: isInPod ? 'yes' : '',
+  };
+  const { status, stdout, stderr } = spawnSync(SCRIPT, args, { env, encoding: 'utf8' });
+  return { status, stdout, stderr, calls: status === null ? '' : tryRead(calls) };
 }
 
 const tryRead = (path: string): string => {
@@ -187,27 +183,23 @@ for (const args of [
 
 test('the action runs the script, prints its report, and ends with its code', () => {
   const { runs } = parse(readFileSync(join(FOLDER, 'action.yml'), 'utf8'));
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-action-'));
-  try {
-    writeFileSync(join(folder, 'verdict.sh'), `#!/bin/sh\nprintf '%s\\n' '${FAILED}'; echo why >&2; exit 1\n`);
-    chmodSync(join(folder, 'verdict.sh'), 0o755);
-    const summary = join(folder, 'summary');
-    const env = {
-      PATH: process.env['PATH'],
-      ACTION: folder,
-      TARGET: 'job/a',
-      NAMESPACE: '',
-      TIMEOUT: '9',
-      GITHUB_STEP_SUMMARY: summary,
-    };
-    const { status, stdout, stderr } = spawnSync('sh', ['-ec', runs.steps[0].run], {
-      cwd: folder,
-      env,
-      encoding: 'utf8',
-    });
-    assert.deepEqual([status, stdout, stderr], [1, `${FAILED}\n`, 'why\n']);
-    assert.match(readFileSync(summary, 'utf8'), /^### lastscrape: job\/a\n\nwhy\n```json\n\{"outcome".*\n```\n$/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder();
+  writeFileSync(join(folder, 'verdict.sh'), `#!/bin/sh\nprintf '%s\\n' '${FAILED}'; echo why >&2; exit 1\n`);
+  chmodSync(join(folder, 'verdict.sh'), 0o755);
+  const summary = join(folder, 'summary');
+  const env = {
+    PATH: process.env['PATH'],
+    ACTION: folder,
+    TARGET: 'job/a',
+    NAMESPACE: '',
+    TIMEOUT: '9',
+    GITHUB_STEP_SUMMARY: summary,
+  };
+  const { status, stdout, stderr } = spawnSync('sh', ['-ec', runs.steps[0].run], {
+    cwd: folder,
+    env,
+    encoding: 'utf8',
+  });
+  assert.deepEqual([status, stdout, stderr], [1, `${FAILED}\n`, 'why\n']);
+  assert.match(readFileSync(summary, 'utf8'), /^### lastscrape: job\/a\n\nwhy\n```json\n\{"outcome".*\n```\n$/);
 });

@@ -3,14 +3,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { FLAGS } from '../../image/flags.ts';
+import { makeFolder } from '../support/folder.ts';
+import { closedPort } from '../support/peer.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import { until } from '../support/until.ts';
@@ -33,18 +34,10 @@ type Run = {
   readonly logged: (text: string) => Promise<void>;
 };
 
-/** A port without a listener. */
-async function findFreePort(): Promise<number> {
-  const server = await openPort();
-  server.close();
-  await once(server, 'close');
-  return server.port;
-}
-
 /** Starts lastscrape with a front before the source, and waits until it is ready. */
 async function start(t: TestContext, env: Record<string, string>, command = COMMAND): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-  const port = await findFreePort();
+  const folder = makeFolder();
+  const port = await closedPort();
   const messagePath = join(folder, 'message');
   const watcher = startWatcher(
     {
@@ -64,7 +57,6 @@ async function start(t: TestContext, env: Record<string, string>, command = COMM
   t.after(async () => {
     watcher.child.kill('SIGKILL');
     await watcher.ended;
-    rmSync(folder, { recursive: true });
   });
   await until('the front', 60_000, async () =>
     (await scrape(port, { path: '/-/ready' })).status === 200 ? true : undefined,
@@ -170,7 +162,7 @@ function post(port: number) {
 
 /** A main that is known by its port. */
 async function openMain(t: TestContext) {
-  const port = await findFreePort();
+  const port = await closedPort();
   let server: Server | null = null;
   const main = {
     port,
@@ -399,7 +391,7 @@ test('EXIT_ZERO, a wrong variable and a port that is taken: main is watched by i
 
 /** A textfile as the source, read at the start and never again by the clock, and a Pushgateway that takes it. */
 async function openTextfile(t: TestContext, before: string | null, env: Record<string, string>) {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  const folder = makeFolder();
   const path = join(folder, 'job.prom');
   if (before !== null) writeFileSync(path, before);
   let pushed = '';
@@ -410,7 +402,6 @@ async function openTextfile(t: TestContext, before: string | null, env: Record<s
   await once(receiver.listen(0, '127.0.0.1'), 'listening');
   t.after(() => {
     receiver.close();
-    rmSync(folder, { recursive: true });
   });
   const { port } = receiver.address() as AddressInfo;
   const run = await start(t, {
@@ -470,14 +461,14 @@ test('what never came is in the report: a push, one that was refused, a call of 
     const warned = log.filter(({ level }) => level === 'warn').map(({ msg }) => String(msg).slice(0, 15));
     return [String(report?.['outcome']), String(report?.['hint']).slice(0, 15), ...warned];
   };
-  const port = await findFreePort();
+  const port = await closedPort();
   const push = { LASTSCRAPE_METRICS_URL: `pushgateway://127.0.0.1:${port}` };
   assert.deepEqual(await end(await start(t, push)), ['scraped', 'nothing was pus', 'nothing was pus']);
   const refusing = await start(t, push);
   const group = `http://127.0.0.1:${port}/metrics/job/j`;
   for (const body of ['a 1\n', 'a\n', 'b 2\n']) await fetch(group, { method: 'PUT', body });
   assert.deepEqual(await end(refusing), ['scraped', '1 push was refu', 'a push was refu']);
-  const hooked = { LASTSCRAPE_HOOKS: mkdtempSync(join(tmpdir(), 'lastscrape-')) };
+  const hooked = { LASTSCRAPE_HOOKS: makeFolder() };
   assert.deepEqual(await end(await open(t, 'a 1\n', hooked)), ['scraped', 'the hook did no', 'the hook did no']);
   const [plain, called] = [await open(t, 'a 1\n'), await open(t, 'a 1\n', hooked)];
   await post(called.port);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -14,6 +13,7 @@ import { addScrape, NO_SCRAPERS } from '../../src/decide/scrapers.ts';
 import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
+import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from './source.ts';
@@ -435,8 +435,7 @@ test('a program that refused after the end is not asked again, until main lives 
 });
 
 test('a file that is missing after the end is asked for again', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const path = join(folder, 'job.prom');
   const world = await openWorld(t, { url: pathToFileURL(path) });
   assert.equal((await scrape(world.front.port)).status, 503);

@@ -3,11 +3,11 @@
 // coverage says which of its modules ran.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { findFreePort } from '../stand-in/locust.ts';
+import { makeFolder } from '../support/folder.ts';
 import { openHttp } from '../support/receiver.ts';
 import { type Ended, openPod, startWatcher } from '../support/watcher.ts';
 import { DIST, gateDist } from './dist.ts';
@@ -63,7 +63,7 @@ async function run(
   settings: Readonly<Record<string, string>> = {},
   command: readonly string[] = BUNDLE,
 ): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-asked-for-'));
+  const folder = makeFolder();
   await using pod = await openPod();
   const tombstone = join(folder, 'main');
   writeFileSync(tombstone, DIED.slice(0, DIED.indexOf('Died')));
@@ -88,7 +88,6 @@ async function run(
     .filter(({ url }) => url.endsWith('/dist/bundle.cjs'))
     .flatMap(({ functions }) => functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)))
     .map(({ functionName }) => functionName);
-  rmSync(folder, { recursive: true });
   const loaded = (stderr.split(MARK)[1] ?? '').trim().split(',');
   // The exporter's client is always there, and so is a pipe's: what is not there next to it means something.
   assert.ok(loaded.includes('NativeModule net'), stderr);

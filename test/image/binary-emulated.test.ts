@@ -2,11 +2,11 @@
 // on a CPU without SSE 4.1, where undici parses without SIMD. binary.test.ts compares what they print.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { openPod } from '../support/watcher.ts';
 import { DIST, gateDist, gateProgram } from './dist.ts';
 
@@ -49,40 +49,36 @@ for (const { machine, skip, command, name, signal, outcome } of MACHINES.flatMap
   ENDS.filter((end) => each.machine === 'arm64' || end.signal === undefined).map((end) => ({ ...each, ...end })),
 )) {
   test(`${machine}: ${name}`, { skip, timeout: 2 * END_MS }, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'lastscrape-emulated-'));
-    try {
-      await using pod = await openPod();
-      await using watcher = startChild({
-        name: 'the watcher',
-        command,
-        env: {
-          PATH: process.env['PATH'] ?? '',
-          ...pod.env,
-          LASTSCRAPE_TERMINATION_LOG: join(folder, 'termination-log'),
-          LASTSCRAPE_TERMINATION_GRACE: '1s',
-        },
-        cwd: folder,
-      });
-      await watcher.waitForLine(/"msg":"main is running"/, END_MS);
-      if (signal === undefined) {
-        pod.locust.kill();
-        await watcher.waitForLine(/"msg":"main ended"/, END_MS);
-        while (watcher.exit === undefined && pod.exporter.isOpen) {
-          await fetch(`${pod.exporter.url}/metrics`).then(
-            (answer) => answer.text(),
-            () => undefined,
-          );
-        }
-      } else {
-        watcher.signal(signal);
+    const folder = makeFolder();
+    await using pod = await openPod();
+    await using watcher = startChild({
+      name: 'the watcher',
+      command,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        ...pod.env,
+        LASTSCRAPE_TERMINATION_LOG: join(folder, 'termination-log'),
+        LASTSCRAPE_TERMINATION_GRACE: '1s',
+      },
+      cwd: folder,
+    });
+    await watcher.waitForLine(/"msg":"main is running"/, END_MS);
+    if (signal === undefined) {
+      pod.locust.kill();
+      await watcher.waitForLine(/"msg":"main ended"/, END_MS);
+      while (watcher.exit === undefined && pod.exporter.isOpen) {
+        await fetch(`${pod.exporter.url}/metrics`).then(
+          (answer) => answer.text(),
+          () => undefined,
+        );
       }
-      const { code } = await watcher.waitForExit(END_MS);
-      const { time: _time, level: _level, msg, ...report } = JSON.parse(watcher.lines.at(-1)?.text ?? '{}');
-      assert.deepEqual([code, msg, report.outcome], [0, 'report', outcome], watcher.tail());
-      assert.deepEqual(JSON.parse(readFileSync(join(folder, 'termination-log'), 'utf8')), report);
-      assert.equal(pod.exporter.isOpen, false);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+    } else {
+      watcher.signal(signal);
     }
+    const { code } = await watcher.waitForExit(END_MS);
+    const { time: _time, level: _level, msg, ...report } = JSON.parse(watcher.lines.at(-1)?.text ?? '{}');
+    assert.deepEqual([code, msg, report.outcome], [0, 'report', outcome], watcher.tail());
+    assert.deepEqual(JSON.parse(readFileSync(join(folder, 'termination-log'), 'utf8')), report);
+    assert.equal(pod.exporter.isOpen, false);
   });
 }

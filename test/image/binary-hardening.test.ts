@@ -4,17 +4,18 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
+import { gateMissing } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { openPod, openPort, type Pod } from '../support/watcher.ts';
 import { DIST, gateDist } from './dist.ts';
-import { gateMissing, listMissingRights } from './pod-podman.ts';
+import { listMissingRights } from './pod-podman.ts';
 
 const FILE = 'test/image/binary-hardening.test.ts';
 const skip = gateDist(FILE);
@@ -33,10 +34,10 @@ type Job = {
 };
 
 /** A folder of the test's own, which may be written by every user. */
-function openFolder(): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), 'lastscrape-hard-'));
+function openFolder(): string {
+  const path = makeFolder();
   execFileSync('chmod', ['0777', path]);
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+  return path;
 }
 
 function startBinary(pod: Pod, cwd: string, { wrapper = [], env = {} }: Job): Child {
@@ -114,42 +115,42 @@ const VARIABLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 describe('the binary among variables that are meant for others', { skip }, () => {
   test('none at all, no HOME either', async () => {
-    using folder = openFolder();
-    const { stderr, files } = await runJob({}, folder.path);
+    const folder = openFolder();
+    const { stderr, files } = await runJob({}, folder);
     assert.deepEqual([stderr, files], ['', ['termination-log']]);
   });
 
   for (const [name, env] of Object.entries(VARIABLES)) {
     test(name, async () => {
-      using folder = openFolder();
-      const { stderr, files } = await runJob({ env }, folder.path);
+      const folder = openFolder();
+      const { stderr, files } = await runJob({ env }, folder);
       assert.deepEqual([stderr, files], ['', ['termination-log']]);
     });
   }
 
   for (const option of ['--require', '--import']) {
     test(`NODE_OPTIONS=${option} loads nothing`, async () => {
-      using folder = openFolder();
-      const module = join(folder.path, 'module.cjs');
-      const marker = join(folder.path, 'marker');
+      const folder = openFolder();
+      const module = join(folder, 'module.cjs');
+      const marker = join(folder, 'marker');
       writeFileSync(module, `require('node:fs').writeFileSync(${JSON.stringify(marker)}, '');`);
       const env = { NODE_OPTIONS: `${option}=${module}` };
       // The module does what is feared, in a Node that is not on its guard.
       execFileSync(process.execPath, ['-e', '0'], { env });
       assert.ok(existsSync(marker));
       rmSync(marker);
-      await runJob({ env }, folder.path);
+      await runJob({ env }, folder);
       assert.equal(existsSync(marker), false);
     });
   }
 
   test('neither NODE_OPTIONS=--inspect nor SIGUSR1 opens a debugger', async () => {
-    using folder = openFolder();
+    const folder = openFolder();
     const free = await openPort();
     const { port } = free;
     await new Promise((closed) => free.close(closed));
     await using pod = await openPod();
-    await using watcher = startBinary(pod, folder.path, { env: { NODE_OPTIONS: `--inspect=127.0.0.1:${port}` } });
+    await using watcher = startBinary(pod, folder, { env: { NODE_OPTIONS: `--inspect=127.0.0.1:${port}` } });
     await watcher.waitForLine(/"msg":"main is running"/, END_MS);
     assert.equal(await probe(port), 'ECONNREFUSED');
     watcher.signal('SIGUSR1');
@@ -159,7 +160,7 @@ describe('the binary among variables that are meant for others', { skip }, () =>
   });
 
   test('a proxy is never asked', async () => {
-    using folder = openFolder();
+    const folder = openFolder();
     let askedCount = 0;
     const proxy = createServer((socket) => {
       askedCount += 1;
@@ -170,7 +171,7 @@ describe('the binary among variables that are meant for others', { skip }, () =>
     const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
     const env = { ...Object.fromEntries(names.map((name) => [name, url])), NODE_USE_ENV_PROXY: '1' };
     try {
-      const { stderr } = await runJob({ env }, folder.path);
+      const { stderr } = await runJob({ env }, folder);
       assert.deepEqual([askedCount, stderr], [0, '']);
     } finally {
       proxy.close();
@@ -179,8 +180,8 @@ describe('the binary among variables that are meant for others', { skip }, () =>
 
   // Node writes it to stderr; the log on stdout stays one JSON object a line.
   test('NODE_DEBUG leaves the log as it is', async () => {
-    using folder = openFolder();
-    const { stderr } = await runJob({ env: { NODE_DEBUG: '*', NODE_DEBUG_NATIVE: 'ALL', DEBUG: '*' } }, folder.path);
+    const folder = openFolder();
+    const { stderr } = await runJob({ env: { NODE_DEBUG: '*', NODE_DEBUG_NATIVE: 'ALL', DEBUG: '*' } }, folder);
     assert.ok(stderr.length > 0, 'it was asked for');
   });
 });
@@ -191,40 +192,37 @@ describe('the binary without what programs are used to', { skip }, () => {
     ['stdin, stdout and stderr', '<&- >&- 2>&-'],
   ] as const) {
     test(`${name} closed at the start: the job is done, and the termination message has the report`, async () => {
-      using folder = openFolder();
+      const folder = openFolder();
       await using pod = await openPod();
       const wrapper = ['/bin/sh', '-c', `exec "$@" ${closing}`, 'sh'];
-      await using watcher = startBinary(pod, folder.path, { wrapper });
-      await untilRunning(folder.path, watcher);
+      await using watcher = startBinary(pod, folder, { wrapper });
+      await untilRunning(folder, watcher);
       pod.locust.kill();
       await scrapeUntilEnd(pod, watcher);
       assert.deepEqual([watcher.exit?.code, watcher.lines], [0, []]);
-      assert.deepEqual([readMessage(folder.path).outcome, pod.exporter.isOpen], ['scraped', false]);
+      assert.deepEqual([readMessage(folder).outcome, pod.exporter.isOpen], ['scraped', false]);
     });
   }
 
   test('a full device as stdout: the job is done', async () => {
-    using folder = openFolder();
+    const folder = openFolder();
     await using pod = await openPod();
-    await using watcher = startBinary(pod, folder.path, { wrapper: ['/bin/sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
-    await untilRunning(folder.path, watcher);
+    await using watcher = startBinary(pod, folder, { wrapper: ['/bin/sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
+    await untilRunning(folder, watcher);
     pod.locust.kill();
     await scrapeUntilEnd(pod, watcher);
-    assert.deepEqual([watcher.exit?.code, readMessage(folder.path).outcome], [0, 'scraped']);
+    assert.deepEqual([watcher.exit?.code, readMessage(folder).outcome], [0, 'scraped']);
   });
 
   test('user 65532 without a name, no group, no capability, no new privileges', { skip: skipRoot }, async () => {
-    using folder = openFolder();
-    const { stderr } = await runJob({ wrapper: withoutRights() }, folder.path);
+    const folder = openFolder();
+    const { stderr } = await runJob({ wrapper: withoutRights() }, folder);
     assert.equal(stderr, '');
   });
 
   test('32 descriptors at most, and no core file', { skip: skipRoot }, async () => {
-    using folder = openFolder();
-    const { stderr } = await runJob(
-      { wrapper: [...withoutRights(), 'prlimit', '--nofile=32', '--core=0'] },
-      folder.path,
-    );
+    const folder = openFolder();
+    const { stderr } = await runJob({ wrapper: [...withoutRights(), 'prlimit', '--nofile=32', '--core=0'] }, folder);
     assert.equal(stderr, '');
   });
 });
@@ -234,15 +232,15 @@ describe('the binary as PID 1', { skip: skipRoot }, () => {
   const wrapper = ['unshare', '--pid', '--fork', '--kill-child', ...withoutRights()];
 
   test('does the whole job', async () => {
-    using folder = openFolder();
-    const { stderr } = await runJob({ wrapper }, folder.path);
+    const folder = openFolder();
+    const { stderr } = await runJob({ wrapper }, folder);
     assert.equal(stderr, '');
   });
 
   test('SIGTERM starts the grace, SIGINT ends it with 130', async () => {
-    using folder = openFolder();
+    const folder = openFolder();
     await using pod = await openPod();
-    await using watcher = startBinary(pod, folder.path, { wrapper });
+    await using watcher = startBinary(pod, folder, { wrapper });
     await watcher.waitForLine(/"msg":"main is running"/, END_MS);
     const inner = readChild(watcher.pid);
     assert.match(readFileSync(`/proc/${inner}/status`, 'utf8'), /^NSpid:\t\d+\t1$/m);
@@ -250,8 +248,8 @@ describe('the binary as PID 1', { skip: skipRoot }, () => {
     await watcher.waitForLine(/"msg":"asked to terminate"/, END_MS);
     process.kill(inner, 'SIGINT');
     const { code } = await watcher.waitForExit(END_MS);
-    assert.deepEqual([code, readMessage(folder.path).exitCode], [130, 130], watcher.tail());
-    assert.deepEqual([readMessage(folder.path).outcome, pod.exporter.isOpen], ['terminated', true]);
+    assert.deepEqual([code, readMessage(folder).exitCode], [130, 130], watcher.tail());
+    assert.deepEqual([readMessage(folder).outcome, pod.exporter.isOpen], ['terminated', true]);
   });
 });
 

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { type Entry, readTar } from '../../image/tar.ts';
+import { gateMissing } from '../support/programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 export const DIST = join(ROOT, 'dist');
@@ -52,11 +53,7 @@ export function gateProgram(file: string, program: string, debianPackage: string
 }
 
 function gate(file: string, isThere: boolean, reason: string): string | false {
-  if (isThere) return false;
-  const message = `Cannot run ${file}: ${reason}`;
-  if (process.env['CI'] === 'true') throw new Error(message);
-  process.stderr.write(`SKIPPED ${message}\n`);
-  return message;
+  return gateMissing(file, isThere ? [] : [reason]);
 }
 
 export function readDist(path: string): Buffer {

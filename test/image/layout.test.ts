@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { listNeeded, readElf, readInterpreter } from '../../image/elf.ts';
 import { sha256 } from '../../image/layout.ts';
 import { type Entry, writeTar } from '../../image/tar.ts';
 import { VERSION } from '../../src/base/version.ts';
+import { makeFolder } from '../support/folder.ts';
 import {
   type Descriptor,
   DIST,
@@ -48,20 +48,16 @@ test('the command of docs/building.md makes an archive of the image, by the name
 }, () => {
   const page = readFileSync(join(ROOT, 'docs/building.md'), 'utf8');
   const [command = '', name] = /^skopeo copy \S+ oci-archive:lastscrape\.tar:(\S+)$/m.exec(page) ?? [];
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-archive-'));
-  try {
-    symlinkSync(DIST, join(folder, 'dist'));
-    execFileSync('sh', ['-c', command], { cwd: folder });
-    const index = execFileSync('tar', ['-xOf', 'lastscrape.tar', 'index.json'], { cwd: folder, encoding: 'utf8' });
-    const { manifests } = JSON.parse(index);
-    assert.equal(name, `docker.io/library/lastscrape:${VERSION}`);
-    assert.deepEqual(
-      manifests.map(({ annotations }: Descriptor) => annotations?.['org.opencontainers.image.ref.name']),
-      [name],
-    );
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder();
+  symlinkSync(DIST, join(folder, 'dist'));
+  execFileSync('sh', ['-c', command], { cwd: folder });
+  const index = execFileSync('tar', ['-xOf', 'lastscrape.tar', 'index.json'], { cwd: folder, encoding: 'utf8' });
+  const { manifests } = JSON.parse(index);
+  assert.equal(name, `docker.io/library/lastscrape:${VERSION}`);
+  assert.deepEqual(
+    manifests.map(({ annotations }: Descriptor) => annotations?.['org.opencontainers.image.ref.name']),
+    [name],
+  );
 });
 
 test('every digest and size in the layout is right', { skip }, () => {

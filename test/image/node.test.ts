@@ -1,12 +1,12 @@
 // What cutting does to a Node that can still be asked: stripped, most of ICU blanked, no program inside.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
 import { basePath, makeBase } from '../../image/binary.ts';
 import { blankIcu } from '../../image/icu.ts';
+import { makeFolder } from '../support/folder.ts';
 import { gateDist, ROOT, run } from './dist.ts';
 
 const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
@@ -35,8 +35,7 @@ const ANSWERS: readonly (readonly [string, string])[] = [
 
 describe('Node without its unloaded sections and most of ICU', { skip }, () => {
   test('answers in English what it has no other data for', () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'lastscrape-node-')), 'node');
-    after(() => rmSync(dirname(path), { recursive: true }));
+    const path = join(makeFolder(), 'node');
     writeFileSync(path, makeBase(image, arch), { mode: 0o755 });
     const script = `console.log(JSON.stringify([${ANSWERS.map(([question]) => `String(${question})`).join(',')}]))`;
     const answers = JSON.parse(run([path, '-e', script], { TZ: 'America/New_York' }));

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { writeKrewManifest } from '../../image/npm.ts';
 import { VERSION } from '../../src/base/version.ts';
-import { OTHER_NODES, otherNodePath } from '../support/programs.ts';
+import { makeFolder } from '../support/folder.ts';
+import { gateMissing, OTHER_NODES, otherNodePath } from '../support/programs.ts';
 import { DIST, gateDist, ROOT } from './dist.ts';
 
 const FILE = 'test/image/npm.test.ts';
@@ -20,13 +20,12 @@ describe('the npm package', { skip: gateDist(FILE) }, () => {
   const installed = (name: string) => join(folder, 'node_modules/.bin', name);
 
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'lastscrape-npm-'));
+    folder = makeFolder();
     const options = { cwd: folder, encoding: 'utf8' } as const;
     const [packed] = JSON.parse(execFileSync('npm', ['pack', '--json', join(DIST, 'npm')], options));
     assert.equal(packed.filename, `lastscrape-${VERSION}.tgz`);
     execFileSync('npm', ['install', '--silent', '--offline', '--no-audit', `./${packed.filename}`], options);
   });
-  after(() => rmSync(folder, { recursive: true, force: true }));
 
   function run(node: string, args: readonly string[], input = '', preload = '') {
     const flags = preload === '' ? [] : ['--require', preload];
@@ -111,9 +110,6 @@ test("krew's manifest has the version, the package and its sum", () => {
 });
 
 function gateNode(node: string): string | false {
-  if (existsSync(node)) return false;
-  const message = `Cannot run ${FILE} with ${node}: run "npm exec -- node test/tools/install-programs.ts"`;
-  if (process.env['CI'] === 'true') throw new Error(message);
-  process.stderr.write(`SKIPPED ${message}\n`);
-  return message;
+  const how = `there is no ${node}; run "npm exec -- node test/tools/install-programs.ts"`;
+  return gateMissing(FILE, existsSync(node) ? [] : [how]);
 }

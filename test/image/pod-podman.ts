@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Child, startChild } from '../support/child.ts';
-import { readTestVariable } from '../support/programs.ts';
+import { gateMissing, readTestVariable } from '../support/programs.ts';
 import { DIST, gateDist, gateProgram } from './dist.ts';
 
 /** What is read of `podman inspect` about a container. */
@@ -65,15 +65,6 @@ export function gatePodman(file: string, others: readonly string[] = []): string
 /** What a test that is not root is to do; empty for root. */
 export function listMissingRights(): readonly string[] {
   return process.getuid?.() === 0 ? [] : ['only root may set limits and make namespaces; run as root'];
-}
-
-/** Why the tests of a file are skipped; `false`: nothing is missing. @throws with CI=true otherwise */
-export function gateMissing(file: string, missing: readonly string[]): string | false {
-  if (missing.length === 0) return false;
-  const message = `Cannot run ${file}: ${missing.join('; ')}`;
-  if (readTestVariable('CI') === 'true') throw new Error(message);
-  process.stderr.write(`SKIPPED ${message}\n`);
-  return message;
 }
 
 /** Opens it; nothing runs yet. */

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { readVersion, setVersion } from '../../image/release-version.ts';
+import { makeFolder } from '../support/folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** No program that is named anywhere has it. */
@@ -14,14 +14,8 @@ const OTHER = '97.98.99-rc.1';
 /** They compare with VERSION what a version is written into. */
 const COMPARING = ['test/main.test.ts', 'test/readme.test.ts', 'test/deploy/policy.test.ts'];
 
-const copies: string[] = [];
-after(() => {
-  for (const copy of copies) rmSync(copy, { recursive: true, force: true });
-});
-
 function copyCheckout(): string {
-  const copy = mkdtempSync(join(tmpdir(), 'lastscrape-version-'));
-  copies.push(copy);
+  const copy = makeFolder();
   cpSync(ROOT, copy, {
     recursive: true,
     filter: (path) => !/^(\.git|\.cache|dist|release|coverage|(image\/)?node_modules)$/.test(relative(ROOT, path)),

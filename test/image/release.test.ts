@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
@@ -14,10 +13,11 @@ import { listFiles } from '../../image/release-compare.ts';
 import { publish } from '../../image/release-publish.ts';
 import { readVersion } from '../../image/release-version.ts';
 import { type Child, startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { baseEnv } from '../support/network.ts';
-import { findOnPath, gateFull } from '../support/programs.ts';
+import { findOnPath, gateFull, gateMissing } from '../support/programs.ts';
 import { DIST, ROOT, readDist, readIndex } from './dist.ts';
-import { gateMissing, gatePodman, openPodman, type Podman } from './pod-podman.ts';
+import { gatePodman, openPodman, type Podman } from './pod-podman.ts';
 
 const FILE = 'test/image/release.test.ts';
 const HOW_TO_INSTALL = {
@@ -292,52 +292,48 @@ function runIn(checkout: string, args: readonly string[]): SpawnSyncReturns<stri
 }
 
 test('release refuses a checkout that cannot be found again, and lists everything missing at once', () => {
-  const checkout = mkdtempSync(join(tmpdir(), 'lastscrape-checkout-'));
-  try {
-    for (const path of ['package.json', 'image', 'src/base/version.ts']) {
-      cpSync(join(ROOT, path), join(checkout, path), {
-        recursive: true,
-        filter: (from) => !from.includes('node_modules'),
-      });
-    }
-    const git = (...args: readonly string[]) => {
-      const identity = ['-c', 'user.name=test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgsign=false'];
-      const { status, stderr } = spawnSync('git', [...identity, ...args], { cwd: checkout, encoding: 'utf8' });
-      assert.equal(status, 0, stderr);
-    };
-    git('init', '--quiet');
-    mkdirSync(join(checkout, '.git/programs'));
-    symlinkSync(findOnPath('git') ?? '', join(checkout, '.git/programs/git'));
-    const missing = [
-      `Cannot release ${VERSION}: there is no --key; make one with "cosign generate-key-pair"`,
-      `Cannot release ${VERSION}: there is no skopeo; run "apt-get install skopeo" on Debian`,
-      `Cannot release ${VERSION}: there is no helm; run ".ci/install-go-program helm" and put ~/.cache/lastscrape/bin on the PATH`,
-      `Cannot release ${VERSION}: there is no cosign; run ".ci/install-go-program cosign" and put ~/.cache/lastscrape/bin on the PATH`,
-    ];
-    const say = () => runIn(checkout, ['--registry', 'localhost/lastscrape']).stderr.trim().split('\n');
-    assert.deepEqual(say(), [
-      ...missing,
-      `Cannot release ${VERSION}: the checkout has changes; commit them`,
-      `Cannot release ${VERSION}: the commit has no tag v${VERSION}; "git tag -s v${VERSION}"`,
-    ]);
-    git('add', '--all');
-    git('commit', '--quiet', '--message=test');
-    git('tag', `v${VERSION}0`);
-    assert.deepEqual(say(), [
-      ...missing,
-      `Cannot release ${VERSION}: the commit has no tag v${VERSION}; "git tag -s v${VERSION}"`,
-    ]);
-    git('tag', `v${VERSION}`);
-    assert.deepEqual(say(), missing);
-
-    const { stderr } = runIn(checkout, ['--registry', 'localhost/lastscrape:1', '--key', 'k']);
-    assert.match(
-      stderr,
-      /^Cannot release .*: --registry is "localhost\/lastscrape:1"; must be HOST\/NAME, without a tag$/m,
-    );
-  } finally {
-    rmSync(checkout, { recursive: true, force: true });
+  const checkout = makeFolder();
+  for (const path of ['package.json', 'image', 'src/base/version.ts']) {
+    cpSync(join(ROOT, path), join(checkout, path), {
+      recursive: true,
+      filter: (from) => !from.includes('node_modules'),
+    });
   }
+  const git = (...args: readonly string[]) => {
+    const identity = ['-c', 'user.name=test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgsign=false'];
+    const { status, stderr } = spawnSync('git', [...identity, ...args], { cwd: checkout, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+  };
+  git('init', '--quiet');
+  mkdirSync(join(checkout, '.git/programs'));
+  symlinkSync(findOnPath('git') ?? '', join(checkout, '.git/programs/git'));
+  const missing = [
+    `Cannot release ${VERSION}: there is no --key; make one with "cosign generate-key-pair"`,
+    `Cannot release ${VERSION}: there is no skopeo; run "apt-get install skopeo" on Debian`,
+    `Cannot release ${VERSION}: there is no helm; run ".ci/install-go-program helm" and put ~/.cache/lastscrape/bin on the PATH`,
+    `Cannot release ${VERSION}: there is no cosign; run ".ci/install-go-program cosign" and put ~/.cache/lastscrape/bin on the PATH`,
+  ];
+  const say = () => runIn(checkout, ['--registry', 'localhost/lastscrape']).stderr.trim().split('\n');
+  assert.deepEqual(say(), [
+    ...missing,
+    `Cannot release ${VERSION}: the checkout has changes; commit them`,
+    `Cannot release ${VERSION}: the commit has no tag v${VERSION}; "git tag -s v${VERSION}"`,
+  ]);
+  git('add', '--all');
+  git('commit', '--quiet', '--message=test');
+  git('tag', `v${VERSION}0`);
+  assert.deepEqual(say(), [
+    ...missing,
+    `Cannot release ${VERSION}: the commit has no tag v${VERSION}; "git tag -s v${VERSION}"`,
+  ]);
+  git('tag', `v${VERSION}`);
+  assert.deepEqual(say(), missing);
+
+  const { stderr } = runIn(checkout, ['--registry', 'localhost/lastscrape:1', '--key', 'k']);
+  assert.match(
+    stderr,
+    /^Cannot release .*: --registry is "localhost\/lastscrape:1"; must be HOST\/NAME, without a tag$/m,
+  );
 });
 
 test('release refuses a command line that it does not understand, and does nothing', () => {

@@ -1,12 +1,12 @@
 // The same input gives the same bytes: the checkout is built again elsewhere, and compared with dist/.
 
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sha256 } from '../../image/layout.ts';
 import { buildAgain, listDifferences, listFiles, readOrigin } from '../../image/release-compare.ts';
+import { makeFolder } from '../support/folder.ts';
 import { gateFull } from '../support/programs.ts';
 import { DIST, gateDist, ROOT, readDist } from './dist.ts';
 
@@ -26,33 +26,25 @@ test('a build of the same checkout in another folder gives the same bytes', {
   skip: skipBuild,
   timeout: BUILD_MS,
 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-again-'));
-  try {
-    const again = buildAgain(ROOT, folder, readOrigin(DIST));
-    const differences = listDifferences(DIST, again);
-    assert.ok(
-      !differences.includes('bundle.cjs'),
-      'dist/ is older than the sources, or the bundle depends on the folder: run "npm run build"',
-    );
-    assert.deepEqual(differences, []);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = makeFolder();
+  const again = buildAgain(ROOT, folder, readOrigin(DIST));
+  const differences = listDifferences(DIST, again);
+  assert.ok(
+    !differences.includes('bundle.cjs'),
+    'dist/ is older than the sources, or the bundle depends on the folder: run "npm run build"',
+  );
+  assert.deepEqual(differences, []);
 });
 
 test('listDifferences() names what is changed, what is more and what is missing', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-differences-'));
-  try {
-    const [one, other] = [join(folder, 'one'), join(folder, 'other')];
-    cpSync(join(ROOT, 'image/figures'), join(one, 'same'), { recursive: true });
-    cpSync(one, other, { recursive: true });
-    assert.deepEqual(listDifferences(one, other), []);
-    writeFileSync(join(one, 'changed'), 'a');
-    writeFileSync(join(other, 'changed'), 'b');
-    writeFileSync(join(one, 'missing'), '');
-    writeFileSync(join(other, 'more'), '');
-    assert.deepEqual(listDifferences(one, other), ['changed', 'missing', 'more']);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = makeFolder();
+  const [one, other] = [join(folder, 'one'), join(folder, 'other')];
+  cpSync(join(ROOT, 'image/figures'), join(one, 'same'), { recursive: true });
+  cpSync(one, other, { recursive: true });
+  assert.deepEqual(listDifferences(one, other), []);
+  writeFileSync(join(one, 'changed'), 'a');
+  writeFileSync(join(other, 'changed'), 'b');
+  writeFileSync(join(one, 'missing'), '');
+  writeFileSync(join(other, 'more'), '');
+  assert.deepEqual(listDifferences(one, other), ['changed', 'missing', 'more']);
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { fileKind, makeFileCondition } from '../../src/observe/file.ts';
+import { makeFolder } from '../support/folder.ts';
 import { WATCHER_UID } from '../support/pid-namespace.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
@@ -16,9 +16,8 @@ async function observe(path: string): Promise<ConditionObservation> {
   return parsed.value.observe(UNDISTURBED);
 }
 
-test('observe() is alive until the file exists, and unknown where that cannot be seen', async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-file-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+test('observe() is alive until the file exists, and unknown where that cannot be seen', async () => {
+  const folder = makeFolder();
   const path = join(folder, 'done');
   const alive = (text: string) => ({ kind: 'alive', seen: `file ${text} not there` });
   const done = (text: string) => ({ kind: 'done', seen: `file ${text} exists`, provesWasAlive: true });
@@ -33,9 +32,8 @@ test('observe() is alive until the file exists, and unknown where that cannot be
   assert.deepEqual(await observe(below), { kind: 'unknown', why: `file ${below} unknown: ENOTDIR` });
 });
 
-test('observe() is blind where its UID may not look, and says what to do', async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-file-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+test('observe() is blind where its UID may not look, and says what to do', async () => {
+  const folder = makeFolder();
   const path = join(folder, 'done');
   chmodSync(folder, 0);
   const isRoot = process.geteuid?.() === 0;

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { TOMBSTONE_MAX_BYTES, tombstoneKind } from '../../src/observe/tombstone.ts';
+import { makeFolder } from '../support/folder.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-tombstone-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 const path = join(folder, 'main');
 
 async function observe(text: string | null, at = path): Promise<ConditionObservation> {

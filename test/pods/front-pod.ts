@@ -1,11 +1,10 @@
 // A network of small pods, each a job with its own front, and their scrapers: real programs. The test plays
 // the kubelet: SIGTERM to a native sidecar, 1 s after the last container ended.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Child, startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
 import { type Prometheus, type PrometheusProcess, prometheusAt, runPrometheus } from '../support/prometheus.ts';
 import type { ReportFields } from '../support/proof.ts';
@@ -46,9 +45,8 @@ export const POLL = '250ms';
 
 /** Opens the network, plays the test in it, and ends everything; a failure shows what each program said. */
 export async function withFrontPod<Result>(play: (pod: FrontPod) => Promise<Result>): Promise<Result> {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-front-'));
+  const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
-  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
   const network = stack.use(await openNetwork(directory));
   const children: Child[] = [];
   const keep = (child: Child): Child => {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
-import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, readTestVariable } from '../support/programs.ts';
+import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, gatePrograms } from '../support/programs.ts';
 
 /** prometheus_client of PyPI by requirements-client.txt, in a virtual environment of its own. */
 export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'prometheus-client-0.26.0' };
@@ -128,15 +128,7 @@ export function describeFrontPrograms(needed: readonly FrontProgram[]): readonly
 
 /** Why the tests of these programs are skipped; `false`: all are there. @throws with CI=true otherwise */
 export function gateFront(file: string, needed: readonly FrontProgram[]): string | false {
-  const missing = listMissingFrontPrograms(needed);
-  if (missing.length > 0) {
-    const message = `Cannot run ${file}: real programs are missing; install ${missing.join('; ')}`;
-    if (readTestVariable('CI') === 'true') throw new Error(message);
-    process.stderr.write(`SKIPPED ${message}\n`);
-    return message;
-  }
-  process.stderr.write(`${file} runs with ${describeFrontPrograms(needed).join(', ')}\n`);
-  return false;
+  return gatePrograms(file, listMissingFrontPrograms(needed), () => describeFrontPrograms(needed));
 }
 
 function findInstalled(folder: string, file: string): string | undefined {

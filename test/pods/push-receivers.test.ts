@@ -1,14 +1,13 @@
 // Expositions of real programs, pushed to real receivers: these have the series, values and types that a real
 // Prometheus has of a scrape, but for what is listed here as renamed.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { otlp } from '../../src/tell/receivers/otlp.ts';
 import { pushgateway } from '../../src/tell/receivers/pushgateway.ts';
 import { type PushKind, readFamilies } from '../../src/tell/receivers/receiver.ts';
 import { remoteWrite } from '../../src/tell/receivers/remote-write.ts';
+import { makeFolder } from '../support/folder.ts';
 import { readRecordedBody, readRecordedHeader } from '../support/recording.ts';
 import { until } from '../support/until.ts';
 import { readWriteRequest, type WriteRequest, type WrittenSeries } from '../tell/receivers/write-request.ts';
@@ -191,7 +190,7 @@ function assertSame(actual: SeriesValues, expected: SeriesValues): void {
 }
 
 describe('real receivers of pushes', { skip }, () => {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-push-'));
+  const directory = makeFolder();
   let source: Source;
   let gateway: Receiver;
   let old: Receiver;
@@ -211,7 +210,6 @@ describe('real receivers of pushes', { skip }, () => {
   after(async () => {
     await Promise.all([gateway, old, young, plain].map((receiver) => receiver?.[Symbol.asyncDispose]()));
     await source?.[Symbol.asyncDispose]();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   for (const { job, body } of EXPOSITIONS) {

@@ -1,16 +1,15 @@
 // lastscrape in the place of a Pushgateway, request by request: as 1.11.3 answered, and Debian's 1.5.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { SYSTEM_CLOCK } from '../../src/base/waits.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { openPushSource, PUSH_MAX_BYTES } from '../../src/front/sources/pushes.ts';
 import { normalizePage, PUSH_CASES, type PushCaseRequest, type PushOutcome } from '../front/sources/push-cases.ts';
+import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
 import { gateFront } from './front-programs.ts';
 import { type Receiver, startPushgateway } from './push-receivers.ts';
@@ -120,14 +119,13 @@ test('conditions and thresholds read what was pushed', async (t) => {
 const skip = gateFront('test/pods/pushgateway.test.ts', ['pushgateway']);
 
 describe('the real Pushgateway 1.5 of Debian', { skip }, () => {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-pushgateway-'));
+  const directory = makeFolder();
   let gateway: Receiver;
   before(async () => {
     gateway = await startPushgateway(directory, ['--web.enable-admin-api']);
   });
   after(async () => {
     await gateway?.[Symbol.asyncDispose]();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   // What lastscrape answers otherwise is not asked: the table of docs/migrate.md has it.

@@ -1,11 +1,11 @@
 // The presets against the real programs: enabled, switched off, at a wrong port, gone, dying meanwhile.
 // In a network namespace every program has its preset's ports; on the host they are set.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
 import { findOnPath, findPrograms, gate } from '../support/programs.ts';
@@ -38,9 +38,8 @@ async function withFixture(
   program: Pick<TargetProgram, 'ports'>,
   play: (fixture: Fixture) => Promise<void>,
 ): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-target-'));
+  const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
-  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
   const network = stack.use(await openNetwork(directory));
   const isHost = network.kind === 'host';
   const quitPort = isHost ? await closedPort() : program.ports.quit;

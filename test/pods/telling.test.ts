@@ -1,10 +1,8 @@
 // lastscrape with each real receiver: main ends unscraped, and the receiver has its last numbers.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { makeFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import { openPod, startWatcher, untilReached } from '../support/watcher.ts';
 import { gateFront } from './front-programs.ts';
@@ -43,14 +41,13 @@ const KINDS: readonly Kind[] = [
 ];
 
 describe('the program and real receivers', { skip }, () => {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-told-'));
+  const directory = makeFolder();
   const receivers = new Map<string, Receiver>();
   before(async () => {
     if (skip === false) for (const { name, open } of KINDS) receivers.set(name, await open(directory));
   });
   after(async () => {
     for (const receiver of receivers.values()) await receiver[Symbol.asyncDispose]();
-    rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
   });
 
   for (const { name, path, read } of KINDS) {

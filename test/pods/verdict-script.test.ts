@@ -1,11 +1,11 @@
 // The shell script of docs/verdict.md as the page has it, with the real Locust: its exit code is the verdict.
 
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { baseEnv, openNetwork } from '../support/network.ts';
 import { locustfile, START_MS } from '../support/pod.ts';
 import { findPrograms, gate } from '../support/programs.ts';
@@ -24,9 +24,8 @@ const RUN_MS = START_MS + 60_000;
 async function runScript(
   users: 'steady' | 'failing',
 ): Promise<{ readonly code: number | null; readonly text: string }> {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-script-'));
+  const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
-  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
   const network = stack.use(await openNetwork(directory));
   const { web, exporter, master, target } = network.ports;
   const bin = join(directory, 'bin');

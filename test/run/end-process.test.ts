@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { readExitCode } from '../../src/run/end-process.ts';
+import { makeFolder } from '../support/folder.ts';
 import { gateNamespaces } from '../support/pid-namespace.ts';
 import { COMMAND } from '../support/watcher.ts';
 
 const skip = gateNamespaces('test/run/end-process.test.ts');
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-end-'));
-after(() => rmSync(folder, { recursive: true }));
-/** Nobody ever writes to it: a thread that opens it waits. */
+const folder = makeFolder();
+/** Without a writer: a thread that opens it waits. */
 const fifo = join(folder, 'fifo');
 if (skip === false) execFileSync('mkfifo', [fifo]);
 

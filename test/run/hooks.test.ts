@@ -2,16 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { writeHooks } from '../../src/run/hooks.ts';
 import { frontProgram, gateFront, HOOK_TOOLS, PYTHON_CLIENT } from '../pods/front-programs.ts';
 import { findFreePort } from '../stand-in/locust.ts';
 import { startChild } from '../support/child.ts';
+import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
 import { cachePath, readTestVariable } from '../support/programs.ts';
 
@@ -20,9 +21,8 @@ const PROGRAM = join(import.meta.dirname, 'hooked.py');
 /** Twelve Pythons on two busy cores. */
 const END_MS = 60_000;
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lastscrape-hooks-')));
+const folder = makeFolder();
 const hook = join(folder, 'python');
-after(() => rmSync(folder, { recursive: true }));
 assert.equal(await writeHooks(folder, 7), null);
 
 /** A Python, and its version as 100 × major + minor. */

@@ -1,32 +1,26 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { writeTerminationMessage } from '../../src/run/outcome.ts';
+import { makeFolder } from '../support/folder.ts';
 
-function makeFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-message-'));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
-test('writeTerminationMessage() leaves a default path alone that is not there', (context) => {
-  const path = join(makeFolder(context), 'termination-log');
+test('writeTerminationMessage() leaves a default path alone that is not there', () => {
+  const path = join(makeFolder(), 'termination-log');
   assert.equal(writeTerminationMessage({ path, isChosen: false }, '{}'), null);
   assert.equal(existsSync(path), false);
 });
 
-test('writeTerminationMessage() creates a path that the user chose', (context) => {
-  const path = join(makeFolder(context), 'termination-log');
+test('writeTerminationMessage() creates a path that the user chose', () => {
+  const path = join(makeFolder(), 'termination-log');
   assert.equal(writeTerminationMessage({ path, isChosen: true }, '{"a":"ü"}'), null);
   assert.equal(readFileSync(path, 'utf8'), '{"a":"ü"}');
   assert.equal(statSync(path).mode & 0o777, 0o644 & ~process.umask());
 });
 
-test('writeTerminationMessage() rewrites in place, with a shorter and a longer text', (context) => {
-  const path = join(makeFolder(context), 'termination-log');
+test('writeTerminationMessage() rewrites in place, with a shorter and a longer text', () => {
+  const path = join(makeFolder(), 'termination-log');
   writeFileSync(path, 'what was there before');
   const { ino } = statSync(path);
   for (const text of ['{"short":1}', '{"longer":"üüüüüüüüüüüüüüüüüüüüüüüüüüüü"}', '{}', '']) {
@@ -36,8 +30,8 @@ test('writeTerminationMessage() rewrites in place, with a shorter and a longer t
   assert.equal(statSync(path).ino, ino, 'the mount stays the mount');
 });
 
-test('writeTerminationMessage() does not write into a directory, a device, or an unread FIFO', (context) => {
-  const folder = makeFolder(context);
+test('writeTerminationMessage() does not write into a directory, a device, or an unread FIFO', () => {
+  const folder = makeFolder();
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
   const directory = join(folder, 'directory');
@@ -49,8 +43,8 @@ test('writeTerminationMessage() does not write into a directory, a device, or an
   }
 });
 
-test('writeTerminationMessage() says why it could not write', (context) => {
-  const folder = makeFolder(context);
+test('writeTerminationMessage() says why it could not write', () => {
+  const folder = makeFolder();
   const nowhere = join(folder, 'nowhere', 'termination-log');
   assert.equal(writeTerminationMessage({ path: nowhere, isChosen: true }, '{}'), `Cannot write ${nowhere}: ENOENT`);
   const file = join(folder, 'file');

@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
-import {
-  chmodSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  watch,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { parse } from 'yaml';
 import { openTombstone } from '../../src/run/own-tombstone.ts';
 import { mountHanging } from '../base/hanging-mount.ts';
+import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
 import { startWatcher } from '../support/watcher.ts';
@@ -25,12 +15,6 @@ import { startWatcher } from '../support/watcher.ts';
 const skip = gateNamespaces('test/run/own-tombstone.test.ts');
 
 const NEVER = new AbortController().signal;
-
-function graveyardFor(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-graveyard-'));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
 
 /** Ends at once: main is treated as done. */
 const SHORT = {
@@ -40,8 +24,8 @@ const SHORT = {
   LASTSCRAPE_QUIT: 'none',
 };
 
-test('the tombstone has what kubexit writes, by a rename, and is followed by the one with the exit code', async (context) => {
-  const folder = graveyardFor(context);
+test('the tombstone has what kubexit writes, by a rename, and is followed by the one with the exit code', async () => {
+  const folder = makeFolder();
   const path = join(folder, 'lastscrape');
   const problems: string[] = [];
   let minute = 0;
@@ -58,8 +42,8 @@ test('the tombstone has what kubexit writes, by a rename, and is followed by the
   assert.deepEqual([readdirSync(folder), problems], [['lastscrape'], []]);
 });
 
-test('the tombstone of a folder that cannot be written is one warning', async (context) => {
-  const folder = graveyardFor(context);
+test('the tombstone of a folder that cannot be written is one warning', async () => {
+  const folder = makeFolder();
   const problems: string[] = [];
   const openAt = (path: string) =>
     openTombstone({ path, pid: 7, time: () => 'now', signal: NEVER, warn: (problem) => problems.push(problem) });
@@ -96,8 +80,8 @@ function watchDeath(folder: string, name: string) {
   return { deaths, names, seen: seen.promise, close: () => abort.abort() };
 }
 
-test('a container that waits as kubexit does sees the end before any target is asked, and a late one sees it, too', async (context) => {
-  const folder = graveyardFor(context);
+test('a container that waits as kubexit does sees the end before any target is asked, and a late one sees it, too', async () => {
+  const folder = makeFolder();
   const path = join(folder, 'lastscrape');
   const early = watchDeath(folder, 'lastscrape');
   const asked = Promise.withResolvers<IncomingMessage>();
@@ -135,7 +119,7 @@ test('a container that waits as kubexit does sees the end before any target is a
 });
 
 test('the last tombstone has the exit code of the process', async (context) => {
-  const folder = graveyardFor(context);
+  const folder = makeFolder();
   const path = join(folder, 'lastscrape');
   const server = createServer((_, response) => response.end());
   await listen(server);
@@ -151,8 +135,8 @@ test('the last tombstone has the exit code of the process', async (context) => {
   assert.equal(parse(readFileSync(path, 'utf8')).ExitCode, 69);
 });
 
-test('no tombstone is written by an end before the hold is over: main may run', async (context) => {
-  const folder = graveyardFor(context);
+test('no tombstone is written by an end before the hold is over: main may run', async () => {
+  const folder = makeFolder();
   const env = { ...SHORT, LASTSCRAPE_RUN_TIMEOUT: '0', LASTSCRAPE_TOMBSTONE: join(folder, 'lastscrape') };
   const watcher = startWatcher(env);
   await watcher.said('main is running');
@@ -164,8 +148,8 @@ test('no tombstone is written by an end before the hold is over: main may run', 
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test('no tombstone is written in a dry run, which says so, nor where none is asked for', async (context) => {
-  const folder = graveyardFor(context);
+test('no tombstone is written in a dry run, which says so, nor where none is asked for', async () => {
+  const folder = makeFolder();
   const path = join(folder, 'lastscrape');
   const { code, log } = await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: path, LASTSCRAPE_DRY_RUN: 'true' }).ended;
   assert.equal(code, 0);
@@ -173,8 +157,8 @@ test('no tombstone is written in a dry run, which says so, nor where none is ask
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test('--check says that the tombstone is written, and why it cannot be', async (context) => {
-  const folder = graveyardFor(context);
+test('--check says that the tombstone is written, and why it cannot be', async () => {
+  const folder = makeFolder();
   const check = async (path: string) =>
     (
       await startWatcher({ ...SHORT, KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_TOMBSTONE: path }, ['--check'])
@@ -187,8 +171,8 @@ test('--check says that the tombstone is written, and why it cannot be', async (
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test('a tombstone that cannot be written costs one warning and nothing else', async (context) => {
-  const folder = graveyardFor(context);
+test('a tombstone that cannot be written costs one warning and nothing else', async () => {
+  const folder = makeFolder();
   chmodSync(folder, 0o755);
   const { code, log } = await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: join(folder, 'no', 'lastscrape') }).ended;
   assert.equal(code, 0);

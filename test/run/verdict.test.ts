@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { MESSAGES } from '../../src/decide/messages.ts';
 import { hang, openSource, reply, scrape } from '../front/source.ts';
+import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { type Ended, openPod, openPort, startWatcher, untilReached, type Watcher } from '../support/watcher.ts';
@@ -26,7 +26,7 @@ type Run = {
 async function open(t: TestContext, body: string, env: Readonly<Record<string, string>>): Promise<Run> {
   const source = await openSource(body);
   const main = await openPort();
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  const folder = makeFolder();
   const messagePath = join(folder, 'message');
   const watcher = startWatcher({
     LASTSCRAPE_METRICS_URL: source.url.href,
@@ -44,7 +44,6 @@ async function open(t: TestContext, body: string, env: Readonly<Record<string, s
     await watcher.ended;
     main.close();
     await source[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true });
   });
   return {
     watcher,

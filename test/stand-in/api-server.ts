@@ -1,12 +1,12 @@
 // The stand-in for Kubernetes' API server: TLS, bearer tokens, one pod, and every fault that a test wants.
 // Its errors are recorded (fixtures/recordings/kubernetes-1.36.3).
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import type { Authority, Certificate } from './authority.ts';
@@ -44,7 +44,7 @@ export function makeToken(name: string): string {
 
 /** Opens the stand-in, with `makeToken('first')`; disposing destroys its connections and the account. */
 export async function openApiServer({ authority, certificate, answer }: ApiServerOptions): Promise<ApiServer> {
-  const accountFolder = mkdtempSync(join(tmpdir(), 'lastscrape-account-'));
+  const accountFolder = makeFolder();
   const mount = (token: string) => writeFileSync(join(accountFolder, 'token'), `${token}\n`);
   let taken = makeToken('first');
   mount(taken);
@@ -84,7 +84,6 @@ export async function openApiServer({ authority, certificate, answer }: ApiServe
     },
     async [Symbol.asyncDispose]() {
       drop();
-      rmSync(accountFolder, { recursive: true });
       await new Promise((resolve) => server.close(resolve));
     },
   };

@@ -1,9 +1,10 @@
 // A certificate authority for a test, made by the openssl program.
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../support/folder.ts';
+import { findOnPath, gateMissing } from '../support/programs.ts';
 
 /** A certificate and its key, as PEM. */
 export type Certificate = { readonly cert: string; readonly key: string };
@@ -17,28 +18,17 @@ export type Authority = {
 
 /** Makes an authority; valid for a day. */
 export function makeAuthority(): Authority {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-ca-'));
-  try {
-    const [cert, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')];
-    openssl(['req', '-x509', ...NEW_KEY, '-keyout', key, '-out', cert, '-days', '1', '-subj', '/CN=stand-in']);
-    const [ca, caKey] = [readFileSync(cert, 'utf8'), readFileSync(key, 'utf8')];
-    return { ca, sign: (names, validity = 'valid') => sign(ca, caKey, names, validity) };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder();
+  const [cert, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')];
+  openssl(['req', '-x509', ...NEW_KEY, '-keyout', key, '-out', cert, '-days', '1', '-subj', '/CN=stand-in']);
+  const [ca, caKey] = [readFileSync(cert, 'utf8'), readFileSync(key, 'utf8')];
+  return { ca, sign: (names, validity = 'valid') => sign(ca, caKey, names, validity) };
 }
 
 /** Why tests are skipped where openssl is missing, else false. @throws with CI=true */
 export function gateOpenssl(file: string): string | false {
-  try {
-    process.stderr.write(`${file} runs with ${execFileSync('openssl', ['version'], { encoding: 'utf8' })}`);
-    return false;
-  } catch (error) {
-    const message = `Cannot run ${file}: no openssl on the PATH; install it ("apt-get install openssl" on Debian)`;
-    if (process.env['CI'] === 'true') throw new Error(message, { cause: error });
-    process.stderr.write(`SKIPPED ${message}\n`);
-    return message;
-  }
+  const how = 'no openssl on the PATH; install it ("apt-get install openssl" on Debian)';
+  return gateMissing(file, findOnPath('openssl') === undefined ? [how] : []);
 }
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
@@ -47,19 +37,15 @@ const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes
 const DAYS = { valid: '1', expired: '-1' } as const;
 
 function sign(ca: string, caKey: string, names: readonly string[], validity: keyof typeof DAYS): Certificate {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-ca-'));
+  const folder = makeFolder();
   const path = (name: string) => join(folder, name);
-  try {
-    writeFileSync(path('ca.crt'), ca);
-    writeFileSync(path('ca.key'), caKey);
-    writeFileSync(path('names'), `subjectAltName=${names.join(',')}\n`);
-    openssl(['req', ...NEW_KEY, '-keyout', path('key'), '-out', path('request'), '-subj', '/CN=kube-apiserver']);
-    const by = ['-CA', path('ca.crt'), '-CAkey', path('ca.key'), '-CAcreateserial', '-extfile', path('names')];
-    openssl(['x509', '-req', '-in', path('request'), ...by, '-days', DAYS[validity], '-out', path('cert')]);
-    return { cert: readFileSync(path('cert'), 'utf8'), key: readFileSync(path('key'), 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  writeFileSync(path('ca.crt'), ca);
+  writeFileSync(path('ca.key'), caKey);
+  writeFileSync(path('names'), `subjectAltName=${names.join(',')}\n`);
+  openssl(['req', ...NEW_KEY, '-keyout', path('key'), '-out', path('request'), '-subj', '/CN=kube-apiserver']);
+  const by = ['-CA', path('ca.crt'), '-CAkey', path('ca.key'), '-CAcreateserial', '-extfile', path('names')];
+  openssl(['x509', '-req', '-in', path('request'), ...by, '-days', DAYS[validity], '-out', path('cert')]);
+  return { cert: readFileSync(path('cert'), 'utf8'), key: readFileSync(path('key'), 'utf8') };
 }
 
 function openssl(args: readonly string[]): void {

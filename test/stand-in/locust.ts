@@ -6,6 +6,7 @@ import { Server as HttpServer, type ServerResponse } from 'node:http';
 import { createServer, Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listen } from '../support/listen.ts';
 
 /** What happened, in the order of a run that goes well; `exited` may follow any of the others. */
 export type LocustEventKind =
@@ -155,11 +156,11 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
     const pause = (ms: number) => sleep(ms, undefined, { signal });
     await pause(times.startMs);
     if (options.neverStarts) return;
-    await listen(master, masterPort);
+    await listen(master, '127.0.0.1', masterPort);
     tell('masterPortOpened');
     await pause(times.webDelayMs);
     phase = 'ready';
-    await listen(web, webPort);
+    await listen(web, '127.0.0.1', webPort);
     tell('webPortOpened');
     await pause(times.readyMs);
     phase = 'spawning';
@@ -188,7 +189,7 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
     .finally(exit);
 
   async function exit(): Promise<void> {
-    await Promise.all([closeServer(master), closeServer(web), ...[...sockets].map(destroySocket)]);
+    await Promise.all([closeServer(master), closeServer(web), ...[...sockets].map((socket) => socket.destroy())]);
     tell('exited');
   }
 
@@ -221,7 +222,7 @@ export async function findFreePort(): Promise<number> {
     if (given.has(port)) continue;
     const server = createServer();
     try {
-      await listen(server, port);
+      await listen(server, '127.0.0.1', port);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
       throw error;
@@ -259,24 +260,10 @@ function trackSockets<S extends NetServer>(server: S, sockets: Set<Socket>): S {
   return server;
 }
 
-function listen(server: NetServer, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
 /** Resolves when the port refuses; open connections live on. */
 function closeServer(server: NetServer): Promise<void> {
   if (!server.listening) return Promise.resolve();
   NetServer.prototype.close.call(server);
   // The kernel's socket is closed in this turn of the event loop.
   return new Promise((resolve) => setImmediate(resolve));
-}
-
-function destroySocket(socket: Socket): void {
-  socket.destroy();
 }

@@ -1,17 +1,15 @@
 // The presets against the stand-ins, by the whole program: enabled, switched off, at a wrong port, gone.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { dial } from '../../src/base/net/dial.ts';
 import { main } from '../../src/main.ts';
+import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
 import { until } from '../support/until.ts';
 import { type Running, STAND_INS, type StandIn, startStandIn } from './quit-targets.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 
 type Result = { readonly code: number; readonly result: string; readonly hint: string; readonly log: string };
 

@@ -2,9 +2,10 @@
 // that it cites; dapr plays recordings. One "ends" by closing its ports as the original does.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
+import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { listen } from '../support/listen.ts';
 
 /** What it answers; `ends`: the request makes it end. */
 export type Said = { readonly status: number; readonly body?: string; readonly ends?: boolean };
@@ -150,8 +151,9 @@ export async function startStandIn(
     onEnd();
   }
   const isQuitOpen = setup.isEnabled || !standIn.isPortClosedWhenOff;
-  for (const [index, server] of servers.entries()) await listen(server, ports[index] ?? 0);
-  const [quitPort, servicePort] = [readPort(quit), standIn.hasService ? readPort(service) : readPort(quit)];
+  const [quitPort = 0, servicePort = quitPort] = await Promise.all(
+    servers.map((server, index) => listen(server, '127.0.0.1', ports[index])),
+  );
   if (!isQuitOpen) await close(quit);
   return {
     quitPort,
@@ -163,14 +165,6 @@ export async function startStandIn(
       await Promise.all(servers.map(close));
     },
   };
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
-}
-
-function readPort(server: Server): number {
-  return (server.address() as AddressInfo).port;
 }
 
 function close(server: Server): Promise<void> {

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 
-/** Starts listening. Returns the port. */
-export async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
-  await once(server.listen(0, host), 'listening');
+/** Starts listening, by default on a free port. Returns the port. */
+export async function listen(server: Server, host = '127.0.0.1', at = 0): Promise<number> {
+  await once(server.listen(at, host), 'listening');
   return (server.address() as AddressInfo).port;
 }

@@ -3,9 +3,10 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { makeFolder } from './folder.ts';
+import { gateMissing } from './programs.ts';
 import { until } from './until.ts';
 import { COMMAND, startWatcher, type Watcher } from './watcher.ts';
 
@@ -50,15 +51,12 @@ export function gateNamespaces(file: string): string | false {
     execFileSync('python3', ['--version'], { stdio: 'ignore', env: { PATH: SYSTEM_PATH } });
     if (process.getuid?.() === 0) return false;
   } catch {}
-  const problem = `Cannot run ${file}: it needs Linux, root, python3, and unshare, nsenter and setpriv of util-linux`;
-  if (process.env['CI'] === 'true') throw new Error(problem);
-  process.stderr.write(`SKIPPED ${problem}\n`);
-  return problem;
+  return gateMissing(file, ['it needs Linux, root, python3, and unshare, nsenter and setpriv of util-linux']);
 }
 
 /** Opens one; `isHiding`: its /proc shows a user only their own processes (hidepid=2). */
 export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNamespace> {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-pid-'));
+  const folder = makeFolder();
   chmodSync(folder, 0o777);
   // The checkout and Node may lie where another UID may not look.
   const [file = '', ...rest] = COMMAND;
@@ -114,7 +112,6 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
     async [Symbol.asyncDispose]() {
       kill(anchor);
       await gone;
-      rmSync(folder, { recursive: true });
     },
   };
 }

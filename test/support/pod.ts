@@ -1,9 +1,8 @@
 // A pod of real programs as the Locust operator makes it: master, worker, exporter, Prometheus, and the
 // watcher. A test starts the containers that it needs; all end with the pod.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Child, type Line, startChild } from './child.ts';
+import { makeFolder } from './folder.ts';
 import { baseEnv, type Network, openNetwork } from './network.ts';
 import type { ExporterProgram, Programs } from './programs.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
@@ -54,9 +53,8 @@ export const START_MS = 90_000;
 
 /** Opens the network of a pod; nothing runs in it yet. */
 export async function openPod(programs: Programs, exporterProgram: ExporterProgram): Promise<Pod> {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-pod-'));
+  const directory = makeFolder();
   const stack = new AsyncDisposableStack();
-  stack.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
   try {
     const network = stack.use(await openNetwork(directory));
     return podIn(network, directory, programs, exporterProgram, stack);

@@ -115,16 +115,26 @@ export function listMissing(programs: Programs, needed: readonly Needed[]): read
 }
 
 /** Why the tests of a file are skipped; `false`: nothing is missing. @throws with CI=true otherwise */
+export function gateMissing(file: string, missing: readonly string[]): string | false {
+  if (missing.length === 0) return false;
+  const message = `Cannot run ${file}: ${missing.join('; ')}`;
+  if (readTestVariable('CI') === 'true') throw new Error(message);
+  process.stderr.write(`SKIPPED ${message}\n`);
+  return message;
+}
+
+/** The same for real programs; where none is missing stderr has their versions, which `describe` finds. */
+export function gatePrograms(file: string, missing: readonly string[], describe: () => readonly string[]) {
+  const skip = gateMissing(
+    file,
+    missing.length === 0 ? [] : [`real programs are missing; install ${missing.join('; ')}`],
+  );
+  if (skip === false) process.stderr.write(`${file} runs with ${describe().join(', ')}\n`);
+  return skip;
+}
+
 export function gate(programs: Programs, file: string, needed: readonly Needed[]): string | false {
-  const missing = listMissing(programs, needed);
-  if (missing.length > 0) {
-    const message = `Cannot run ${file}: real programs are missing; install ${missing.join('; ')}`;
-    if (readTestVariable('CI') === 'true') throw new Error(message);
-    process.stderr.write(`SKIPPED ${message}\n`);
-    return message;
-  }
-  process.stderr.write(`${file} runs with ${describePrograms(programs, needed).join(', ')}\n`);
-  return false;
+  return gatePrograms(file, listMissing(programs, needed), () => describePrograms(programs, needed));
 }
 
 /** Why what takes long and says little of a change does not run; `false` outside CI, and with CI_FULL=1. */

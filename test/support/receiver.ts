@@ -1,10 +1,10 @@
 // A receiver of pushes and webhooks: a real HTTP or HTTPS server on loopback, which keeps what came.
 
-import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import type { Server } from 'node:net';
 import type { Certificate } from '../stand-in/authority.ts';
+import { listen } from './listen.ts';
 
 /** A request that came whole. */
 export type Seen = {
@@ -20,10 +20,9 @@ export type Answer = (response: ServerResponse, seen: Seen, count: number) => vo
 
 const OK: Answer = (response) => response.end('ok');
 
-async function listen(server: Server, seen: Seen[]): Promise<Receiver> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+async function open(server: Server, seen: Seen[]): Promise<Receiver> {
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     seen,
     async [Symbol.asyncDispose]() {
       (server as unknown as { closeAllConnections(): void }).closeAllConnections();
@@ -48,10 +47,10 @@ function takeRequests(seen: Seen[], answer: Answer) {
 /** Opens a receiver without TLS. */
 export function openHttp(answer: Answer = OK): Promise<Receiver> {
   const seen: Seen[] = [];
-  return listen(createHttpServer(takeRequests(seen, answer)), seen);
+  return open(createHttpServer(takeRequests(seen, answer)), seen);
 }
 
 export function openHttps(certificate: Certificate, answer: Answer = OK): Promise<Receiver> {
   const seen: Seen[] = [];
-  return listen(createHttpsServer(certificate, takeRequests(seen, answer)), seen);
+  return open(createHttpsServer(certificate, takeRequests(seen, answer)), seen);
 }

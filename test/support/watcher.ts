@@ -2,12 +2,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Exporter, type ExporterFaults, openExporter } from '../stand-in/exporter.ts';
 import { type Locust, openLocust } from '../stand-in/locust.ts';
+import { makeFolder } from './folder.ts';
 import { listen } from './listen.ts';
 
 /** The command to run, without arguments. */
@@ -98,8 +98,7 @@ export type PodOptions = {
 /** Opens a pod in which Locust runs for `runMs` and ends at once. */
 export async function openPod({ runMs = 600_000, faults = {}, neverStarts = false }: PodOptions = {}): Promise<Pod> {
   await using opened = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-'));
-  opened.defer(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const messagePath = join(folder, 'termination-log');
   const locust = await openLocust({
     startMs: 0,

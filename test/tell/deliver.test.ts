@@ -2,22 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
 import type { AnswerEnd } from '../../src/tell/receivers/receiver.ts';
 import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { makeFolder } from '../support/folder.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
 import { openHttp, openHttps } from '../support/receiver.ts';
 
 const skip = gateOpenssl('test/tell/deliver.test.ts');
 const NOBODY: Authority = { ca: '', sign: () => ({ cert: '', key: '' }) };
 const authority = skip === false ? makeAuthority() : NOBODY;
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-deliver-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 const caFile = join(folder, 'ca.pem');
 writeFileSync(caFile, authority.ca);
 const NEVER = new AbortController().signal;

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DialResult, dial, isRefused, lookUp } from '../../../src/base/net/dial.ts';
+import { makeFolder } from '../../support/folder.ts';
+import { closedPort } from '../../support/peer.ts';
 import { gateNamespaces } from '../../support/pid-namespace.ts';
 import { freezePort } from './frozen-port.ts';
 
@@ -39,15 +40,6 @@ async function listen(context: TestContext, host: string, port = 0): Promise<num
     server.close();
   });
   return (server.address() as AddressInfo).port;
-}
-
-/** A port of 127.0.0.1 where nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
 }
 
 async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<DialResult> {
@@ -148,8 +140,7 @@ const findNamespaceProblem = (() => {
   }
 })();
 
-const folder = mkdtempSync(join(tmpdir(), 'lastscrape-dial-'));
-process.on('exit', () => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 const hosts = join(folder, 'hosts');
 writeFileSync(hosts, '127.0.0.1 two.example\n10.9.9.1 two.example\n');
 
@@ -236,9 +227,8 @@ test('lookUp() finds a name, and says why it does not', async () => {
   assert.ok('code' in missing && ['ENOTFOUND', 'EAI_AGAIN'].includes(missing.code), JSON.stringify(missing));
 });
 
-test('dial() keeps to one lookup while it hangs, uses its late answer, and serves that again', { skip }, (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-lookup-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+test('dial() keeps to one lookup while it hangs, uses its late answer, and serves that again', { skip }, () => {
+  const folder = makeFolder();
   writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:1 attempts:5\n');
   writeFileSync(join(folder, 'nsswitch.conf'), 'hosts: dns\n');
   const mounts = ['resolv.conf', 'nsswitch.conf'].map((file) => `mount --bind '${folder}/${file}' /etc/${file}`);

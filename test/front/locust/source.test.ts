@@ -1,14 +1,14 @@
 // Locust's page as the source: what is asked of Locust and how often, and what is shown when it answers, hangs, ends or is no Locust.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LogEntry } from '../../../src/decide/messages.ts';
 import { type LocustSourceParts, openLocustSource } from '../../../src/front/locust/source.ts';
+import { makeFolder } from '../../support/folder.ts';
 import { listen } from '../../support/listen.ts';
 import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -390,28 +390,24 @@ test('what is judged is found among all rows, and the total, which is read for t
 });
 
 test('headers of a file go with each request, read again each time; without them Locust is still asked, with one warning', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-headers-'));
-  try {
-    const file = join(directory, 'headers');
-    await using pair = await openLocust([], file);
-    await pair.read();
+  const directory = makeFolder();
+  const file = join(directory, 'headers');
+  await using pair = await openLocust([], file);
+  await pair.read();
+  pair.clock.advance(3_000);
+  await pair.read();
+  assert.deepEqual(pair.log, [{ id: 'headersUnreadable', fields: { file, why: 'cannot be read: ENOENT' } }]);
+  assert.deepEqual(new Set(pair.seenHeaders), new Set([undefined]));
+  for (const [text, seen] of [
+    ['# of Locust\nAuthorization: Basic bG9jdXN0OnNlY3JldA==\n', 'Basic bG9jdXN0OnNlY3JldA=='],
+    ['Authorization: Basic YW5vdGhlcg==', 'Basic YW5vdGhlcg=='],
+    ['Authorization', undefined],
+  ] as const) {
+    writeFileSync(file, text);
     pair.clock.advance(3_000);
     await pair.read();
-    assert.deepEqual(pair.log, [{ id: 'headersUnreadable', fields: { file, why: 'cannot be read: ENOENT' } }]);
-    assert.deepEqual(new Set(pair.seenHeaders), new Set([undefined]));
-    for (const [text, seen] of [
-      ['# of Locust\nAuthorization: Basic bG9jdXN0OnNlY3JldA==\n', 'Basic bG9jdXN0OnNlY3JldA=='],
-      ['Authorization: Basic YW5vdGhlcg==', 'Basic YW5vdGhlcg=='],
-      ['Authorization', undefined],
-    ] as const) {
-      writeFileSync(file, text);
-      pair.clock.advance(3_000);
-      await pair.read();
-      assert.equal(pair.seenHeaders.at(-1), seen, text);
-    }
-    assert.equal(pair.log.length, 1, 'one warning is enough');
-    assert.doesNotMatch(JSON.stringify(pair.log), /Basic/);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
+    assert.equal(pair.seenHeaders.at(-1), seen, text);
   }
+  assert.equal(pair.log.length, 1, 'one warning is enough');
+  assert.doesNotMatch(JSON.stringify(pair.log), /Basic/);
 });

@@ -4,7 +4,6 @@ import {
   appendFileSync,
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -12,7 +11,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -20,12 +18,13 @@ import type { LogEntry } from '../../../src/decide/messages.ts';
 import { BODY_MAX_BYTES } from '../../../src/exposition/exposition.ts';
 import { openFileSource } from '../../../src/front/sources/file.ts';
 import type { Source } from '../../../src/front/sources/source.ts';
+import { makeFolder } from '../../support/folder.ts';
 import { readRecordedBody } from '../../support/recording.ts';
 
 const NEVER = new AbortController().signal;
 
 function openFolder() {
-  const path = mkdtempSync(join(tmpdir(), 'lastscrape-'));
+  const path = makeFolder();
   return {
     path,
     /** Writes a file of it and returns its path. */
@@ -33,7 +32,6 @@ function openFolder() {
       writeFileSync(join(path, name), text);
       return join(path, name);
     },
-    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
 }
 
@@ -60,7 +58,7 @@ async function read(source: Source, signal: AbortSignal = NEVER): Promise<string
 }
 
 test('a file is read afresh each time, byte for byte, and shown to the conditions', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const body = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt').toString();
   const path = folder.write('a job.prom', body);
   const { source } = openSource(path);
@@ -74,7 +72,7 @@ test('a file is read afresh each time, byte for byte, and shown to the condition
 });
 
 test('a file that is missing refuses, and one that is being written is no answer', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const path = join(folder.path, 'job.prom');
   const { source } = openSource(path);
   assert.equal(await read(source), 'refused');
@@ -93,7 +91,7 @@ test('a file that is missing refuses, and one that is being written is no answer
 });
 
 test('what is no file, or too long, or not for this user, is no answer', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const fifo = join(folder.path, 'fifo.prom');
   execFileSync('mkfifo', [fifo]);
   assert.equal(await read(openSource(fifo).source), `failed: ${fifo} is no file`);
@@ -108,7 +106,7 @@ test('what is no file, or too long, or not for this user, is no answer', async (
 });
 
 test('a file that another user may read alone is no answer', { skip: process.getuid?.() !== 0 }, async (context) => {
-  using folder = openFolder();
+  const folder = openFolder();
   const path = folder.write('job.prom', 'a 1\n');
   chmodSync(path, 0o600);
   chmodSync(folder.path, 0o755);
@@ -124,7 +122,7 @@ test('a file that another user may read alone is no answer', { skip: process.get
 });
 
 test('a file that is renamed over while it is read is the one or the other, whole', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const bodies = [1, 2].map((value) => `a{b="${'x'.repeat(100)}"} ${value}\n`.repeat(20_000));
   const path = folder.write('job.prom', bodies[0] ?? '');
   const { source } = openSource(path);
@@ -139,7 +137,7 @@ test('a file that is renamed over while it is read is the one or the other, whol
 });
 
 test('a file that is written in its place while it is read is no answer', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const body = 'a 1\n'.repeat(200_000);
   const long = new Date(0);
   for (const [change, changed] of [
@@ -164,7 +162,7 @@ test('a file that is written in its place while it is read is no answer', async 
 });
 
 test('a folder is all of its *.prom in the order of their names', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const { source, warnings } = openSource(`${folder.path}/`);
   assert.equal(await read(source), 'refused', 'empty');
   assert.equal(await read(openSource(`${join(folder.path, 'missing')}/`).source), 'refused');
@@ -182,7 +180,7 @@ test('a folder is all of its *.prom in the order of their names', async () => {
 });
 
 test('a family in two files is taken from the first, with one warning', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const { source, warnings } = openSource(`${folder.path}/`);
   const histogram = (value: number) => `# TYPE h histogram\nh_bucket{le="+Inf"} ${value}\nh_sum 1\nh_count 1\n`;
   folder.write('1.prom', `# HELP later Has none yet.\n# TYPE later gauge\n${histogram(1)}a 1\n`);
@@ -196,7 +194,7 @@ test('a family in two files is taken from the first, with one warning', async ()
 });
 
 test('a folder of 1,000 files is read while one is renamed over, one goes and one comes', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const name = (row: number) => `${String(row).padStart(4, '0')}.prom`;
   for (let row = 0; row < 1_000; row++) folder.write(name(row), `a${row} 1\n`);
   const { source, warnings } = openSource(`${folder.path}/`);
@@ -224,7 +222,7 @@ test('a folder of 1,000 files is read while one is renamed over, one goes and on
 });
 
 test('a folder has a bound of its own', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   for (let row = 0; row < 3; row++) {
     folder.write(`${row}.prom`, `a${row}{b="${'x'.repeat(990)}"} 1\n`.repeat(25 * 1024));
   }
@@ -232,7 +230,7 @@ test('a folder has a bound of its own', async () => {
 });
 
 test('a read is given up by its signal and leaves nothing open', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   const path = folder.write('job.prom', 'a 1\n'.repeat(1_000_000));
   const { source } = openSource(path);
   const controller = new AbortController();
@@ -249,7 +247,7 @@ test('a read is given up by its signal and leaves nothing open', async () => {
 });
 
 test('a file that is no exposition is not served, and none of its text is shown', async () => {
-  using folder = openFolder();
+  const folder = openFolder();
   for (const text of ['root:x:0:0\n', 'a 1\npassword: xyz\n', '{"token": "xyz"}\n']) {
     const path = folder.write('job.prom', text);
     const { source } = openSource(path);
