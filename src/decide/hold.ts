@@ -183,7 +183,7 @@ function logVerdict(turn: Turn): void {
 /** Warns where main's last numbers, or all of them, never came. */
 function warnOfLoss(turn: Turn): void {
   const { pushes, hookCallsCount } = turn.facts.front.seen;
-  if (pushes?.takenCount === 0) warnOnce(turn, 'nothingPushed', {});
+  if (pushes?.takenCount === 0 && pushes.refusedCount === 0) warnOnce(turn, 'nothingPushed', {});
   if (hookCallsCount === 0 && turn.facts.hasAnswered) warnOnce(turn, 'hookNotCalled', {});
 }
 

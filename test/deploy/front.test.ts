@@ -111,9 +111,9 @@ const CHANGES = [
   ['for: 75s', 'for: 3m'],
   ['last_over_time(lastscrape_pushes_refused_total[10m]) > 0', 'lastscrape_pushes_refused_total > 0'],
   ['[10m]) > 0', '[10m]) >= 0'],
-  ['lastscrape_pushes_total[10m]) == 0', 'lastscrape_pushes_total[10m]) >= 0'],
+  ['[10m]) + last_over_time(lastscrape_pushes_refused_total[10m]) == 0', '[10m]) == 0'],
   ['lastscrape_hook_calls_total[10m]) == 0', 'lastscrape_hook_calls_total[10m]) >= 0'],
-  ['last_over_time(lastscrape_pushes_total[10m]) == 0 and', ''],
+  ['last_over_time(lastscrape_pushes_total[10m]) + ', ''],
   ['last_over_time(lastscrape_hook_calls_total[10m]) == 0 and', ''],
 ] as const;
 
