@@ -112,7 +112,9 @@ export function openPushedFamilies(grouping: Grouping) {
       if (count(key.length + SERIES_LENGTH)) series.set(key, formatGoFloat(value));
     },
     findPoints({ type, series }: Draft, labels: readonly Label[]): Points {
-      if (type === 'summary' && labels.some(([label]) => label === 'quantile')) fault ??= 'a label "quantile"';
+      const bound = type === 'summary' ? 'quantile' : 'le';
+      if (grouping.has(bound) || labels.some(([label]) => label === bound))
+        fault ??= `a ${type} with a label "${bound}"`;
       const key = seriesOf(labels);
       const points = (series.get(key) as Points | undefined) ?? { rows: new Map(), sum: 0, count: 0 };
       if (count(key.length + SERIES_LENGTH)) series.set(key, points);
@@ -125,6 +127,8 @@ export function openPushedFamilies(grouping: Grouping) {
     end(hasNative = false): PushedBody {
       if (why !== null) return { kind: 'unreadable', why };
       const families = [...drafts.values()].filter(({ series }) => series.size > 0).map(makeFamily);
+      const names = new Set(families.map(({ name }) => name));
+      if (names.size < families.length) fault ??= 'a family twice, by two names of OpenMetrics';
       return { kind: 'read', families, fault, hasNative };
     },
   };

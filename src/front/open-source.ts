@@ -29,10 +29,9 @@ export async function openFrontSource(
 ): Promise<OpenedSource> {
   if (findSourceKind(parts.url) !== 'pushes') return { kind: 'open', source: openSource(parts) };
   const { openPushSource } = await import('./sources/pushes.ts');
-  const { url } = parts;
   const opened = await openPushSource(parts);
-  if (opened.kind === 'open') return opened;
-  return { kind: 'failed', problem: describeListenProblem(url.hostname, Number(url.port), opened.code) };
+  if (typeof opened !== 'string') return { kind: 'open', source: opened };
+  return { kind: 'failed', problem: describeListenProblem(parts.url.hostname, Number(parts.url.port), opened) };
 }
 
 /** Opens one that is read; nothing is before the first call of `read`. */

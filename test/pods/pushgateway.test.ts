@@ -40,21 +40,21 @@ async function play(port: number, requests: readonly PushCaseRequest[]): Promise
 }
 
 /** lastscrape, where every page was taken. */
-async function openOurs(t: TestContext) {
+async function openOurs(t: TestContext, takenAtMs = Number.POSITIVE_INFINITY) {
   const log: LogEntry[] = [];
   const port = await closedPort();
-  const opened = await openPushSource({
+  const source = await openPushSource({
     url: new URL(`pushgateway://127.0.0.1:${port}`),
     metricNames: ['rows_left'],
     selectors: [{ name: 'rows_left', labels: [['job', 'j']] }],
     clock: SYSTEM_CLOCK,
     toUnixSeconds: () => 1_600_000_000,
     log: (entry) => log.push(entry),
-    findTakenAtMs: () => Number.POSITIVE_INFINITY,
+    findTakenAtMs: () => takenAtMs,
   });
-  assert.ok(opened.kind === 'open');
-  t.after(opened.source.close);
-  return { port, log, source: opened.source };
+  assert.ok(typeof source !== 'string');
+  t.after(source.close);
+  return { port, log, source };
 }
 
 for (const { name, requests, ours } of PUSH_CASES) {
@@ -103,7 +103,7 @@ test('a body that does not come whole changes nothing, and its connection ends',
 });
 
 test('conditions and thresholds read what was pushed', async (t) => {
-  const { port, source } = await openOurs(t);
+  const { port, source } = await openOurs(t, 0);
   const read = async () => {
     const { metric, observation } = await source.read(new AbortController().signal).ended;
     return [metric('rows_left'), observation.kind === 'answered' && observation.thresholds];
@@ -114,6 +114,9 @@ test('conditions and thresholds read what was pushed', async (t) => {
   assert.deepEqual(await read(), [value, [value]]);
   await send(port, ['PUT', '/metrics/job/k', 'rows_left 0\n']);
   assert.deepEqual(await read(), [{ kind: 'unknown', why: 'there more than once' }, [value]]);
+  // What it replaces was not scraped, and is on the page next to it.
+  await send(port, ['PUT', '/metrics/job/j/run/7', 'rows_left{step="2"} 7\n']);
+  assert.deepEqual((await read())[1], [{ kind: 'value', value: 7 }]);
 });
 
 const skip = gateFront('test/pods/pushgateway.test.ts', ['pushgateway']);

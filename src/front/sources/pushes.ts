@@ -37,11 +37,6 @@ export type PushSourceParts = Pick<LocustSourceParts, 'metricNames' | 'selectors
   readonly findTakenAtMs: () => number;
 };
 
-/** `code`: of the error of listening. */
-export type OpenedPushSource =
-  | { readonly kind: 'open'; readonly source: Source }
-  | { readonly kind: 'failed'; readonly code: string };
-
 /** Of a body, unpacked: what may be kept of it is shorter, and twice as much would not fit next to that. */
 export const PUSH_MAX_BYTES = 8 * 1024 * 1024;
 /** Of all bodies that are being taken in: a large one leaves room for others. */
@@ -55,11 +50,11 @@ const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount,
 /** Of the reason of a refusal, in the log and the report. */
 const WHY_MAX_LENGTH = 200;
 
-type Page = { readonly body: Body; readonly reading: ExporterReading };
+type Page = { readonly store: PushStore; readonly body: Body; readonly reading: ExporterReading };
 type Reply = readonly [status: number, text: string];
 
-/** Listens. Never rejects. */
-export async function openPushSource(parts: PushSourceParts): Promise<OpenedPushSource> {
+/** Listens; the code of the error where it cannot. Never rejects. */
+export async function openPushSource(parts: PushSourceParts): Promise<Source | string> {
   const { url, clock } = parts;
   const pushes = openPushes(parts);
   const connections = openConnections(clock, LIMITS);
@@ -68,18 +63,15 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     for (const each of [request, response]) each.on('error', () => {});
     const connection = connections.find(request.socket);
-    if (connection === undefined) {
-      request.socket.destroy();
-      return;
-    }
+    if (connection === undefined) return void request.socket.destroy();
     connection.beginRequest();
     const exchange = { request, response, connection, clock, takeMs: LIMITS.takeMs };
     answer(exchange, pushes).finally(connection.endRequest);
   });
   const code = await listen(http, listListenHosts(url.hostname.replace(/[[\]]/g, ''), []), Number(url.port));
-  if (code !== null) return { kind: 'failed', code };
+  if (code !== null) return code;
   http.on('error', () => {});
-  const source: Source = {
+  return {
     path: null,
     pushes: pushes.counts,
     read() {
@@ -92,7 +84,6 @@ export async function openPushSource(parts: PushSourceParts): Promise<OpenedPush
       return closed;
     },
   };
-  return { kind: 'open', source };
 }
 
 async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof openPushes>): Promise<void> {
@@ -116,15 +107,11 @@ function openPushes(parts: PushSourceParts) {
   let hasWarned = false;
   const receive = openReceiver();
 
-  function setStore(next: PushStore): void {
-    if (next !== store) page = null;
-    store = next;
-  }
   return {
     counts: () => counts,
     findPage(): Page {
-      setStore(dropTaken(store, findTakenAtMs()));
-      page ??= makePage(store, parts);
+      store = dropTaken(store, findTakenAtMs());
+      page = page?.store === store ? page : makePage(store, parts);
       return page;
     },
     async push(request: IncomingMessage): Promise<Reply> {
@@ -150,7 +137,7 @@ function openPushes(parts: PushSourceParts) {
     const atMs = clock.nowMs();
     const now = { atMs, seconds: toUnixSeconds(atMs), takenAtMs: findTakenAtMs() };
     const result = takePush(store, { grouping, body, isReplaced: method === 'PUT', ...now });
-    setStore(result.store);
+    store = result.store;
     if (result.status === 200) counts = { ...counts, changedAtMs: atMs, takenCount: counts.takenCount + 1 };
     if (body?.hasNative === true && !hasWarned) {
       hasWarned = true;
@@ -172,8 +159,8 @@ function openReceiver() {
     let sizeBytes = 0;
     try {
       if (!/^(?:identity|gzip)?$/i.test(encoding)) return [400, 'of the encodings only gzip is supported'];
-      const isPacked = /^gzip$/i.test(encoding);
-      for await (const piece of isPacked ? unpack(request) : request.iterator({ destroyOnReturn: false })) {
+      const body = /^gzip$/i.test(encoding) ? unpack(request) : request.iterator({ destroyOnReturn: false });
+      for await (const piece of body) {
         pieces.push(piece);
         sizeBytes += piece.length;
         heldBytes += piece.length;
@@ -208,8 +195,18 @@ function readBody(bytes: Buffer, { headers }: IncomingMessage, grouping: Groupin
 
 const PIECE_LENGTH = 64 * 1024;
 
-function makePage(store: PushStore, { metricNames, selectors }: PushSourceParts): Page {
+function makePage(store: PushStore, { metricNames, selectors = [] }: PushSourceParts): Page {
   const { body, push, end } = openBody({ isChecked: false });
+  const page = readPage(store, selectors, push);
+  end();
+  // What was deleted or replaced is judged only where nothing else is there to be judged.
+  const own = store.leftovers.length === 0 ? page.selected : readPage({ ...store, leftovers: [] }, selectors).selected;
+  const selected = own.map((each, at) => (/none|unmatched/.test(each.kind) ? (page.selected[at] ?? each) : each));
+  const { metric } = makeReading(readConditions(store, metricNames));
+  return { store, body, reading: { ...makeReading({ ...page, selected }), metric } };
+}
+
+function readPage(store: PushStore, selectors: PushSourceParts['selectors'], push = (_: Uint8Array) => {}) {
   const exposition = openExposition([], selectors);
   let text = '';
   const flush = () => {
@@ -223,9 +220,7 @@ function makePage(store: PushStore, { metricNames, selectors }: PushSourceParts)
     if (text.length > PIECE_LENGTH) flush();
   }
   flush();
-  end();
-  const { metric } = makeReading(readConditions(store, metricNames));
-  return { body, reading: { ...makeReading(exposition.end()), metric } };
+  return exposition.end();
 }
 
 /** What conditions read: metrics without labels but those of their group. */

@@ -73,6 +73,7 @@ const HISTOGRAM = '# TYPE h histogram\nh_bucket{le="0.5"} 1\nh_bucket{le="+Inf"}
 
 const repeat = (make: (index: number) => string, count = 10_001) =>
   Array.from({ length: count }, (_, at) => make(at)).join('');
+const LABELS = repeat((row) => label(`l${row}`, ''));
 
 /** Several cases of one request, the same but for one thing. */
 const bodies = (texts: Readonly<Record<string, string | Buffer>>, ours?: readonly number[]): readonly PushCase[] =>
@@ -261,15 +262,17 @@ export const PUSH_CASES: readonly PushCase[] = [
   ]),
   one('protobuf with an empty family', ['PUT', J, messages(['e', 1], ['g', 1, value(2, 1)]), PROTOBUF]),
   one('protobuf that is cut', ['PUT', J, messages(['g', 1, value(2, 1)]).subarray(0, -3), PROTOBUF]),
-  {
-    ...one('protobuf with 10,001 labels', [
+  ...[
+    one('protobuf with 10,001 labels', ['PUT', J, messages(['g', 1, LABELS + value(2, 1)]), PROTOBUF]),
+    one('a summary of a group with its label', ['PUT', `${J}/quantile/1`, '# TYPE s summary\ns_sum 1\ns_count 1\n']),
+    one('a histogram of a group with its label', ['PUT', `${J}/le/1`, HISTOGRAM]),
+    one('a family by two names', [
       'PUT',
       J,
-      messages(['g', 1, repeat((row) => label(`l${row}`, '')) + value(2, 1)]),
-      PROTOBUF,
+      '# TYPE a info\na_info 1\n# TYPE a_info gauge\na_info 1\n# EOF\n',
+      OPEN_METRICS,
     ]),
-    ours: [400],
-  },
+  ].map((each) => ({ ...each, ours: [400] })),
   ...Object.entries({
     'of defaults': encodeBytes(text(1, 'c') + field(4, field(3, ''))),
     'with a wire type that there is not': encodeBytes(`${text(1, 'c')}\x0b`),
