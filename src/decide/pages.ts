@@ -6,6 +6,8 @@ import type { LogEntry } from './messages.ts';
 
 /** Of all pages together, but for the first: one of 30 MB, read and kept, fits into 64 MiB. */
 const PAGES_MAX_BYTES = 32_000_000;
+/** Any client may send any number of Accepts; of those that are polled one has room. */
+const LEFT_OUT_MAX_COUNT = 4;
 /** Of an Accept, in a warning. */
 const ACCEPT_SHOWN_LENGTH = 200;
 /** How often in a row a page is unreadable that is given up: one that is cut, or begins empty, is not. */
@@ -43,21 +45,16 @@ export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): P
   return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT] };
 }
 
-/**
- * The Accept's own page, else the richest that it takes, else the newest. Without one the newest that a push
- * can read: text, else OpenMetrics. Null: there is none.
- */
+/** An Accept's own page, else the richest that it takes, else the plainest; without one the newest to push. */
 export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Store> | null {
   const kept = listKept(pages);
-  if (accept === undefined) {
-    const newestFirst = kept.toSorted((a, b) => Number(b.readAtMs) - Number(a.readAtMs));
-    return newestFirst.find(isText) ?? newestFirst.find(({ type }) => type.format === 'openMetrics') ?? null;
-  }
+  const pickPlain = (of: typeof kept) => of.find(isText) ?? of.find(({ type }) => type.format === 'openMetrics');
+  if (accept === undefined) return pickPlain(kept.toSorted((a, b) => Number(b.readAtMs) - Number(a.readAtMs))) ?? null;
   const find = (wanted: string) => kept.find((each) => each.accept === wanted);
   const rich = find(RICH_ACCEPT);
   const format = rich?.type.format ?? 'text';
   const richest = format !== 'text' && takesFormat(accept, format) ? rich : undefined;
-  return find(accept) ?? richest ?? find(TEXT_ACCEPT) ?? kept.find(isText) ?? kept.at(-1) ?? null;
+  return find(accept) ?? richest ?? find(TEXT_ACCEPT) ?? pickPlain(kept) ?? kept[0] ?? null;
 }
 
 /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
@@ -66,14 +63,15 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
   const kept = listKept(pages);
   if (!isLiving && kept.length > 0) return kept.map(({ accept }) => accept);
   const living = listLiving(uses, nowMs);
-  const isRich = !leftOut.includes(RICH_ACCEPT);
+  const isOut = (accept: string) => leftOut.includes(accept);
   // Many programs answer in text whatever they are asked for.
   const hasText = uses.some((use) => kept.some((page) => isText(page) && page.accept === use.accept));
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
   // Before a scraper asks: the rich one, and text where that is something else.
-  const accepts = living.length > 0 ? living : isRich ? [RICH_ACCEPT] : [];
-  const text = (living.length > 0 ? needsText : !isRich || isKept(pages, RICH_ACCEPT)) ? [TEXT_ACCEPT] : [];
-  return [...new Set([...accepts, ...text])].filter((accept) => !leftOut.includes(accept));
+  const accepts = living.length > 0 ? living : isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT];
+  const text = (living.length > 0 ? needsText : isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT)) ? [TEXT_ACCEPT] : [];
+  // There is room again where those that fit are no longer asked for.
+  return [...new Set([...accepts, ...text])].filter((accept, _, all) => !isOut(accept) || all.every(isOut));
 }
 
 /** A scraper asks for these formats. */
@@ -167,14 +165,14 @@ function countUnreadable<Store>(pages: Pages<Store>, accept: string, unreadableC
 }
 
 function leaveOut<Store>({ list, leftOut, ...rest }: Pages<Store>, accept: string): Pages<Store> {
-  return { ...rest, list: list.filter((each) => each.accept !== accept), leftOut: [...new Set([...leftOut, accept])] };
+  const newest = [...new Set([...leftOut, accept])].slice(-LEFT_OUT_MAX_COUNT);
+  return { ...rest, list: list.filter((each) => each.accept !== accept), leftOut: newest };
 }
 
 function isTooLarge({ list }: Pages<unknown>, accept: string, sizeBytes: number, polled: readonly string[]): boolean {
   // Nobody asked for it: half of the room is for the text.
   if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
   const used = list.filter((each) => polled.includes(each.accept));
-  const others = used.filter((each) => each.accept !== accept);
-  const isFirst = others.length === 0 || used[0]?.accept === accept;
-  return !isFirst && others.reduce((sum, each) => sum + each.sizeBytes, sizeBytes) > PAGES_MAX_BYTES;
+  if ((used[0]?.accept ?? accept) === accept) return false;
+  return used.reduce((sum, each) => sum + (each.accept === accept ? 0 : each.sizeBytes), sizeBytes) > PAGES_MAX_BYTES;
 }

@@ -1,69 +1,94 @@
-// The built binary under the manifests' memory limit, and 30 MB in two formats: both pass, the first is kept.
+// The built binary under the memory limit of the manifests, where scrapers ask for several formats: what does
+// not fit is left out. Only the binary: from the sources Node alone takes more.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openMemoryGroup } from '../bench/memory-limit.ts';
 import { closedPort } from '../support/peer.ts';
 import { readTestVariable } from '../support/programs.ts';
+import { COMMAND, startWatcher } from '../support/watcher.ts';
 
 const binary = readTestVariable('LASTSCRAPE_TEST_BINARY');
 const group = binary === undefined ? undefined : openMemoryGroup();
+after(() => group?.[Symbol.dispose]());
 const skip = group === undefined ? 'there is no LASTSCRAPE_TEST_BINARY, or no memory group can be made here' : false;
 if (skip !== false) process.stderr.write(`SKIPPED test/binary/formats-memory.test.ts: ${skip}\n`);
 
+const OPTIONS = { skip, timeout: 120_000 };
 const TEXT = 'text/plain;version=0.0.4';
 const OPEN = 'application/openmetrics-text;version=1.0.0';
-const LINE = `rows_total{name="${'x'.repeat(80)}"} 1\n`;
-const PAGE = LINE.repeat(30_000_000 / LINE.length);
 
-test('30 MB in two formats within 64 MiB: the second is left out, with one warning', {
-  skip,
-  timeout: 120_000,
-}, async (t) => {
-  const source = createServer((request, response) => {
-    const isOpen = request.headers.accept?.includes('openmetrics') === true;
-    response.writeHead(200, { 'content-type': isOpen ? OPEN : TEXT });
-    response.end(isOpen ? `${PAGE}# EOF\n` : PAGE);
-  }).listen(0, '127.0.0.1');
+/** A front of a source within 64 MiB, whose hold ends with that many scrapes, each of a page that is longer. */
+async function open(t: TestContext, scrapes: number, pageBytes: number, answer: RequestListener) {
+  const source = createServer(answer).listen(0, '127.0.0.1');
   await once(source, 'listening');
-  const port = await closedPort();
+  const front = `127.0.0.1:${await closedPort()}`;
+  const url = `http://${front}/metrics`;
   group?.setLimit(64 * 1024 * 1024);
-  const [file = '', ...args] = group?.wrap([binary ?? '']) ?? [];
   const env = {
     LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${(source.address() as AddressInfo).port}/metrics`,
-    LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
+    LASTSCRAPE_FRONT: front,
     LASTSCRAPE_DONE_WHEN: 'sigterm',
-    LASTSCRAPE_SCRAPES: '2',
+    LASTSCRAPE_SCRAPES: `${scrapes}`,
     LASTSCRAPE_TERMINATION_LOG: '/dev/null',
   };
-  const watcher = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = once(watcher, 'exit');
+  const { child, ended } = startWatcher(env, [], group?.wrap(COMMAND));
   t.after(async () => {
-    watcher.kill('SIGKILL');
+    child.kill('SIGKILL');
     source.close().closeAllConnections();
-    await exited;
-    group?.[Symbol.dispose]();
+    await ended;
   });
-  let log = '';
-  watcher.stdout.setEncoding('utf8').on('data', (text) => {
-    log += text;
-  });
-  const url = `http://127.0.0.1:${port}/metrics`;
-  const ask = async (accept: string) => {
-    const answer = await fetch(url, { headers: { accept, 'x-prometheus-scrape-timeout-seconds': '60' } });
-    const { byteLength } = await answer.arrayBuffer();
-    return [answer.status, answer.headers.get('content-type'), byteLength > PAGE.length];
-  };
   while ((await fetch(url).catch(() => null))?.status !== 200) await delay(100);
-  for (const accept of [TEXT, OPEN, TEXT, OPEN]) assert.deepEqual(await ask(accept), [200, accept, true]);
-  assert.equal((await fetch(`http://127.0.0.1:${port}/-/snapshot`, { method: 'POST' })).status, 200);
-  source.close().closeAllConnections();
-  watcher.kill('SIGTERM');
-  for (const accept of [TEXT, OPEN]) assert.deepEqual(await ask(accept), [200, TEXT, true]);
-  assert.deepEqual(await exited, [0, null]);
-  assert.equal(log.match(/scrapers ask for several formats/g)?.length, 1, log);
+  return {
+    ended,
+    async ask(accept: string) {
+      const answer = await fetch(url, { headers: { accept, 'x-prometheus-scrape-timeout-seconds': '60' } });
+      assert.ok(answer.status === 200 && (await answer.arrayBuffer()).byteLength > pageBytes);
+      return answer.headers.get('content-type');
+    },
+    async end() {
+      assert.equal((await fetch(new URL('/-/snapshot', url), { method: 'POST' })).status, 200);
+      source.close().closeAllConnections();
+      child.kill('SIGTERM');
+    },
+  };
+}
+
+test('30 MB in two formats within 64 MiB: the second is left out, with one warning', OPTIONS, async (t) => {
+  const page = `rows_total{name="${'x'.repeat(78)}"} 1\n`.repeat(300_000);
+  const { ask, end, ended } = await open(t, 2, page.length, ({ headers }, response) => {
+    const isOpen = headers.accept?.includes('openmetrics') === true;
+    response.writeHead(200, { 'content-type': isOpen ? OPEN : TEXT });
+    response.end(isOpen ? `${page}# EOF\n` : page);
+  });
+  for (const accept of [TEXT, OPEN, TEXT, OPEN]) assert.equal(await ask(accept), accept);
+  await end();
+  for (const accept of [TEXT, OPEN]) assert.equal(await ask(accept), TEXT);
+  const { code, stdout } = await ended;
+  assert.deepEqual([code, stdout.match(/scrapers ask for several formats/g)?.length], [0, 1], stdout);
 });
+
+test(
+  'ten Accepts of 8 KB, each with another page of 3 MB, within 64 MiB: the newest four are kept',
+  OPTIONS,
+  async (t) => {
+    const accepts = Array.from({ length: 10 }, (_, by) => `${TEXT};by=${by},${'application/x;q=0.1,'.repeat(400)}*/*`);
+    const { ask, end, ended } = await open(t, 10, 3_000_000, ({ headers }, response) => {
+      const by = /by=\d/.exec(headers.accept ?? '') ?? 'by=none';
+      response.writeHead(200, { 'content-type': `${TEXT};${by}` });
+      // It shrinks to a half.
+      response.end(randomBytes(1_200_000).toString('hex').replaceAll(/.{80}/g, 'rows_total{name="$&"} 1\n'));
+    });
+    for (let round = 0; round < 3; round++) {
+      for (const [by, accept] of accepts.entries()) assert.equal(await ask(accept), `${TEXT};by=${by}`);
+    }
+    await end();
+    const served = new Set(await Promise.all(accepts.map(ask)));
+    assert.deepEqual(served, new Set([6, 7, 8, 9].map((by) => `${TEXT};by=${by}`)));
+    assert.equal((await ended).code, 0);
+  },
+);

@@ -4,6 +4,7 @@ import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/accepts.ts';
 import {
   beginPages,
   findPage,
+  isOlder,
   listPolled,
   type Pages,
   takeFailure,
@@ -15,7 +16,7 @@ import {
 const NAMES: Readonly<Record<string, string>> = { rich: RICH_ACCEPT, text: TEXT_ACCEPT };
 const nameAccept = (accept: string) => Object.keys(NAMES).find((name) => NAMES[name] === accept) ?? accept;
 
-/** `living`, `ending`: main is seen so; `use A`, `fail A`, `unreadable A`; `A gets FORMAT [MB] [lost]`: an answer. */
+/** `living`, `ending`: main is seen so; `later`: 5 minutes; `use A`, `fail A`, `unreadable A`; `A gets FORMAT [MB] [lost]`: an answer. */
 function tell(events: string, isTextWanted = false, hasFormats = true) {
   const log: string[] = [];
   let pages: Pages<string> = beginPages(isTextWanted, hasFormats);
@@ -31,6 +32,7 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
     nowMs++;
     const accept = NAMES[second] ?? second;
     if (first === 'ending' || first === 'living') isLiving = first === 'living';
+    else if (first === 'later') nowMs += 300_000;
     else if (first === 'use') take(takeUse(pages, accept, nowMs));
     else if (first === 'fail') take(takeFailure(pages, accept));
     else if (first === 'unreadable') take(takeFailure(pages, accept, 'why'));
@@ -47,6 +49,8 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
     kept: pages.list.map(({ accept, store }) => `${nameAccept(accept)}: ${store}`).join(', '),
     polled: listPolled(pages, nowMs, isLiving).map(nameAccept).join(' '),
     log: log.join(' '),
+    leftOutCount: pages.leftOut.length,
+    isOlder: (readAtMs: number) => pages.list.some((page) => isOlder(pages, page, readAtMs)),
     find: (accept?: string) => findPage(pages, accept)?.store,
   };
 }
@@ -54,6 +58,7 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
 for (const row of [
   'the rich answer is text | rich gets text | text | text: rich',
   'the rich answer is rich | rich gets openMetrics | rich text | rich: rich',
+  'the first rich read failed | fail rich | text | ',
   'a later rich read failed | rich gets protobuf, fail rich | rich text | rich: rich',
   'the rich page is large | text gets text, rich gets protobuf 17 | text | ',
   'it gets its page | rich gets text, use om, om gets openMetrics | om | om: om',
@@ -68,6 +73,9 @@ for (const row of [
   'an answer lacks what vanished | rich gets text, use om, ending, om gets protobuf | text | text: rich',
   'an answer lacks nothing | rich gets text, use om, ending, om gets protobuf 1 whole | text om | text: rich, om: om',
   'two do not fit | use a, a gets text 20, use b, b gets protobuf 20, b gets protobuf 20 | a | a: a | formatLeftOut',
+  'the first grows | use a, a gets text, use b, b gets protobuf, a gets text 40, b gets protobuf | a | a: a | formatLeftOut',
+  'two fit | use a, a gets text 10, use b, b gets protobuf 15, b gets protobuf 15 | b a | a: a, b: b',
+  'the one that fits is asked for no more | use a, a gets text 20, use b, b gets protobuf 20, later, use b, b gets protobuf 20 | b | b: b | formatLeftOut',
 ]) {
   const [what, events = '', polled, kept, log = ''] = row.split(' | ');
   test(`pages where ${what}`, () => {
@@ -83,12 +91,24 @@ test('text is polled where its numbers are needed and no scraper gets it, and al
 
 test('findPage() is its own, else the richest that it takes, else the text; to push text, else OpenMetrics', () => {
   const { find } = tell('rich gets openMetrics, text gets text');
-  assert.deepEqual([TEXT_ACCEPT, 'application/openmetrics-text', '*/*', undefined].map(find), [
-    'text',
-    'rich',
-    'text',
-    'text',
-  ]);
-  assert.deepEqual([tell('rich gets openMetrics').find(), tell('rich gets protobuf').find()], ['rich', undefined]);
+  const found = [TEXT_ACCEPT, 'application/openmetrics-text', '*/*', undefined].map(find);
+  assert.deepEqual(found, ['text', 'rich', 'text', 'text']);
+  const others = ['rich gets openMetrics', 'rich gets protobuf', 'use om'].map((events) => tell(events).find());
+  assert.deepEqual(others, ['rich', undefined, undefined]);
   assert.equal(tell('use text, text gets text, use om, om gets openMetrics 1 opened').find('om'), 'text');
+  assert.equal(tell('use pb, pb gets protobuf, use om, om gets openMetrics, use v1, v1 gets text').find('*/*'), 'v1');
+  assert.equal(tell('use pb, pb gets protobuf, use om, om gets openMetrics').find('*/*'), 'om');
+  assert.equal(tell('use pb, pb gets protobuf').find('*/*'), 'pb');
+  assert.equal(tell('use v1, v1 gets text, use text, text gets text').find('*/*'), 'text after v1');
+});
+
+test('pages that do not fit are remembered while they may be asked for', () => {
+  const others = Array.from({ length: 20 }, (_, index) => `use a, use ${index}, ${index} gets protobuf 20`).join(', ');
+  const { kept, log, leftOutCount } = tell(`use a, a gets text 20, ${others}`);
+  assert.deepEqual([kept, log, leftOutCount], ['a: a', 'formatLeftOut', 4]);
+});
+
+test('isOlder() is of a read that began before the one that was kept', () => {
+  assert.deepEqual([1, 2].map(tell('use a, a gets text').isOlder), [true, false]);
+  assert.equal(tell('use a, a gets text 1 opened').isOlder(1), false);
 });

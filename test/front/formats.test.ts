@@ -4,11 +4,10 @@ import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
 import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/accepts.ts';
 import type { MainView } from '../../src/decide/main-view.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
-import type { Selector } from '../../src/exposition/exposition.ts';
 import { openFamilyScan } from '../../src/exposition/families.ts';
 import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
-import { openFront } from '../../src/front/front.ts';
+import { type FrontParts, openFront } from '../../src/front/front.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Answer, openSource, reply, type Scraped, scrape } from './source.ts';
 
@@ -63,17 +62,15 @@ function negotiate(numbers: Numbers, asked: string[] = []): Answer {
   };
 }
 
-type Options = { readonly metricNames?: readonly string[]; readonly selectors?: readonly Selector[] };
-
-async function openWorld(t: TestContext, { metricNames = [], selectors = [] }: Options = {}) {
+async function openWorld(t: TestContext, options: Partial<FrontParts> = {}) {
   const source = await openSource();
   const clock = new VirtualClock(1_000);
   const log: LogEntry[] = [];
   const opened = await openFront({
     at: { host: '127.0.0.1', port: 0 },
     url: source.url,
-    metricNames,
-    selectors,
+    metricNames: [],
+    ...options,
     pollMs: POLL_MS,
     clock,
     toUnixSeconds: (atMs) => atMs / 1000,
@@ -192,7 +189,7 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   const world = await openWorld(t);
   const { source, front, clock, ask } = world;
   const asked: string[] = [];
-  source.answer = negotiate({ rows: 1 }, asked);
+  source.answer = negotiate({ rows: 1, users: 2 }, asked);
   await useFormats(world, FORMATS);
   asked.length = 0;
   clock.advance(30_000);
@@ -201,13 +198,14 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   const newestFirst = FORMATS.map((format) => ACCEPTS[format]).toReversed();
   assert.deepEqual(asked, newestFirst);
   asked.length = 0;
+  // What vanishes now is joined at the end, with every page.
   source.answer = negotiate({ rows: 2 }, asked);
   assert.equal((await world.post()).text, 'kept\n');
   assert.deepEqual(asked.toSorted(), newestFirst.toSorted());
   front.tell(ENDED);
   await source.stop();
   for (const format of FORMATS) {
-    assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, writePage(format, { rows: 2 }));
+    assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, writePage(format, { rows: 2, users: 2 }));
   }
 });
 
@@ -247,24 +245,6 @@ test('scrapes share a read only where their Accept is the same, byte for byte', 
   const formats = (await Promise.all(others)).map((each) => readWhole(each).format);
   assert.deepEqual(formats, ['openMetrics', 'openMetrics', 'protobuf', 'text']);
   assert.deepEqual(asked, [ACCEPTS.text, ACCEPTS.openMetrics, ACCEPTS.protobuf, `${ACCEPTS.text};a`]);
-});
-
-test('a newcomer after the end gets the text where that is kept, else the page that is', async (t) => {
-  for (const formats of [
-    ['openMetrics', 'protobuf'],
-    ['text', 'openMetrics'],
-  ] as const) {
-    const world = await openWorld(t);
-    const { source, front, ask } = world;
-    source.answer = negotiate({ rows: 1 });
-    for (const format of formats) await ask(format === 'text' ? TEXT_ACCEPT : ACCEPTS[format]);
-    await world.post();
-    front.tell(ENDED);
-    await source.stop();
-    const wanted = formats[0] === 'text' ? 'text' : 'protobuf';
-    assert.equal(readWhole(await ask('application/json')).format, wanted);
-    assert.equal(readWhole(await ask('*/*', false)).format, wanted);
-  }
 });
 
 test('a newcomer after the end always gets what has vanished, also while the source answers in its format', async (t) => {
@@ -357,35 +337,33 @@ test('any client is answered in its format; only scrapers have pages kept', asyn
   assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT], 'it has text alone');
 });
 
-for (const [format, others] of [
-  ['openMetrics', ['protobuf', 'text']],
-  ['protobuf', ['openMetrics', 'text']],
-] as const) {
-  test(`who comes only after the end gets ${format} where it takes that, else text`, async (t) => {
-    const world = await openWorld(t);
-    const { source, front, ask } = world;
-    const asked: string[] = [];
-    source.answer = (socket, number, accept = '') => {
-      asked.push(accept);
-      const kept = accept === RICH_ACCEPT ? format : 'text';
-      reply(writePage(kept, { rows: 1 }), { type: TYPES[kept] })(socket, number, accept);
-    };
-    assert.equal((await world.post()).text, 'kept\n');
-    assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT]);
-    front.tell(ENDED);
-    await source.stop();
-    assert.equal(readWhole(await ask(`${TYPES[format]};q=0.3,${TYPES.text}`)).format, format);
-    for (const accept of [...others.map((other) => TYPES[other]), `${TYPES[format]};q=0.0`])
-      assert.equal(readWhole(await ask(`${accept},*/*;q=0.1`)).format, 'text', accept);
-  });
-}
+test('who comes only after the end gets the rich page where it takes that, else text', async (t) => {
+  const world = await openWorld(t);
+  const { source, front, ask } = world;
+  const asked: string[] = [];
+  source.answer = (socket, number, accept = '') => {
+    asked.push(accept);
+    const kept = accept === RICH_ACCEPT ? 'protobuf' : 'text';
+    reply(writePage(kept, { rows: 1 }), { type: TYPES[kept] })(socket, number, accept);
+  };
+  assert.equal((await world.post()).text, 'kept\n');
+  assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT]);
+  front.tell(ENDED);
+  await source.stop();
+  assert.equal(readWhole(await ask(`${TYPES.protobuf};q=0.3,${TYPES.text}`)).format, 'protobuf');
+  for (const accept of [`${TYPES.protobuf};q=0.0,*/*`, `${TYPES.openMetrics},*/*`])
+    assert.equal(readWhole(await ask(accept)).format, 'text', accept);
+});
 
 test('an Accept of 8 KB passes as it is; of ten different ones the newest four are kept', async (t) => {
   const world = await openWorld(t);
-  const { source, ask } = world;
+  const { source, front, ask } = world;
   const asked: string[] = [];
-  source.answer = negotiate({ rows: 1 }, asked);
-  const long = `text/plain;version=0.0.4,${'application/x;q=0.1,'.repeat(400)}*/*`;
+  source.answer = (socket, number, accept = '') => {
+    asked.push(accept);
+    reply('rows_total 1\n', { type: `text/plain; by=${accepts.indexOf(accept)}` })(socket, number, accept);
+  };
+  const long = `text/plain;version=0.0.4,\xe9,${'application/x;q=0.1,'.repeat(400)}*/*`;
   assert.ok(long.length > 8_000);
   const accepts = [long, ...Array.from({ length: 9 }, (_, index) => `${ACCEPTS.text};a=${index}`)];
   for (const accept of accepts) readWhole(await ask(accept));
@@ -393,6 +371,10 @@ test('an Accept of 8 KB passes as it is; of ten different ones the newest four a
   asked.length = 0;
   assert.equal((await world.post()).status, 200);
   assert.deepEqual(asked.toSorted(), accepts.slice(-4).toSorted());
+  front.tell(ENDED);
+  await source.stop();
+  const served = await Promise.all(accepts.map(async (accept) => (await ask(accept)).headers['content-type']));
+  assert.deepEqual(new Set(served), new Set([6, 7, 8, 9].map((by) => `text/plain; by=${by}`)));
 });
 
 test('a source that answers now in one format and now in another never has them mixed', async (t) => {
@@ -411,13 +393,15 @@ test('a source that answers now in one format and now in another never has them 
   }
 });
 
-test('where a number is judged the text is read as well', async (t) => {
-  const { source, ask, post } = await openWorld(t, { selectors: [{ name: 'rows_total', labels: [] }] });
-  const asked: string[] = [];
-  source.answer = negotiate({ rows: 7 }, asked);
-  await ask(ACCEPTS.protobuf);
-  await post();
-  assert.ok(asked.includes(TEXT_ACCEPT), asked.join());
+test('where a number is judged, or the page is pushed, the text is read as well', async (t) => {
+  for (const options of [{ selectors: [{ name: 'rows_total', labels: [] }] }, { isPushed: true }]) {
+    const { source, ask, post } = await openWorld(t, options);
+    const asked: string[] = [];
+    source.answer = negotiate({ rows: 7 }, asked);
+    await ask(ACCEPTS.protobuf);
+    await post();
+    assert.ok(asked.includes(TEXT_ACCEPT), asked.join());
+  }
 });
 
 test('what another format shows of a metric does not hide what the text shows', async (t) => {
@@ -448,11 +432,4 @@ test('the second format of a large page is left out, with one warning; the first
   front.tell(ENDED);
   await source.stop();
   assert.equal(readWhole(await ask(ACCEPTS.openMetrics)).format, 'text');
-});
-
-test('another Content-Type is unreadable, and nothing of it is served', async (t) => {
-  const { source, ask } = await openWorld(t);
-  source.answer = reply('<p>', { type: 'text/html' });
-  const { status, text } = await ask(ACCEPTS.openMetrics);
-  assert.deepEqual([status, text], [503, 'the source cannot be read: Content-Type text/html\n']);
 });

@@ -483,15 +483,6 @@ test('lastscrape_scrapes_total counts scrapes that were handed over, of those wh
   assert.equal(await count(), 2);
 });
 
-test('gzip decodes to the plain answer', async (t) => {
-  const world = await openWorld(t, { body: 'a{b="c"} 1\n'.repeat(20_000) });
-  const { gunzipSync } = await import('node:zlib');
-  const plain = await scrape(world.front.port, { method: 'GET', headers: { 'user-agent': 'x' } });
-  const packed = await scrape(world.front.port, { headers: { 'accept-encoding': 'gzip' } });
-  assert.equal(packed.headers['content-encoding'], 'gzip');
-  assert.equal(withoutOwn(gunzipSync(packed.bytes).toString()), withoutOwn(plain.text));
-});
-
 test('what is shown of a moment does not move when the wall clock is set', async (t) => {
   let offset = 0;
   const world = await openWorld(t, { toUnixSeconds: (atMs) => offset + atMs / 1000 });

@@ -80,26 +80,15 @@ test('read() hands on what real programs answer, in every format', async () => {
   assert.deepEqual(formats, new Set(['text', 'openMetrics', 'protobuf']));
 });
 
-test('read() goes by the content type: the text format, said in any way or not at all', async () => {
+test('read() goes by the content type, said in any way or not at all', async () => {
   const answer =
     (header: string): Answerer =>
     (socket) =>
       socket.write(`HTTP/1.1 200 OK\r\n${header}Content-Length: 4\r\n\r\na 1\n`);
-  for (const type of [
-    'text/plain',
-    'TEXT/Plain ; charset=utf-8',
-    'text/plain;version=0.0.4',
-    'text/plain; Version = "0.0.4"; charset=utf-8; escaping=underscores',
-    'text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8',
-    '',
-  ]) {
-    const result = await readOnce(answer(`Content-Type: ${type}\r\n`));
-    assert.equal(String(await readAll(takeBody(result))), 'a 1\n', type);
-  }
-  assert.equal(String(await readAll(takeBody(await readOnce(answer(''))))), 'a 1\n', 'no header');
-  for (const type of ['text/html', 'application/json', 'text/plain; version=2.0.0', 'text/plainer', 'text']) {
+  for (const header of ['Content-Type: TEXT/Plain ; charset=utf-8\r\n', 'Content-Type:\r\n', ''])
+    assert.equal(String(await readAll(takeBody(await readOnce(answer(header))))), 'a 1\n', header);
+  for (const type of ['text/html', 'text/plain; version=2.0.0', 'text/plainer'])
     assertFailed(await readOnce(answer(`Content-Type: ${type}\r\n`)), new RegExp(`^Content-Type ${type}$`), true);
-  }
 });
 
 test('read() keeps its connection after answers of every kind', async () => {
@@ -120,6 +109,7 @@ test('read() keeps its connection after answers of every kind', async () => {
   await source.close();
   assert.deepEqual(kinds, ['answered', 'failed', 'failed', 'answered']);
   assert.equal(peer.connectionsCount(), 1);
+  assert.doesNotMatch(peer.requests.join(), /accept-encoding/i);
 });
 
 test('read() begins when the answer does, and hands on pieces as they come', async () => {
