@@ -45,7 +45,7 @@ export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): P
   return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT] };
 }
 
-/** An Accept's own page, else the richest that it takes, else the plainest; without one the newest to push. */
+/** An Accept's own page, else the richest that it takes, else the plainest. Without one: what is pushed. */
 export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Store> | null {
   const kept = listKept(pages);
   const pickPlain = (of: typeof kept) => of.find(isText) ?? of.find(({ type }) => type.format === 'openMetrics');
