@@ -202,6 +202,9 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   source.answer = negotiate({ rows: 2 }, asked);
   assert.equal((await world.post()).text, 'kept\n');
   assert.deepEqual(asked.toSorted(), newestFirst.toSorted());
+  asked.length = 0;
+  await front.readExporter(never, true);
+  assert.deepEqual(asked, newestFirst, 'the last read');
   front.tell(ENDED);
   await source.stop();
   for (const format of FORMATS) {
@@ -252,11 +255,9 @@ test('a newcomer after the end always gets what has vanished, also while the sou
   source.answer = negotiate({ rows: 1, users: 2 });
   await ask(TEXT_ACCEPT);
   front.tell(ENDED);
-  source.answer = negotiate({ rows: 3 });
-  for (const time of ['first', 'second']) {
-    await front.readExporter(never, true);
-    const { format, names } = readWhole(await ask(ACCEPTS.openMetrics));
-    assert.deepEqual([format, names], ['text', ['rows_total', 'users_total']], time);
+  for (const rows of [3, 4]) {
+    source.answer = negotiate({ rows });
+    assert.deepEqual(readWhole(await ask(ACCEPTS.openMetrics)).page, writePage('text', { rows, users: 2 }));
   }
 });
 

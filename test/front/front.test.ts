@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -434,13 +434,17 @@ test('a program that refused after the end is not asked again, until main lives 
   assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 0\n');
 });
 
-test('a file that is missing after the end is asked for again', async (t) => {
+test('a file is text for any Accept; one that is missing after the end is asked for again', async (t) => {
   const folder = makeFolder();
   const path = join(folder, 'job.prom');
   const world = await openWorld(t, { url: pathToFileURL(path) });
   assert.equal((await scrape(world.front.port)).status, 503);
+  writeFileSync(path, 'a 0\n');
+  const { headers } = await scrape(world.front.port, { headers: { accept: 'application/openmetrics-text' } });
+  assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  rmSync(path);
   world.front.tell(ENDED);
-  assert.equal((await scrape(world.front.port)).status, 503);
+  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 0\n');
   writeFileSync(path, 'a 1\n');
   assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
   writeFileSync(path, 'a 2');
