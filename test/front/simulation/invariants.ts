@@ -101,9 +101,10 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
     return null;
   const before = wholes.filter((each) => each.endedAtMs <= knownAtMs);
   const last = before.at(-1);
-  // A page that stays unreadable is given up, and the text is served.
+  // A page that stays unreadable is given up, and the text is served; begun again, it has nothing of before.
+  const readableMs = Math.min(last?.askedAtMs ?? 0, endedAtMs - VANISHED_MS);
   const isGivenUp = source.faults.some(
-    ({ kind, fromMs, toMs }) => kind === 'endless' && fromMs < knownAtMs && toMs > (last?.askedAtMs ?? 0),
+    ({ kind, fromMs, toMs }) => kind === 'endless' && fromMs < knownAtMs && toMs > readableMs,
   );
   if (wanted === ACCEPTS.openMetrics && source.formats !== 'text' && isGivenUp) return null;
   // So is whose numbers count where it was before, and its first answer since shows the end.

@@ -1,17 +1,20 @@
 // Faults that the front once had, put back one at a time, and the first seed that finds each:
 //
-//     79  the grace closes under answers on their way, and the backlog is not taken first
+//      8  the end does not join what vanished just before it
 //     96  a scraper that got only 503 counts as dead
+//    189  an answer without a length that was cut at a line feed becomes the snapshot
 //    249  one that was seen once is waited for until the TTL
+//    255  one request that hangs keeps all others waiting
 //    426  what an exporter shows that was restarted after the end is kept
-//    783  one request that hangs keeps all others waiting
-//    980  an answer without a length that was cut at a line feed becomes the snapshot
-//   1004  the end does not join what vanished just before it
-//   1269  an own read always gives way, and a scrape's read ends with its scraper
+//   1089  the grace closes under answers on their way, and the backlog is not taken first
 //   1419  after the end a scraper without a time-out waits 15 s for the source
 //   2424  no last read where nothing is held
-//  29604  a standstill counts as the scrapers' silence
-//  46333  an exporter whose restart was kept is ignored after main's end, where a standstill hid that main lived
+//   3132  an own read always gives way, and a scrape's read ends with its scraper
+//  28091  a standstill counts as the scrapers' silence, or is not seen within a long pause
+//  53129  a page that begins does not know what vanished from the one of its type
+//  57683  a replica that reconnects after a scrape that failed is taken for the other one
+//  61515  after the end a scrape keeps polls away for a whole POLL
+// 113571  the pause after a poll is four times what it waited for a scrape, too
 //
 // Not simulated: real sockets, many connections, textfiles, Locust, pushes taken in, targets that quit.
 
