@@ -467,6 +467,9 @@ test('what never came is in the report: a push, one that was refused, a call of 
   const refusing = await start(t, push);
   await fetch(`http://127.0.0.1:${port}/metrics/job/j`, { method: 'PUT', body: 'a\n' });
   assert.deepEqual(await end(refusing), ['scraped', '1 push was refu', 'a push was refu']);
+  const cutting = await start(t, push);
+  (await openRawClient(port)).send('PUT /metrics/job/j HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\na');
+  assert.deepEqual(await end(cutting), ['scraped', 'nothing was pus', 'nothing was pus', 'a push was refu']);
   const hooked = { LASTSCRAPE_HOOKS: makeFolder() };
   assert.deepEqual(await end(await open(t, 'a 1\n', hooked)), ['scraped', 'the hook did no', 'the hook did no']);
   const [plain, called] = [await open(t, 'a 1\n'), await open(t, 'a 1\n', hooked)];

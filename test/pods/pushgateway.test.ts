@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { SYSTEM_CLOCK } from '../../src/base/waits.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { openPushSource, PUSH_MAX_BYTES } from '../../src/front/sources/pushes.ts';
+import { openRawClient } from '../front/raw-client.ts';
 import { normalizePage, PUSH_CASES, type PushCaseRequest, type PushOutcome } from '../front/sources/push-cases.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
@@ -100,6 +101,17 @@ test('a body that does not come whole changes nothing, and its connection ends',
       .once('close', resolve),
   );
   assert.deepEqual((await play(port, [])).page, before.page);
+});
+
+test('pipelined pushes are taken one after the other', async (t) => {
+  const { port } = await openOurs(t);
+  const client = await openRawClient(port);
+  const packed = gzipSync(makeBody(PUSH_MAX_BYTES));
+  const head = 'PUT /metrics/job/j HTTP/1.1\r\nHost: x\r\nContent-Length:';
+  client.send(Buffer.concat([Buffer.from(`${head} ${packed.length}\r\nContent-Encoding: gzip\r\n\r\n`), packed]));
+  client.send(`${head} 4\r\n\r\na 2\n`);
+  for (const _ of [1, 2]) assert.equal((await client.readAnswer()).status, 200);
+  assert.ok((await play(port, [])).page.includes('a{instance="",job="j"} 2'));
 });
 
 test('conditions and thresholds read what was pushed', async (t) => {

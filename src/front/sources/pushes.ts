@@ -19,7 +19,7 @@ import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeReading } from '../../observe/exporter.ts';
 import { type Body, openBody } from '../../snapshot/body.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
-import { openConnections } from '../connections.ts';
+import { type Connection, openConnections } from '../connections.ts';
 import { listen, listListenHosts } from '../listen.ts';
 import type { LocustSourceParts } from '../locust/source.ts';
 import { readRequestPath } from '../request.ts';
@@ -58,6 +58,7 @@ export async function openPushSource(parts: PushSourceParts): Promise<Source | s
   const { url, clock } = parts;
   const pushes = openPushes(parts);
   const connections = openConnections(clock, LIMITS);
+  const answers = new WeakMap<Connection, Promise<void>>();
   const http = createLimitedServer(LIMITS);
   http.on('connection', (socket) => connections.accept(socket));
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -66,7 +67,9 @@ export async function openPushSource(parts: PushSourceParts): Promise<Source | s
     if (connection === undefined) return void request.socket.destroy();
     connection.beginRequest();
     const exchange = { request, response, connection, clock, takeMs: LIMITS.takeMs };
-    answer(exchange, pushes).finally(connection.endRequest);
+    // Pipelined ones in turn: a packed body is read later than the next one.
+    const before = answers.get(connection) ?? Promise.resolve();
+    answers.set(connection, before.then(() => answer(exchange, pushes)).finally(connection.endRequest));
   });
   const code = await listen(http, listListenHosts(url.hostname.replace(/[[\]]/g, ''), []), Number(url.port));
   if (code !== null) return code;
@@ -79,7 +82,8 @@ export async function openPushSource(parts: PushSourceParts): Promise<Source | s
       return { begun: Promise.resolve({ kind: 'answered', body }), ended: Promise.resolve(reading) };
     },
     close() {
-      const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+      // A push that is cut by this is logged by then: nothing is after the report.
+      const closed = new Promise<void>((resolve) => http.close(() => setImmediate(resolve)));
       connections.closeAll('the front closes');
       return closed;
     },
@@ -94,8 +98,7 @@ async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof 
   const path = readRequestPath(target);
   if (path === '/-/healthy' || path === '/-/ready') return sendText(exchange, 200, 'OK');
   if (path !== '/metrics') return sendText(exchange, readGrouping(target) === null ? 404 : 405, NOT_FOUND);
-  const { body } = findPage();
-  await sendBody(exchange, { read: () => body.read(), sizeBytes: body.sizeBytes });
+  await sendBody(exchange, findPage().body);
 }
 
 /** What was pushed, and the page of it. */
@@ -193,8 +196,6 @@ function readBody(bytes: Buffer, { headers }: IncomingMessage, grouping: Groupin
   return format === 'protobuf' ? readPushedMessages(bytes, grouping) : readPushedText(bytes, format, grouping);
 }
 
-const PIECE_LENGTH = 64 * 1024;
-
 function makePage(store: PushStore, { metricNames, selectors = [] }: PushSourceParts): Page {
   const { body, push, end } = openBody({ isChecked: false });
   const page = readPage(store, selectors, push);
@@ -217,7 +218,7 @@ function readPage(store: PushStore, selectors: PushSourceParts['selectors'], pus
   };
   for (const line of writePushedFamilies(listFamilies(store))) {
     text += line;
-    if (text.length > PIECE_LENGTH) flush();
+    if (text.length > 65_536) flush();
   }
   flush();
   return exposition.end();
