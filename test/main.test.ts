@@ -159,10 +159,8 @@ test('main() answers an uncaught error in the same way, and EXIT_ZERO makes it 0
     const { host, out } = openHost({ ...SHORT, LASTSCRAPE_EXIT_ZERO: isExitZero });
     await main(host);
     assert.equal(out.onUncaught('thrown text'), code);
-    assert.deepEqual(
-      [readLast(out.stdout)['summary'], readLast(out.stdout)['exitCode']],
-      ['Bug in lastscrape: thrown text', 70],
-    );
+    const last = [readLast(out.stdout)['summary'], readLast(out.stdout)['exitCode']];
+    assert.deepEqual(last, ['Bug in lastscrape: thrown text', 70]);
   }
 });
 
@@ -234,10 +232,8 @@ test('main() reports a bug while the configuration is read like any other, and E
     });
     assert.deepEqual(await main({ ...host, env }), { code, isUrgent: true });
     const [error = '{}'] = out.stdout.split('\n');
-    assert.deepEqual(
-      [JSON.parse(error).level, JSON.parse(error).msg],
-      ['error', 'bug in lastscrape: please report it'],
-    );
+    const logged = [JSON.parse(error).level, JSON.parse(error).msg];
+    assert.deepEqual(logged, ['error', 'bug in lastscrape: please report it']);
     assert.match(JSON.parse(error).reportTo, /^in the issues of the repository /);
     const { outcome, exitCode, summary } = JSON.parse(readFileSync(messagePath, 'utf8'));
     assert.deepEqual([outcome, exitCode], ['bug', 70]);

@@ -95,10 +95,8 @@ test('findProcesses() does not know what a /proc with hidepid hides', { skip }, 
   await using namespace = await openPidNamespace({ isHiding: true });
   await namespace.start(['tail', '-f', '/dev/null'], { uid: 1000, comm: 'tail' });
   assert.match(await findByCheck(namespace, 'tail'), /^process tail unknown: .*hidepid/);
-  assert.equal(
-    await findByCheck(namespace, 'tail', 1000),
-    'process tail unknown: /proc does not show PID N (is it mounted with hidepid?)',
-  );
+  const hidden = await findByCheck(namespace, 'tail', 1000);
+  assert.equal(hidden, 'process tail unknown: /proc does not show PID N (is it mounted with hidepid?)');
 });
 
 test('isStillRunning() is false for another process that reuses the PID', async () => {

@@ -39,10 +39,8 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   assert.equal(code, 0);
   assert.equal(stderr, '');
   assert.equal(pod.exporter.isOpen, false);
-  assert.deepEqual(
-    log.map(({ msg }) => msg),
-    ['watching', 'main is running', 'main ended', 'quitting', 'target stopped', 'report'],
-  );
+  const messages = log.map(({ msg }) => msg);
+  assert.deepEqual(messages, ['watching', 'main is running', 'main ended', 'quitting', 'target stopped', 'report']);
   assert.equal(report?.['outcome'], 'scraped');
   const { time: _time, level: _level, msg: _msg, ...fields } = report ?? {};
   assert.deepEqual(pod.message(), fields, 'the termination message is the report');
@@ -131,10 +129,8 @@ for (const [second, code, isExitZero] of [
     watcher.child.kill(second);
     const ended = await watcher.ended;
     assert.equal(ended.code, code);
-    assert.deepEqual(
-      [ended.report?.['outcome'], ended.report?.['exitCode']],
-      ['terminated', second === 'SIGINT' ? 130 : 0],
-    );
+    const given = [ended.report?.['outcome'], ended.report?.['exitCode']];
+    assert.deepEqual(given, ['terminated', second === 'SIGINT' ? 130 : 0]);
     assert.equal(pod.exporter.isOpen, true, 'no target was asked');
   });
 }

@@ -31,8 +31,9 @@ test('formatHelp() has every variable with its default, in the order of the code
     ),
   );
   const meanings = block.map((line) => (/^ {2}\S/.test(line) ? '\n' : line)).join(' ');
+  const printed = meanings.split('\n').slice(1).map(plain);
   assert.deepEqual(
-    meanings.split('\n').slice(1).map(plain),
+    printed,
     variables.map(({ meaning }) => plain(meaning)),
   );
 });
@@ -40,8 +41,9 @@ test('formatHelp() has every variable with its default, in the order of the code
 test('formatHelp() has every kind of condition and of target', () => {
   const listUsages = (start: string) =>
     readBlock(start).flatMap((line) => /^ {2}(\S+(?: \S+)*) {2,}\S/.exec(line)?.[1] ?? []);
+  const usages = listUsages('LASTSCRAPE_DONE_WHEN');
   assert.deepEqual(
-    listUsages('LASTSCRAPE_DONE_WHEN'),
+    usages,
     KINDS.conditions.map(({ usage }) => usage),
   );
   assert.deepEqual(listUsages('LASTSCRAPE_QUIT'), [...KINDS.targets.map(({ usage }) => usage), 'none']);
@@ -57,14 +59,10 @@ test('formatHelp() breaks what is long, and prints no mark of Markdown', () => {
   const wrapped = ['Variables, ', 'LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_QUIT']
     .flatMap(readBlock)
     .filter((line) => !line.startsWith('  A preset with'));
-  assert.deepEqual(
-    wrapped.filter((line) => line.length > WIDTH),
-    [],
-  );
+  const tooLong = wrapped.filter((line) => line.length > WIDTH);
+  assert.deepEqual(tooLong, []);
   assert.ok(wrapped.some((line) => line.length > WIDTH - 10));
-  assert.deepEqual(
-    lines.filter((line) => line.includes('`') || line !== line.trimEnd()),
-    [],
-  );
+  const marked = lines.filter((line) => line.includes('`') || line !== line.trimEnd());
+  assert.deepEqual(marked, []);
   assert.ok(HELP.endsWith('\n') && !HELP.endsWith('\n\n'));
 });

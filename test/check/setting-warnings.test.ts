@@ -113,10 +113,8 @@ for (const [settings, expected, exporter = null] of TABLE) {
   test(`listOddSettings() finds ${expected.join(', ') || 'nothing'} in "${settings}"${kind}`, () => {
     const env = toEnvironment(settings);
     const odd = listOddSettings({ config: readValid(env), isSet: (name) => name in env, exporter });
-    assert.deepEqual(
-      odd.map(({ id }) => id),
-      expected,
-    );
+    const ids = odd.map(({ id }) => id);
+    assert.deepEqual(ids, expected);
     for (const { text } of odd) assert.match(text, /: |; /, 'what is, and what to do or what follows');
   });
 }

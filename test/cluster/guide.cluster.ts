@@ -90,10 +90,8 @@ export function runGuideScenarios(): void {
     const { outcome, targets, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
     assert.equal(outcome, 'scraped', printed);
     assert.equal(exitCode, 0);
-    assert.deepEqual(
-      targets.map(({ target, result }: { target: string; result: string }) => [target, result]),
-      [['statsd-exporter', 'stopped']],
-    );
+    const quit = targets.map(({ target, result }: { target: string; result: string }) => [target, result]);
+    assert.deepEqual(quit, [['statsd-exporter', 'stopped']]);
   });
 
   runScenarioIn('guide: the example of the kustomize component with a front', {}, async (namespace) => {

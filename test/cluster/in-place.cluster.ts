@@ -224,10 +224,8 @@ async function proveInPlace(namespace: Namespace, condition: 'Complete' | 'Faile
   const native = initContainers.map(({ name }) => name);
   assert.deepEqual([...containers.map(({ name }) => name), ...native], [MASTER, EXPORTER]);
   const own = [...containers, ...initContainers].at(-1);
-  assert.deepEqual(
-    own?.env?.map(({ name }) => name),
-    ['LOCUST_EXPORTER_URI', 'LOCUST_EXPORTER_WEB_LISTEN_ADDRESS'],
-  );
+  const names = own?.env?.map(({ name }) => name);
+  assert.deepEqual(names, ['LOCUST_EXPORTER_URI', 'LOCUST_EXPORTER_WEB_LISTEN_ADDRESS']);
   assert.deepEqual(readLimits(own), { cpu: '250m', memory: `${LIMIT_MIB}Mi` });
   const { report, exitCode } = readEnd(pod, EXPORTER);
   assert.equal(report.outcome, 'scraped', report.summary);

@@ -223,14 +223,10 @@ async function proveEnd(
   const [pod] = pods.values();
   assert.ok(pod);
   const statuses = pod.status.containerStatuses ?? [];
-  assert.deepEqual(
-    Object.fromEntries(statuses.map(({ name, state }) => [name, state.terminated?.exitCode])),
-    exitCodes,
-  );
-  assert.deepEqual(
-    Object.fromEntries(statuses.map(({ name, restartCount }) => [name, restartCount])),
-    Object.fromEntries(Object.keys(exitCodes).map((name) => [name, restarts[name] ?? 0])),
-  );
+  const codes = Object.fromEntries(statuses.map(({ name, state }) => [name, state.terminated?.exitCode]));
+  assert.deepEqual(codes, exitCodes);
+  const counts = Object.fromEntries(statuses.map(({ name, restartCount }) => [name, restartCount]));
+  assert.deepEqual(counts, Object.fromEntries(Object.keys(exitCodes).map((name) => [name, restarts[name] ?? 0])));
   return pod;
 }
 

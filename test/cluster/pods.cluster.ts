@@ -31,10 +31,8 @@ export function runPodScenarios(): void {
       async (namespace) => {
         const { targets } = await proveGoodEnd(namespace);
         const stopped = shape === 'regular' ? [{ target: 'locust-exporter', result: 'stopped' }] : [];
-        assert.deepEqual(
-          targets.map(({ target, result }) => ({ target, result })),
-          stopped,
-        );
+        const asked = targets.map(({ target, result }) => ({ target, result }));
+        assert.deepEqual(asked, stopped);
       },
     );
 
@@ -49,10 +47,8 @@ export function runPodScenarios(): void {
         await endRun(namespace);
         const { targets } = await proveGoodEnd(namespace);
         const stopped = shape === 'regular' ? ['locust-exporter stopped'] : [];
-        assert.deepEqual(
-          targets.map(({ target, result }) => `${target} ${result}`),
-          stopped,
-        );
+        const asked = targets.map(({ target, result }) => `${target} ${result}`);
+        assert.deepEqual(asked, stopped);
         // They vanish from the exporter with Locust's end.
         const [ups, users] = await Promise.all(
           ['locust_up', 'locust_users'].map((each) => getFixture().prometheus.readSamples(each, namespace.name)),

@@ -21,10 +21,8 @@ test('readConfig() has the defaults of the design where nothing is set', () => {
     ],
   );
   assert.deepEqual(config.limits, DEFAULT_LIMITS);
-  assert.deepEqual(
-    config.targets.map(({ name, request }) => [name, request]),
-    [['locust-exporter', 'POST http://localhost:9646/quitquitquit']],
-  );
+  const requests = config.targets.map(({ name, request }) => [name, request]);
+  assert.deepEqual(requests, [['locust-exporter', 'POST http://localhost:9646/quitquitquit']]);
   assert.equal(config.quitTimeoutMs, 30_000);
   assert.deepEqual(config.terminationLog, { path: '/dev/termination-log', isChosen: false });
   assert.deepEqual(
@@ -267,18 +265,12 @@ test('readConfig() ignores blanks around entries, and keeps their order', () => 
     LASTSCRAPE_DONE_WHEN: ' port:[::1]:80 , file:/a b , metric:x ',
     LASTSCRAPE_QUIT: 'get http://localhost:1/a%2Cb , locust-exporter',
   });
-  assert.deepEqual(
-    config.conditions.map(({ text }) => text),
-    ['port:[::1]:80', 'file:/a b', 'metric:x'],
-  );
-  assert.deepEqual(
-    config.conditions.map(({ metricName }) => metricName),
-    [null, null, 'x'],
-  );
-  assert.deepEqual(
-    config.targets.map(({ name }) => name),
-    ['GET http://localhost:1/a%2Cb', 'locust-exporter'],
-  );
+  const texts = config.conditions.map(({ text }) => text);
+  assert.deepEqual(texts, ['port:[::1]:80', 'file:/a b', 'metric:x']);
+  const metricNames = config.conditions.map(({ metricName }) => metricName);
+  assert.deepEqual(metricNames, [null, null, 'x']);
+  const names = config.targets.map(({ name }) => name);
+  assert.deepEqual(names, ['GET http://localhost:1/a%2Cb', 'locust-exporter']);
 });
 
 test('readConfig() does not read the exporter where there is no metric and nothing to hold for', () => {
@@ -398,10 +390,8 @@ test('readFallbackConfig() does without values that are wrong only without those
   };
   const config = readFallbackConfig(env, ['LASTSCRAPE_FRONT'], KINDS, PROGRAM);
   assert.deepEqual([config.front, config.metricsUrl.href], [null, 'http://localhost:9646/metrics']);
-  assert.deepEqual(
-    config.conditions.map(({ text }) => text),
-    ['port:1'],
-  );
+  const texts = config.conditions.map(({ text }) => text);
+  assert.deepEqual(texts, ['port:1']);
 });
 
 test('readFallbackConfig() does without the front where its default is the port of the source or of main', () => {

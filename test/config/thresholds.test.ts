@@ -43,10 +43,8 @@ for (const [text, parts] of READABLE) {
 
 test('readConfig() splits FAIL_IF at commas, but for those of labels', () => {
   const text = ' a > 1 ,b{c="d},e",f="\\",g"} <= 2,\n c == 3';
-  assert.deepEqual(
-    readThresholds(text).map((each) => each.text),
-    ['a > 1', 'b{c="d},e",f="\\",g"} <= 2', 'c == 3'],
-  );
+  const texts = readThresholds(text).map((each) => each.text);
+  assert.deepEqual(texts, ['a > 1', 'b{c="d},e",f="\\",g"} <= 2', 'c == 3']);
   assert.deepEqual(readThresholds('none'), []);
   assert.deepEqual(readThresholds('  '), []);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { advanceSeries, beginSeries, isSettled, judgeObservation } from '../../src/decide/evidence.ts';
+import { advanceSeries, beginSeries, judgeObservation } from '../../src/decide/evidence.ts';
 import type { ConditionObservation, ExporterObservation, Observation, Policy } from '../../src/decide/model.ts';
 import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { type Facts, initialState } from '../../src/decide/state.ts';
@@ -105,12 +105,6 @@ test('judgeObservation() wants every condition that is no metric done, and one a
   assert.equal(areDone(), false);
 });
 
-test('judgeObservation() has the last words where nothing was seen', () => {
-  const unseen: ConditionObservation = { kind: 'notObserved' };
-  assert.equal(judge(observe([UNKNOWN, unseen])).text, 'unknown');
-  assert.equal(judge(observe([unseen, unseen]), { seenText: 'alive' }).text, 'alive');
-});
-
 test('advanceSeries() counts what proves, keeps what does not, and ends with life', () => {
   const first = advanceSeries(null, observe([], { atMs: 5 }), EMPTY_HISTORY, { isAlive: false, isProven: true });
   assert.deepEqual([first?.sinceMs, first?.provenCount], [5, 1]);
@@ -151,12 +145,4 @@ test('beginSeries() takes no baseline from an observation of more than a second'
   const exporter = answer(3);
   assert.notEqual(beginSeries(observe([], { atMs: 1_000, exporter }), EMPTY_HISTORY).count.baseline, null);
   assert.equal(beginSeries(observe([], { atMs: 1_001, exporter }), EMPTY_HISTORY).count.baseline, null);
-});
-
-test('isSettled() wants two observations, this one among them, and the time', () => {
-  const series = { ...beginSeries(observe([]), EMPTY_HISTORY), provenCount: 2 };
-  const later = observe([], { atMs: 3_000 });
-  assert.deepEqual([isSettled(series, later, true, 3_000), isSettled(series, later, true, 3_001)], [true, false]);
-  assert.equal(isSettled(series, later, false, 3_000), false);
-  assert.equal(isSettled({ ...series, provenCount: 1 }, later, true, 3_000), false);
 });

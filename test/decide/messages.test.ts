@@ -47,8 +47,6 @@ test('MESSAGES: every text is its own, and one that a log is searched for stays 
   const texts = Object.values(MESSAGES).map(({ text }) => text);
   assert.equal(new Set(texts).size, texts.length);
   const { watching, polled, quitting, report } = MESSAGES;
-  assert.deepEqual(
-    [watching, polled, quitting, report].map(({ text }) => text),
-    ['watching', 'poll', 'quitting', 'report'],
-  );
+  const fixed = [watching, polled, quitting, report].map(({ text }) => text);
+  assert.deepEqual(fixed, ['watching', 'poll', 'quitting', 'report']);
 });

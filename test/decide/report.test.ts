@@ -150,10 +150,8 @@ test('buildReport() has the shape of the design', () => {
 
 test('buildReport() says null for what is unknown', () => {
   const report = reportOn(stateWith(ended('neverStarted', null, null)));
-  assert.deepEqual(
-    [report.scrapesSeen, report.ranSeconds, report.heldSeconds, report.mainEndedAt, report.final],
-    [null, null, null, null, undefined],
-  );
+  const fields = [report.scrapesSeen, report.ranSeconds, report.heldSeconds, report.mainEndedAt, report.final];
+  assert.deepEqual(fields, [null, null, null, null, undefined]);
 });
 
 test('buildReport() says that a signal came before main was ever alive', () => {
@@ -535,10 +533,8 @@ test('buildReport() exits with 1 also where a target still runs', () => {
 
 test('buildReport() has a verdict from the hold on, and none before or after a second signal', () => {
   const held = reportNumbers([0.02, 5], HOLDING, UNFINISHED);
-  assert.deepEqual(
-    [held.outcome, held.verdict, held.failed?.seen, held.exitCode],
-    ['unfinished', 'failed', 0.02, null],
-  );
+  const fields = [held.outcome, held.verdict, held.failed?.seen, held.exitCode];
+  assert.deepEqual(fields, ['unfinished', 'failed', 0.02, null]);
   assert.match(held.summary, /^Failed by locust_requests_fail_ratio > 0\.01 \(0\.02\); unfinished: holding$/);
   const running = reportNumbers([0.02, 5], RUNNING, UNFINISHED);
   assert.deepEqual([running.verdict, running.summary], [undefined, 'Unfinished: running']);

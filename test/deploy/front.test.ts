@@ -43,10 +43,8 @@ function readConfigOf(variables: Readonly<Record<string, string>>) {
 
 test('lastscrape accepts the variables: the signal is the end, every scraper is waited for, nothing is quit', () => {
   const { conditions, front, limits, targets } = readConfigOf(env);
-  assert.deepEqual(
-    conditions.map(({ text }) => text),
-    ['sigterm'],
-  );
+  const texts = conditions.map(({ text }) => text);
+  assert.deepEqual(texts, ['sigterm']);
   assert.equal(front?.host, null);
   assert.equal(limits.scrapesWantedCount, 'auto');
   assert.deepEqual(targets, []);

@@ -150,10 +150,8 @@ test('a native sidecar after lastscrape is overtaken: lastscrape moves to the en
   const { spec: own, ...ownRest } = normalise(readJobPod(JOB_NOT_LAST));
   assert.deepEqual(rest, ownRest);
   assert.deepEqual(spec, { ...own, initContainers: own.initContainers?.toReversed() });
-  assert.deepEqual(
-    spec.initContainers?.map(({ name }) => name),
-    ['mesh', 'lastscrape'],
-  );
+  const names = spec.initContainers?.map(({ name }) => name);
+  assert.deepEqual(names, ['mesh', 'lastscrape']);
 });
 
 test('each file names the image once, at the version of the program', () => {

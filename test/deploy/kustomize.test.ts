@@ -79,10 +79,8 @@ const MAIN = { name: 'main', image: 'main:1' };
 test('the component appends the container of the policy, field by field', { skip: skip || stale }, () => {
   const [job] = buildWith([buildJob('load', { containers: [MAIN, { name: 'exporter', image: 'exporter:1' }] })]);
   const { containers } = (job as Job).spec.template.spec;
-  assert.deepEqual(
-    containers.map(({ name }) => name),
-    ['main', 'exporter', 'lastscrape'],
-  );
+  const names = containers.map(({ name }) => name);
+  assert.deepEqual(names, ['main', 'exporter', 'lastscrape']);
   assert.deepEqual(containers[2], expectedContainer());
 });
 
@@ -208,10 +206,8 @@ test('the component of the hook adds to the first container what the policy adds
     assert.deepEqual(new Set(all), new Set([...volumes, { name: mount.name, emptyDir: {} }]));
     const { env = [], volumeMounts } = initContainers.at(-1) as Container;
     assert.deepEqual(volumeMounts, [mount]);
-    assert.deepEqual(
-      env.filter(({ name }) => name === 'LASTSCRAPE_HOOKS'),
-      [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }],
-    );
+    const hooks = env.filter(({ name }) => name === 'LASTSCRAPE_HOOKS');
+    assert.deepEqual(hooks, [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }]);
   }
   assert.deepEqual(findSpec(built, 'other'), plain);
 });
@@ -223,10 +219,8 @@ test('the example with a front is its CronJob with lastscrape last, and nothing 
     spec: { jobTemplate: { spec: { template: Pod } } };
   };
   const { metadata, spec: pod } = spec.jobTemplate.spec.template;
-  assert.deepEqual(
-    pod.initContainers?.map(({ name }) => name),
-    ['lastscrape'],
-  );
+  const sidecars = pod.initContainers?.map(({ name }) => name);
+  assert.deepEqual(sidecars, ['lastscrape']);
   assert.deepEqual(byName(pod.initContainers?.[0]?.env ?? []), expectedSidecar().env);
   const program = readFileSync(join(DEPLOY, 'job', 'front-example', 'export.py'), 'utf8');
   const port = /ThreadingHTTPServer\(\("", (\d+)\)/.exec(program)?.[1];

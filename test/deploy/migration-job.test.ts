@@ -26,14 +26,13 @@ test('lastscrape accepts the variables of the migration, and asks each target wh
   assert.ok('config' in result, JSON.stringify(result));
   const { conditions, targets } = result.config;
   const main: readonly Container[] = spec.containers.slice(0, 1);
+  const texts = conditions.map((condition) => condition.text);
   assert.deepEqual(
-    conditions.map((condition) => condition.text),
+    texts,
     main.map(({ name }) => `container:${name}`),
   );
-  assert.deepEqual(
-    targets.map(({ name }) => name),
-    ['cloud-sql-proxy', 'istio'],
-  );
+  const names = targets.map(({ name }) => name);
+  assert.deepEqual(names, ['cloud-sql-proxy', 'istio']);
   const proxy: Container | undefined = spec.containers.find(({ name }: Container) => name === 'cloud-sql-proxy');
   const flag = PRESETS.find(({ name }) => name === 'cloud-sql-proxy')?.flag;
   assert.ok(flag != null && proxy?.args?.includes(flag), `${flag}`);

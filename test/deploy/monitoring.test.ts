@@ -171,10 +171,8 @@ describe('relabelling', { skip }, () => {
         `nothing needs the rule ${JSON.stringify(rule)}`,
       );
     });
-    assert.deepEqual(
-      kept.get('scrape config for port 9700')?.map(({ instance }) => instance),
-      ['127.0.65.1:9700'],
-    );
+    const instances = kept.get('scrape config for port 9700')?.map(({ instance }) => instance);
+    assert.deepEqual(instances, ['127.0.65.1:9700']);
 
     for (const [name] of jobs) {
       const [, role, i] = /^ServiceMonitor by (endpoints|endpointslice)\b.*?(?: without (\d))?$/.exec(name) ?? [];

@@ -188,8 +188,6 @@ test('findLastscrape() takes a pod only where lastscrape is there once and last'
       { message: /^Cannot find lastscrape in the pod: its containers are / },
     );
   }
-  assert.equal(
-    findLastscrape(buildGolden({ pod: 'regular', annotations: {}, lastscrape: 'regular' })).name,
-    'lastscrape',
-  );
+  const found = findLastscrape(buildGolden({ pod: 'regular', annotations: {}, lastscrape: 'regular' })).name;
+  assert.equal(found, 'lastscrape');
 });

@@ -78,10 +78,8 @@ test('explain puts what is moved to initContainers there whole, and nowhere else
   const { spec } = putIntoPod(object, finding?.change?.lines ?? '') as {
     spec: { containers: { name: string }[]; initContainers: { name: string; image: string; restartPolicy: string }[] };
   };
-  assert.deepEqual(
-    spec.containers.map(({ name }) => name),
-    ['main'],
-  );
+  const names = spec.containers.map(({ name }) => name);
+  assert.deepEqual(names, ['main']);
   assert.deepEqual(
     spec.initContainers.map(({ name, restartPolicy }) => [name, restartPolicy]),
     [

@@ -45,10 +45,8 @@ test('readTime() and formatTime() are RFC 3339, and anything else is null', () =
 });
 
 test('joinNames() makes a list', () => {
-  assert.deepEqual(
-    [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => joinNames(names)),
-    ['', 'a', 'a and b', 'a, b and c'],
-  );
+  const joined = [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => joinNames(names));
+  assert.deepEqual(joined, ['', 'a', 'a and b', 'a, b and c']);
 });
 
 test('quoteText() leaves one line that no terminal obeys, cut', () => {

@@ -37,10 +37,8 @@ test('listLines() writes a header before the first sample, and nothing without o
     { labels: '{b="1"}', value: 1, suffix: '_sum' },
     { labels: '', value: 2 },
   ];
-  assert.deepEqual(
-    [...listLines({ name: 'a', help: '', type: 'summary', samples })].join(''),
-    '# HELP a \n# TYPE a summary\na_sum{b="1"} 1\na 2\n',
-  );
+  const text = [...listLines({ name: 'a', help: '', type: 'summary', samples })].join('');
+  assert.deepEqual(text, '# HELP a \n# TYPE a summary\na_sum{b="1"} 1\na 2\n');
 });
 
 test('formatLabels() escapes what the text format wants escaped, and nothing else', () => {

@@ -238,10 +238,8 @@ test('openExposition() takes the prefix from the metric that ends in _up (LOCUST
     ['go_goroutines', 'load_test_up'],
   );
   const { hasRequests, requests, failures, users } = later;
-  assert.deepEqual(
-    { hasRequests, requests, failures, users },
-    { hasRequests: true, requests: 7, failures: 2, users: 3 },
-  );
+  const read = { hasRequests, requests, failures, users };
+  assert.deepEqual(read, { hasRequests: true, requests: 7, failures: 2, users: 3 });
   assert.equal(readText('locust_users 9\n', ['go_goroutines']).users, 9, 'without such a metric: locust');
 });
 

@@ -120,18 +120,12 @@ test('openFamilyFilter() leaves out the HELP, TYPE and sample lines of a family,
 
 test('openFamilyFilter() leaves out other comments and blank lines on request', () => {
   const body = '\n# a\n# HELP a A.\r\n# TYPE a gauge\r\n \t\n#\na 1\r\n# b\nb 1';
-  assert.equal(
-    filter([body], (family) => family === 'a', { keepsOther: false }),
-    '# HELP a A.\r\n# TYPE a gauge\r\na 1\r\n',
-  );
-  assert.equal(
-    filter([body], (family) => family === 'b', { keepsOther: false }),
-    'b 1',
-  );
-  assert.equal(
-    filter([body], (family) => family === 'b'),
-    '\n# a\n \t\n#\n# b\nb 1',
-  );
+  const ofA = filter([body], (family) => family === 'a', { keepsOther: false });
+  assert.equal(ofA, '# HELP a A.\r\n# TYPE a gauge\r\na 1\r\n');
+  const ofB = filter([body], (family) => family === 'b', { keepsOther: false });
+  assert.equal(ofB, 'b 1');
+  const withOthers = filter([body], (family) => family === 'b');
+  assert.equal(withOthers, '\n# a\n \t\n#\n# b\nb 1');
 });
 
 test('openFamilyFilter() asks for families, and may be used while it asks', () => {
@@ -213,17 +207,13 @@ test('openFamilyFilter() leaves out # EOF, and UNIT with its family, of OpenMetr
   const body = readRecordedBody('formats/prometheus_client-0.26.0-openmetrics.txt');
   const text = body.toString();
   for (const pieces of pairs(body)) {
-    assert.equal(
-      filter(pieces, () => true, { format: 'openMetrics' }),
-      text.replace('# EOF\n', ''),
-    );
+    const all = filter(pieces, () => true, { format: 'openMetrics' });
+    assert.equal(all, text.replace('# EOF\n', ''));
     const kept = filter(pieces, (family) => family === 'load_ratio', { format: 'openMetrics', keepsOther: false });
     assert.equal(kept, text.slice(text.indexOf('# HELP load_ratio'), text.indexOf('# HELP seconds')));
   }
-  assert.equal(
-    filter(['# EOF\n# EOF'], () => true, { format: 'text' }),
-    '# EOF\n# EOF',
-  );
+  const comments = filter(['# EOF\n# EOF'], () => true, { format: 'text' });
+  assert.equal(comments, '# EOF\n# EOF');
 });
 
 test('openFamilyFilter() filters messages', () => {

@@ -425,10 +425,8 @@ for (const env of [{ LASTSCRAPE_TTL: '0' }, { LASTSCRAPE_SCRAPES: '0' }] as cons
       run.write('errors_total 99\n');
       run.watcher.child.kill('SIGTERM');
       const { code, report } = await run.watcher.ended;
-      assert.deepEqual(
-        [code, report?.['outcome'], report?.['failed']],
-        [1, 'released', { entry: 'errors_total > 10', seen: 99 }],
-      );
+      const ended = [code, report?.['outcome'], report?.['failed']];
+      assert.deepEqual(ended, [1, 'released', { entry: 'errors_total > 10', seen: 99 }]);
       assert.match(run.pushed(), /errors_total 99\n/);
     });
   }

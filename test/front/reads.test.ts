@@ -147,10 +147,8 @@ test('who comes while a read is under way shares the next one, which begins afte
   const first = request(reads);
   const others = [request(reads), request(reads, { isPoll: true }), request(reads)];
   await source.asked[0]?.answer();
-  assert.deepEqual(
-    others.map(({ beginning }) => beginning),
-    [null, null, null],
-  );
+  const begun = others.map(({ beginning }) => beginning);
+  assert.deepEqual(begun, [null, null, null]);
   await clock.forward(50);
   await source.asked[0]?.end();
   assert.deepEqual([first.why, source.asked.length], ['read', 2]);
@@ -319,10 +317,8 @@ test('a read that shows no header for 3 s does not keep the next one from its ow
   await clock.forward(SILENT_READ_MS);
   assert.equal(source.asked.length, 2);
   await source.asked[1]?.end();
-  assert.deepEqual(
-    others.map(({ why }) => why),
-    ['read', 'read'],
-  );
+  const ends = others.map(({ why }) => why);
+  assert.deepEqual(ends, ['read', 'read']);
   await source.asked[2]?.end();
   assert.deepEqual([third.why, hangs.why], ['read', null]);
   assert.equal(reads.isBusy(), false, 'a poll does not wait for it either');
@@ -404,10 +400,8 @@ test('a read that hangs keeps the last numbers from their own for a second at mo
   assert.equal(source.asked[2]?.signal.aborted, false, 'it does not give way to the other format');
   await source.asked[2]?.end();
   await source.asked[3]?.end();
-  assert.deepEqual(
-    last.map(({ why }) => why),
-    ['read', 'read'],
-  );
+  const ends = last.map(({ why }) => why);
+  assert.deepEqual(ends, ['read', 'read']);
   assert.equal(clock.timerCount, 0);
 });
 
@@ -420,15 +414,11 @@ test('a poll goes on where a scrape shares it, where only a poll waits, and wher
   const waiting = [request(reads), request(reads, { isPoll: true }), request(reads, { signal: controller.signal })];
   await clock.forward(5_000);
   await source.asked[1]?.end();
-  assert.deepEqual(
-    shared.map(({ why }) => why),
-    ['read', 'read'],
-  );
+  const ends = shared.map(({ why }) => why);
+  assert.deepEqual(ends, ['read', 'read']);
   await source.asked[2]?.end();
-  assert.deepEqual(
-    waiting.map(({ why }) => why),
-    ['read', 'read', 'read'],
-  );
+  const later = waiting.map(({ why }) => why);
+  assert.deepEqual(later, ['read', 'read', 'read']);
 
   const poll = request(reads, { isPoll: true });
   const other = request(reads, { isPoll: true });
@@ -464,10 +454,8 @@ test('close() gives up everybody, waits for the read to end, and closes the sour
   source.endsLate = true;
   const all = [request(reads), request(reads), request(reads, { isPoll: true })];
   await reads.close();
-  assert.deepEqual(
-    all.map(({ why }) => why),
-    ['closed', 'closed', 'closed'],
-  );
+  const ends = all.map(({ why }) => why);
+  assert.deepEqual(ends, ['closed', 'closed', 'closed']);
   assert.deepEqual([source.asked.length, source.isClosed], [1, true]);
   assert.equal(clock.timerCount, 0);
   const idle = open();

@@ -116,10 +116,8 @@ test('a scrape that cannot be answered gets a 503 with the reason, and is report
   assert.deepEqual([status, body.toString()], [503, 'the source: timed out\n']);
   assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');
   assert.deepEqual(server.served, []);
-  assert.deepEqual(
-    server.seen.map(({ address, agent, connection }) => [address, agent, connection]),
-    [['127.0.0.1', 'Prometheus/3.0', 1]],
-  );
+  const scrapers = server.seen.map(({ address, agent, connection }) => [address, agent, connection]);
+  assert.deepEqual(scrapers, [['127.0.0.1', 'Prometheus/3.0', 1]]);
 });
 
 test('HEAD gets the headers of GET, no byte of the body, and is not served', async () => {
@@ -200,10 +198,8 @@ test('the request carries when it came and how long it may take', async () => {
   await using server = await openFrontServer(() => answerOf([]));
   await ask(server.port, scrapeHead());
   await ask(server.port, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n');
-  assert.deepEqual(
-    server.requests.map(({ timeoutMs }) => timeoutMs),
-    [9_500, null],
-  );
+  const timeouts = server.requests.map(({ timeoutMs }) => timeoutMs);
+  assert.deepEqual(timeouts, [9_500, null]);
   await server.servedCount(1);
   assert.equal(server.served[0]?.startedAtMs, server.requests[0]?.startedAtMs);
   assert.ok((server.served[0]?.atMs ?? 0) >= (server.requests[0]?.startedAtMs ?? Infinity));
@@ -219,18 +215,12 @@ test('only clients that send the header or are in the table count as served', as
   await ask(server.port, get('x-prometheus-scrape-timeout-seconds: nonsense', `User-Agent: ${'x'.repeat(200)}`));
   await ask(server.port, get('X-Prometheus-Scrape-Timeout-Seconds:'));
   await server.servedCount(3);
-  assert.deepEqual(
-    server.served.map(({ agent }) => agent),
-    ['Telegraf/1.30.0 Go/1.22.2', 'x'.repeat(100), ''],
-  );
-  assert.deepEqual(
-    server.served.map(({ address }) => address),
-    ['127.0.0.1', '127.0.0.1', '127.0.0.1'],
-  );
-  assert.deepEqual(
-    server.served.map(({ connection }) => connection),
-    [4, 5, 6],
-  );
+  const agents = server.served.map(({ agent }) => agent);
+  assert.deepEqual(agents, ['Telegraf/1.30.0 Go/1.22.2', 'x'.repeat(100), '']);
+  const addresses = server.served.map(({ address }) => address);
+  assert.deepEqual(addresses, ['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+  const connections = server.served.map(({ connection }) => connection);
+  assert.deepEqual(connections, [4, 5, 6]);
 });
 
 test('openConnections are the other open ones of the same address and agent that have taken a scrape', async () => {
@@ -496,10 +486,8 @@ test('close() ends every connection at once, the ones in the middle of an answer
   assert.equal(server.inFlightCount, 2);
   await Promise.all([server.close(), server.close()]);
   await Promise.all([streaming.closed, waiting.closed, silent.closed, kept.closed]);
-  assert.deepEqual(
-    server.requests.map(({ signal }) => signal.reason),
-    ['the front closes', 'the front closes'],
-  );
+  const reasons = server.requests.map(({ signal }) => signal.reason);
+  assert.deepEqual(reasons, ['the front closes', 'the front closes']);
   assert.equal(server.inFlightCount, 0);
   assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
   await server.close();

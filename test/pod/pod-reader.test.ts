@@ -137,10 +137,8 @@ test('read() goes on with a renewed token, also where the old one is refused bef
       /^the API server does not take the token in \S+\/token \(HTTP 401\), even when read again; /,
     );
     assert.equal(refused.isLasting, true);
-    assert.deepEqual(
-      server.requests.map((request) => request.split(' ').at(-1)),
-      ['first', 'second', 'second'],
-    );
+    const tokens = server.requests.map((request) => request.split(' ').at(-1));
+    assert.deepEqual(tokens, ['first', 'second', 'second']);
   });
   let rotated: ApiServer | null = null;
   const renew: ApiAnswerer = (request, response) => {
@@ -151,10 +149,8 @@ test('read() goes on with a renewed token, also where the old one is refused bef
   await play(renew, async ({ server, pod }) => {
     rotated = server;
     assert.equal((await pod.read(NEWEST)).kind, 'read');
-    assert.deepEqual(
-      server.requests.map((request) => request.split(' ').at(-1)),
-      ['first', 'second'],
-    );
+    const tokens = server.requests.map((request) => request.split(' ').at(-1));
+    assert.deepEqual(tokens, ['first', 'second']);
   });
 });
 

@@ -183,10 +183,8 @@ function nameWritten({ labels }: WrittenSeries, job: string): string {
 function assertSame(actual: SeriesValues, expected: SeriesValues): void {
   const differs = (left: SeriesValues, right: SeriesValues) =>
     [...left].filter(([series, value]) => !Object.is(right.get(series) ?? null, value)).map((each) => each.join(' '));
-  assert.deepEqual(
-    { wrong: differs(actual, expected), missing: differs(expected, actual) },
-    { wrong: [], missing: [] },
-  );
+  const differences = { wrong: differs(actual, expected), missing: differs(expected, actual) };
+  assert.deepEqual(differences, { wrong: [], missing: [] });
 }
 
 describe('real receivers of pushes', { skip }, () => {

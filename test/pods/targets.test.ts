@@ -288,10 +288,8 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
       const stopped = watcher.lines.flatMap(({ text }) =>
         text.includes('"target stopped"') ? [JSON.parse(text)] : [],
       );
-      assert.deepEqual(
-        stopped.map(({ target }) => target),
-        list,
-      );
+      const names = stopped.map(({ target }) => target);
+      assert.deepEqual(names, list);
       assert.ok(!watcher.lines.some(({ text }) => text.includes('not the last to quit')));
     });
   });

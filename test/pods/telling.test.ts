@@ -66,10 +66,8 @@ describe('the program and real receivers', { skip }, () => {
       await untilReached(pod);
       pod.locust.kill();
       const { report } = await watcher.ended;
-      assert.deepEqual(
-        [report?.['outcome'], JSON.stringify(report?.['push']).replace(/[\d.]+/, '0')],
-        ['expired', `{"to":"${name}","result":"accepted","seconds":0}`],
-      );
+      const told = [report?.['outcome'], JSON.stringify(report?.['push']).replace(/[\d.]+/, '0')];
+      assert.deepEqual(told, ['expired', `{"to":"${name}","result":"accepted","seconds":0}`]);
       const final = report?.['final'] as { readonly requests: number; readonly users: number };
       const values = await until('the series', 30_000, async () => {
         const found = await read(receiver, job);

@@ -62,10 +62,8 @@ for (const address of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
     const { code, target, forced } = await quit(namespace, server.url);
     assert.deepEqual([code, target['result']], [0, 'stopped']);
     assert.equal(await server.ended, 143);
-    assert.deepEqual(
-      forced.map((line) => [line['level'], line['signal'], (line['pids'] as unknown[]).length]),
-      [['warn', 'TERM', 1]],
-    );
+    const signals = forced.map((line) => [line['level'], line['signal'], (line['pids'] as unknown[]).length]);
+    assert.deepEqual(signals, [['warn', 'TERM', 1]]);
     assert.match(String(forced[0]?.['leaves']), /^exit code 143 /);
     process.kill(other.pid, 0);
   });
@@ -77,10 +75,8 @@ test('forcePortOwner() sends KILL to what takes no TERM', { skip }, async () => 
   const { code, target, forced } = await quit(namespace, server.url);
   assert.deepEqual([code, target['result']], [0, 'stopped']);
   assert.equal(await server.ended, 137);
-  assert.deepEqual(
-    forced.map((line) => line['signal']),
-    ['TERM', 'KILL'],
-  );
+  const signals = forced.map((line) => line['signal']);
+  assert.deepEqual(signals, ['TERM', 'KILL']);
 });
 
 test("forcePortOwner() leaves another program alone that listens on a port of the preset's", { skip }, async () => {
@@ -93,10 +89,8 @@ test("forcePortOwner() leaves another program alone that listens on a port of th
   ] as const) {
     const { code, target, forced } = await quit(namespace, entry);
     assert.deepEqual([code, target['result'], forced], [69, 'failed', []], entry);
-    assert.equal(
-      String(target['hint']).split('; not forced: ')[1],
-      `port ${server.port} belongs to another program than ${programs}`,
-    );
+    const why = String(target['hint']).split('; not forced: ')[1];
+    assert.equal(why, `port ${server.port} belongs to another program than ${programs}`);
   }
   process.kill(server.pid, 0);
 });

@@ -43,10 +43,8 @@ test('write() sums up each problem on its own: the fifth one is as new as the fi
   const { log, lines } = logAt('info');
   const problems = ['refused', 'timed out', 'HTTP 503', 'HTTP 500', 'HTTP 403; create the Role'];
   for (const problem of problems) log.write({ id: 'conditionBlind', fields: { problem } });
-  assert.deepEqual(
-    lines.map((line) => JSON.parse(line).problem),
-    problems,
-  );
+  const logged = lines.map((line) => JSON.parse(line).problem);
+  assert.deepEqual(logged, problems);
 });
 
 test('write() keeps a run under its bound whatever happens, and says where the log ends', () => {

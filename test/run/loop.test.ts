@@ -283,10 +283,8 @@ test('runLoop() gives up at once at the second signal, while quitting, and says 
   quitting.clock.after(6_000, quitting.signal);
   quitting.clock.after(6_100, quitting.signal);
   const targets = readReports(await quitting.run());
-  assert.deepEqual(
-    targets.map(({ target, result }) => [target, result]),
-    [['one', 'stopped']],
-  );
+  const results = targets.map(({ target, result }) => [target, result]);
+  assert.deepEqual(results, [['one', 'stopped']]);
   assert.equal(quitting.clock.nowMs(), 6_100);
 });
 
@@ -355,10 +353,8 @@ test('runLoop() asks strictly in order, one after the other is gone', async () =
   const targets = readReports(await run());
   assert.deepEqual(order, ['ask one', 'ask two']);
   assert.equal(one.seen.probed, 3);
-  assert.deepEqual(
-    targets.map(({ result }) => result),
-    ['stopped', 'alreadyGone'],
-  );
+  const results = targets.map(({ result }) => result);
+  assert.deepEqual(results, ['stopped', 'alreadyGone']);
 });
 
 test('runLoop() waits longer than a timer of Node can', async () => {

@@ -193,10 +193,8 @@ test('a tombstone on a file system that hangs costs one warning and a few second
     const { code, report, log } = await watcher.ended;
     assert.deepEqual([code, report?.['outcome']], [0, 'timedOut']);
     const warnings = log.filter((line) => line['level'] === 'warn');
-    assert.deepEqual(
-      warnings.map((line) => line['problem']),
-      [problem],
-    );
+    const logged = warnings.map((line) => line['problem']);
+    assert.deepEqual(logged, [problem]);
   }
   const inPod = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_TOMBSTONE: tombstone };
   const { code, stdout } = await namespace.watch(inPod, { args: ['--check'] }).ended;

@@ -113,10 +113,8 @@ test('what vanishes at the end is judged as it last was, and what stays by its n
   await run.source.requests(run.source.requestsCount + 2);
   run.endMain();
   const { report } = await run.watcher.ended;
-  assert.deepEqual(
-    [report?.['failed'], report?.['alsoFailed']],
-    [{ entry: 'ratio > 0.4', seen: 0.5 }, [{ entry: 'errors > 1', seen: 2 }]],
-  );
+  const judged = [report?.['failed'], report?.['alsoFailed']];
+  assert.deepEqual(judged, [{ entry: 'ratio > 0.4', seen: 0.5 }, [{ entry: 'errors > 1', seen: 2 }]]);
 });
 
 test('the verdict is in the message from the beginning of the hold on', async (t) => {
@@ -160,10 +158,8 @@ test('a main that never started fails: there is nothing to judge, whatever the e
   const run = await open(t, 'a 0\n', { LASTSCRAPE_FAIL_IF: 'a > 1', LASTSCRAPE_START_TIMEOUT: '500ms' });
   run.endMain();
   const ended = await run.watcher.ended;
-  assert.deepEqual(
-    [ended.report?.['outcome'], ...pick(ended)],
-    ['neverStarted', 1, 1, 'failed', { entry: 'a > 1', seen: 'no sample of a' }],
-  );
+  const shown = [ended.report?.['outcome'], ...pick(ended)];
+  assert.deepEqual(shown, ['neverStarted', 1, 1, 'failed', { entry: 'a > 1', seen: 'no sample of a' }]);
 });
 
 test('a mistake in FAIL_IF is reported at once, and with EXIT_ZERO fails no Job', async (t) => {
@@ -190,10 +186,8 @@ test('an exporter that comes back after the end with nothing in it is not believ
   // In the very poll that shows the end, or in one after it.
   run.endMain();
   const ended = await run.watcher.ended;
-  assert.deepEqual(
-    [ended.report?.['outcome'], ...pick(ended)],
-    ['exporterGone', 1, 1, 'failed', { entry: 'errors > 4', seen: 5 }],
-  );
+  const shown = [ended.report?.['outcome'], ...pick(ended)];
+  assert.deepEqual(shown, ['exporterGone', 1, 1, 'failed', { entry: 'errors > 4', seen: 5 }]);
 });
 
 test('with a front the answer that ends the hold is the one that is judged', async (t) => {
@@ -217,10 +211,8 @@ test('with a front the answer that ends the hold is the one that is judged', asy
   run.source.answer = reply('a 2\n');
   await scrape(port);
   const ended = await run.watcher.ended;
-  assert.deepEqual(
-    [ended.report?.['outcome'], ...pick(ended)],
-    ['scraped', 1, 1, 'failed', { entry: 'a > 1', seen: 2 }],
-  );
+  const shown = [ended.report?.['outcome'], ...pick(ended)];
+  assert.deepEqual(shown, ['scraped', 1, 1, 'failed', { entry: 'a > 1', seen: 2 }]);
 });
 
 test('a source that hangs at the end is judged by what it last showed', async (t) => {
@@ -267,10 +259,8 @@ test('a threshold on a current percentile: the log says at the start what it is 
   const { log, report } = await run.watcher.ended;
   const { text } = MESSAGES.thresholdOfLastSeconds;
   const warned = log.filter(({ msg }) => msg === text);
-  assert.deepEqual(
-    warned.map(({ level, entry }) => [level, entry]),
-    [['warn', `${name} > 3`]],
-  );
+  const entries = warned.map(({ level, entry }) => [level, entry]);
+  assert.deepEqual(entries, [['warn', `${name} > 3`]]);
   assert.ok(log.indexOf(warned[0] ?? {}) < log.findIndex(({ msg }) => msg === 'main is running'));
   assert.deepEqual([report?.['verdict'], report?.['hint']], ['passed', text]);
 });

@@ -232,10 +232,8 @@ test('endUnchecked() ends readers at once, and the body with what was found in i
   const read = readAll(body);
   push(Buffer.from('<p>\n'));
   const found = Promise.withResolvers<BodyEnd>();
-  assert.equal(
-    endUnchecked(null, () => found.promise),
-    false,
-  );
+  const ended = endUnchecked(null, () => found.promise);
+  assert.equal(ended, false);
   assert.equal(String(await read), '<p>\n');
   found.resolve({ kind: 'unreadable', why: 'odd' });
   assert.deepEqual(await body.ended, { kind: 'unreadable', why: 'odd' });

@@ -59,10 +59,8 @@ export async function proveReport(pod: Pod, watcher: Child, outcome: string): Pr
 export async function proveExporterGone(exporter: Child, report: ReportFields): Promise<void> {
   const exit = await exporter.waitForExit(END_MS);
   assert.deepEqual({ code: exit.code, signal: exit.signal }, { code: 0, signal: null }, 'how the exporter ended');
-  assert.deepEqual(
-    report.targets.map(({ target, result }) => ({ target, result })),
-    [{ target: 'locust-exporter', result: 'stopped' }],
-  );
+  const targets = report.targets.map(({ target, result }) => ({ target, result }));
+  assert.deepEqual(targets, [{ target: 'locust-exporter', result: 'stopped' }]);
 }
 
 /** Checks that Prometheus's newest total is this number, and its last word on Locust "down". */

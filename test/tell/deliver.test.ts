@@ -112,10 +112,8 @@ test('send() reads the headers file again each time', async () => {
   writeFileSync(headersFile, 'X-Token: second\n');
   await delivery.send(request);
   await delivery.close();
-  assert.deepEqual(
-    server.seen.map(({ headers }) => headers['x-token']),
-    ['first', 'second'],
-  );
+  const tokens = server.seen.map(({ headers }) => headers['x-token']);
+  assert.deepEqual(tokens, ['first', 'second']);
 });
 
 /** Why a request fails; empty: it was answered. */
@@ -363,10 +361,8 @@ test('tryConnect() finds what keeps a request from arriving, and sends none', { 
   const [untrusted = ''] = await check({});
   assert.match(untrusted, /is not trusted: /);
   const both = await check({ headersFile: join(folder, 'nowhere') });
-  assert.deepEqual(
-    both.map((problem) => problem.replace(/:.*/, '')),
-    [`the headers file ${join(folder, 'nowhere')} cannot be read`, 'localhost'],
-  );
+  const texts = both.map((problem) => problem.replace(/:.*/, ''));
+  assert.deepEqual(texts, [`the headers file ${join(folder, 'nowhere')} cannot be read`, 'localhost']);
   assert.equal(server.seen.length, 0);
   const port = await closedPort();
   assert.deepEqual(await openDelivery(destination(`http://localhost:${port}/`)).tryConnect(LIMIT_MS, NEVER), [

@@ -68,10 +68,8 @@ test('hideSecrets() hides letters beyond 16 bits, beyond 7 bits as Latin-1, and 
   ]) {
     assert.equal(hideSecrets(`no ${text}, no`, [secret]), 'no ***, no', text);
   }
-  assert.equal(
-    hideSecrets('%ff%fe %f8 %c3 %ed%a0%80 &#x110000; &#0;', ['s3cret/t0ken']),
-    '%ff%fe %f8 %c3 %ed%a0%80 &#x110000; &#0;',
-  );
+  const hidden = hideSecrets('%ff%fe %f8 %c3 %ed%a0%80 &#x110000; &#0;', ['s3cret/t0ken']);
+  assert.equal(hidden, '%ff%fe %f8 %c3 %ed%a0%80 &#x110000; &#0;');
 });
 
 test('hideSecrets() shows nothing of a text in which notations are nested deeper than it reads', () => {

@@ -153,10 +153,8 @@ test('buildMessage() has one line where all is well, and what is not known is no
   assert.deepEqual(buildMessage(report, {}), { text: report.summary, ...report });
   const { text } = buildMessage(report, { pod: 'checkout-abcde' });
   assert.equal(text, 'pod checkout-abcde: Scraped once 3.0 s after main ended');
-  assert.equal(
-    buildMessage({ ...REPORT, hint: undefined } as never, {})['text'],
-    `${REPORT.summary}\nhas no /quitquitquit`,
-  );
+  const hinted = buildMessage({ ...REPORT, hint: undefined } as never, {})['text'];
+  assert.equal(hinted, `${REPORT.summary}\nhas no /quitquitquit`);
 });
 
 test('buildMessage() says the hostname where the name of the pod is not known', () => {

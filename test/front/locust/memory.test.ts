@@ -58,15 +58,11 @@ for (const version of ['2.8.6', '2.15.1', '2.24.1', '2.33.2', '2.47.0']) {
       // 2.24 shows the median of the last seconds nowhere.
       const expected = version === '2.24.1' ? [undefined, '50'] : ['30', '50'];
       const names = ['50', '95'].map((percent) => `locust_requests_current_response_time_percentile_${percent}`);
-      assert.deepEqual(
-        names.map((name) => readValue(got, name)),
-        expected,
-      );
+      const shown = names.map((name) => readValue(got, name));
+      assert.deepEqual(shown, expected);
       const wrong = version === '2.8.6' ? ['30', '50'] : ['0', '0'];
-      assert.deepEqual(
-        names.map((name) => readValue(want, name)),
-        wrong,
-      );
+      const exported = names.map((name) => readValue(want, name));
+      assert.deepEqual(exported, wrong);
     });
   }
 }
@@ -77,14 +73,10 @@ test("odd names: every line is the exporter's, byte for byte, also when Locust i
   const compare = (got: readonly string[], file: string) => {
     const want = locustLines(readRecordedBody(`${V050}/${file}`).toString());
     // The exporter has a row of each state that a worker was in.
-    assert.deepEqual(
-      withoutOwn(got.filter((line) => !isWorker(line))),
-      withoutOwn(want.filter((line) => !isWorker(line))),
-    );
-    assert.deepEqual(
-      got.filter((line) => isWorker(line) && !want.includes(line)),
-      [],
-    );
+    const own = withoutOwn(got.filter((line) => !isWorker(line)));
+    assert.deepEqual(own, withoutOwn(want.filter((line) => !isWorker(line))));
+    const strange = got.filter((line) => isWorker(line) && !want.includes(line));
+    assert.deepEqual(strange, []);
   };
   compare(expose(answer), '13-odd-names-stopped.txt');
   compare(expose(answer, null), '13-odd-names-after-exit.txt');
@@ -374,10 +366,8 @@ test('a worker has the one state that it is in, and rows are in the order of the
   assert.deepEqual(details, ['locust_worker_detail{id="w",state="running"} 3']);
   const rows = ['\u{1f997}', '\ufffd', 'z'].map((name) => ({ method: 'GET', name, num_requests: 1 }));
   const lines = expose(JSON.stringify({ stats: rows })).filter((line) => /^locust_requests_num_requests\{/.test(line));
-  assert.deepEqual(
-    lines.map((line) => /name="(.*)"/.exec(line)?.[1]),
-    ['z', '\ufffd', '\u{1f997}'],
-  );
+  const names = lines.map((line) => /name="(.*)"/.exec(line)?.[1]);
+  assert.deepEqual(names, ['z', '\ufffd', '\u{1f997}']);
 });
 
 test('a CSV with more percentiles than there is room for costs those only', () => {
@@ -405,10 +395,8 @@ test('a total that nothing has said is not there', () => {
 test('percentiles are in the order of their text, whatever the order of the page', () => {
   const row = ['0.99', '0.5', '0.95'].map((quantile) => [`response_time_percentile_${quantile}`, 7]);
   const lines = expose(JSON.stringify({ stats: [{ method: 'GET', name: 'a', ...Object.fromEntries(row) }] }));
-  assert.deepEqual(
-    lines.flatMap((line) => /quantile="(.*)"/.exec(line)?.[1] ?? []),
-    ['0.5', '0.95', '0.99'],
-  );
+  const quantiles = lines.flatMap((line) => /quantile="(.*)"/.exec(line)?.[1] ?? []);
+  assert.deepEqual(quantiles, ['0.5', '0.95', '0.99']);
 });
 
 test('a page that Locust had kept takes no percentile back either, and has one of its own that the CSV has not', () => {

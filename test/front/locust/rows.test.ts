@@ -55,8 +55,9 @@ test('openRows() finds, sorts and drops as a map of objects does', () => {
       labels: `{method="${escapeText(method)}",name="${escapeText(name)}"}`,
       values,
     }));
+    const labels = rows.listRows().map(({ labels }) => labels);
     assert.deepEqual(
-      rows.listRows().map(({ labels }) => labels),
+      labels,
       listed.map(({ labels }) => labels),
     );
     for (const column of [0, 1, 2]) {

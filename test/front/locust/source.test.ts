@@ -206,10 +206,8 @@ test('what answers and is no page of Locust is unknown, an error is down, each w
     assert.equal((await read()).up, up, `${status} ${body}`);
     clock.advance(500);
     await read();
-    assert.deepEqual(
-      log.map(({ id }) => id),
-      [warning],
-    );
+    const ids = log.map(({ id }) => id);
+    assert.deepEqual(ids, [warning]);
     assert.deepEqual(requests, [PAGE, PAGE], 'no CSV of it is read');
   }
 });

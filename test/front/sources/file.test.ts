@@ -206,8 +206,9 @@ test('a folder of 1,000 files is read while one is renamed over, one goes and on
   folder.write('9999.prom', 'late 1\n');
   const text = await reading;
   const rows = text.split('\n').slice(0, -1);
+  const first = rows.slice(0, 500);
   assert.deepEqual(
-    rows.slice(0, 500),
+    first,
     Array.from({ length: 500 }, (_, row) => `a${row} 1`),
   );
   assert.match(rows[500] ?? '', /^a500 [12]$/);

@@ -156,10 +156,8 @@ test('takePush() keeps 6 million letters of series, the newest leftovers among t
     3,
     0,
   );
-  assert.deepEqual(
-    [deleted.status, deleted.store.leftovers.map(({ name }) => name)],
-    [200, ['push_time_seconds', 'push_failure_time_seconds']],
-  );
+  const left = [deleted.status, deleted.store.leftovers.map(({ name }) => name)];
+  assert.deepEqual(left, [200, ['push_time_seconds', 'push_failure_time_seconds']]);
 });
 
 test('readPushedMessages() reads 60,000 series within the heap of the binary', () => {

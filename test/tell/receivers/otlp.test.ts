@@ -256,8 +256,9 @@ test('otlp.encode() sends at most 2000 points at once, and those with times of t
 test('otlp.encode() writes no time beyond 64 bits, which would spoil the request of other points', async () => {
   const [metrics = []] = await encodeMetrics(`# TYPE a counter\na 1 ${'9'.repeat(40)}\na{n="1"} 1 18446744073710\n`);
   const points = metrics.flatMap(({ sum }) => sum?.dataPoints ?? []);
+  const times = points.map((point) => BigInt.asUintN(64, BigInt(String(point['timeUnixNano']))));
   assert.deepEqual(
-    points.map((point) => BigInt.asUintN(64, BigInt(String(point['timeUnixNano'])))),
+    times,
     Array.from(points, () => 18_446_744_073_709_000_000n),
   );
   assert.equal(points.length, 2);
@@ -266,10 +267,8 @@ test('otlp.encode() writes no time beyond 64 bits, which would spoil the request
 test('otlp.encode() sends at most 2000 points at once of what ends with the body', async () => {
   const body = Array.from({ length: 2001 }, (_, index) => `h_count{n="${index}"} 1\n`).join('');
   const requests = await encodeMetrics(`# TYPE h histogram\n${body}`);
-  assert.deepEqual(
-    requests.map((metrics) => metrics.map(({ histogram }) => histogram?.dataPoints.length)),
-    [[2000], [1]],
-  );
+  const sizes = requests.map((metrics) => metrics.map(({ histogram }) => histogram?.dataPoints.length));
+  assert.deepEqual(sizes, [[2000], [1]]);
 });
 
 test('otlp.encode() sends nothing where there is no sample', async () => {

@@ -12,10 +12,8 @@ test('judgeStatus() has those requests sent again that the receiver may take lat
 });
 
 test('PUSH_KINDS has each kind once', () => {
-  assert.deepEqual(
-    PUSH_KINDS.map(({ name }) => name),
-    ['pushgateway', 'remote-write', 'otlp'],
-  );
+  const names = PUSH_KINDS.map(({ name }) => name);
+  assert.deepEqual(names, ['pushgateway', 'remote-write', 'otlp']);
 });
 
 async function list(pieces: AsyncIterable<Uint8Array>): Promise<readonly string[]> {

@@ -56,10 +56,8 @@ test('remoteWrite.encode() writes labels in order, values, times and types', asy
     samples: [{ value: 1.5, bits: '3ff8000000000000', timestampMs: NOW_MS }],
   });
   assert.equal(series[1]?.samples[0]?.bits, '7ff8000000000001');
-  assert.deepEqual(
-    series.map(({ labels }) => labels.find(([name]) => name === '__name__')?.[1]),
-    ['a_total', 'a_total', 'h_bucket', 's_sum', 'g', 'u', 'unannounced'],
-  );
+  const names = series.map(({ labels }) => labels.find(([name]) => name === '__name__')?.[1]);
+  assert.deepEqual(names, ['a_total', 'a_total', 'h_bucket', 's_sum', 'g', 'u', 'unannounced']);
   // prompb/types.proto of prometheus/prometheus, MetricMetadata.MetricType.
   assert.deepEqual(metadata, [
     { type: 1, family: 'a_total', help: 'Its ä.' },
@@ -85,10 +83,8 @@ test('remoteWrite.encode() sends at most 2000 series at once, and those with tim
       [1, new Set([5])],
     ],
   );
-  assert.deepEqual(
-    requests.map(({ metadata }) => metadata.length),
-    [1, 0, 0, 0, 0],
-  );
+  const sizes = requests.map(({ metadata }) => metadata.length);
+  assert.deepEqual(sizes, [1, 0, 0, 0, 0]);
   const sent = requests.flatMap(({ series }) => series.map(({ labels }) => labels.at(-1)?.[1]));
   assert.equal(new Set(sent).size, 8001);
 });
