@@ -227,16 +227,19 @@ test('openBody() is read on from within a chunk that was packed meanwhile', asyn
   assert.ok(Buffer.concat(parts).equals(bytes));
 });
 
-test('endUnchecked() ends readers at once, and the body with what was found in it', async () => {
-  const { body, push, endUnchecked } = openBody({ isChecked: false });
+test('endUnchecked() ends readers at once, and the body with what was found in it; then it is packed', async () => {
+  const { body, chunks, push, endUnchecked } = openBody({ isChecked: false });
   const read = readAll(body);
   push(Buffer.from('<p>\n'));
   const found = Promise.withResolvers<BodyEnd>();
   const ended = endUnchecked(null, () => found.promise);
   assert.equal(ended, false);
   assert.equal(String(await read), '<p>\n');
+  assert.notEqual(chunks.list()[0]?.raw, null);
   found.resolve({ kind: 'unreadable', why: 'odd' });
   assert.deepEqual(await body.ended, { kind: 'unreadable', why: 'odd' });
+  await turn();
+  assert.equal(chunks.list()[0]?.raw, null);
 });
 
 test('endUnchecked() takes over the page before it where the bytes are the same, and looks at no other twice', async () => {
