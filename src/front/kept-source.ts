@@ -76,7 +76,13 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
       const once = ended.then((reading) => keep(beginning.body, reading, readAt, accept));
       return { ...beginning, readAt, kept: isSecond ? once : once.then((result) => confirm(result, signal, accept)) };
     });
-    return { begun: answer, ended: waitUntilKept(answer, ended) };
+    const settled = ended.then(async (reading) => {
+      const beginning = await answer;
+      // What becomes of an answer that may be cut is known later; the rules must not ask before.
+      if (reading.mayBeCut === true && beginning.kind === 'answered') await beginning.kept;
+      return reading;
+    });
+    return { begun: answer, ended: settled };
   }
 
   /** What may be cut is asked for again at once: this may be the last read, or main's last word. */
@@ -171,14 +177,3 @@ const NOT_KEPT = {
 };
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };
-
-/** What becomes of an answer that may be cut is known later; the rules must not ask before. */
-async function waitUntilKept(
-  begun: Promise<Beginning<KeptAnswer>>,
-  ended: Promise<ExporterReading>,
-): Promise<ExporterReading> {
-  const reading = await ended;
-  const beginning = await begun;
-  if (reading.mayBeCut === true && beginning.kind === 'answered') await beginning.kept;
-  return reading;
-}

@@ -40,8 +40,6 @@ type Read<SomeAnswer extends BegunAnswer> = OngoingRead & {
   readonly limit: AbortController;
 };
 
-const GAVE_WAY = 'it gave way to a scrape';
-
 /** Opens the reads of a source, which is closed with them. */
 export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAnswer>, clock: Clock) {
   const waiting = new Set<Sharer<SomeAnswer>>();
@@ -96,7 +94,9 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   }
 
   function giveUp(sharer: Sharer<SomeAnswer>, why: string): void {
-    failSharer(sharer, why, !waiting.delete(sharer));
+    sharer.limit.abort(why);
+    sharer.begin({ kind: 'failed', why });
+    sharer.end(makeFailedReading(why, !waiting.delete(sharer)));
     for (const [read, ended] of reads) {
       if (!read.sharers.delete(sharer) || read.sharers.size > 0) continue;
       // It goes on as an own read, which many that give up at once share: the program is not asked for each.
@@ -107,7 +107,6 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 
   return {
     request,
-    /** A poll would have to wait. */
     isBusy: (): boolean => (findMove('poll')?.atMs ?? Number.POSITIVE_INFINITY) > clock.nowMs(),
     /** Ends the requests of scrapes; what is being read goes on. */
     giveUpScrapes(why: string): void {
@@ -124,11 +123,8 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 }
 
 /** The polls of a read share the next one. */
-function giveWay<SomeAnswer extends BegunAnswer>(
-  { limit, sharers }: Read<SomeAnswer>,
-  waiting: Set<Sharer<SomeAnswer>>,
-): void {
-  limit.abort(GAVE_WAY);
+function giveWay<Some extends BegunAnswer>({ limit, sharers }: Read<Some>, waiting: Set<Sharer<Some>>): void {
+  limit.abort('it gave way to a scrape');
   for (const poll of sharers) waiting.add(poll);
   sharers.clear();
 }
@@ -178,12 +174,6 @@ async function handOver<SomeAnswer extends BegunAnswer>(
   const reading = await ended;
   for (const sharer of read.sharers) sharer.end(reading);
   return reading;
-}
-
-function failSharer<SomeAnswer extends BegunAnswer>(sharer: Sharer<SomeAnswer>, why: string, isAsked: boolean): void {
-  sharer.limit.abort(why);
-  sharer.begin({ kind: 'failed', why });
-  sharer.end(makeFailedReading(why, isAsked));
 }
 
 /** A request that waits for a read, and what it gets. */

@@ -21,24 +21,14 @@ export type SnapshotStore = ReturnType<typeof openSnapshotStore>;
 /** Families that a renewed body had no longer, when that was seen, and they alone as they last were. */
 type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly body: Body };
 
-/** What a store holds. */
-type StoredPage = {
-  readonly current: Snapshot | null;
-  /** The newest one that was kept, as it was given. */
-  readonly given: Body | null;
-  /** Of the newest one that was short; null: one was kept since. */
-  readonly shortFamilies: ReadonlySet<string> | null;
-  /** The newest first. */
-  readonly vanished: readonly Vanished[];
-};
-
-const EMPTY: StoredPage = { current: null, given: null, shortFamilies: null, vanished: [] };
+/** The snapshot, the body as it was given, the families of the last short one, what vanished newest first. */
+type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null, readonly Vanished[]];
 
 /** Opens a store, empty or with what is in another. */
-export function openSnapshotStore(from?: { readonly read: () => Promise<StoredPage> }) {
-  let { current, given, shortFamilies, vanished } = EMPTY;
-  let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept) => {
-    if (kept !== undefined) ({ current, given, shortFamilies, vanished } = kept);
+export function openSnapshotStore(from?: { readonly read: () => Promise<Stored> }) {
+  let [current, given, shortFamilies, vanished]: Stored = [null, null, null, []];
+  let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept = [null, null, null, []]) => {
+    [current, given, shortFamilies, vanished] = kept;
   });
 
   /** Whether a body that may be cut lacks families, and has others than the short one before it. */
@@ -102,7 +92,7 @@ export function openSnapshotStore(from?: { readonly read: () => Promise<StoredPa
   return {
     /** Waits for bodies that are being joined; null: none yet. */
     newest: () => last.then(() => current),
-    read: () => last.then((): StoredPage => ({ current, given, shortFamilies, vanished })),
+    read: () => last.then((): Stored => [current, given, shortFamilies, vanished]),
     isShort: (...all: Parameters<typeof isShort>) => inTurn(() => isShort(...all)),
     keep: (...all: Parameters<typeof keep>) => inTurn(() => keep(...all)),
     /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
