@@ -76,12 +76,12 @@ export function needsLastRead({ facts, phase }: WatchState, { limits, hasFront }
 }
 
 /**
- * When the last read is given up where no hold follows; null: one follows, and reads again. The one after a
- * signal that came in the middle of it must be short: what hung may hang again.
+ * When the last read is waited for no longer; null: a hold follows, and reads again; at once if that can end
+ * meanwhile. The one after a signal that came in the middle of it must be short: what hung may hang again.
  */
 function findLastReadEnd({ facts, phase }: WatchState, atMs: number, { limits }: Policy): number | null {
-  if (phase.kind !== 'holding' || hasHold(limits)) return null;
-  const { terminatedAtMs, freshAtMs } = facts;
+  const { terminatedAtMs, freshAtMs, front } = facts;
+  if (phase.kind !== 'holding' || hasHold(limits)) return front.seen.answeredAtMs === null ? null : atMs;
   const isSecond = freshAtMs !== null && freshAtMs >= phase.mainEndedAtMs;
   return Math.min(
     atMs + (isSecond ? SHORT_READ_MS : LAST_READ_MS),

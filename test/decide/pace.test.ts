@@ -6,6 +6,7 @@ import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
 import { findHoldEnd, findRunEnd, isPollDue, LAST_READ_MS, needsLastRead, nextObserve } from '../../src/decide/pace.ts';
 import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
+import { NO_SCRAPERS } from '../../src/decide/scrapers.ts';
 import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
 import { HOLDING, POLICY } from './phases.ts';
@@ -123,9 +124,11 @@ function findLast(
   { terminatedAtMs = null, freshAtMs = null }: Partial<Facts>,
   limits: Partial<Limits>,
   hasFront = true,
+  answeredAtMs: number | null = null,
 ) {
   const policy = { ...POLICY, hasFront, limits: { ...DEFAULT_LIMITS, ...limits } };
-  const state = { facts: { ...initialState(0).facts, terminatedAtMs, freshAtMs }, phase: HOLDING };
+  const front = { ...NO_SCRAPERS, seen: { answeredAtMs, inFlightCount: 0 } };
+  const state = { facts: { ...initialState(0).facts, terminatedAtMs, freshAtMs, front }, phase: HOLDING };
   const { next } = { next: nextObserve(state, { kind: 'observed', observation: observe(103_000) }, policy) };
   assert.equal(next.isFresh, needsLastRead(state, policy));
   return next.isFresh ? [next.atMs, next.readByMs] : null;
@@ -142,5 +145,7 @@ test('nextObserve() reads once more, at once, at the signal and at an end that i
   const short = { ttlMs: 0, terminationGraceMs: 3_000 };
   assert.deepEqual(findLast({ terminatedAtMs: 102_000 }, short), [103_000, 105_000], 'within the grace');
   assert.deepEqual(findLast({}, {}), [103_000, 190_000], 'nothing was kept');
+  const kept = findLast({ terminatedAtMs: 102_000 }, {}, true, 99_000);
+  assert.deepEqual(kept, [103_000, 103_000], 'what is kept is shown meanwhile, which may end the hold');
   assert.equal(findLast({}, {}, false), null, 'held, and every observation reads');
 });

@@ -92,8 +92,12 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const newest = run.wholes.findLast((each) => each.isText && each.endedAtMs <= knownAtMs);
   const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
   const wholes = run.wholes.filter((each) => each.accept === wanted);
-  // A page that begins at the end would lack what vanished: another one is served.
-  if (Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length) return null;
+  // Who has no page yet at the end is a newcomer, who gets the text unless the answer has all its families: one
+  // that is lost for good is more than what the others grew since the last poll (6206).
+  if (Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length) {
+    const text = accept === undefined ? null : findFinal(run, undefined, endedAtMs, knownAtMs);
+    return text && new Map([...text.keys()].map((name) => [name, 0]));
+  }
   const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
@@ -332,9 +336,7 @@ function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): nu
 function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | null {
   const { limits, scrapers } = scenario;
   const isPlain = new Set(scrapers.map(({ address }) => address)).size === scrapers.length;
-  // The last read of a source that hangs is waited for.
-  const hangs = scenario.source.faults.some(({ kind, toMs }) => kind.startsWith('hang') && toMs > knownAtMs);
-  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain || hangs) return null;
+  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain) return null;
   const known = scrapers.map((plan) => {
     const sent = run.scrapes.filter((each) => each.plan === plan && each.arrivedAtMs !== null);
     const before = sent
