@@ -3,18 +3,8 @@
 // Not as one long text: what it is joined from lives until the text is whole, by then V8 counts it as old,
 // and frees it late (measured with the flags of image/inject.ts, an exposition of 3 MB: 15 MB more).
 
-export type ByteBuffer = {
-  readonly append: (bytes: Uint8Array) => void;
-  /** Default encoding: `utf8`; with `latin1` each letter is a byte. */
-  readonly write: (text: string, encoding?: 'utf8' | 'latin1') => void;
-  /** Since the last `take`. */
-  readonly sizeBytes: number;
-  /** A copy of what is in it; then it is empty. */
-  readonly take: () => Buffer;
-};
-
 /** Opens an empty one; a buffer of more than `keptMaxBytes` is not kept for the next bytes. */
-export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY): ByteBuffer {
+export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY) {
   let buffer = Buffer.alloc(0);
   let sizeBytes = 0;
 
@@ -27,19 +17,22 @@ export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY):
   }
 
   return {
+    /** Since the last `take`. */
     get sizeBytes() {
       return sizeBytes;
     },
-    append(bytes) {
+    append(bytes: Uint8Array): void {
       makeRoom(bytes.length);
       buffer.set(bytes, sizeBytes);
       sizeBytes += bytes.length;
     },
-    write(text, encoding = 'utf8') {
+    /** With `latin1` each letter is a byte. */
+    write(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): void {
       makeRoom(Buffer.byteLength(text, encoding));
       sizeBytes += buffer.write(text, sizeBytes, encoding);
     },
-    take() {
+    /** A copy of what is in it; then it is empty. */
+    take(): Buffer {
       const taken = Buffer.from(buffer.subarray(0, sizeBytes));
       sizeBytes = 0;
       if (buffer.length > keptMaxBytes) buffer = Buffer.alloc(0);

@@ -32,7 +32,7 @@ export const readFile = promisify(callReadFile);
 export const readlink = promisify(callReadlink);
 export const rename = promisify(callRename);
 export const stat = promisify(callStat);
-export const writeFile = promisify(callWriteFile);
+const writeFile = promisify(callWriteFile);
 
 /** Writes a file that others read: renames a complete one, so that no reader sees half of it. */
 export async function replaceFile(path: string, text: string, pid: number): Promise<void> {

@@ -76,9 +76,9 @@ const SECRET_MIN_LENGTH = 4;
 const PART_MIN_LENGTH = 8;
 
 /** The text, or why it was not read: `ENOENT`, `it is longer than 64 KiB`. */
-export type SmallFile = { readonly text: string } | { readonly why: string };
+type SmallFile = { readonly text: string } | { readonly why: string };
 
-export type ReadSmallFile = (limits: Limits) => Promise<SmallFile>;
+type ReadSmallFile = (limits: Limits) => Promise<SmallFile>;
 
 /** Prepares to read the file at `path`; each call reads it again. Never rejects. */
 export function prepareSmallFile(path: string, maxBytes: number): ReadSmallFile {

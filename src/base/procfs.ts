@@ -11,7 +11,7 @@ export type ProcessId = {
 };
 
 /** The processes found, or why they are unknown. */
-export type FindResult =
+type FindResult =
   | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
   | { readonly kind: 'unknown'; readonly why: string };
 

@@ -7,7 +7,7 @@ import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
 
-export type OddContext = {
+type OddContext = {
   readonly config: Config;
   readonly isSet: (name: string) => boolean;
   /** What the exporter showed; null: it was not asked, or not where it will run. */

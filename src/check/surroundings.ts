@@ -83,7 +83,7 @@ export async function findListenProblem({ host, port }: FrontAddress): Promise<L
   return null;
 }
 
-export type ReadableConfig = Pick<Config, 'conditions' | 'metricsUrl' | 'front' | 'locust' | 'thresholds'>;
+type ReadableConfig = Pick<Config, 'conditions' | 'metricsUrl' | 'front' | 'locust' | 'thresholds'>;
 
 /** Reads the exporter once, or what the front would serve: `failed` if it cannot serve that. */
 export async function readExporter(config: ReadableConfig, signal: AbortSignal): Promise<ExporterReading> {

@@ -37,7 +37,7 @@ export type Kinds = { readonly conditions: readonly ConditionKind[]; readonly ta
 /** lastscrape's own process and pod. */
 export type OwnProcess = Pick<TargetContext, 'pid' | 'kill'> & Pick<ConditionContext, 'pod'>;
 
-export type ConfigResult = { readonly config: Config } | Misconfigured;
+type ConfigResult = { readonly config: Config } | Misconfigured;
 
 /** Problems; EXIT_ZERO and TERMINATION_LOG apply even if other values are wrong. */
 export type Misconfigured = ReportSettings & {

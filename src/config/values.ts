@@ -133,7 +133,7 @@ const RECEIVERS = {
 };
 
 /** Where to push the last exposition, and in which form. */
-export type PushAddress = { readonly to: keyof typeof RECEIVERS; readonly url: URL };
+type PushAddress = { readonly to: keyof typeof RECEIVERS; readonly url: URL };
 
 /** Reads `KIND+URL`. */
 export function parsePush(text: string): ParseResult<PushAddress> {

@@ -50,7 +50,7 @@ export type Above = {
   readonly conditions?: readonly Condition[] | undefined;
 };
 
-export type ReadContext = {
+type ReadContext = {
   /** The user set the variable; otherwise the text is its default. */
   readonly isSet: boolean;
   readonly above: Above;

@@ -5,7 +5,7 @@ import { advanceCount, beginCount, hasRestarted, type PollHistory } from './scra
 import type { Facts, Series } from './state.ts';
 
 /** A longer observation cannot be the baseline: its counters are too much older than the end it proved. */
-export const BASELINE_MAX_MS = 1_000;
+const BASELINE_MAX_MS = 1_000;
 /** This much over its limit, the process stood still (SIGSTOP, frozen node, suspended VM). */
 export const STALL_MS = 2_000;
 

@@ -4,11 +4,11 @@ import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } fro
 import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from './state.ts';
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
-export const DONE_PACE_MS = 500;
+const DONE_PACE_MS = 500;
 /** While main runs, the pause after an observation is at least this many times what it took. */
-export const PAUSE_FACTOR = 4;
+const PAUSE_FACTOR = 4;
 /** The longest such pause. */
-export const PAUSE_MAX_MS = 30_000;
+const PAUSE_MAX_MS = 30_000;
 /** Longest wait for a scrape in flight once the count is reached: Prometheus's default scrape_timeout. */
 export const IN_FLIGHT_WAIT_MS = 10_000;
 /** The same once the grace is over, and no longer than the grace: SIGKILL should come 5 s after it. */
@@ -23,7 +23,7 @@ export const SHORT_READ_MS = 1_000;
  * slowly can say that main is up by now. A scrape of the Locust exporter takes 5 s where Locust does not
  * answer (measured with 0.5.0).
  */
-export const START_READ_MS = 5_000;
+const START_READ_MS = 5_000;
 /** How long the read may take that shows the last numbers where nothing is held, within the grace. */
 export const LAST_READ_MS = 5_000;
 

@@ -4,9 +4,9 @@
 /** Longest wait for the answer to one request. */
 export const ASK_TIMEOUT_MS = 5_000;
 /** Pauses between probes; the last repeats. Targets took up to 0.9 s (fixtures/recordings/quit-endpoints). */
-export const PROBE_PAUSES_MS: readonly number[] = [20, 30, 50, 100, 200, 300, 500];
+const PROBE_PAUSES_MS: readonly number[] = [20, 30, 50, 100, 200, 300, 500];
 /** Pauses from the end of one request to the next; the last one repeats. */
-export const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];
+const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];
 /**
  * How long a target may refuse at its quit port while its service answers; a target that needs longer to go
  * gets that. Real programs open both ports within milliseconds of each other
@@ -16,7 +16,7 @@ export const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];
 export const DISABLED_MS = 10_000;
 
 /** When to force a target that neither exited nor took the request, as shares of its time. */
-export const FORCE_AT: readonly number[] = [1 / 2, 3 / 4];
+const FORCE_AT: readonly number[] = [1 / 2, 3 / 4];
 
 /** The least time a target gets after a signal, whatever earlier targets used up. */
 export const SHARE_MIN_MS = 500;

@@ -58,10 +58,10 @@ export type Report = {
 };
 
 /** Scrapes since main ended: seen (null: not counted), wanted, and how many of the wanted came. */
-export type ScrapeCounts = { readonly seen: number | null; readonly wanted: number; readonly came: number | null };
+type ScrapeCounts = { readonly seen: number | null; readonly wanted: number; readonly came: number | null };
 
 /** A target that is asked after the report. */
-export type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
+type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
 
 /** The outcome of a run, or `unfinished`. */
 export type RunOutcome = HoldOutcome | 'unfinished';

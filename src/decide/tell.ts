@@ -10,7 +10,7 @@ export const RESERVE_MS = 5_000;
 /** A push takes no longer, retries included; nothing is quit before. */
 export const PUSH_MAX_MS = 30_000;
 /** A webhook takes no longer: three tries of 5 s, and the pauses between them. */
-export const WEBHOOK_MAX_MS = 20_000;
+const WEBHOOK_MAX_MS = 20_000;
 /** How long before its limit the last try is made, without waiting any longer. */
 export const LAST_CALL_MS = 1_000;
 /** How much of the grace the push and the webhook leave for each thing that comes after them. */

@@ -23,7 +23,7 @@ import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchE
 /** After this long the other conditions are believed without an unreadable metric. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
 /** A run without a scrape for this long gets a warning: three of Prometheus's default intervals (1 m). */
-export const NOBODY_AFTER_MS = 180_000;
+const NOBODY_AFTER_MS = 180_000;
 
 /** Decides what an event means while main is watched. */
 export function decideWatchEvent(state: WatchState, event: WatchEvent, policy: Policy): Decision {

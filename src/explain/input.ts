@@ -10,7 +10,7 @@ export const INPUT_MAX_BYTES = 8 * 1024 * 1024;
 export const USAGE = 'kubectl get pod NAME --output=json | lastscrape explain';
 
 /** Objects to explain, and the kinds of the others in a list; or what stdin has, and what it must be. */
-export type InputResult =
+type InputResult =
   | { readonly objects: readonly Json[]; readonly others: readonly string[] }
   | { readonly is: string; readonly must: string };
 

@@ -41,7 +41,7 @@ export function changePod(pod: PodFacts, what: string, lines: string | null, eff
 }
 
 /** Where a change of the pod's manifest is made; the end of a sentence. */
-export function describeTemplate({ owner, labels }: PodFacts): string {
+function describeTemplate({ owner, labels }: PodFacts): string {
   if (labels['managed-by'] === 'locust-k8s-operator') return 'in the pods of the Locust operator';
   if (owner === null) return "in the pod's manifest (delete the pod and create it again)";
   if (owner.kind === 'ReplicaSet') return `in the pod template of the Deployment that made ReplicaSet ${owner.name}`;

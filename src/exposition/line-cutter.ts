@@ -15,7 +15,7 @@ export type BodyReader<Written, Ended> = {
 export type BodyFilter = BodyReader<readonly Uint8Array[], readonly Uint8Array[]>;
 
 /** Gets the lines, most of them in the memory of the piece they came in. */
-export type BlockSink = {
+type BlockSink = {
   /** One or more whole lines; only the last one of a body may have no line feed. */
   readonly onLines: (lines: Buffer) => void;
   /** Longer lines, not counting the line feed, come in pieces. Default: no line does. */

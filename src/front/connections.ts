@@ -22,13 +22,13 @@ export type Connection = {
   /** Aborted when the connection ends on either side; the reason is a string. */
   readonly gone: AbortSignal;
   /** An error of the connection was seen, such as a reset. */
-  readonly hasFailed: boolean;
+  hasFailed: boolean;
   /** The User-Agent of its last scrape; null: none yet. */
   scraperAgent: string | null;
   /** Requests without a complete answer. */
-  readonly requestsCount: number;
+  requestsCount: number;
   /** Null while a request is being answered. */
-  readonly idleSinceMs: number | null;
+  idleSinceMs: number | null;
   /** Null while the client need not read. */
   blockedSinceMs: number | null;
   readonly beginRequest: () => void;
@@ -118,46 +118,37 @@ function readAddress({ remoteAddress = '' }: Socket): string {
 /** Follows one connection until it closes. */
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
-  let idleSinceMs: number | null = clock.nowMs();
-  let requestsCount = 0;
-  let hasFailed = false;
   let cancelIdle = () => {};
   // Whether a client that ended its side still reads cannot be known: it is gone, as for Go's server.
   socket.once('end', () => gone.abort('the client hung up'));
   socket.once('error', () => {
-    hasFailed = true;
+    connection.hasFailed = true;
   });
   socket.once('close', () => {
     cancelIdle();
     gone.abort('the client hung up');
   });
   const address = readAddress(socket);
-  return {
+  const connection: Connection = {
     number,
     socket,
     address,
     isLoopback: address === '127.0.0.1' || address === '::1',
     gone: gone.signal,
-    get hasFailed() {
-      return hasFailed;
-    },
+    hasFailed: false,
     scraperAgent: null,
+    requestsCount: 0,
+    idleSinceMs: clock.nowMs(),
     blockedSinceMs: null,
-    get idleSinceMs() {
-      return idleSinceMs;
-    },
-    get requestsCount() {
-      return requestsCount;
-    },
     beginRequest() {
-      requestsCount++;
-      idleSinceMs = null;
+      connection.requestsCount++;
+      connection.idleSinceMs = null;
       cancelIdle();
     },
     endRequest() {
-      requestsCount--;
-      if (requestsCount > 0 || socket.destroyed) return;
-      idleSinceMs = clock.nowMs();
+      connection.requestsCount--;
+      if (connection.requestsCount > 0 || socket.destroyed) return;
+      connection.idleSinceMs = clock.nowMs();
       cancelIdle = callAfter(clock, idleMs, () => socket.destroy());
     },
     reset(why) {
@@ -171,4 +162,5 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
       socket.destroy();
     },
   };
+  return connection;
 }

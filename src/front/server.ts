@@ -95,7 +95,7 @@ export type Server = {
 };
 
 /** `problem`: what is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */
-export type OpenedServer =
+type OpenedServer =
   | { readonly kind: 'listening'; readonly server: Server }
   | { readonly kind: 'failed'; readonly problem: string };
 

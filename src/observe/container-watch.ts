@@ -60,7 +60,7 @@ export function watchContainers(argument: string, { pod, names: sidecars }: Cond
 }
 
 /** The containers of an entry, or `what is; what to do`. */
-export type SelectResult = { readonly containers: readonly PodContainer[] } | { readonly problem: string };
+type SelectResult = { readonly containers: readonly PodContainer[] } | { readonly problem: string };
 
 /** Finds the containers of `container:ARGUMENT`. Without `own`, lastscrape's is the one of that name. */
 export function selectContainers(

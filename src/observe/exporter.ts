@@ -8,14 +8,10 @@ import { openExpositionGetter } from './get-exposition.ts';
 /** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
 export const READ_TIMEOUT_MS = 15_000;
 
-export type Exporter = {
-  /** Reads the exposition once; never rejects. */
-  readonly read: (signal: AbortSignal) => Promise<ExporterReading>;
-  readonly close: () => Promise<void>;
-};
+export type Exporter = ReturnType<typeof openExporter>;
 
 /** Takes a copy of an answer, as it comes. */
-export type Tap = {
+type Tap = {
   readonly write: (piece: Uint8Array) => void;
   /** The answer is whole. */
   readonly end: (reading: ExporterReading) => void;
@@ -34,11 +30,12 @@ export function openExporter(
   metricNames: readonly string[],
   selectors: readonly Selector[] = [],
   openTap?: () => Tap,
-): Exporter {
+) {
   const getter = openExpositionGetter({ url, isForServing: false });
   return {
     close: getter.close,
-    async read(signal) {
+    /** Reads the exposition once; never rejects. */
+    async read(signal: AbortSignal): Promise<ExporterReading> {
       const tap = openTap?.();
       const exposition = openExposition(metricNames, selectors);
       const write = (piece: Uint8Array) => {

@@ -33,7 +33,7 @@ export const FILE_TIMEOUT_MS = 1_000;
 const BAD_PATHS = ['ELOOP', 'ENOTDIR', 'ENAMETOOLONG'];
 
 /** What a kind of file condition adds. */
-export type FileParts<Found> = {
+type FileParts<Found> = {
   readonly kind: 'file' | 'tombstone';
   readonly path: string;
   /** Why it cannot be checked outside a pod. */

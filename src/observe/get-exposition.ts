@@ -18,7 +18,7 @@ export type GetterParts = {
 };
 
 /** Takes an answer as it comes. */
-export type ExpositionSink = {
+type ExpositionSink = {
   /** The answer has begun: its body of that type follows, or why it cannot be used. */
   readonly begin?: (head: PageType | string) => void;
   /** The piece changes afterwards. */
@@ -29,26 +29,23 @@ export type ExpositionSink = {
  * How a fetch ended. `isCut`: within a line; `mayBeCut`: it ended with its connection; `mayCount`: the
  * program may have counted it as a scrape.
  */
-export type ExpositionResult =
+type ExpositionResult =
   | { readonly kind: 'answered'; readonly isCut: boolean; readonly mayBeCut: boolean }
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
-export type ExpositionGetter = {
-  /** `accept`: the formats that are asked for. Default: text 0.0.4. Never rejects. */
-  readonly get: (limits: Limits, sink: ExpositionSink, accept?: string) => Promise<ExpositionResult>;
-  readonly close: () => Promise<void>;
-};
+export type ExpositionGetter = ReturnType<typeof openExpositionGetter>;
 
 const LINE_FEED = 0x0a;
 
 /** Opens a getter; connects at the first fetch. */
-export function openExpositionGetter(parts: GetterParts): ExpositionGetter {
+export function openExpositionGetter(parts: GetterParts) {
   const { url, isForServing, open = openExchange } = parts;
   const exchange = open(url);
   return {
     close: exchange.close,
-    async get(limits, sink, accept = TEXT_ACCEPT) {
+    /** `accept`: the formats that are asked for. Never rejects. */
+    async get(limits: Limits, sink: ExpositionSink, accept: string = TEXT_ACCEPT): Promise<ExpositionResult> {
       let problem: string | null = null;
       let hasEnd = true;
       let lastByte: number | undefined;

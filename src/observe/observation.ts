@@ -21,27 +21,21 @@ export type Sources = {
 };
 
 /** When to give up, as `step` decides. */
-export type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
+type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 
-export type OngoingObservation = {
-  /** Rejects on a bug only. */
-  readonly ended: Promise<Observation>;
-  /** Gives it less time, never more. */
-  readonly limit: (limits: ObserveLimits) => void;
-  /** Gives everything up at once. */
-  readonly stop: () => void;
-};
+export type OngoingObservation = ReturnType<typeof beginObservation>;
 
 export function beginObservation(
   sources: Sources,
   clock: Clock,
   { isFresh = false, ...limits }: ObserveLimits & Partial<Pick<ObserveEffect, 'isFresh'>>,
-): OngoingObservation {
+) {
   const startedAtMs = clock.nowMs();
   const reading = new AbortController();
   const asking = new AbortController();
   let allowedMs = READ_TIMEOUT_MS + sources.conditions.length * CONDITION_TIMEOUT_MS;
   const cancels: (() => void)[] = [];
+  /** Gives it less time, never more. */
   function limit({ readByMs }: ObserveLimits): void {
     if (readByMs === null) return;
     const readEndMs = Math.max(readByMs, startedAtMs + SHORT_READ_MS);
@@ -70,9 +64,11 @@ export function beginObservation(
   }
   limit(limits);
   return {
+    /** Rejects on a bug only. */
     ended: observe(),
     limit,
-    stop() {
+    /** Gives everything up at once. */
+    stop(): void {
       reading.abort('interrupted');
       asking.abort('interrupted');
     },

@@ -19,7 +19,7 @@ import {
 import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessage } from './pod-status.ts';
 
 /** Kubernetes's objective is 99 % of such requests within 1 s (kubernetes/community, "API call latency"). */
-export const REQUEST_TIMEOUT_MS = 3_000;
+const REQUEST_TIMEOUT_MS = 3_000;
 /** A pod has about ten KB, with many containers and managers a hundred; etcd takes 1.5 MB at most. */
 export const BODY_MAX_BYTES = 1024 * 1024;
 /** An error's message is in its first bytes. */
@@ -47,25 +47,17 @@ export const POD_ENVIRONMENT: PodEnvironment = {
 };
 
 /** The pod as it was at `atMs`; `number` counts the answers, so the same number is the same answer. */
-export type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: number; readonly atMs: number };
+type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: number; readonly atMs: number };
 
 export type PodReadResult = ReadPod | FailedPodRequest;
 
 /** What a caller has, and wants; the reason of `signal` is a string. */
-export type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
+type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
 
-export type PodReader = {
-  /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
-  readonly read: (wanted: WantedPod) => Promise<PodReadResult>;
-  /** This container; null if its termination message is not mounted. */
-  readonly own: OwnContainer | null;
-  readonly nowMs: () => number;
-  readonly pause: (ms: number) => Promise<void>;
-  readonly close: () => Promise<void>;
-};
+export type PodReader = ReturnType<typeof openPodReader>;
 
 /** Opens this pod; connects at the first read. */
-export function openPodReader(env: Environment, environment: PodEnvironment): PodReader {
+export function openPodReader(env: Environment, environment: PodEnvironment) {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
   const client = openClient();
@@ -74,11 +66,13 @@ export function openPodReader(env: Environment, environment: PodEnvironment): Po
   let readCount = 0;
 
   return {
+    /** This container; null if its termination message is not mounted. */
     own,
     nowMs,
     pause,
     close: client.close,
-    async read(wanted) {
+    /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
+    async read(wanted: WantedPod): Promise<PodReadResult> {
       const choice = choosePodAnswer(newest, failure, wanted, nowMs());
       if (choice === 'failure' && failure !== null) return failure;
       if (choice === 'newest' && newest !== null) return newest;
@@ -191,7 +185,7 @@ async function send(
 }
 
 /** The pod, where to ask for it, with which token, and whom to trust. */
-export type PodAddress = PodRequest & {
+type PodAddress = PodRequest & {
   readonly token: string;
   /** The certificate authorities of the API server, as PEM. */
   readonly ca: string;
@@ -204,7 +198,7 @@ const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 type AddressProblem = { readonly why: string; readonly problem: string };
 
 /** Reads the address, for each request: the kubelet renews the token. */
-export function findPodAddress(env: Environment, accountFolder: string): PodAddress | AddressProblem {
+function findPodAddress(env: Environment, accountFolder: string): PodAddress | AddressProblem {
   const host = readVariable(env, 'KUBERNETES_SERVICE_HOST');
   if (host === '') return toProblem('KUBERNETES_SERVICE_HOST is not set', 'this must run in a pod of Kubernetes');
   const port = readVariable(env, 'KUBERNETES_SERVICE_PORT') || '443';

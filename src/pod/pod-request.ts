@@ -41,7 +41,7 @@ export type PodRequestFailure =
   /** The pod of that name has another UID than this container's pod. */
   | { readonly kind: 'anotherPod' };
 
-export type PodFailureMeaning = {
+type PodFailureMeaning = {
   /** Short, for a log line. */
   readonly why: string;
   /** `what is; what to do`. */
@@ -128,7 +128,7 @@ export type FailedPodRequest = Pick<PodFailureMeaning, 'why' | 'isLasting'> & {
   readonly failedCount: number;
 };
 
-export type PodRequestEnd = {
+type PodRequestEnd = {
   readonly meaning: PodFailureMeaning;
   readonly atMs: number;
   /** The server's Retry-After; 0 without one. */

@@ -4,24 +4,21 @@
 import type { Environment } from '../base/parse.ts';
 import type { PodEnvironment, PodReader } from './pod-reader.ts';
 
-export type PodSource = {
-  /** Opens the reader at the first call; later calls return the same one. */
-  readonly open: () => Promise<PodReader>;
-  /** Closes what was opened, if anything. */
-  readonly close: () => Promise<void>;
-};
+export type PodSource = ReturnType<typeof openPodSource>;
 
 /** Prepares a source; opens nothing yet. `environment`: for tests. */
-export function openPodSource(env: Environment, environment?: PodEnvironment): PodSource {
+export function openPodSource(env: Environment, environment?: PodEnvironment) {
   let opened: Promise<PodReader> | null = null;
   return {
-    open() {
+    /** Opens the reader at the first call; later calls return the same one. */
+    open(): Promise<PodReader> {
       opened ??= import('./pod-reader.ts').then(({ openPodReader, POD_ENVIRONMENT }) =>
         openPodReader(env, environment ?? POD_ENVIRONMENT),
       );
       return opened;
     },
-    async close() {
+    /** Closes what was opened, if anything. */
+    async close(): Promise<void> {
       const reader = await opened;
       opened = null;
       await reader?.close();

@@ -32,7 +32,7 @@ export type Pod = {
 };
 
 /** The pod, or why the text cannot be read as one. */
-export type PodResult = { readonly pod: Pod } | { readonly why: string };
+type PodResult = { readonly pod: Pod } | { readonly why: string };
 
 /** Reads the body of `GET /api/v1/namespaces/NAMESPACE/pods/NAME`; never throws. */
 export function readPod(text: string): PodResult {

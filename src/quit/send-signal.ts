@@ -7,7 +7,7 @@ import type { TargetContext } from './target-kind.ts';
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 
 /** The result of sending a signal; `why`: one of them may not be signalled. */
-export type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
+type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
 
 /** The signals that end a program by default, with their numbers on Linux (signal(7)). */
 export const SIGNALS = new Map(Object.entries({ TERM: 15, INT: 2, QUIT: 3, HUP: 1, USR1: 10, USR2: 12, KILL: 9 }));

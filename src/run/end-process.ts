@@ -9,10 +9,7 @@ const EXIT_ARGUMENT = '--exit-with';
 /** What runs on threads, as Node calls it: a file system's calls and a name's lookup. */
 const THREAD_CALLS = ['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap'];
 
-export type EndingProcess = Pick<
-  NodeJS.Process,
-  'argv' | 'env' | 'execPath' | 'execve' | 'exit' | 'getActiveResourcesInfo'
->;
+type EndingProcess = Pick<NodeJS.Process, 'argv' | 'env' | 'execPath' | 'execve' | 'exit' | 'getActiveResourcesInfo'>;
 
 /** Whether a call still runs on a thread, which would keep the process. */
 export function hasThreadCall(host: Pick<EndingProcess, 'getActiveResourcesInfo'>): boolean {

@@ -50,25 +50,20 @@ export type Signals = {
 export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signals {
   const first = new AbortController();
   const second = new AbortController();
-  let terminatedAtMs: number | null = null;
-  let secondName: SignalName | null = null;
-  host.onSignal((name) => {
-    if (terminatedAtMs === null) {
-      terminatedAtMs = host.nowMs();
-      first.abort('interrupted');
-    } else {
-      secondName ??= name;
-      second.abort('interrupted');
-    }
-  });
-  return {
-    get terminatedAtMs() {
-      return terminatedAtMs;
-    },
-    get secondName() {
-      return secondName;
-    },
+  const signals = {
+    terminatedAtMs: null as number | null,
+    secondName: null as SignalName | null,
     first: first.signal,
     second: second.signal,
   };
+  host.onSignal((name) => {
+    if (signals.terminatedAtMs === null) {
+      signals.terminatedAtMs = host.nowMs();
+      first.abort('interrupted');
+    } else {
+      signals.secondName ??= name;
+      second.abort('interrupted');
+    }
+  });
+  return signals;
 }

@@ -1,7 +1,7 @@
 // The log: one JSON object a line. Bounded, so that a pipe without a reader (64 KiB) never blocks the run.
 
 import { cut } from '../base/text.ts';
-import { type LogEntry, type LogLevel, MESSAGES } from '../decide/messages.ts';
+import { type LogEntry, type LogLevel, MESSAGES, type MessageId } from '../decide/messages.ts';
 
 /** All lines of a run at `info` and above, the report not among them. */
 export const LOG_MAX_BYTES = 28 * 1024;
@@ -13,22 +13,13 @@ const FIELD_MAX_LENGTH = 400;
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-export type Log = {
-  /** Writes one entry, unless the level or a bound leaves it out. */
-  readonly write: (entry: LogEntry) => void;
-  /** Writes the last line, at every level; the caller keeps it short. */
-  readonly report: (fields: Readonly<Record<string, unknown>>) => void;
-};
+export type Log = ReturnType<typeof openLog>;
 
 /** What a log needs. `print` takes one line with its line feed; `time`: RFC 3339, UTC. */
 type LogParts = { readonly level: LogLevel; readonly print: (line: string) => void; readonly time: () => string };
 
-export function openLog({ level, print, time }: LogParts): Log {
+export function openLog({ level, print, time }: LogParts) {
   const counts = new Map<string, number>();
-  let logBytes = 0;
-  let debugBytes = 0;
-  let isFull = false;
-  let isDebugFull = false;
 
   function formatLine({ id, fields }: LogEntry): string {
     const shortened = Object.fromEntries(
@@ -39,33 +30,37 @@ export function openLog({ level, print, time }: LogParts): Log {
     );
     return `${JSON.stringify({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...shortened })}\n`;
   }
-  function writeDebug(entry: LogEntry): void {
-    if (isDebugFull) return;
-    const line = formatLine(entry);
-    debugBytes += Buffer.byteLength(line);
-    isDebugFull = debugBytes > DEBUG_MAX_BYTES;
-    print(isDebugFull ? formatLine({ id: 'debugFull', fields: {} }) : line);
+  /** Writes lines until they are too many; the next is `last` instead, and no other follows. */
+  function openLines(maxBytes: number, last: MessageId): (entry: LogEntry) => void {
+    let sizeBytes = 0;
+    return (entry) => {
+      if (sizeBytes > maxBytes) return;
+      const line = formatLine(entry);
+      sizeBytes += Buffer.byteLength(line);
+      print(sizeBytes > maxBytes ? formatLine({ id: last, fields: {} }) : line);
+    };
+  }
+  const writeLine = openLines(LOG_MAX_BYTES, 'logFull');
+  const writeDebug = openLines(DEBUG_MAX_BYTES, 'debugFull');
+  function writeUnlessRepeated({ id, fields }: LogEntry): void {
+    const key = `${id} ${fields['problem'] ?? ''}`;
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    const isPowerOfTwo = (count & (count - 1)) === 0;
+    if (count <= REPEATS_WRITTEN_COUNT) writeLine({ id, fields });
+    else if (isPowerOfTwo) writeLine({ id, fields: { ...fields, times: count } });
   }
 
   return {
-    write({ id, fields }) {
-      const { level: ownLevel } = MESSAGES[id];
+    /** Writes one entry, unless the level or a bound leaves it out. */
+    write(entry: LogEntry): void {
+      const { level: ownLevel } = MESSAGES[entry.id];
       if (LEVELS.indexOf(ownLevel) < LEVELS.indexOf(level)) return;
-      if (ownLevel === 'debug') {
-        writeDebug({ id, fields });
-        return;
-      }
-      const key = `${id} ${fields['problem'] ?? ''}`;
-      const count = (counts.get(key) ?? 0) + 1;
-      counts.set(key, count);
-      const isPowerOfTwo = (count & (count - 1)) === 0;
-      if (isFull || (count > REPEATS_WRITTEN_COUNT && !isPowerOfTwo)) return;
-      const line = formatLine({ id, fields: count > REPEATS_WRITTEN_COUNT ? { ...fields, times: count } : fields });
-      logBytes += Buffer.byteLength(line);
-      isFull = logBytes > LOG_MAX_BYTES;
-      print(isFull ? formatLine({ id: 'logFull', fields: {} }) : line);
+      if (ownLevel === 'debug') writeDebug(entry);
+      else writeUnlessRepeated(entry);
     },
-    report(fields) {
+    /** Writes the last line, at every level; the caller keeps it short. */
+    report(fields: Readonly<Record<string, unknown>>): void {
       const { level: ownLevel, text } = MESSAGES.report;
       print(`${JSON.stringify({ time: time(), level: ownLevel, msg: text, ...fields })}\n`);
     },

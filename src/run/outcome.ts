@@ -16,11 +16,7 @@ import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
 
-export type Reporter = {
-  readonly build: (state: State, stage: ReportStage) => Report;
-  /** Writes the termination message; warns once where it cannot be written. */
-  readonly write: (report: Report) => void;
-};
+export type Reporter = ReturnType<typeof openReporter>;
 
 /** Opens the reports of a run. `toWallMs`: a monotonic moment as milliseconds since 1970. */
 export function openReporter(
@@ -29,10 +25,10 @@ export function openReporter(
   policy: Policy,
   toWallMs: (atMs: number) => number,
   log: Log,
-): Reporter {
+) {
   let hasWriteFailed = false;
   return {
-    build: (state, stage) =>
+    build: (state: State, stage: ReportStage): Report =>
       fitReport(
         buildReport({
           state,
@@ -44,7 +40,8 @@ export function openReporter(
           version: VERSION,
         }),
       ),
-    write(report) {
+    /** Writes the termination message; warns once where it cannot be written. */
+    write(report: Report): void {
       const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
       if (problem === null || hasWriteFailed) return;
       hasWriteFailed = true;

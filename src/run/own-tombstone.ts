@@ -9,9 +9,9 @@ import { access, replaceFile } from '../base/files.ts';
 import { prepareWriting } from '../base/thread-call.ts';
 
 /** How often it is rewritten: how late a kubexit that starts late may see it. */
-export const REWRITE_MS = 2_000;
+const REWRITE_MS = 2_000;
 
-export type TombstoneOptions = {
+type TombstoneOptions = {
   /** In the folder that kubexit calls graveyard; its last part is the name that others wait for. */
   readonly path: string;
   readonly pid: number;
@@ -24,17 +24,10 @@ export type TombstoneOptions = {
 };
 
 /** The tombstone of a running lastscrape. Calls end within two seconds, even if the file system hangs. */
-export type OwnTombstone = {
-  /** Warns at the start where its folder shows that it cannot be written. */
-  readonly checkFolder: () => Promise<void>;
-  /** The hold is over: writes it, and goes on writing it. */
-  readonly declareDead: () => Promise<void>;
-  /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
-  readonly close: (exitCode: number) => Promise<void>;
-};
+export type OwnTombstone = ReturnType<typeof openTombstone>;
 
 /** Opens the tombstone; lastscrape is born now. Writes nothing yet. */
-export function openTombstone({ path, pid, time, signal, warn }: TombstoneOptions): OwnTombstone {
+export function openTombstone({ path, pid, time, signal, warn }: TombstoneOptions) {
   const born = time();
   let died = '';
   let exitCode = 0;
@@ -59,15 +52,18 @@ export function openTombstone({ path, pid, time, signal, warn }: TombstoneOption
     return !hangs;
   }
   return {
-    async checkFolder() {
+    /** Warns at the start where its folder shows that it cannot be written. */
+    async checkFolder(): Promise<void> {
       warnOnce(await findTombstoneProblem(path, signal));
     },
-    async declareDead() {
+    /** The hold is over: writes it, and goes on writing it. */
+    async declareDead(): Promise<void> {
       died = time();
       rewriting = setInterval(write, REWRITE_MS);
       await write();
     },
-    async close(code) {
+    /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
+    async close(code: number): Promise<void> {
       clearInterval(rewriting);
       // After a bug or a second signal main may still run: what waits for this file must not stop.
       if (died === '') return;

@@ -18,7 +18,7 @@ import type { OwnTombstone } from './own-tombstone.ts';
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** What reads the exporter: the front, else the exporter's client, with a keeper if a push needs it. */
-export type ReadingParts = {
+type ReadingParts = {
   readonly exporter: Exporter | null;
   readonly front: Front | null;
   readonly keeper: Keeper | null;

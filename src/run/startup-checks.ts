@@ -16,7 +16,7 @@ export async function findEntryProblems(config: Config): Promise<Misconfigured |
 }
 
 /** Why an entry cannot work in this pod. */
-export type EntryProblem = { readonly entry: string; readonly variable: string; readonly problem: string };
+type EntryProblem = { readonly entry: string; readonly variable: string; readonly problem: string };
 
 /** Every entry that cannot work in this pod, in the order of the configuration. */
 export async function listEntryProblems({ conditions, targets }: Config): Promise<readonly EntryProblem[]> {

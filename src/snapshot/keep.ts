@@ -16,28 +16,14 @@ import { type Body, openBody } from './body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from './snapshot.ts';
 
 /** What an answer shows. */
-export type ShownByAnswer = {
+type ShownByAnswer = {
   readonly observation: ExporterObservation;
   readonly metric: (name: string) => Reading;
   /** It ended with its connection. Default: false. */
   readonly mayBeCut?: boolean;
 };
 
-export type Keeper = {
-  /** Takes one answer as it comes; `isRefused`: nothing listens there. */
-  readonly openTap: () => {
-    readonly write: (piece: Uint8Array) => void;
-    readonly end: (shown: ShownByAnswer) => void;
-    readonly breakOff: (isRefused: boolean) => void;
-  };
-  /** What is known of main from now on. */
-  readonly tell: (view: MainView) => void;
-  /**
-   * The last exposition, with everything that came so far; null: none could be read. `ask` reads the exporter
-   * once more if the last answer may be cut.
-   */
-  readonly newest: (ask?: () => Promise<unknown>) => Promise<Snapshot | null>;
-};
+export type Keeper = ReturnType<typeof openKeeper>;
 
 type Answer = Pick<SourceAnswer, 'exporter' | 'metrics'> & {
   readonly body: Body;
@@ -46,7 +32,7 @@ type Answer = Pick<SourceAnswer, 'exporter' | 'metrics'> & {
 };
 
 /** Opens a keeper; `findMoment`: now, by both clocks. `metricNames`: the conditions' metrics. */
-export function openKeeper(metricNames: readonly string[], findMoment: () => Moment): Keeper {
+export function openKeeper(metricNames: readonly string[], findMoment: () => Moment) {
   const snapshots = openSnapshotStore();
   let state = beginSource('program');
   // Waits until it is known what its poll showed of main: it may be the first after the end.
@@ -82,18 +68,20 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
   }
 
   return {
+    /** Takes one answer as it comes. */
     openTap() {
       settle();
       const { body, push, end, breakOff } = openBody();
       const readAt = findMoment();
       return {
         write: push,
-        end({ observation, metric, mayBeCut = false }) {
+        end({ observation, metric, mayBeCut = false }: ShownByAnswer): void {
           // A body without a sample is not readable.
           if (!end()) return;
           newest = { body, readAt, exporter: observation, metrics: readMetrics(metricNames, metric), mayBeCut };
         },
-        breakOff(isRefused) {
+        /** `isRefused`: nothing listens there. */
+        breakOff(isRefused: boolean): void {
           breakOff('cut');
           if (!isRefused) return;
           state = takeRefusal(state);
@@ -102,13 +90,18 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
         },
       };
     },
-    tell(view) {
+    /** What is known of main from now on. */
+    tell(view: MainView): void {
       const fate = findVanishedFate(state.view, view);
       state = takeView(state, view);
       if (fate !== null) snapshots.takeVanished(fate, findMoment().atMs);
       settle();
     },
-    async newest(ask) {
+    /**
+     * The last exposition, with everything that came so far; null: none could be read. `ask` reads the
+     * exporter once more if the last answer may be cut.
+     */
+    async newest(ask?: () => Promise<unknown>): Promise<Snapshot | null> {
       settle();
       await keeping;
       if (isUnsure) {

@@ -40,15 +40,7 @@ export type DeliveryResult =
     }
   | { readonly kind: 'failed'; readonly why: string };
 
-export type Delivery = {
-  /** Sends one request, once; never rejects. One at a time. */
-  readonly send: (request: DeliveryRequest) => Promise<DeliveryResult>;
-  /** Connects without sending anything; what is wrong, or an empty list. */
-  readonly tryConnect: (timeoutMs: number, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Why the headers or CA file cannot be used now, or null. */
-  readonly checkFiles: (signal: AbortSignal) => Promise<string | null>;
-  readonly close: () => Promise<void>;
-};
+export type Delivery = ReturnType<typeof openDelivery>;
 
 /** A file opens at once, or its mount hangs. */
 const FILE_TIMEOUT_MS = 2_000;
@@ -58,7 +50,7 @@ const ANSWER_READ_BYTES = 64 * 1024;
 const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** Opens a delivery; connects when the first request is sent. */
-export function openDelivery(destination: Destination): Delivery {
+export function openDelivery(destination: Destination) {
   const { url, headersFile, caFile, isPathSecret } = destination;
   const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
   let trust: Trust | null = null;
@@ -90,7 +82,8 @@ export function openDelivery(destination: Destination): Delivery {
   }
 
   return {
-    async send({ method, path, headers, body, timeoutMs, signal, onBody }) {
+    /** Sends one request, once; never rejects. One at a time. */
+    async send({ method, path, headers, body, timeoutMs, signal, onBody }: DeliveryRequest): Promise<DeliveryResult> {
       const untilMs = performance.now() + timeoutMs;
       const prepared = await prepare(signal);
       if ('why' in prepared) return { kind: 'failed', why: prepared.why };
@@ -114,7 +107,8 @@ export function openDelivery(destination: Destination): Delivery {
       if (result.kind === 'failed' && result.status !== null) return answer.describe(result.status, false, hidden);
       return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
     },
-    async tryConnect(timeoutMs, signal) {
+    /** Connects without sending anything; what is wrong, or an empty list. */
+    async tryConnect(timeoutMs: number, signal: AbortSignal): Promise<readonly string[]> {
       const problems: string[] = [];
       const prepared = await prepare(signal);
       if ('why' in prepared) problems.push(prepared.why);
@@ -125,7 +119,8 @@ export function openDelivery(destination: Destination): Delivery {
       else problems.push(describe({ kind: 'failed', why: result.why, wasSent: false, status: null }));
       return problems;
     },
-    async checkFiles(signal) {
+    /** Why the headers or CA file cannot be used now, or null. */
+    async checkFiles(signal: AbortSignal): Promise<string | null> {
       const file = await readOwnHeaders(signal);
       if ('why' in file) return file.why;
       // Without a CA file there is nothing to check, and TLS is loaded only when needed.

@@ -20,7 +20,7 @@ import { buildMessage, sendWebhook } from './webhook.ts';
 export const PUSH_KINDS: readonly PushKind[] = [pushgateway, remoteWrite, otlp];
 
 /** Where the last numbers and the report go; a URL or a path that is not configured is null. */
-export type TellingSettings = {
+type TellingSettings = {
   /** `to`: the name of a push kind. */
   readonly push: { readonly to: string; readonly url: URL } | null;
   /** Labels that the user adds to every pushed series. */
@@ -32,7 +32,7 @@ export type TellingSettings = {
   readonly caFile: string | null;
 };
 
-export type TellingParts = {
+type TellingParts = {
   readonly settings: TellingSettings;
   readonly identity: IdentitySources;
   /** Now, in milliseconds since the epoch. */
@@ -40,18 +40,10 @@ export type TellingParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-export type Telling = {
-  /** Pushes the last exposition; never rejects. `signal` and `lastCall`: as in `Tries`. */
-  readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
-  /** Sends the report to the webhook, in the same way. */
-  readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
-  /** Warns of each file that cannot be used, while there is time to fix it. Never rejects. */
-  readonly warnOfFiles: (signal: AbortSignal) => Promise<readonly LogEntry[]>;
-  readonly close: () => Promise<void>;
-};
+export type Telling = ReturnType<typeof openTelling>;
 
 /** Opens what is configured; connects and reads files only when used. */
-export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts): Telling {
+export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts) {
   const { push, webhook, pushLabels } = settings;
   const { pushDelivery, webhookDelivery } = openDeliveries(settings);
   let identity: Promise<Identity> | null = null;
@@ -61,7 +53,8 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 
   return {
-    async push(snapshot, signal, lastCall) {
+    /** Pushes the last exposition; never rejects. `signal` and `lastCall`: as in `Tries`. */
+    async push(snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal): Promise<PushResult> {
       if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
       if (snapshot === null) return { kind: 'failed', why: 'no exposition was read completely' };
       const { body } = snapshot;
@@ -77,7 +70,8 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),
       });
     },
-    async tell(report, signal, lastCall) {
+    /** Sends the report to the webhook, in the same way. */
+    async tell(report: Report, signal: AbortSignal, lastCall: AbortSignal): Promise<WebhookResult> {
       if (webhook === null || webhookDelivery === null) throw new Error('Bug: there is no webhook');
       return sendWebhook({
         delivery: webhookDelivery,
@@ -88,12 +82,13 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         onRetry: (why) => log({ id: 'webhookRetried', fields: { why } }),
       });
     },
-    async warnOfFiles(signal) {
+    /** Warns of each file that cannot be used, while there is time to fix it. Never rejects. */
+    async warnOfFiles(signal: AbortSignal): Promise<readonly LogEntry[]> {
       const problems = await Promise.all([pushDelivery, webhookDelivery].map((each) => each?.checkFiles(signal)));
       const found = new Set(problems.filter((why) => typeof why === 'string'));
       return [...found].map((why) => ({ id: 'toldFileUnusable', fields: { why } }));
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([pushDelivery?.close(), webhookDelivery?.close()]);
     },
   };

@@ -31,7 +31,7 @@ export type Tries = {
   readonly onRetry: (why: string) => void;
 };
 
-export type TriesResult =
+type TriesResult =
   | { readonly kind: 'accepted'; readonly status: number; readonly tries: number }
   /** `why` is about the newest try that was not aborted. */
   | { readonly kind: 'failed'; readonly why: string; readonly tries: number; readonly isRefused: boolean };

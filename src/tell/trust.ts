@@ -82,7 +82,7 @@ const DISTRUST: Readonly<Record<string, readonly [what: string, advice: string]>
 };
 
 /** Why a server was not trusted, by Node's error code, and what to do about it. */
-export function describeDistrust(code: string): string {
+function describeDistrust(code: string): string {
   const [what, advice] = DISTRUST[code] ?? ['is not trusted', ''];
   return `its certificate ${what} (${code})${advice}`;
 }

@@ -7,7 +7,7 @@ import { type Limits, waitWithin } from '../waits.ts';
 import { type DialResult, dial } from './dial.ts';
 import type { Dial } from './exchange.ts';
 
-export type TlsOptions = {
+type TlsOptions = {
   /** The trusted authorities as PEM, read for each connection. @throws if they cannot be read */
   readonly readCa: () => string | string[];
   /** Called with Node's code, such as `SELF_SIGNED_CERT_IN_CHAIN`; the result is `unknown` then. */

@@ -126,10 +126,10 @@ function isConnectedToItself({ localAddress, localPort, remoteAddress, remotePor
 }
 
 /** How long to reuse an answer: CoreDNS's default TTL for names of a cluster (plugin "kubernetes"). */
-export const LOOKUP_AGE_MS = 5_000;
+const LOOKUP_AGE_MS = 5_000;
 
 /** The addresses, or why they are unknown, such as `ENOTFOUND` or `timed out`. */
-export type LookupResult = { readonly addresses: readonly LookupAddress[] } | { readonly code: string };
+type LookupResult = { readonly addresses: readonly LookupAddress[] } | { readonly code: string };
 
 type Name = {
   readonly call: ThreadCall<LookupResult>;

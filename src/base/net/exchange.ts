@@ -66,7 +66,7 @@ class DialError extends Error {
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
-  let interim: InterimAnswers | null = null;
+  let interim: ReturnType<typeof rewriteInterimAnswers> | null = null;
   const client = new Client(origin.origin, {
     allowH2: false,
     pipelining: 1,
@@ -96,7 +96,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
 }
 
 /** Rewrites what is read from the socket; undici reads by calling `read`. */
-function rewriteReads(socket: Socket, interim: InterimAnswers): Socket {
+function rewriteReads(socket: Socket, interim: ReturnType<typeof rewriteInterimAnswers>): Socket {
   const read = socket.read.bind(socket);
   socket.read = (size?: number) => {
     const piece = read(size);
@@ -179,17 +179,9 @@ const END_OF_HEAD = '\r\n\r\n';
 /**
  * Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2):
  * undici's client (8.12.4, client-h1.js) destroys the connection at it, but skips other interim answers. So
- * each 100 becomes 103.
+ * each 100 becomes 103. For one connection.
  */
-export type InterimAnswers = {
-  /** The next byte is the first of an answer. */
-  readonly begin: () => void;
-  /** Changes a piece of an answer in place. */
-  readonly rewrite: (piece: Uint8Array) => void;
-};
-
-/** Opens the rewriting for one connection. */
-export function rewriteInterimAnswers(): InterimAnswers {
+export function rewriteInterimAnswers() {
   // Bytes read of this head; null: the final answer has begun, and is left alone.
   let readBytes: number | null = 0;
   let isInterim = false;
@@ -217,11 +209,13 @@ export function rewriteInterimAnswers(): InterimAnswers {
   }
 
   return {
-    begin() {
+    /** The next byte is the first of an answer. */
+    begin(): void {
       readBytes = 0;
       endBytes = 0;
     },
-    rewrite(piece) {
+    /** Changes a piece of an answer in place. */
+    rewrite(piece: Uint8Array): void {
       for (let index = 0; index < piece.length && readBytes !== null; index++) {
         piece[index] = readByte(piece[index] as number);
       }

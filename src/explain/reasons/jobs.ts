@@ -195,7 +195,7 @@ function countPods(count: number, one = 'has', more = 'have'): string {
 }
 
 /** The facts of a Job. */
-export type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' | 'finalizers' | 'conditions'> & {
+type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' | 'finalizers' | 'conditions'> & {
   /** The CronJob that makes it again and again; null: none. */
   readonly cronJob: string | null;
   readonly started: Since;

@@ -6,7 +6,7 @@ import { USER_AGENT } from '../../base/version.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
 
 /** What the client needs: see `LocustSourceParts`. */
-export type LocustClientParts = {
+type LocustClientParts = {
   readonly url: URL;
   readonly headersFile: string | null;
   /** The file of headers cannot be used: the request goes without them. */

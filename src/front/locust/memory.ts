@@ -81,7 +81,7 @@ function takeErrors(errors: RowStore, taken: LocustStats['errors']): void {
 }
 
 /** The HELP of a family, by what follows the namespace; empty for the numbers of requests. */
-export function findHelp(suffix: string): string {
+function findHelp(suffix: string): string {
   return HELP.get(suffix) ?? '';
 }
 

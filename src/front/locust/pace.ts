@@ -46,7 +46,7 @@ export type PaceState = {
 };
 
 /** What to do now. */
-export type PaceStep = {
+type PaceStep = {
   readonly state: PaceState;
   readonly readsPage: boolean;
   readonly readsCsv: boolean;
