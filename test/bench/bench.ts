@@ -113,7 +113,6 @@ async function bench(subject: Subject): Promise<readonly Budget[]> {
   return budgets;
 }
 
-/** What a front costs. @returns its budgets */
 async function benchFront(subject: Subject): Promise<readonly Budget[]> {
   const figures = await measureFront({ ...(options.short ? SHORT_FRONT : FULL_FRONT), subject });
   const budgets = listFrontBudgets(figures);

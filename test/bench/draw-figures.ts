@@ -19,10 +19,8 @@ export function readRecorded(): Recorded {
   };
 }
 
-/** The pages that may have figures, relative to the checkout. */
 export const FIGURE_PAGES = globSync(['*.md', 'docs/*.md'], { cwd: ROOT }).toSorted();
 
-/** Writes all figures, and fills all pages. */
 export function writeFigures(): void {
   const recorded = readRecorded();
   const figures = drawFigures(recorded);

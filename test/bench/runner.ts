@@ -51,7 +51,6 @@ export type Starter = Disposable & {
 
 const PATH = readTestVariable('PATH') ?? '';
 
-/** Opens a runner with an empty folder. */
 export function openRunner(): Runner {
   const stack = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'lastscrape-bench-'));

@@ -20,7 +20,6 @@ export type Card = {
 /** A table of bars: a row for each thing compared; each column has its own scale by default. */
 export type Figure = Omit<Card, 'draw'> & { readonly blocks: readonly Block[] };
 
-/** Rows that share their columns. */
 export type Block = { readonly columns: readonly Column[]; readonly rows: readonly Row[] };
 
 /** `longest` is the value that fills the column; without it, the largest one in it. */

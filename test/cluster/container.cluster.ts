@@ -250,7 +250,6 @@ function named(containers: Containers): readonly object[] {
   return Object.entries(containers).map(([name, container]) => ({ name, ...container }));
 }
 
-/** The first block of YAML on a page that holds a text. */
 function readBlock(page: string, holding: string): string {
   const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g)].map(
     ([, block = '']) => block,

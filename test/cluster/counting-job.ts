@@ -66,7 +66,6 @@ export function jobPod({ events }: Namespace, name?: string): Pod {
   return event.pod;
 }
 
-/** Waits until a container of the Job's pod is in a state. */
 export async function untilJobContainer(
   namespace: Namespace,
   name: string,
@@ -90,7 +89,6 @@ export async function readFinal(
   return JSON.parse(log.split('\n').at(-1) ?? '');
 }
 
-/** The newest value that Prometheus has of that pod. */
 export async function readStored(namespace: Namespace, pod: Pod, job = FRONT_JOB): Promise<number | undefined> {
   const selector = `${METRIC}{job="${job}",pod="${pod.metadata.name}"}`;
   return (await getFixture().prometheus.readSamples(selector, namespace.name)).at(-1)?.value;

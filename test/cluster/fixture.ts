@@ -141,7 +141,6 @@ export async function applyPolicy({ cluster, hasPolicies }: Fixture): Promise<vo
   });
 }
 
-/** Waits until the guide's check shows the policy at work, or not. */
 async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Promise<void> {
   await until(`${appended === '' ? 'no ' : ''}policy at work`, START_MS, async () => {
     const printed = await shell.run('check');

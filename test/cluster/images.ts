@@ -224,7 +224,6 @@ function addProgram(root: string, program: string): readonly string[] {
   return [real];
 }
 
-/** busybox with all its programs, as its own image has them. */
 function addBusybox(root: string, program: string): void {
   const [real = ''] = addProgram(root, program);
   mkdirSync(join(root, 'bin'), { recursive: true });

@@ -31,7 +31,6 @@ import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS } from
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
-/** The annotations of the classic scrape job. */
 const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000' };
 
 /** How many Python jobs there are with the hook, and as many without. */

@@ -101,7 +101,6 @@ def hold(environment, web_ui, **_):
         environment.events.test_stopping.add_listener(lambda **_: looked.wait())
 `;
 
-/** The pod with each container changed, init containers included. */
 export function editContainers<Spec extends PodSpec | Pod['spec']>(
   spec: Spec,
   change: (container: Container) => Container,
@@ -115,7 +114,6 @@ export function withFields<Spec extends PodSpec | Pod['spec']>(spec: Spec, name:
   return editContainers(spec, (each) => (each.name === name ? { ...each, ...fields } : each));
 }
 
-/** The pod with one more variable of the exporter's container. */
 export function withVariable(spec: PodSpec, name: string, value: string): PodSpec {
   const add = (each: Container) => ({ ...each, env: [...(each.env ?? []), { name, value }] });
   return editContainers(spec, (each) => (each.name === EXPORTER ? add(each) : each));

@@ -148,7 +148,6 @@ export function runMigrationScenarios(): void {
   });
 }
 
-/** The exit codes of that pod's containers, with main's. */
 function exitCodesWith(main: number): Readonly<Record<string, number>> {
   return { [MAIN]: main, 'statsd-exporter': 0, 'cloud-sql-proxy': 0, lastscrape: 0 };
 }

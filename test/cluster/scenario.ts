@@ -105,7 +105,6 @@ export type Report = {
 export const START_MS = 180_000;
 export const END_MS = 300_000;
 
-/** The newest state of the master's pod. */
 export function masterPod({ events }: Namespace): Pod {
   const event = events.findLast(({ pod }) => pod.metadata.labels?.['performance-test-pod-name'] === MASTER);
   assert.ok(event, 'there is a pod of the master');
@@ -136,7 +135,6 @@ export async function untilContainer(
   return pod;
 }
 
-/** Lets the run of a test that `isHeld` end. */
 export async function endRun(namespace: Namespace): Promise<void> {
   const { name } = masterPod(namespace).metadata;
   const path = `/api/v1/namespaces/${namespace.name}/pods/${name}:8089/proxy/looked`;
@@ -178,7 +176,6 @@ export async function untilBack(namespace: Namespace, name = 'lastscrape'): Prom
   await untilLogged(namespace, pod, 'main is running', START_MS, name);
 }
 
-/** The total in Locust's own summary. */
 export async function readLocustTotal(namespace: Namespace): Promise<number> {
   const log = await namespace.readLog(masterPod(namespace).metadata.name, MASTER);
   const [, total] = /^\s*Aggregated\s+(\d+)\s/m.exec(log) ?? [];

@@ -29,6 +29,8 @@ const DROPPED: Answer = { kind: 'dropped' };
 const SIGNALLED = { kind: 'signalled', signal: 'TERM', pids: [7] } as const;
 const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
 const LOST: Answer = { kind: 'failed', why: 'timed out', wasSent: true };
+const REFUSED: Answer = { kind: 'refused' };
+const UNSENT: Answer = { kind: 'failed', why: 'Invalid header value', wasSent: false };
 const DISABLED: Answer = { kind: 'disabled', port: 5432 };
 const FORBIDDEN: Answer = { kind: 'answered', status: 403, isHtml: false };
 const CREATED: Answer = { kind: 'answered', status: 299, isHtml: false };
@@ -66,19 +68,25 @@ function play(
   throw new Error('does not end');
 }
 
-test('nextTargetMove() takes a refusal at the first request for already gone', () => {
-  assert.equal(play(begin(0, 30_000, null, 1), [{ kind: 'refused' }], 'open').result, 'alreadyGone');
-});
-
-test('nextTargetMove() takes a refusal at a later request for stopped', () => {
-  assert.equal(play(begin(0, 30_000, null, 1), [DROPPED, { kind: 'refused' }], 'open').result, 'stopped');
-});
-
-for (const answer of [DROPPED, OK, LOST]) {
-  test(`nextTargetMove() takes a refused port after "${answer.kind}" for stopped, an open one never`, () => {
-    assert.equal(play(begin(0, 30_000, null, 1), [answer], 'refused').result, 'stopped');
-    assert.equal(play(begin(0, 30_000, null, 1), [answer], 'open').result, 'failed');
-    assert.equal(play(begin(0, 30_000, null, 1), [answer], 'unknown').result, 'failed');
+/** What the target answers one after the other, what its port shows then, and what becomes of it. */
+const RESULTS: readonly (readonly [answers: readonly Answer[], probe: 'open' | 'refused' | 'unknown', string])[] = [
+  [[REFUSED], 'open', 'alreadyGone'],
+  [[DROPPED, REFUSED], 'open', 'stopped'],
+  ...[DROPPED, OK, LOST].flatMap((answer) => [
+    [[answer], 'refused', 'stopped'] as const,
+    [[answer], 'open', 'failed'] as const,
+    [[answer], 'unknown', 'failed'] as const,
+  ]),
+  // Nothing reached a service that ends behind a closed quit port.
+  [[DISABLED], 'refused', 'alreadyGone'],
+  [[DISABLED, REFUSED], 'open', 'alreadyGone'],
+  [[DISABLED, OK, REFUSED], 'open', 'stopped'],
+  [[UNSENT], 'refused', 'alreadyGone'],
+  [[LOST, UNSENT], 'refused', 'stopped'],
+];
+for (const [answers, probe, result] of RESULTS) {
+  test(`nextTargetMove() after ${answers.map(({ kind }) => kind).join()} with its port ${probe}: ${result}`, () => {
+    assert.equal(play(begin(0, 30_000, null, 1), answers, probe).result, result);
   });
 }
 
@@ -156,16 +164,10 @@ test('nextTargetMove() gives a target whose quit port is closed the time that it
   assert.ok(nowMs >= 30_000 && nowMs < 31_000, `it gave up after ${nowMs} ms`);
 });
 
-test('nextTargetMove() takes a service that ends behind a closed quit port for already gone: nothing reached it', () => {
-  assert.equal(play(begin(0, 30_000, null, 1), [DISABLED], 'refused').result, 'alreadyGone');
-  assert.equal(play(begin(0, 30_000, null, 1), [DISABLED, { kind: 'refused' }], 'open').result, 'alreadyGone');
-});
-
 test('nextTargetMove() forgets a closed quit port when the target answers after all', () => {
   const late = play(begin(0, 30_000, null, 1), [DISABLED, OK], 'open');
   assert.deepEqual(late.state.answer, OK);
   assert.ok(late.nowMs >= 30_000, 'it has the whole time-out');
-  assert.equal(play(begin(0, 30_000, null, 1), [DISABLED, OK, { kind: 'refused' }], 'open').result, 'stopped');
 });
 
 for (const answer of [OK, DROPPED, LOST]) {
@@ -252,15 +254,12 @@ test('nextTargetMove() takes what was forced and is gone for stopped, whatever i
   });
 });
 
-test('nextTargetMove() takes what refuses for already gone where no request can have reached it', () => {
-  const unsent: Answer = { kind: 'failed', why: 'Invalid header value', wasSent: false };
-  assert.equal(play(begin(0, 30_000, null, 1), [unsent], 'refused').result, 'alreadyGone');
-  assert.equal(play(begin(0, 30_000, null, 1), [LOST, unsent], 'refused').result, 'stopped');
+test('nextTargetMove() takes what refuses for already gone where it was not forced', () => {
   const begun = begin(0, 30_000, null, 1, 0, true);
   const notForced: TargetEvent = { kind: 'forced', result: { kind: 'impossible', why: 'hidden' } };
   const tried = nextTargetMove(begun, notForced, 10).state;
   const { move } = nextTargetMove(tried, { kind: 'probed', probe: 'refused' }, 20);
-  assert.deepEqual(move, { kind: 'ended', result: 'alreadyGone', hint: '' }, 'nor was it forced');
+  assert.deepEqual(move, { kind: 'ended', result: 'alreadyGone', hint: '' });
 });
 
 test('nextTargetMove() gives a probe no more than what is left, and a little where nothing is', () => {

@@ -19,7 +19,6 @@ import {
 const ROOT = join(import.meta.dirname, '../..');
 const programs = findPrograms();
 
-/** Runs a block in the root of the checkout. */
 function runBlock(name: BlockName): string {
   const { status, stdout, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', readBlock(name)], {
     cwd: ROOT,

@@ -48,7 +48,6 @@ export type BlockName =
   | (typeof RUN_HERE)[number]
   | (typeof RUN_WITH_OPERATOR)[number];
 
-/** The guide, and before it what the README has of Locust. */
 export function readGuide(): string {
   const read = (page: string) => readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
   const [, locust = ''] = /^## Locust\n([\s\S]*?)^## /m.exec(read('README.md')) ?? [];

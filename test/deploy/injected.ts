@@ -123,7 +123,6 @@ export function readVariants(): readonly Variant[] {
   return parse(readFileSync(join(FIXTURES, 'injected', 'annotations.yaml'), 'utf8'));
 }
 
-/** What an API server answered for the pod, as it is. */
 export function readAnswer(name: (typeof INJECTED)[number]): Pod {
   return JSON.parse(readFileSync(join(FIXTURES, 'injected', `${name}.answer.json`), 'utf8'));
 }

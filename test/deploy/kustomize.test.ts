@@ -58,7 +58,6 @@ function buildCronJob(name: string, spec: Pod['spec']): Fields & Pick<Job, 'meta
   return { ...job, kind: 'CronJob', spec: { jobTemplate: { spec: job['spec'] } } };
 }
 
-/** The pod of a built Job or CronJob. */
 function findSpec(built: readonly Job[], name: string): Pod['spec'] {
   const found = built.find(({ metadata }) => metadata.name === name) as Job & { spec: { jobTemplate?: Job } };
   return (found.spec.jobTemplate ?? found).spec.template.spec;

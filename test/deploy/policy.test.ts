@@ -132,7 +132,6 @@ test('normalise() leaves of the answer of an API server the golden, and of that 
   }
 });
 
-/** The pod with its exporter on loopback, on another port. */
 function moveExporter({ spec, ...rest }: Pod): Pod {
   const move = (container: Container): Container => {
     if (container.name !== 'locust-metrics-exporter') return container;

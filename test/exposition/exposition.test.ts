@@ -7,7 +7,6 @@ import { readReference } from './reference.ts';
 
 const CUT_MAX_BYTES = 64 * 1024;
 
-/** Reads a body that comes in these pieces. */
 function readPieces(
   pieces: Iterable<Uint8Array>,
   metricNames: readonly string[] = ['locust_up'],

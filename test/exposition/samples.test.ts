@@ -10,7 +10,6 @@ function read(...pieces: readonly (Uint8Array | string)[]): Family[] {
   return [...pieces.flatMap((piece) => [...reader.write(Buffer.from(piece))]), ...reader.end()];
 }
 
-/** Parts of the same family that follow each other as one. */
 function join(parts: readonly Family[]): Family[] {
   const joined: Family[] = [];
   for (const part of parts) {

@@ -78,7 +78,6 @@ export async function openRawClient(
   };
 }
 
-/** The first answer in these bytes; null while it is not whole. */
 function parseAnswer(bytes: Buffer, hasBody: boolean): { readonly answer: RawAnswer; readonly length: number } | null {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd === -1) return null;

@@ -209,7 +209,6 @@ function readValue(text: string): number {
   return Number(text.replace('Inf', 'Infinity')) + 0;
 }
 
-/** Removes a group of a Pushgateway, by the path that it was pushed to. */
 export async function deleteGroup(gateway: Receiver, path: string): Promise<void> {
   const { ok, status } = await fetch(new URL(path, gateway.url), { method: 'DELETE' });
   if (!ok) throw new Error(`Cannot delete ${path}: the Pushgateway answered ${status}`);

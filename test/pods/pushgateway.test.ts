@@ -74,7 +74,6 @@ for (const { name, requests, ours } of PUSH_CASES) {
   });
 }
 
-/** A body of exactly that many bytes. */
 const makeBody = (sizeBytes: number) => `${`a 1\n${'#\n'.repeat(sizeBytes)}`.slice(0, sizeBytes - 1)}\n`;
 const GZIP = { 'Content-Encoding': 'gzip' };
 

@@ -47,7 +47,6 @@ function findPythons(): readonly Python[] {
   return [...found.values()];
 }
 
-/** The folder of the packages of a virtual environment. */
 function findPackages(environment: string): string {
   return globSync(join(cachePath(environment), 'lib/python3*/site-packages'))[0] ?? '';
 }

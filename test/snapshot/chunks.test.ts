@@ -7,7 +7,6 @@ const KIB = 1024;
 const CHUNK_BYTES = 256 * KIB;
 const GARBAGE_MAX_KIB = 2 * KIB;
 
-/** Until all is packed: one chunk a turn. */
 async function packAll(chunks: Chunks): Promise<Chunks> {
   chunks.seal();
   for (let count = 0; count <= chunks.list().length; count++) await turn();

@@ -42,13 +42,70 @@ function openScene(metricNames: readonly string[] = ['locust_up']) {
   };
 }
 
-test('openKeeper() has nothing before the first answer, then the newest one', async () => {
-  const { take, read } = openScene();
-  assert.equal(await read(), null);
-  take('locust_up 1\na 1\n');
-  take('locust_up 1\na 2\n');
-  assert.equal(await read(), 'locust_up 1\na 2\n');
-});
+/** Main from now on, a refusal, an answer, or what a push would send by then. */
+type Step =
+  | MainView
+  | 'refused'
+  | readonly [body: string, up?: number, finishedCount?: number | null, mayBeCut?: boolean]
+  | { readonly sends: string | null };
+
+const sends = (text: string | null) => ({ sends: text });
+
+const STORIES: readonly (readonly [what: string, steps: readonly Step[]])[] = [
+  [
+    'has nothing before the first answer, then the newest one',
+    [sends(null), ['locust_up 1\na 1\n'], ['locust_up 1\na 2\n'], sends('locust_up 1\na 2\n')],
+  ],
+  [
+    'keeps what vanishes in the answer that shows the end',
+    [LIVING, ['locust_up 1\nlocust_users 5\n'], ['locust_up 0\n', 0], sends('locust_up 0\nlocust_users 5\n')],
+  ],
+  [
+    'keeps what vanishes once the end is known',
+    [['locust_up 1\nlocust_users 5\n'], ENDED, ['locust_up 1\n'], sends('locust_up 1\nlocust_users 5\n')],
+  ],
+  [
+    'keeps what vanishes where another condition shows the end by the same poll',
+    [LIVING, ['a 1\nb 1\n'], LIVING, ['a 2\n'], ENDING, sends('a 2\nb 1\n')],
+  ],
+  [
+    'keeps what vanished shortly before the end was known, though no poll has answered since',
+    [LIVING, ['a 1\nb 1\n'], LIVING, ['a 2\n'], LIVING, sends('a 2\n'), 'refused', ENDED, sends('a 2\nb 1\n')],
+  ],
+  [
+    'keeps what vanished shortly before a refusal',
+    [LIVING, ['a 1\nb 1\n'], LIVING, ['a 2\n'], LIVING, sends('a 2\n'), 'refused', sends('a 2\nb 1\n')],
+  ],
+  [
+    'keeps the older one where one that may be cut lacks a family, until it is confirmed',
+    [['a 1\nb 1\n'], ['a 2\n', 1, null, true], sends('a 1\nb 1\n'), ['a 3\n', 1, null, true], sends('a 3\n')],
+  ],
+  [
+    'does not believe an exporter whose counter fell after the end',
+    [ENDING, ['a 7\n', 1, 100], ['a 0\n', 1, 1], ENDED, ['a 0\n', 1, 2], sends('a 7\n')],
+  ],
+  [
+    'does not believe an exporter that refused before the end was seen',
+    [LIVING, ['a 7\n'], 'refused', ENDING, ['a 0\n'], sends('a 7\n')],
+  ],
+  [
+    'takes an exporter that restarted while main lives',
+    [LIVING, ['a 7\n', 1, 100], 'refused', LIVING, ['a 1\n', 1, 1], ['a 2\n', 1, 2], ENDED, sends('a 2\n')],
+  ],
+  ['takes an exporter that comes up after the end', [ENDED, 'refused', ENDED, ['a 1\n'], sends('a 1\n')]],
+];
+
+for (const [what, steps] of STORIES) {
+  test(`openKeeper() ${what}`, async () => {
+    const { keeper, take, read } = openScene();
+    for (const step of steps) {
+      if (step === 'refused') keeper.openTap().breakOff(true);
+      else if ('main' in step) keeper.tell(step);
+      else if ('sends' in step) assert.equal(await read(), step.sends);
+      else take(...step);
+    }
+  });
+}
 
 test('openKeeper() leaves out what is a part, unreadable or empty', async () => {
   const { keeper, take, read } = openScene();
@@ -59,63 +116,6 @@ test('openKeeper() leaves out what is a part, unreadable or empty', async () => 
   take('<html>busy</html>');
   take('');
   assert.equal(await read(), 'a 1\n');
-});
-
-test('openKeeper() keeps what vanishes with main: where an answer shows the end, and once it is known', async () => {
-  const shown = openScene();
-  shown.keeper.tell({ main: 'living', wasAlive: true, endedAtMs: null });
-  shown.take('locust_up 1\nlocust_users 5\n');
-  shown.take('locust_up 0\n', 0);
-  assert.equal(await shown.read(), 'locust_up 0\nlocust_users 5\n');
-  const known = openScene();
-  known.take('locust_up 1\nlocust_users 5\n');
-  known.keeper.tell(ENDED);
-  known.take('locust_up 1\n');
-  assert.equal(await known.read(), 'locust_up 1\nlocust_users 5\n');
-});
-
-test('openKeeper() keeps what vanishes with main where another condition shows the end by the same poll', async () => {
-  const { keeper, take, read } = openScene();
-  keeper.tell(LIVING);
-  take('a 1\nb 1\n');
-  keeper.tell(LIVING);
-  take('a 2\n');
-  keeper.tell(ENDING);
-  assert.equal(await read(), 'a 2\nb 1\n');
-});
-
-test('openKeeper() keeps what vanished shortly before the end was known, though no poll has answered since', async () => {
-  const { keeper, take, read } = openScene();
-  keeper.tell(LIVING);
-  take('a 1\nb 1\n');
-  keeper.tell(LIVING);
-  take('a 2\n');
-  keeper.tell(LIVING);
-  assert.equal(await read(), 'a 2\n');
-  keeper.openTap().breakOff(true);
-  keeper.tell(ENDED);
-  assert.equal(await read(), 'a 2\nb 1\n');
-});
-
-test('openKeeper() keeps what vanished shortly before a refusal', async () => {
-  const { keeper, take, read } = openScene();
-  keeper.tell(LIVING);
-  take('a 1\nb 1\n');
-  keeper.tell(LIVING);
-  take('a 2\n');
-  keeper.tell(LIVING);
-  assert.equal(await read(), 'a 2\n');
-  keeper.openTap().breakOff(true);
-  assert.equal(await read(), 'a 2\nb 1\n');
-});
-
-test('openKeeper() keeps the older one where one that may be cut lacks a family, until it is confirmed', async () => {
-  const { take, read } = openScene();
-  take('a 1\nb 1\n');
-  take('a 2\n', 1, null, true);
-  assert.equal(await read(), 'a 1\nb 1\n');
-  take('a 3\n', 1, null, true);
-  assert.equal(await read(), 'a 3\n');
 });
 
 test('newest() asks once more where the last answer may be cut: the next poll will not come', async () => {
@@ -134,23 +134,6 @@ test('newest() asks once more where the last answer may be cut: the next poll wi
   await keeper.newest(ask('a 4\nb 4\n'));
   assert.equal(await read(), 'a 4\nb 4\n');
   assert.equal(askedCount, 2);
-});
-
-test('openKeeper() does not believe an exporter that restarted after the end', async () => {
-  const counted = openScene();
-  counted.keeper.tell(ENDING);
-  counted.take('a 7\n', 1, 100);
-  counted.take('a 0\n', 1, 1);
-  counted.keeper.tell(ENDED);
-  counted.take('a 0\n', 1, 2);
-  assert.equal(await counted.read(), 'a 7\n');
-  const refused = openScene();
-  refused.keeper.tell(LIVING);
-  refused.take('a 7\n');
-  refused.keeper.openTap().breakOff(true);
-  refused.keeper.tell(ENDING);
-  refused.take('a 0\n');
-  assert.equal(await refused.read(), 'a 7\n');
 });
 
 for (const [how, finishedCount] of [
@@ -181,22 +164,4 @@ test('openKeeper() leaves out what came while a long one was joined, except the 
   for (let index = 0; index < 20; index++) take(`a ${index}\nb${index} 1\n`);
   keeper.tell(ENDED);
   assert.equal(await read(), 'a 19\nb19 1\ngone 7\n');
-});
-
-test('openKeeper() takes one that restarted while main lives, and one that comes up after the end', async () => {
-  const { keeper, take, read } = openScene();
-  keeper.tell(LIVING);
-  take('a 7\n', 1, 100);
-  keeper.openTap().breakOff(true);
-  keeper.tell(LIVING);
-  take('a 1\n', 1, 1);
-  take('a 2\n', 1, 2);
-  keeper.tell(ENDED);
-  assert.equal(await read(), 'a 2\n');
-  const late = openScene();
-  late.keeper.tell(ENDED);
-  late.keeper.openTap().breakOff(true);
-  late.keeper.tell(ENDED);
-  late.take('a 1\n');
-  assert.equal(await late.read(), 'a 1\n');
 });

@@ -44,7 +44,6 @@ function takeRequests(seen: Seen[], answer: Answer) {
   };
 }
 
-/** Opens a receiver without TLS. */
 export function openHttp(answer: Answer = OK): Promise<Receiver> {
   const seen: Seen[] = [];
   return open(createHttpServer(takeRequests(seen, answer)), seen);

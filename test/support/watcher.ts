@@ -135,7 +135,6 @@ export async function openPod({ runMs = 600_000, faults = {}, neverStarts = fals
   };
 }
 
-/** Scrapes until the exporter has reached Locust and shows request rows. */
 export async function untilReached({ exporter }: Pod): Promise<void> {
   for (;;) {
     const body = await (await fetch(`${exporter.url}/metrics`)).text();

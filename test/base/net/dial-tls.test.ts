@@ -21,7 +21,6 @@ type Outcome = {
   readonly sni: string;
 };
 
-/** Dials a TLS server that shows this certificate. */
 async function dialTo(certificate: Certificate, hostname: string, ca: () => string): Promise<Outcome> {
   const server = createServer(certificate);
   server.on('tlsClientError', () => {});

@@ -16,7 +16,6 @@ const GET: Request = { method: 'GET', path: '/metrics', headers: { accept: 'text
 
 type Delivery = { readonly result: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
 
-/** Sends one GET to a peer that answers so. */
 async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise<Delivery> {
   await using peer = await openPeer(answer);
   const exchange = openExchange(peer.url);
