@@ -37,7 +37,7 @@ export const MESSAGES = {
     'scrapers ask for several formats of a large page: the last of it is kept in the first of them only',
   ),
   pageUnreadable: warn(
-    'a page that scrapers ask for is unreadable, and is not kept: the last numbers are those of the text format',
+    'a page that scrapers ask for is unreadable, and is not kept: the last numbers are those of the text format, if any',
   ),
   nativeHistogramPushed: warn(
     'a native histogram was pushed: pages of pushes are text, which has only its sum, count and classic buckets',

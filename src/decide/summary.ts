@@ -55,7 +55,7 @@ function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, so
     case 'scraped':
       return `Scraped ${scrapesSeen === 1 ? 'once' : `${scrapesSeen} times`} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
     case 'exporterGone':
-      if (!facts.hasAnswered) return `Nothing ${READ_WORDS[source.kind]} ${source.at} at any time`;
+      if (!facts.hasAnswered) return `Nothing could be read from ${source.at} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
       return hasHold(policy.limits)
@@ -79,8 +79,6 @@ function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, so
       return assertNever(outcome);
   }
 }
-
-const READ_WORDS = { exporter: 'answered on', files: 'could be read from' } as const;
 
 /** What the last scrape got through the front; blank without one. */
 function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null): string {

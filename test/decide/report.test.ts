@@ -113,7 +113,7 @@ test('buildReport() says that nothing was held because no hold was asked for', (
 
 test('buildReport() says that nothing ever answered, and what to set, where no exporter was ever there', () => {
   const { summary, hint } = reportOn(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }));
-  assert.equal(summary, 'Nothing answered on localhost:9646 at any time; locust-exporter stopped');
+  assert.equal(summary, 'Nothing could be read from localhost:9646 at any time; locust-exporter stopped');
   assert.equal(
     hint,
     'set LASTSCRAPE_METRICS_URL to where the exporter listens, or LASTSCRAPE_SCRAPES=0 if there is none',

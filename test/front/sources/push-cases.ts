@@ -51,7 +51,8 @@ export const value = (number: number, amount: number) => field(number, double(1,
 const float = (number: number) => `${encodeVarint((number << 3) | 5)}abcd`;
 
 /** Messages of `MetricFamily`: name, type, metrics. */
-export const messages = (...families: readonly (readonly [string, number, ...string[]])[]) =>
+type Families = readonly (readonly [string, number, ...string[]])[];
+export const messages = (...families: Families) =>
   Buffer.from(
     families
       .map(([name, type, ...metrics]) =>
@@ -73,6 +74,9 @@ const HISTOGRAM = '# TYPE h histogram\nh_bucket{le="0.5"} 1\nh_bucket{le="+Inf"}
 
 const repeat = (make: (index: number) => string, count = 10_001) =>
   Array.from({ length: count }, (_, at) => make(at)).join('');
+const OPEN =
+  '# TYPE a counter\n# HELP a x\na_total 1 # {t="1"} 1\na_created 5\n# TYPE i info\ni_info{v="1"} 1\n# EOF\n';
+const TWO_NAMES = '# TYPE a info\na_info 1\n# TYPE a_info gauge\na_info 1\n# EOF\n';
 const LABELS = repeat((row) => label(`l${row}`, ''));
 
 /** Several cases of one request, the same but for one thing. */
@@ -80,6 +84,7 @@ const bodies = (texts: Readonly<Record<string, string | Buffer>>, ours?: readonl
   Object.entries(texts).map(([name, body]) => ({ name, requests: [['PUT', J, body]], ...(ours && { ours }) }));
 const paths = (texts: Readonly<Record<string, string>>, ours?: readonly number[]): readonly PushCase[] =>
   Object.entries(texts).map(([name, path]) => ({ name, requests: [['PUT', path, 'm 1\n']], ...(ours && { ours }) }));
+const proto = (name: string, ...families: Families) => one(name, ['PUT', J, messages(...families), PROTOBUF]);
 const one = (name: string, ...requests: readonly PushCaseRequest[]): PushCase => ({ name, requests });
 
 export const PUSH_CASES: readonly PushCase[] = [
@@ -208,70 +213,38 @@ export const PUSH_CASES: readonly PushCase[] = [
   one('no gzip at all', ['PUT', J, '', GZIP]),
   { ...one('another encoding', ['PUT', J, 'a 1\n', { 'Content-Encoding': 'br' }]), ours: [400] },
   one('a text of another type', ['PUT', J, 'a 1\n', { 'Content-Type': 'application/x-www-form-urlencoded' }]),
-  {
-    ...one('OpenMetrics', [
-      'PUT',
-      J,
-      '# TYPE a counter\n# HELP a x\na_total 1 # {t="1"} 1\na_created 5\n# TYPE i info\ni_info{v="1"} 1\n# EOF\n',
-      OPEN_METRICS,
-    ]),
-    ours: [200],
-  },
-  {
-    ...one('OpenMetrics that is cut', ['PUT', J, '# TYPE a gauge\na 1\n', OPEN_METRICS]),
-    ours: [400],
-  },
+  { ...one('OpenMetrics', ['PUT', J, OPEN, OPEN_METRICS]), ours: [200] },
+  { ...one('OpenMetrics that is cut', ['PUT', J, '# TYPE a gauge\na 1\n', OPEN_METRICS]), ours: [400] },
   { ...one('OpenMetrics with a timestamp', ['PUT', J, '# TYPE a gauge\na 1 5.5\n# EOF\n', OPEN_METRICS]), ours: [400] },
   one('OpenMetrics with text after its end', ['PUT', J, '# EOF\na\n', OPEN_METRICS]),
-  one('protobuf', [
-    'PUT',
-    J,
-    messages(
-      ['c', 0, label('x', '1') + value(3, 1)],
-      ['g', 1, value(2, 1.5), label('x', 'é') + value(2, -1)],
-      ['u', 3, value(5, Number.NaN)],
-    ),
-    PROTOBUF,
+  proto(
+    'protobuf',
+    ['c', 0, label('x', '1') + value(3, 1)],
+    ['g', 1, value(2, 1.5), label('x', 'é') + value(2, -1)],
+    ['u', 3, value(5, Number.NaN)],
+  ),
+  proto('a histogram in protobuf', [
+    'h',
+    4,
+    field(7, integer(1, 300) + double(2, 4.5) + field(3, integer(1, 200) + double(2, 0.5))),
   ]),
-  one('a histogram in protobuf', [
-    'PUT',
-    J,
-    messages(['h', 4, field(7, integer(1, 300) + double(2, 4.5) + field(3, integer(1, 200) + double(2, 0.5)))]),
-    PROTOBUF,
+  proto('a summary in protobuf', [
+    's',
+    2,
+    field(4, integer(1, 3) + double(2, 4.5) + field(3, double(1, 0.5) + double(2, 7))),
   ]),
-  one('a summary in protobuf', [
-    'PUT',
-    J,
-    messages(['s', 2, field(4, integer(1, 3) + double(2, 4.5) + field(3, double(1, 0.5) + double(2, 7)))]),
-    PROTOBUF,
-  ]),
-  one('protobuf with a timestamp', ['PUT', J, messages(['g', 1, value(2, 1) + integer(6, 5)]), PROTOBUF]),
-  one('protobuf with a series twice', ['PUT', J, messages(['g', 1, value(2, 1), value(2, 2)]), PROTOBUF]),
-  one('protobuf with a histogram twice', [
-    'PUT',
-    J,
-    messages(['h', 4, field(7, integer(1, 1)), field(7, integer(1, 2))]),
-    PROTOBUF,
-  ]),
-  one('protobuf whose metric is of another type', ['PUT', J, messages(['g', 1, value(3, 1)]), PROTOBUF]),
-  one('protobuf with a label quantile', [
-    'PUT',
-    J,
-    messages(['s', 2, label('quantile', '1') + field(4, integer(1, 3))]),
-    PROTOBUF,
-  ]),
-  one('protobuf with an empty family', ['PUT', J, messages(['e', 1], ['g', 1, value(2, 1)]), PROTOBUF]),
+  proto('protobuf with a timestamp', ['g', 1, value(2, 1) + integer(6, 5)]),
+  proto('protobuf with a series twice', ['g', 1, value(2, 1), value(2, 2)]),
+  proto('protobuf with a histogram twice', ['h', 4, field(7, integer(1, 1)), field(7, integer(1, 2))]),
+  proto('protobuf whose metric is of another type', ['g', 1, value(3, 1)]),
+  proto('protobuf with a label quantile', ['s', 2, label('quantile', '1') + field(4, integer(1, 3))]),
+  proto('protobuf with an empty family', ['e', 1], ['g', 1, value(2, 1)]),
   one('protobuf that is cut', ['PUT', J, messages(['g', 1, value(2, 1)]).subarray(0, -3), PROTOBUF]),
   ...[
-    one('protobuf with 10,001 labels', ['PUT', J, messages(['g', 1, LABELS + value(2, 1)]), PROTOBUF]),
+    proto('protobuf with 10,001 labels', ['g', 1, LABELS + value(2, 1)]),
     one('a summary of a group with its label', ['PUT', `${J}/quantile/1`, '# TYPE s summary\ns_sum 1\ns_count 1\n']),
     one('a histogram of a group with its label', ['PUT', `${J}/le/1`, HISTOGRAM]),
-    one('a family by two names', [
-      'PUT',
-      J,
-      '# TYPE a info\na_info 1\n# TYPE a_info gauge\na_info 1\n# EOF\n',
-      OPEN_METRICS,
-    ]),
+    one('a family by two names', ['PUT', J, TWO_NAMES, OPEN_METRICS]),
   ].map((each) => ({ ...each, ours: [400] })),
   ...Object.entries({
     'of defaults': encodeBytes(text(1, 'c') + field(4, field(3, ''))),
@@ -287,32 +260,21 @@ export const PUSH_CASES: readonly PushCase[] = [
   one('protobuf that is none', ['PUT', J, 'a 1\n', PROTOBUF]),
   one('protobuf without a body', ['PUT', J, '', PROTOBUF]),
   one('protobuf in gzip', ['PUT', J, gzipSync(messages(['g', 1, value(2, 1)])), { ...PROTOBUF, ...GZIP }]),
-  one('protobuf with fields that are unknown', [
-    'PUT',
-    J,
-    messages(['g', 1, value(2, 1) + text(99, 'x') + float(98)]),
-    PROTOBUF,
-  ]),
+  proto('protobuf with fields that are unknown', ['g', 1, value(2, 1) + text(99, 'x') + float(98)]),
   {
-    ...one('a native histogram', [
-      'PUT',
-      J,
-      messages([
-        'h',
-        4,
-        field(7, integer(1, 3) + double(2, 4.5) + integer(5, 6) + double(6, 0.001) + integer(7, 1) + integer(13, 2)),
-      ]),
-      PROTOBUF,
+    ...proto('a native histogram', [
+      'h',
+      4,
+      field(7, integer(1, 3) + double(2, 4.5) + integer(5, 6) + double(6, 0.001) + integer(7, 1) + integer(13, 2)),
     ]),
   },
   {
-    ...one('a histogram of floats in protobuf', [
-      'PUT',
-      J,
-      messages(['h', 4, field(7, double(4, 3.5) + double(2, 4.5) + field(3, double(4, 1.5) + double(2, 1)))]),
-      PROTOBUF,
+    ...proto('a histogram of floats in protobuf', [
+      'h',
+      4,
+      field(7, double(4, 3.5) + double(2, 4.5) + field(3, double(4, 1.5) + double(2, 1))),
     ]),
     isNew: true,
   },
-  { ...one('a type of protobuf that is unknown', ['PUT', J, messages(['g', 9, value(2, 1)]), PROTOBUF]), ours: [400] },
+  { ...proto('a type of protobuf that is unknown', ['g', 9, value(2, 1)]), ours: [400] },
 ];

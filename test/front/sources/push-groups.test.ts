@@ -34,12 +34,8 @@ const RECORDED: Readonly<Record<string, PushOutcome>> = JSON.parse(
 const writePage = (store: PushStore) => [...writePushedFamilies(listFamilies(store))].join('');
 
 /** A request without HTTP. `takenAtMs`: default: everything was taken. */
-function send(
-  store: PushStore,
-  [method, path, body = '', headers = {}]: PushCaseRequest,
-  atMs: number,
-  takenAtMs = Infinity,
-) {
+function send(store: PushStore, asked: PushCaseRequest, atMs: number, takenAtMs = Infinity) {
+  const [method, path, body = '', headers = {}] = asked;
   const grouping = readGrouping(path);
   if (grouping === null || typeof grouping === 'string') return { store, status: grouping === null ? 404 : 400 };
   const bytes = headers['Content-Encoding'] === undefined ? Buffer.from(body) : gunzipSync(body);
@@ -150,12 +146,8 @@ test('takePush() keeps 6 million letters of series, the newest leftovers among t
   assert.deepEqual([first.status, second.status], [200, 400]);
   assert.match(JSON.stringify(second), /more than 6000000 letters of series in all groups/);
   assert.equal(send(EMPTY_STORE, ['PUT', '/metrics/job/j', makeBody('a', 90_000)], 1).status, 400);
-  const deleted = send(
-    send(first.store, ['DELETE', '/metrics/job/j'], 2, 0).store,
-    ['PUT', '/metrics/job/k', half],
-    3,
-    0,
-  );
+  const { store } = send(first.store, ['DELETE', J], 2, 0);
+  const deleted = send(store, ['PUT', K, half], 3, 0);
   const left = [deleted.status, deleted.store.leftovers.map(({ name }) => name)];
   assert.deepEqual(left, [200, ['push_time_seconds', 'push_failure_time_seconds']]);
 });
