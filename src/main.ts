@@ -2,8 +2,14 @@
 
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
 import { waitUnless } from './base/waits.ts';
-import type { Kinds, Misconfigured, OwnProcess } from './config/config.ts';
-import { readConfig, readFallbackConfig, readReportSettings } from './config/config.ts';
+import {
+  type Kinds,
+  type Misconfigured,
+  type OwnProcess,
+  readConfig,
+  readFallbackConfig,
+  readReportSettings,
+} from './config/config.ts';
 import { EXIT } from './decide/exit-codes.ts';
 import type { ConditionKind } from './observe/condition-kind.ts';
 import { containerKind } from './observe/container.ts';
@@ -18,8 +24,7 @@ import { presetKind, urlKind } from './quit/http-target.ts';
 import { PRESETS } from './quit/programs.ts';
 import { signalKind } from './quit/signal-target.ts';
 import type { TargetKind } from './quit/target-kind.ts';
-import type { Exit, Host } from './run/host.ts';
-import { listenForSignals, type Signals } from './run/host.ts';
+import { type Exit, type Host, listenForSignals, type Signals } from './run/host.ts';
 import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
 import { closeInTime } from './run/parts.ts';
 import { run } from './run/run.ts';

@@ -1,8 +1,7 @@
 // What `--check` prints, for a person: what a run would do, and what shows now. Pure.
 
 import { redactHref, redactPath } from '../base/text.ts';
-import type { Config } from '../config/config.ts';
-import { buildLimits, hasReceivers } from '../config/config.ts';
+import { buildLimits, type Config, hasReceivers } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage, isPushUrl } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/tell.ts';

@@ -7,8 +7,7 @@ import { createServer } from 'node:net';
 import { type Environment, readVariable } from '../base/parse.ts';
 import { describeNamespace, isRunningBeside } from '../base/procfs.ts';
 import { SYSTEM_CLOCK } from '../base/waits.ts';
-import type { Config, TerminationLog } from '../config/config.ts';
-import { hasReceivers } from '../config/config.ts';
+import { type Config, hasReceivers } from '../config/config.ts';
 import type { FrontAddress } from '../config/values.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, openExporter, READ_TIMEOUT_MS } from '../observe/exporter.ts';
@@ -26,41 +25,30 @@ export type ListenProblem = {
 };
 
 /** What is around the process that checks. No call rejects; null: no problem. */
-export type Surroundings = {
-  readonly env: Environment;
-  readonly isPod: boolean;
-  readonly readExporter: (config: Config, signal: AbortSignal) => Promise<ExporterReading>;
-  readonly describeNamespace: () => Promise<string>;
-  /** Whether a lastscrape that may hold the pod runs in this container, or is visible from it. */
-  readonly isRunningBeside: () => Promise<boolean>;
-  /** PIDs of other lastscrapes, in a shared process namespace. */
-  readonly findOthers: () => Promise<readonly number[]>;
-  readonly findMessageProblem: (log: TerminationLog) => string | null;
-  readonly findTombstoneProblem: (path: string, signal: AbortSignal) => Promise<string | null>;
-  readonly findListenProblem: (front: FrontAddress) => Promise<ListenProblem | null>;
-  /** The receivers of push and webhook; connects to them if `isTried`. */
-  readonly findListeners: (
-    config: Config,
-    options: { readonly isTried: boolean; readonly signal: AbortSignal },
-  ) => Promise<readonly Listener[]>;
-};
+export type Surroundings = ReturnType<typeof findSurroundings>;
 
 /** Marks of a pod: Kubernetes sets the variable in every container, and the kubelet mounts the files. */
 const POD_VARIABLE = 'KUBERNETES_SERVICE_HOST';
 const POD_FILES = ['/var/run/secrets/kubernetes.io', '/dev/termination-log'];
 
-export function findSurroundings(env: Environment, ownPid: number): Surroundings {
+export function findSurroundings(env: Environment, ownPid: number) {
   return {
     env,
     isPod: readVariable(env, POD_VARIABLE) !== '' || POD_FILES.some((path) => existsSync(path)),
     readExporter,
     describeNamespace: () => describeNamespace(ownPid),
+    /** Whether a lastscrape that may hold the pod runs in this container, or is visible from it. */
     isRunningBeside: () => isRunningBeside(ownPid),
+    /** PIDs of other lastscrapes, in a shared process namespace. */
     findOthers: () => findOthers(ownPid),
     findMessageProblem,
     findTombstoneProblem,
     findListenProblem,
-    async findListeners(config, options) {
+    /** The receivers of push and webhook; connects to them if `isTried`. */
+    async findListeners(
+      config: Config,
+      options: { readonly isTried: boolean; readonly signal: AbortSignal },
+    ): Promise<readonly Listener[]> {
       if (!hasReceivers(config)) return [];
       const [{ findListeners }, { findIdentitySources }] = await Promise.all([
         import('../tell/telling.ts'),

@@ -9,8 +9,7 @@ import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
 import type { Keeper } from '../snapshot/keep.ts';
 import type { Telling } from '../tell/telling.ts';
-import type { Signals } from './host.ts';
-import { formatTime, type Host } from './host.ts';
+import { formatTime, type Host, type Signals } from './host.ts';
 import type { LoopParts } from './loop.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 

@@ -45,7 +45,7 @@ export function weigh(): readonly Weight[] {
     .toSorted((one, other) => other.count - one.count)[0];
   const sources = countLines(['src']);
   return [
-    { name: 'src/: lines', is: sum(sources), most: 20_700, plan: 16_500 },
+    { name: 'src/: lines', is: sum(sources), most: 20_685, plan: 16_500 },
     { name: 'src/: files', is: sources.length, most: 155, plan: 150 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 14 },
     { name: 'src/: floors of folders', is: listFloors(listFolderImports()).length, most: 10 },

@@ -10,7 +10,7 @@ import { type Family, listLines } from '../../exposition/exposition-text.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading } from '../../observe/exporter.ts';
 import { type Body, makeWrittenBody } from '../../snapshot/body.ts';
-import type { Beginning, Source } from '../sources/source.ts';
+import { type Beginning, openWarnings, type Source } from '../sources/source.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
 import { type LocustMemory, openLocustMemory } from './memory.ts';
@@ -162,15 +162,6 @@ function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourcePa
   const metric: ExporterReading['metric'] = (name) =>
     name === upName ? { kind: 'unknown', why } : reading.metric(name);
   return { body, reading: { ...reading, metric } };
-}
-
-/** Logs each warning once. */
-function openWarnings(log: (entry: LogEntry) => void): (entry: LogEntry) => void {
-  const warned = new Set<string>();
-  return (entry) => {
-    if (!warned.has(entry.id)) log(entry);
-    warned.add(entry.id);
-  };
 }
 
 /** Why an answer is not there or not whole, though Locust may be; null where that is not so. */

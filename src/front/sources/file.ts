@@ -12,7 +12,7 @@ import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } 
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
-import type { Beginning, Source } from './source.ts';
+import { type Beginning, openWarnings, type Source } from './source.ts';
 
 type WholeAnswer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
@@ -29,11 +29,8 @@ export function openFileSource(
   selectors: readonly Selector[] = [],
 ): Source {
   const path = fileURLToPath(url);
-  let hasWarned = false;
-  const onTwice = (family: string, file: string) => {
-    if (!hasWarned) warn({ id: 'familyTwice', fields: { family, file } });
-    hasWarned = true;
-  };
+  const warnOnce = openWarnings(warn);
+  const onTwice = (family: string, file: string) => warnOnce({ id: 'familyTwice', fields: { family, file } });
   let newest: AbortSignal;
   const readAll = prepareThreadCall(async () => {
     const signal = newest;

@@ -26,7 +26,7 @@ import { readRequestPath } from '../request.ts';
 import { type Exchange, sendBody, sendText } from '../send-answer.ts';
 import { createLimitedServer, SERVER_LIMITS } from '../server.ts';
 import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './push-groups.ts';
-import type { Source } from './source.ts';
+import { openWarnings, type Source } from './source.ts';
 
 export type PushSourceParts = Pick<LocustSourceParts, 'metricNames' | 'selectors' | 'clock' | 'log'> & {
   /** `pushgateway://HOST:PORT`, a loopback address. */
@@ -103,11 +103,11 @@ async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof 
 
 /** What was pushed, and the page of it. */
 function openPushes(parts: PushSourceParts) {
-  const { clock, toUnixSeconds, log, findTakenAtMs } = parts;
+  const { clock, toUnixSeconds, findTakenAtMs } = parts;
+  const warnOnce = openWarnings(parts.log);
   let store = EMPTY_STORE;
   let counts: PushCounts = { changedAtMs: null, takenCount: 0, refusedCount: 0, why: '' };
   let page: Page | null = null;
-  let hasWarned = false;
   const receive = openReceiver();
 
   return {
@@ -121,7 +121,7 @@ function openPushes(parts: PushSourceParts) {
       const [status, text] = await take(request);
       if (status < 400) return [status, text];
       const why = `${status}: ${cut(text, WHY_MAX_LENGTH)}`;
-      if (counts.refusedCount === 0) log({ id: 'pushRefused', fields: { path: request.url, why } });
+      warnOnce({ id: 'pushRefused', fields: { path: request.url, why } });
       counts = { ...counts, refusedCount: counts.refusedCount + 1, why };
       return [status, text];
     },
@@ -142,9 +142,8 @@ function openPushes(parts: PushSourceParts) {
     const result = takePush(store, { grouping, body, isReplaced: method === 'PUT', ...now });
     store = result.store;
     if (result.status === 200) counts = { ...counts, changedAtMs: atMs, takenCount: counts.takenCount + 1 };
-    if (body?.hasNative === true && !hasWarned) {
-      hasWarned = true;
-      log({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
+    if (body?.hasNative === true) {
+      warnOnce({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
     }
     return [result.status, result.why ?? ''];
   }

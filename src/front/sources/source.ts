@@ -1,6 +1,7 @@
 // What the front reads: the interface of a program's endpoint, of textfiles, of pushes, and of
 // Locust's page.
 
+import type { LogEntry } from '../../decide/messages.ts';
 import type { PushCounts } from '../../decide/model.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import type { Body } from '../../snapshot/body.ts';
@@ -38,3 +39,12 @@ export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** What the answer shows, once its body has ended. Never rejects. */
   readonly ended: Promise<ExporterReading>;
 };
+
+/** Makes the log of a source, which says each message once. */
+export function openWarnings(log: (entry: LogEntry) => void): (entry: LogEntry) => void {
+  const warned = new Set<string>();
+  return (entry) => {
+    if (!warned.has(entry.id)) log(entry);
+    warned.add(entry.id);
+  };
+}
