@@ -461,17 +461,6 @@ test('an answer that itself shows the end takes with it what has vanished', asyn
   assert.equal(withoutOwn((await scrape(world.front.port)).text), 'up 0\nusers 50\n');
 });
 
-test('our families are left out where the source has them, whatever the pieces in which it sends them', async (t) => {
-  const { front, source } = await openWorld(t);
-  source.answer = (socket) => {
-    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nl\r\n');
-    setImmediate(() => socket.write('17\r\nastscrape_source_up 42\n\r\n0\r\n\r\n'));
-  };
-  const { text } = await scrape(front.port);
-  assert.match(text, /^lastscrape_source_up 42\n# HELP lastscrape_main_ended/);
-  assert.equal(text.match(/^lastscrape_source_up /gm)?.length, 1);
-});
-
 test('lastscrape_scrapes_total counts scrapes that were handed over, of those who count', async (t) => {
   const world = await openWorld(t);
   const { front } = world;
@@ -817,18 +806,6 @@ test('close() ends scrapes, polls and snapshot calls that wait, and leaves no ti
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(clock.timerCount, 0);
   await front.close();
-});
-
-test('a port that is taken is a problem that says what to do', async (t) => {
-  const { front, source, clock } = await openWorld(t);
-  const parts = { url: source.url, metricNames: [], pollMs: POLL_MS, clock, log: () => {} };
-  const at = { host: '127.0.0.1', port: front.port };
-  const opened = await openFront({ ...parts, at, toUnixSeconds: (atMs) => atMs });
-  assert.deepEqual(opened, {
-    kind: 'failed',
-    variable: 'LASTSCRAPE_FRONT',
-    problem: `port ${front.port} is taken by something else in this pod; choose another one, and declare it as the container's port`,
-  });
 });
 
 function openPushFront(port: number | string, clock: VirtualClock) {

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { SYSTEM_CLOCK } from '../../src/base/waits.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { openPushSource, PUSH_MAX_BYTES } from '../../src/front/sources/pushes.ts';
-import { openRawClient } from '../front/raw-client.ts';
+import { openRawClient, type RawClient } from '../front/raw-client.ts';
 import { normalizePage, PUSH_CASES, type PushCaseRequest, type PushOutcome } from '../front/sources/push-cases.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
@@ -111,6 +111,15 @@ test('pipelined pushes are taken one after the other', async (t) => {
   client.send(`${head} 4\r\n\r\na 2\n`);
   for (const _ of [1, 2]) assert.equal((await client.readAnswer()).status, 200);
   assert.ok((await play(port, [])).page.includes('a{instance="",job="j"} 2'));
+});
+
+test('64 connections stay open, and one more closes the one idle longest', async (t) => {
+  const { port } = await openOurs(t);
+  const clients: RawClient[] = [];
+  for (let count = 0; count < 65; count++) clients.push(await openRawClient(port));
+  await clients.shift()?.closed;
+  for (const client of clients) client.send('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  for (const client of clients) assert.equal((await client.readAnswer()).status, 200);
 });
 
 test('conditions and thresholds read what was pushed', async (t) => {

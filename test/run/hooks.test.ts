@@ -139,8 +139,14 @@ describe('the hook of Python', { skip, concurrency: 6 }, () => {
     });
   }
 
-  test('-S does without it, and so do -E and -I, which know no PYTHONPATH', async () => {
+  test('imports nothing but atexit; -S does without it, and so do -E and -I, which know no PYTHONPATH', async () => {
     const python = pythons.find(({ version }) => version >= 306) ?? assert.fail('no Python 3.6 or later');
+    const code = 'import atexit, sys; print(atexit._ncallbacks(), *sys.modules)';
+    const list = (env: Readonly<Record<string, string>>) =>
+      spawnSync(python.path, ['-c', code], { env, encoding: 'utf8' }).stdout.split(/\s/);
+    const plain = list({});
+    const hooked = list({ PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' });
+    assert.match(hooked.filter((each) => !plain.includes(each)).join(), /^\d+$/, 'another function is registered');
     assert.deepEqual((await play(python, { options: ['-S'], isHooked: true })).snapshots, []);
     for (const option of ['-E', '-I']) {
       const code = 'import sys; print("sitecustomize" in sys.modules)';
