@@ -45,8 +45,7 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
   function settle(): void {
     if (newest !== null) {
       const { body, readAt, mayBeCut, ...shown } = newest;
-      const taken = takeAnswer(state, { readAtMs: readAt.atMs, ...shown });
-      const { becomes } = taken;
+      const { becomes, ...taken } = takeAnswer(state, { readAtMs: readAt.atMs, ...shown });
       ({ state } = taken);
       if (becomes === 'renewed' || becomes === 'joined') {
         next = async () => {
