@@ -194,10 +194,8 @@ test('the figures, their alternative texts and the tables of the bench are what 
   const figures = drawFigures(recorded);
   for (const [name, { svg }] of Object.entries(figures)) {
     assert.equal(readPage(`image/figures/${name}`), svg, name);
-    assert.ok(
-      FIGURE_PAGES.some((page) => readPage(page).includes(`image/figures/${name})`)),
-      `no page shows ${name}`,
-    );
+    const isShown = FIGURE_PAGES.some((page) => readPage(page).includes(`image/figures/${name})`));
+    assert.ok(isShown, `no page shows ${name}`);
   }
   for (const page of FIGURE_PAGES) assert.equal(fillPage(readPage(page), recorded, figures), readPage(page), page);
   const tables = readPage('docs/measured.md').match(/^<!-- [\w-]+: table \d, \d columns -->\n\|.*\|\n\|---/gm) ?? [];

@@ -44,10 +44,8 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   assert.equal(report?.['outcome'], 'scraped');
   const { time: _time, level: _level, msg: _msg, ...fields } = report ?? {};
   assert.deepEqual(pod.message(), fields, 'the termination message is the report');
-  assert.match(
-    String(report?.['summary']),
-    /^Scraped (once|\d+ times) \d+\.\d s after main ended; locust-exporter stopped$/,
-  );
+  const summary = String(report?.['summary']);
+  assert.match(summary, /^Scraped (once|\d+ times) \d+\.\d s after main ended; locust-exporter stopped$/);
 });
 
 test('a TTL of 0 releases at once, and main ended before the watch is recognised', async () => {

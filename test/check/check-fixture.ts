@@ -51,11 +51,8 @@ async function check(env: Readonly<Record<string, string>>, shown: Shown): Promi
     targets: result.config.targets.map((target) => scriptTarget(target, take)),
   };
   const found = await inspect(config, surround(env, take), new AbortController().signal);
-  assert.deepEqual(
-    [...shown.keys()].filter((subject) => !used.has(subject)),
-    [],
-    'what the host shows is not wanted',
-  );
+  const unused = [...shown.keys()].filter((subject) => !used.has(subject));
+  assert.deepEqual(unused, [], 'what the host shows is not wanted');
   const problems = found.problems.map((problem) => `stderr: ${problem}\n`).join('');
   return `${formatPlan(config, found)}${problems}exit code ${found.problems.length === 0 ? 0 : 78}\n`;
 }

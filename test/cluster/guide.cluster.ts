@@ -50,13 +50,11 @@ export function runGuideScenarios(): void {
     assert.match(plan, /^ {2}port:5557: /m);
     assert.doesNotMatch(plan, /process namespace/, 'no entry needs it');
     const kept = (await shell.run('kept')).split('\n').filter((line) => line.startsWith(`${namespace.name} `));
-    assert.deepEqual(
-      kept.map((line) => line.split(/ +/).slice(1)),
-      [
-        [MASTER, '<none>'],
-        [`${NAME}-worker`, `${WORKER_KEPT_SECONDS}`],
-      ],
-    );
+    const rows = kept.map((line) => line.split(/ +/).slice(1));
+    assert.deepEqual(rows, [
+      [MASTER, '<none>'],
+      [`${NAME}-worker`, `${WORKER_KEPT_SECONDS}`],
+    ]);
 
     await endRun(namespace);
     await untilContainer(namespace, MASTER, 'terminated', END_MS);

@@ -13,13 +13,11 @@ const VARIABLES = listVariables(KINDS);
 test('readConfig() has the defaults of the design where nothing is set', () => {
   const config = readValid({});
   assert.equal(config.metricsUrl.href, 'http://localhost:9646/metrics');
-  assert.deepEqual(
-    config.conditions.map(({ text, metricName }) => [text, metricName]),
-    [
-      ['metric:locust_up', 'locust_up'],
-      ['port:5557', null],
-    ],
-  );
+  const conditions = config.conditions.map(({ text, metricName }) => [text, metricName]);
+  assert.deepEqual(conditions, [
+    ['metric:locust_up', 'locust_up'],
+    ['port:5557', null],
+  ]);
   assert.deepEqual(config.limits, DEFAULT_LIMITS);
   const requests = config.targets.map(({ name, request }) => [name, request]);
   assert.deepEqual(requests, [['locust-exporter', 'POST http://localhost:9646/quitquitquit']]);

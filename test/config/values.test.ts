@@ -112,10 +112,8 @@ test('credentials in a URL are refused, with the file that they belong in', () =
   const push = parsePush('otlp+http://me:s3cret@a/');
   assert.match('problem' in push ? push.problem : '', /without user and password; .* LASTSCRAPE_PUSH_HEADERS_FILE$/);
   const webhook = parseWebhook('https://token@a/');
-  assert.match(
-    'problem' in webhook ? webhook.problem : '',
-    /without user and password; .* LASTSCRAPE_WEBHOOK_HEADERS_FILE$/,
-  );
+  const why = 'problem' in webhook ? webhook.problem : '';
+  assert.match(why, /without user and password; .* LASTSCRAPE_WEBHOOK_HEADERS_FILE$/);
 });
 
 test('parsePushLabel() takes no quotes around a value, which would be a part of it', () => {

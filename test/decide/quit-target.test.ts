@@ -219,11 +219,8 @@ test('nextTargetMove() forces at half and at three quarters of the time what did
     const { result, forced, nowMs } = play(begin(0, 30_000, null, 1, 0, true), [answer], 'open');
     assert.equal(result, 'failed');
     assert.ok(nowMs >= 30_000, 'what is forced has its whole time');
-    assert.deepEqual(
-      forced.map((atMs) => Math.round(atMs / 1_000)),
-      seconds,
-      JSON.stringify(answer),
-    );
+    const times = forced.map((atMs) => Math.round(atMs / 1_000));
+    assert.deepEqual(times, seconds, JSON.stringify(answer));
   }
   const never = play(begin(0, 30_000, null, 1), [{ kind: 'failed', why: 'timed out', wasSent: true }], 'open');
   assert.deepEqual(never.forced, [], 'a target that cannot be forced');

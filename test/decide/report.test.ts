@@ -121,13 +121,11 @@ test('buildReport() says that nothing ever answered, and what to set, where no e
   assert.equal(reportOn(stateWith(ended('exporterGone', 100_000, null))).hint, undefined);
   const source = { kind: 'files', at: '/metrics/' } as const;
   const files = reportOn(stateWith(ended('exporterGone', 100_000, null), { hasAnswered: false }), [], { source });
-  assert.deepEqual(
-    [files.summary, files.hint],
-    [
-      'Nothing could be read from /metrics/ at any time',
-      'set LASTSCRAPE_METRICS_URL to what main writes in a volume of both, or LASTSCRAPE_SCRAPES=0 if there is none',
-    ],
-  );
+  const said = [files.summary, files.hint];
+  assert.deepEqual(said, [
+    'Nothing could be read from /metrics/ at any time',
+    'set LASTSCRAPE_METRICS_URL to what main writes in a volume of both, or LASTSCRAPE_SCRAPES=0 if there is none',
+  ]);
 });
 
 test('buildReport() has the shape of the design', () => {
@@ -186,10 +184,8 @@ test('buildReport() names few targets and counts many', () => {
   ];
   const { summary } = reportOn(stateWith(ended('released', 1, 0)), targets);
   assert.match(summary, /; 2 targets stopped; 2 targets were already gone$/);
-  assert.match(
-    reportOn(stateWith(ended('released', 1, 0)), [], { targetCount: 2 }).summary,
-    /; 2 of 2 targets not asked to the end$/,
-  );
+  const left = reportOn(stateWith(ended('released', 1, 0)), [], { targetCount: 2 }).summary;
+  assert.match(left, /; 2 of 2 targets not asked to the end$/);
 });
 
 test('buildReport() counts more than two targets by how they ended', () => {
@@ -405,10 +401,8 @@ test('buildReport() says what the last scrape got through a front, and how old t
   const summarize = (rest: Partial<ServedScrape>) =>
     reportFront('scraped', frontWith(['a', 80], ['a', 110, rest])).summary;
   assert.equal(summarize({}), 'Scraped once 12.0 s after main ended, live');
-  assert.equal(
-    summarize({ served: 'joined' }),
-    'Scraped once 12.0 s after main ended, live, with the last values of vanished series',
-  );
+  const joined = summarize({ served: 'joined' });
+  assert.equal(joined, 'Scraped once 12.0 s after main ended, live, with the last values of vanished series');
   const snapshot = (readAtMs: number) => summarize({ served: 'snapshot', readAtMs });
   assert.equal(snapshot(98_600), 'Scraped once 12.0 s after main ended, from a snapshot 1.4 s older than that end');
   assert.equal(snapshot(100_000), 'Scraped once 12.0 s after main ended, from a snapshot 0.0 s older than that end');

@@ -166,11 +166,8 @@ describe('the dashboard', { skip }, () => {
       const match = selector.replace('$namespace', '.+');
       const path = `/api/v1/label/${label}/values?${new URLSearchParams({ 'match[]': match })}`;
       const { body } = await runs.network.get(runs.network.ports.prometheus, path);
-      assert.deepEqual(
-        JSON.parse(body).data,
-        variable.name === 'namespace' ? ['shop'] : ['cart', 'old', 'place'],
-        path,
-      );
+      const values = JSON.parse(body).data;
+      assert.deepEqual(values, variable.name === 'namespace' ? ['shop'] : ['cart', 'old', 'place'], path);
     }
   });
 });

@@ -53,11 +53,8 @@ test('a labelled pod gets lastscrape as its last native sidecar, and else only t
       ...('prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
       ...(name === 'own-url' ? { 'prometheus.io/path': '/metrics', 'prometheus.io/scheme': 'http' } : {}),
     };
-    assert.deepEqual(
-      { annotations: {}, ...metadata },
-      { ...ownMetadata, annotations: { ...annotations, ...moved } },
-      name,
-    );
+    const labelled = { annotations: {}, ...metadata };
+    assert.deepEqual(labelled, { ...ownMetadata, annotations: { ...annotations, ...moved } }, name);
   }
 });
 
@@ -88,11 +85,8 @@ test('the hook is written where main mounts it', () => {
     const { volumeMounts } = findSidecar(readJobGolden(name));
     const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
     assert.deepEqual(volumeMounts, isHooked ? [mount] : undefined, name);
-    assert.equal(
-      resolveVariables(readJobGolden(name))['LASTSCRAPE_HOOKS'],
-      isHooked ? mount.mountPath : undefined,
-      name,
-    );
+    const hooks = resolveVariables(readJobGolden(name))['LASTSCRAPE_HOOKS'];
+    assert.equal(hooks, isHooked ? mount.mountPath : undefined, name);
   }
 });
 

@@ -109,10 +109,8 @@ describe('deploy/migrate.md', () => {
     assert.deepEqual([...new Set(blocks.map(({ name }) => name))].toSorted(), files.toSorted());
     for (const { name, text } of blocks) {
       const indented = [0, 2, 4, 6].map((depth) => text.replaceAll(/^(?=.)/gm, ' '.repeat(depth)));
-      assert.ok(
-        indented.some((each) => `\n${readText(name)}`.includes(`\n${each}`)),
-        `${name}.yaml has\n${text}`,
-      );
+      const isThere = indented.some((each) => `\n${readText(name)}`.includes(`\n${each}`));
+      assert.ok(isThere, `${name}.yaml has\n${text}`);
     }
     assert.equal(page.match(/^```yaml$/gm)?.length, blocks.length, 'every block is marked');
     for (const [, file = ''] of page.matchAll(/\]\(migrate\/([^)]*)\.yaml\)/g)) assert.ok(files.includes(file), file);

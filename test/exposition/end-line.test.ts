@@ -30,11 +30,8 @@ test('openEndLineCutter() keeps the last line back if it is # EOF, and nothing e
     const wanted = { passed, isWhole: rest.startsWith('# EOF'), rest };
     const bytes = Buffer.from(body);
     for (let at = 0; at <= bytes.length; at++) {
-      assert.deepEqual(
-        cut([bytes.subarray(0, at), bytes.subarray(at)]),
-        wanted,
-        `${JSON.stringify(body)} cut at ${at}`,
-      );
+      const pieces = cut([bytes.subarray(0, at), bytes.subarray(at)]);
+      assert.deepEqual(pieces, wanted, `${JSON.stringify(body)} cut at ${at}`);
     }
     assert.deepEqual(cut(Array.from(bytes, (byte) => Uint8Array.of(byte))), wanted, body);
   }

@@ -118,11 +118,8 @@ test('openFamilyReader() reads of every recorded exposition what the obvious rea
         const { name, sample } = readReferenceLine(line);
         return sample === null ? [] : [{ name, labels: sample.labels, value: sample.value }];
       });
-    assert.deepEqual(
-      samples.map(({ name, labels, value }) => ({ name, labels, value })),
-      expected,
-      file,
-    );
+    const shown = samples.map(({ name, labels, value }) => ({ name, labels, value }));
+    assert.deepEqual(shown, expected, file);
     assert.ok(samples.length > 0);
   }
 });
@@ -130,14 +127,12 @@ test('openFamilyReader() reads of every recorded exposition what the obvious rea
 test('openFamilyReader() gives a long family in parts, of which the first is marked', () => {
   const lines = Array.from({ length: 2 * FAMILY_PART_COUNT + 1 }, (_, index) => `long{n="${index}"} ${index}\n`);
   const parts = read('# TYPE long counter\n', ...lines);
-  assert.deepEqual(
-    parts.map(({ name, type, isFirst, samples }) => [name, type, isFirst, samples.length]),
-    [
-      ['long', 'counter', true, FAMILY_PART_COUNT],
-      ['long', 'counter', false, FAMILY_PART_COUNT],
-      ['long', 'counter', false, 1],
-    ],
-  );
+  const shown = parts.map(({ name, type, isFirst, samples }) => [name, type, isFirst, samples.length]);
+  assert.deepEqual(shown, [
+    ['long', 'counter', true, FAMILY_PART_COUNT],
+    ['long', 'counter', false, FAMILY_PART_COUNT],
+    ['long', 'counter', false, 1],
+  ]);
   assert.deepEqual(join(parts)[0]?.samples.at(-1), {
     name: 'long',
     labels: [['n', String(2 * FAMILY_PART_COUNT)]],
@@ -148,48 +143,39 @@ test('openFamilyReader() gives a long family in parts, of which the first is mar
 
 test('openFamilyReader() gives lines of a family between those of another as parts of their own', () => {
   const parts = read('# TYPE a counter\na{n="1"} 1\nb 1\na{n="2"} 1\n');
-  assert.deepEqual(
-    parts.map(({ name, type, isFirst }) => [name, type, isFirst]),
-    [
-      ['a', 'counter', true],
-      ['b', 'untyped', true],
-      ['a', 'counter', false],
-    ],
-  );
+  const shown = parts.map(({ name, type, isFirst }) => [name, type, isFirst]);
+  assert.deepEqual(shown, [
+    ['a', 'counter', true],
+    ['b', 'untyped', true],
+    ['a', 'counter', false],
+  ]);
 });
 
 test('openFamilyReader() goes by the TYPE line of a name that another family has as one of its samples', () => {
   const ofItsOwn = '# TYPE h_sum counter\n';
   for (const body of [`${ofItsOwn}# TYPE h histogram\nh_sum 1\n`, `# TYPE h histogram\n${ofItsOwn}h_sum 1\n`]) {
-    assert.deepEqual(
-      read(body).map(({ name, type }) => [name, type]),
-      [['h_sum', 'counter']],
-      body,
-    );
+    const types = read(body).map(({ name, type }) => [name, type]);
+    assert.deepEqual(types, [['h_sum', 'counter']], body);
   }
   // Without one the histogram that comes afterwards takes the name.
-  assert.deepEqual(
-    read('h_sum 1\n# TYPE h histogram\nh_sum{a="b"} 1\n').map(({ name, type }) => [name, type]),
-    [
-      ['h_sum', 'untyped'],
-      ['h', 'histogram'],
-    ],
-  );
+  const late = read('h_sum 1\n# TYPE h histogram\nh_sum{a="b"} 1\n').map(({ name, type }) => [name, type]);
+  assert.deepEqual(late, [
+    ['h_sum', 'untyped'],
+    ['h', 'histogram'],
+  ]);
 });
 
 test('openFamilyReader() forgets names where there are more than a program can want to have, and goes on', () => {
   const all = Array.from({ length: 10_000 }, (_, index) => `# TYPE n${index} counter\nn${index} 1\n`);
   const parts = read(...all, 'n0 2\n', '# TYPE one_more counter\none_more 1\n', 'n0 3\n', 'one_more 2\n');
   const last = parts.slice(-4);
-  assert.deepEqual(
-    last.map(({ name, type, isFirst }) => [name, type, isFirst]),
-    [
-      ['n0', 'counter', false],
-      ['one_more', 'counter', true],
-      ['n0', 'untyped', true],
-      ['one_more', 'counter', false],
-    ],
-  );
+  const shown = last.map(({ name, type, isFirst }) => [name, type, isFirst]);
+  assert.deepEqual(shown, [
+    ['n0', 'counter', false],
+    ['one_more', 'counter', true],
+    ['n0', 'untyped', true],
+    ['one_more', 'counter', false],
+  ]);
   assert.ok(parts.slice(0, -4).every(({ type }) => type === 'counter'));
 });
 

@@ -76,10 +76,8 @@ test('the image runs the binary as a numeric user, without a variable', { skip }
     assert.deepEqual([config.os, config.architecture], ['linux', architecture]);
     const { Labels: labels, ...rest } = config.config;
     assert.deepEqual(rest, { User: '65532:65532', Entrypoint: ['/lastscrape'], WorkingDir: '/' });
-    assert.match(
-      String((labels as Record<string, string>)['org.opencontainers.image.revision']),
-      /^[0-9a-f]{12}|^unknown/,
-    );
+    const revision = String((labels as Record<string, string>)['org.opencontainers.image.revision']);
+    assert.match(revision, /^[0-9a-f]{12}|^unknown/);
     assert.deepEqual(labels, readIndex().annotations);
   }
 });

@@ -47,10 +47,8 @@ describe('the npm package', { skip: gateDist(FILE) }, () => {
       skip: gateNode(node),
     }, () => {
       const bin = installed('lastscrape');
-      assert.match(
-        run(node, [bin, '--version']).stdout,
-        new RegExp(`^lastscrape ${VERSION} \\(commit .*, Node ${version}\\)$`, 'm'),
-      );
+      const version = run(node, [bin, '--version']).stdout;
+      assert.match(version, new RegExp(`^lastscrape ${VERSION} \\(commit .*, Node ${version}\\)$`, 'm'));
       assert.equal(run(node, [bin, '--check']).status, 0);
       const explained = run(node, [bin, 'explain'], POD);
       assert.equal(explained.status, 0, explained.stderr);

@@ -292,11 +292,8 @@ test('read() takes the name of a container, or all', () => {
   for (const argument of ['load', 'a', '1-a', '*', 'a'.repeat(63)])
     assert.ok('value' in containerKind.read(argument, CONTEXT), argument);
   for (const argument of ['', 'Load', '-a', 'a-', 'a.b', 'a b', '**', 'a*', 'a'.repeat(64), 'a/b']) {
-    assert.deepEqual(
-      containerKind.read(argument, CONTEXT),
-      { problem: 'the name of a container such as "load", or "*"' },
-      argument,
-    );
+    const taken = containerKind.read(argument, CONTEXT);
+    assert.deepEqual(taken, { problem: 'the name of a container such as "load", or "*"' }, argument);
   }
 });
 

@@ -132,10 +132,8 @@ test('read() goes on with a renewed token, also where the old one is refused bef
     server.rotate(makeToken('third'), false);
     const refused = expectFailure(await pod.read(NEWEST));
     assert.equal(refused.why, 'HTTP 401');
-    assert.match(
-      String(refused.problem),
-      /^the API server does not take the token in \S+\/token \(HTTP 401\), even when read again; /,
-    );
+    const problem = String(refused.problem);
+    assert.match(problem, /^the API server does not take the token in \S+\/token \(HTTP 401\), even when read again; /);
     assert.equal(refused.isLasting, true);
     const tokens = server.requests.map((request) => request.split(' ').at(-1));
     assert.deepEqual(tokens, ['first', 'second', 'second']);

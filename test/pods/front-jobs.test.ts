@@ -31,10 +31,8 @@ describe('a job that ends with its numbers', { skip }, () => {
     // A scrape can fall between the last change and the end by chance, in a few of a hundred.
     it(`${program}, without lastscrape: the final number is lost`, () => {
       const found = pick({ program, way: 'nothing' });
-      assert.ok(
-        found.some(({ stored, final }) => (stored ?? 0) < final),
-        describeResults(found),
-      );
+      const isLost = found.some(({ stored, final }) => (stored ?? 0) < final);
+      assert.ok(isLost, describeResults(found));
     });
   }
 

@@ -189,10 +189,8 @@ async function readStored({ ask }: Prometheus, job: string, port: number, sinceS
 /** What must be there is: two empty pages are the same as well. */
 function checkShown(stored: Stored, { name, shows }: ProgramCase, job: string): void {
   const all = [...stored].map(([key, value]) => `${key} ${JSON.stringify(value)}`);
-  assert.ok(
-    all.filter((each) => each.startsWith('series ')).length >= SERIES_MIN_COUNT,
-    `${name}, ${job}: ${all.length}`,
-  );
+  const hasEnough = all.filter((each) => each.startsWith('series ')).length >= SERIES_MIN_COUNT;
+  assert.ok(hasEnough, `${name}, ${job}: ${all.length}`);
   for (const feature of shows[job] ?? [])
     assert.ok(
       all.some((each) => SIGNS[feature].test(each)),

@@ -305,16 +305,14 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
       const watcher = fixture.startWatcher(`pushgateway:${place.quitPort}`);
       assert.equal((await watcher.waitForExit(END_MS)).code, 0);
       const warned = watcher.lines.flatMap(({ text }) => (text.includes('"warn"') ? [JSON.parse(text)] : []));
-      assert.deepEqual(
-        warned.map(({ msg, port, add }) => [msg, port, add]),
+      const entries = warned.map(({ msg, port, add }) => [msg, port, add]);
+      assert.deepEqual(entries, [
         [
-          [
-            'a mesh proxy still runs: list it last in LASTSCRAPE_QUIT, unless it is a native sidecar',
-            15021,
-            'istio, as the last entry of LASTSCRAPE_QUIT',
-          ],
+          'a mesh proxy still runs: list it last in LASTSCRAPE_QUIT, unless it is a native sidecar',
+          15021,
+          'istio, as the last entry of LASTSCRAPE_QUIT',
         ],
-      );
+      ]);
       assertRuns(proxy);
     });
   });

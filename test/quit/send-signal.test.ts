@@ -138,10 +138,8 @@ function refuse(code: string) {
 test('findSignalProblem() says whose process it is where that can be read, and nothing of one that is gone', async () => {
   // No process has so high a PID (pid_max is 4,194,304 at most).
   const process = { pid: 4_194_305, startTicks: 0 };
-  assert.match(
-    (await findSignalProblem(process, refuse('EPERM'))) ?? '',
-    /^PID 4194305 runs as UID unknown and lastscrape as UID \d+,/,
-  );
+  const problem = (await findSignalProblem(process, refuse('EPERM'))) ?? '';
+  assert.match(problem, /^PID 4194305 runs as UID unknown and lastscrape as UID \d+,/);
   assert.equal(await findSignalProblem(process, refuse('ESRCH')), null);
   assert.equal(await findSignalProblem(process, { pid: 1, kill: () => {} }), null);
 });

@@ -133,10 +133,8 @@ test('another UID of a process that comes later is the hint of a target that sti
   assert.equal(code, 69);
   const [target] = (report?.['targets'] ?? []) as readonly Line[];
   assert.equal(target?.['result'], 'failed');
-  assert.match(
-    String(target?.['hint']),
-    /^PID \d+ runs as UID 1000 and lastscrape as UID 65532, which may not signal it/,
-  );
+  const hint = String(target?.['hint']);
+  assert.match(hint, /^PID \d+ runs as UID 1000 and lastscrape as UID 65532, which may not signal it/);
   process.kill(tail.pid, 0);
 });
 

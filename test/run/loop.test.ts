@@ -298,13 +298,11 @@ test('runLoop() lets a target that lives on no longer than its share of the grac
   });
   clock.after(2_000, signal);
   const targets = readReports(await run());
-  assert.deepEqual(
-    targets.map(({ result, hint }) => [result, hint]),
-    [
-      ['failed', 'hint for answered'],
-      ['failed', 'hint for answered'],
-    ],
-  );
+  const ends = targets.map(({ result, hint }) => [result, hint]);
+  assert.deepEqual(ends, [
+    ['failed', 'hint for answered'],
+    ['failed', 'hint for answered'],
+  ]);
   assert.equal(clock.nowMs(), 3_000, 'quitting gets 1 s, and no more');
 });
 
@@ -650,10 +648,8 @@ test('an observation that is due is not kept waiting, however many scrape', asyn
   await clock.run(ended);
   assert.equal(observations, 3);
   // No later than one scrape takes.
-  assert.ok(
-    lateMs.every((ms) => ms <= 100),
-    String(lateMs),
-  );
+  const areInTime = lateMs.every((ms) => ms <= 100);
+  assert.ok(areInTime, String(lateMs));
 });
 
 /** Ends when its signal comes; `endedAtMs` says when and why. */

@@ -53,8 +53,6 @@ test('writeTerminationMessage() says why it could not write', () => {
   assert.equal(writeTerminationMessage({ path: below, isChosen: true }, '{}'), `Cannot write ${below}: ENOTDIR`);
   // Not writable to anybody, root included: the kernel's own.
   const readOnly = '/proc/version';
-  assert.match(
-    writeTerminationMessage({ path: readOnly, isChosen: false }, '{}') ?? '',
-    /^Cannot write \/proc\/version: E[A-Z]+$/,
-  );
+  const problem = writeTerminationMessage({ path: readOnly, isChosen: false }, '{}') ?? '';
+  assert.match(problem, /^Cannot write \/proc\/version: E[A-Z]+$/);
 });

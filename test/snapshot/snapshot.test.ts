@@ -49,11 +49,8 @@ test('keep() joins with the answer that shows the end what vanished shortly befo
   assert.equal(await readText(await store.keep(makeBody('a 3\n'), at(6_000), 'joined')), 'a 3\nb 1\n');
   await store.keep(makeBody('c 1\n'), at(7_000), 'renewed');
   await store.keep(makeBody('d 1\n'), at(8_000), 'renewed');
-  assert.equal(
-    await readText(await store.keep(makeBody('d 2\n'), at(13_001), 'joined')),
-    'd 2\n',
-    'c went 5.001 s ago',
-  );
+  const kept = await readText(await store.keep(makeBody('d 2\n'), at(13_001), 'joined'));
+  assert.equal(kept, 'd 2\n', 'c went 5.001 s ago');
 });
 
 test('keep() remembers what was joined for an end that was none: the end may follow', async () => {

@@ -50,14 +50,12 @@ test('sendPush() sends every request once and in order', async () => {
   await using server = await openHttp();
   const { result } = await push(server.port);
   assert.deepEqual(result, { kind: 'accepted', requestsCount: 3 });
-  assert.deepEqual(
-    server.seen.map(({ url, body }) => [url, body]),
-    [
-      ['/a', '[[["job","checkout"]],[1]]'],
-      ['/b', '[[["job","checkout"]],[2]]'],
-      ['/c', '[[["job","checkout"]],[3]]'],
-    ],
-  );
+  const bodies = server.seen.map(({ url, body }) => [url, body]);
+  assert.deepEqual(bodies, [
+    ['/a', '[[["job","checkout"]],[1]]'],
+    ['/b', '[[["job","checkout"]],[2]]'],
+    ['/c', '[[["job","checkout"]],[3]]'],
+  ]);
 });
 
 test('sendPush() sends again what the receiver had trouble with, and only that', async () => {

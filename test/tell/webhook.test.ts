@@ -86,10 +86,8 @@ for (const status of [302, 400, 401, 403, 404, 410]) {
 
 test('sendWebhook() tries three times where nothing listens, and where the connection is reset', async () => {
   const { result } = await tell(await closedPort());
-  assert.match(
-    result.kind === 'failed' ? `${result.tries} ${result.why}` : '',
-    /^3 127.0.0.1:\d+ refuses connections$/,
-  );
+  const refused = result.kind === 'failed' ? `${result.tries} ${result.why}` : '';
+  assert.match(refused, /^3 127.0.0.1:\d+ refuses connections$/);
   await using rude = await openPeer((socket) => socket.resetAndDestroy());
   const { result: reset } = await tell(rude.port);
   assert.equal(reset.kind === 'failed' && reset.tries, 3);
@@ -100,10 +98,8 @@ test('sendWebhook() ends at its signal: in a request that hangs, in a pause, and
   await using silent = await openPeer(() => setTimeout(() => limit.abort('no time is left'), 20));
   const limit = new AbortController();
   const { result: hung } = await tell(silent.port, { signal: limit.signal });
-  assert.match(
-    hung.kind === 'failed' ? `${hung.tries} ${hung.why}` : '',
-    /^1 \S+ did not answer in the time that was left$/,
-  );
+  const late = hung.kind === 'failed' ? `${hung.tries} ${hung.why}` : '';
+  assert.match(late, /^1 \S+ did not answer in the time that was left$/);
 
   const pausing = new AbortController();
   await using busy = await openHttp((response) => {
