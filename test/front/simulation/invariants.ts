@@ -92,9 +92,12 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const newest = run.wholes.findLast((each) => each.isText && each.endedAtMs <= knownAtMs);
   const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
   const wholes = run.wholes.filter((each) => each.accept === wanted);
-  // Who has no page yet at the end is a newcomer, who gets the text unless the answer has all its families: one
-  // that is lost for good is more than what the others grew since the last poll (6206).
-  if (Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length) {
+  // Who has no page yet at the end, or none any more, is a newcomer, who gets the text unless the answer has all
+  // its families: one that is lost for good is more than what the others grew since the last poll (6206).
+  const came = run.scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
+  const isAsked = came.some(({ plan }) => (plan.accept ?? TEXT_ACCEPT) === wanted);
+  const isNew = Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length;
+  if (isNew || (!isAsked && newest?.accept !== wanted)) {
     const text = accept === undefined ? null : findFinal(run, undefined, endedAtMs, knownAtMs);
     return text && new Map([...text.keys()].map((name) => [name, 0]));
   }

@@ -15,6 +15,7 @@
 //  57683  a replica that reconnects after a scrape that failed is taken for the other one
 //  61515  after the end a scrape keeps polls away for a whole POLL
 // 113571  the pause after a poll is four times what it waited for a scrape, too
+// 222343  an exporter whose restart was kept is ignored after main's end, where a standstill hid that main lived
 //
 // Not simulated: real sockets, many connections, textfiles, Locust, pushes taken in, targets that quit.
 
