@@ -351,8 +351,7 @@ const NO_EXPOSITIONS: Readonly<Record<string, Uint8Array>> = {
 for (const [name, body] of Object.entries(NO_EXPOSITIONS)) {
   test(`openExposition() knows nothing from ${name}`, () => {
     const whole = readPieces([body]);
-    assert.equal(formatRow(whole), '- - - - -');
-    assert.equal(whole.hasRequests, false);
+    assert.deepEqual([formatRow(whole), whole.hasRequests], ['- - - - -', false]);
     assert.deepEqual(readPieces(splitBytes(body)), whole);
   });
 }
@@ -366,8 +365,7 @@ test('openExposition() reads its lines next to invalid UTF-8 and NUL bytes', () 
     Buffer.from('locust_users 4\n'),
   ]);
   const whole = readPieces([odd]);
-  assert.equal(formatRow(whole), '1 4 - - -');
-  assert.equal(whole.hasRequests, true);
+  assert.deepEqual([formatRow(whole), whole.hasRequests], ['1 4 - - -', true]);
   assert.deepEqual(readPieces(splitBytes(odd)), whole);
 });
 

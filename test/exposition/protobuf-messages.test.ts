@@ -147,6 +147,5 @@ test('openMessageEnds() is true at the ends of messages alone, cut anywhere', ()
     const cut = RECORDED.subarray(0, length);
     assert.equal(hasEnd(cut), check(cut) === null, `${length} bytes`);
   }
-  assert.equal(hasEnd(bytes('\x80')), false);
-  assert.equal(hasEnd(Buffer.alloc(1_000, 0x80)), false);
+  assert.deepEqual([hasEnd(bytes('\x80')), hasEnd(Buffer.alloc(1_000, 0x80))], [false, false]);
 });

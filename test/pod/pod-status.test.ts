@@ -174,10 +174,8 @@ for (const [name, pod, kind] of TABLE) {
 
 test('readPod() says which containers are always restarted', () => {
   const isAlways = (pod: Parameters<typeof podWith>[0]) => read(podWith(pod)).containers[0]?.isAlwaysRestarted;
-  assert.equal(isAlways({ spec: ALWAYS }), true);
-  assert.equal(isAlways({ container: ALWAYS }), true);
-  assert.equal(isAlways({ spec: ALWAYS, container: ON_FAILURE }), false);
-  assert.equal(isAlways({}), false);
+  assert.deepEqual([isAlways({ spec: ALWAYS }), isAlways({ container: ALWAYS })], [true, true]);
+  assert.deepEqual([isAlways({ spec: ALWAYS, container: ON_FAILURE }), isAlways({})], [false, false]);
   assert.equal(isAlways({ spec: { restartPolicy: undefined } }), true, 'the default of the API');
 });
 
@@ -241,8 +239,7 @@ test('readOwnContainer() finds the termination message, mounted anywhere and kep
 
 test('readOwnContainer() knows nothing where no such file is mounted', () => {
   const without = MOUNT_INFO.split('\n').filter((line) => !line.includes('termination-log'));
-  assert.equal(readOwnContainer(without.join('\n')), null);
-  assert.equal(readOwnContainer(''), null);
+  assert.deepEqual([readOwnContainer(without.join('\n')), readOwnContainer('')], [null, null]);
   // A volume of another pod's container, mounted from the node, is no message.
   const volume = `368 418 254:0 /var/lib/kubelet/pods/${UID}/containers/x /host rw - ext4 /dev/vda rw\n`;
   assert.equal(readOwnContainer(volume), null);

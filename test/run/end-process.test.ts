@@ -58,8 +58,7 @@ test('a signal after the report does not take the place of the exit code', async
 });
 
 test('readExitCode() takes what endProcess() gives, and nothing else', () => {
-  assert.equal(readExitCode(['--exit-with', '0']), 0);
-  assert.equal(readExitCode(['--exit-with', '130']), 130);
+  assert.deepEqual([readExitCode(['--exit-with', '0']), readExitCode(['--exit-with', '130'])], [0, 130]);
   assert.equal(readExitCode(['lastscrape', '--exit-with', '69']), 69, 'as the binary gets it');
   for (const argv of [
     [],

@@ -145,8 +145,7 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
   const targets = readReports(state);
   assert.deepEqual(progress, ['waiting', 'running', 'holding', 'quitting', 'declareDead', 'quitting']);
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'expired');
-  assert.equal(targets[0]?.result, 'stopped');
-  assert.equal(clock.timerCount, 0);
+  assert.deepEqual([targets[0]?.result, clock.timerCount], ['stopped', 0]);
 });
 
 test('runLoop() reads metrics first, and looks at nothing more once one shows that main is alive', async () => {
@@ -268,8 +267,7 @@ test('runLoop() gives up at once at the second signal, while watching', async ()
   clock.after(3_000, signal);
   clock.after(3_200, signal);
   const state = await run();
-  assert.equal(state.phase.kind, 'running');
-  assert.equal(clock.nowMs(), 3_200);
+  assert.deepEqual([state.phase.kind, clock.nowMs()], ['running', 3_200]);
 });
 
 test('runLoop() gives up at once at the second signal, while quitting, and says which targets it got to', async () => {
@@ -315,8 +313,7 @@ test('runLoop() shortens what a target has when the signal comes while it is ask
   });
   clock.after(5_000, signal);
   const targets = readReports(await run());
-  assert.equal(targets[0]?.result, 'failed');
-  assert.equal(clock.nowMs(), 8_000);
+  assert.deepEqual([targets[0]?.result, clock.nowMs()], ['failed', 8_000]);
 });
 
 test('runLoop() ends a request that hangs at the next signal, the first or the second', async () => {
@@ -417,8 +414,7 @@ test('runLoop() passes on a signal in the middle of an observation at once, and 
     loggedAtMs = hanging.log.findIndex(({ id }) => id === 'terminating') < 0 ? -1 : hanging.clock.nowMs();
   });
   const state = await hanging.run();
-  assert.equal(loggedAtMs, 4_000);
-  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
+  assert.deepEqual([loggedAtMs, state.phase.kind === 'quitting' && state.phase.outcome], [4_000, 'terminated']);
   assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 4_000 + LIMITS.terminationGraceMs);
 });
 
@@ -480,8 +476,7 @@ test('runLoop() ends a pause for a scrape, and the hold with it', async () => {
   clock.after(7_777, scrape);
   assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 1]);
   assert.ok(log.some(({ id }) => id === 'scraperFound'));
-  assert.equal(countListeners(), 0);
-  assert.equal(clock.timerCount, 0);
+  assert.deepEqual([countListeners(), clock.timerCount], [0, 0]);
 });
 
 test('runLoop() goes on with its pause after a scrape that ends nothing', async () => {

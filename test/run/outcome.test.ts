@@ -8,8 +8,7 @@ import { makeFolder } from '../support/folder.ts';
 
 test('writeTerminationMessage() leaves a default path alone that is not there', () => {
   const path = join(makeFolder(), 'termination-log');
-  assert.equal(writeTerminationMessage({ path, isChosen: false }, '{}'), null);
-  assert.equal(existsSync(path), false);
+  assert.deepEqual([writeTerminationMessage({ path, isChosen: false }, '{}'), existsSync(path)], [null, false]);
 });
 
 test('writeTerminationMessage() creates a path that the user chose', () => {
