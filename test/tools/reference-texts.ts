@@ -40,7 +40,7 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   failed:
     'the first `entry` that fails, and the number `seen`, or why there was none, with the `nearest` names or labels',
   alsoFailed: 'the other entries that fail',
-  hint: 'why no scrape may have come',
+  hint: 'why no scrape, push or call of the hook may have come',
   problems: 'what is wrong in the configuration',
   scrapesWanted: 'how many scrapes to wait for; with `auto`, how many scrapers were waited for',
   scrapesSeen: 'scrapes after the end of main',
