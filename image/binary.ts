@@ -2,10 +2,13 @@
 // The same bundle gives the same bytes in any folder.
 
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { recordCodeCache, wrapBundle } from './code-cache.ts';
+import type { DebianPackage } from './debian.ts';
 import { stripSections } from './elf.ts';
 import { blankIcu } from './icu.ts';
+import type { InjectPlan } from './inject.ts';
 
 /** The architectures, as Node, Debian and OCI name them, and as the ELF header does. */
 export const ARCHITECTURES = [
@@ -28,31 +31,41 @@ export type BinaryPlan = {
   /** What the bundle reads, by name. */
   readonly assets: ReadonlyMap<string, Buffer>;
   readonly nodeVersion: string;
+  /** What Node is linked with; of all architectures. */
+  readonly debianPackages: readonly DebianPackage[];
   /** Where image/'s own packages are. */
   readonly imageFolder: string;
   /** Emptied first; may be deleted afterwards. */
   readonly workFolder: string;
 };
 
+/** An executable, and the code cache that it has. */
+export type Binary = { readonly bytes: Buffer; readonly codeCache: Buffer };
+
 /** Makes the executables; the keys are Node's names of the architectures. */
-export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['node'], Buffer>> {
-  const { bundle, assets, nodeVersion, imageFolder, workFolder } = plan;
+export function makeBinaries(plan: BinaryPlan): Readonly<Record<Architecture['node'], Binary>> {
+  const { bundle, assets, nodeVersion, imageFolder, workFolder, debianPackages } = plan;
   rmSync(workFolder, { recursive: true, force: true });
   mkdirSync(workFolder, { recursive: true });
-  writeFileSync(join(workFolder, 'lastscrape.cjs'), bundle);
-  for (const [name, bytes] of assets) writeFileSync(join(workFolder, name), bytes);
-  for (const { node } of ARCHITECTURES) {
-    seedCache(workFolder, `node-v${nodeVersion}-linux-${node}`, makeBase(imageFolder, node));
-  }
-  const outputs = ARCHITECTURES.map(({ node }) => ({ arch: node, path: join(workFolder, `lastscrape-${node}`) }));
-  execFileSync(
-    process.execPath,
-    [join(import.meta.dirname, 'inject.ts'), JSON.stringify({ nodeVersion, assets: [...assets.keys()], outputs })],
-    // What pkg says on stdout is its steps; what goes wrong is on stderr and in the exit code.
-    { env: { HOME: workFolder, TMPDIR: workFolder }, stdio: ['ignore', 'ignore', 'inherit'] },
-  );
-  const made = outputs.map(({ arch, path }) => [arch, readFileSync(path)] as const);
-  return Object.fromEntries(made) as Record<Architecture['node'], Buffer>;
+  const written = new Map([...assets, ['bundle.js', wrapBundle(bundle)]]);
+  for (const [name, bytes] of written) writeFileSync(join(workFolder, name), bytes);
+  copyFileSync(join(import.meta.dirname, 'main.cjs'), join(workFolder, 'lastscrape.cjs'));
+  const made = ARCHITECTURES.map((architecture) => {
+    const { node: arch } = architecture;
+    const base = makeBase(imageFolder, arch);
+    seedCache(workFolder, `node-v${nodeVersion}-linux-${arch}`, base);
+    const codeCache = recordCodeCache({ architecture, base, debianPackages, workFolder });
+    const path = join(workFolder, `lastscrape-${arch}`);
+    const injectPlan: InjectPlan = { nodeVersion, assets: [...written.keys(), 'bundle.cache'], arch, path };
+    execFileSync(
+      process.execPath,
+      [join(import.meta.dirname, 'inject.ts'), JSON.stringify(injectPlan)],
+      // What pkg says on stdout is its steps; what goes wrong is on stderr and in the exit code.
+      { env: { HOME: workFolder, TMPDIR: workFolder }, stdio: ['ignore', 'ignore', 'inherit'] },
+    );
+    return [arch, { bytes: readFileSync(path), codeCache }] as const;
+  });
+  return Object.fromEntries(made) as Record<Architecture['node'], Binary>;
 }
 
 /** Node without its unloaded sections and most of ICU. */

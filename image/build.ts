@@ -4,7 +4,7 @@
 //   --update-debian           writes the newest versions of the Debian packages to image/debian.json, and builds nothing
 
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ARCHITECTURES, basePath, makeBinaries } from './binary.ts';
@@ -13,9 +13,8 @@ import { fetchPackages, readPins, updatePins } from './debian.ts';
 import { makeLayout, sha256 } from './layout.ts';
 import { checkDebianLicences, readNodeLicence, readNpmPackages, writeNotices } from './licences.ts';
 import { listNpmFiles } from './npm.ts';
-import { makeRoot } from './root.ts';
+import { makeRoot, writeRoot } from './root.ts';
 import { writeSbom } from './sbom.ts';
-import type { Entry } from './tar.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
@@ -47,14 +46,16 @@ async function build(): Promise<void> {
 
   step('Binaries');
   const workFolder = join(CACHE, 'work');
-  const binaries = makeBinaries({
+  const made = makeBinaries({
     bundle: bundle.bytes,
     assets: bundle.assets,
     nodeVersion,
+    debianPackages,
     imageFolder: import.meta.dirname,
     workFolder,
   });
   rmSync(workFolder, { recursive: true });
+  const binaries = Object.fromEntries(ARCHITECTURES.map(({ node }) => [node, made[node].bytes]));
 
   step('Image');
   const license = readFileSync(join(ROOT, 'LICENSE'));
@@ -64,7 +65,7 @@ async function build(): Promise<void> {
     architecture,
     entries: makeRoot({
       architecture,
-      binary: binaries[architecture.node],
+      binary: made[architecture.node].bytes,
       packages: debianPackages,
       license,
       notices,
@@ -86,7 +87,7 @@ async function build(): Promise<void> {
     debianPackages,
   });
   const released = new Map<string, Buffer>([
-    ...ARCHITECTURES.map(({ node }) => [`lastscrape-linux-${node}`, binaries[node]] as const),
+    ...ARCHITECTURES.map(({ node }) => [`lastscrape-linux-${node}`, made[node].bytes] as const),
     ['sbom.cdx.json', Buffer.from(sbom)],
     ['THIRD-PARTY-NOTICES', notices],
     ...[...layout.files].map(([path, bytes]) => [`image/${path}`, bytes] as const),
@@ -98,12 +99,13 @@ async function build(): Promise<void> {
     write(path, bytes, /^(npm\/(kubectl-)?lastscrape\.cjs|lastscrape-.*)$/.test(path) ? 0o755 : 0o644);
   write('bundle.cjs', bundle.bytes, 0o644);
   for (const [name, bytes] of bundle.assets) write(name, bytes, 0o644);
+  for (const { node } of ARCHITECTURES) write(`bundle.cache.${node}`, made[node].codeCache, 0o644);
   write('bundle-inputs.json', Buffer.from(`${JSON.stringify(bundle.inputs, null, 2)}\n`), 0o644);
   for (const { architecture, entries } of roots) writeRoot(join(DIST, 'rootfs', architecture.debian), entries);
 
   for (const { node } of ARCHITECTURES) {
     const layer = layout.layerBytes[node] ?? 0;
-    console.log(`linux-${node}: binary ${megabytes(binaries[node].length)}, compressed layer ${megabytes(layer)}`);
+    console.log(`linux-${node}: binary ${megabytes(made[node].bytes.length)}, compressed layer ${megabytes(layer)}`);
   }
   console.log(`lastscrape ${version} (commit ${commit}, Node ${nodeVersion}): dist/image is ${layout.digest}`);
 }
@@ -143,21 +145,6 @@ function readNodeVersions(): Readonly<Record<string, string>> {
   if (own === undefined) throw new Error(`Cannot build on ${process.arch}; must be x64 or arm64`);
   const answer = execFileSync(basePath(import.meta.dirname, own.node), ['-p', 'JSON.stringify(process.versions)']);
   return JSON.parse(answer.toString('utf8'));
-}
-
-function writeRoot(folder: string, entries: readonly Entry[]): void {
-  mkdirSync(folder, { recursive: true });
-  for (const entry of entries) {
-    const path = join(folder, entry.path);
-    if (entry.kind === 'symlink') {
-      symlinkSync(entry.target, path);
-      continue;
-    }
-    if (entry.kind === 'directory') mkdirSync(path);
-    else writeFileSync(path, entry.bytes);
-    // Whatever the umask: the user of the image must be able to read it.
-    chmodSync(path, entry.mode);
-  }
 }
 
 function write(path: string, bytes: Buffer, mode: number): void {

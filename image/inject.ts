@@ -1,15 +1,17 @@
-// Puts the bundle into the base binaries with pkg's SEA mode, offline. A process of its own (`node inject.ts JSON`, an
+// Puts main.cjs and the assets into a base binary with pkg's SEA mode, offline. A process of its own (`node inject.ts JSON`, an
 // InjectPlan), because pkg takes its cache from HOME, its work folder from TMPDIR, and changes the current directory.
 
 import { createRequire } from 'node:module';
 import { FLAGS } from './flags.ts';
 
-/** What the process is to do. HOME must hold the seeded cache, TMPDIR the bundle as `lastscrape.cjs`, and its assets. */
+/** What the process is to do. HOME must hold the seeded cache, TMPDIR main.cjs as `lastscrape.cjs`, and the assets. */
 export type InjectPlan = {
   readonly nodeVersion: string;
   /** Their names, as files and as the program asks for them. */
   readonly assets: readonly string[];
-  readonly outputs: readonly { readonly arch: string; readonly path: string }[];
+  readonly arch: string;
+  /** Where the executable is written. */
+  readonly path: string;
 };
 
 type Sea = (
@@ -17,7 +19,7 @@ type Sea = (
   options: { readonly seaConfig: Readonly<Record<string, unknown>>; readonly targets: readonly object[] },
 ) => Promise<void>;
 
-/** The bundle, as seen from the folder that pkg makes in TMPDIR: the name is in the binary, so it names no folder. */
+/** main.cjs, as seen from the folder that pkg makes in TMPDIR: the name is in the binary, so it names no folder. */
 const MAIN = '../lastscrape.cjs';
 
 const plan: InjectPlan = JSON.parse(process.argv[2] ?? '');
@@ -33,11 +35,13 @@ await sea(`${process.env['TMPDIR']}/lastscrape.cjs`, {
     // NODE_OPTIONS of the pod cannot touch the program.
     execArgvExtension: 'none',
   },
-  targets: plan.outputs.map(({ arch, path }) => ({
-    platform: 'linux',
-    arch,
-    // All three parts: with fewer pkg asks the network for the newest.
-    nodeRange: `node${plan.nodeVersion}`,
-    output: path,
-  })),
+  targets: [
+    {
+      platform: 'linux',
+      arch: plan.arch,
+      // All three parts: with fewer pkg asks the network for the newest.
+      nodeRange: `node${plan.nodeVersion}`,
+      output: plan.path,
+    },
+  ],
 });

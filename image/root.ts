@@ -1,6 +1,8 @@
 // The files of the image: the binary, the Debian libraries that it is linked with and theirs, the licences of all that,
 // and what vulnerability scanners read. No shell, no package manager, no user database.
 
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Architecture } from './binary.ts';
 import type { DebianPackage } from './debian.ts';
 import { listNeeded, readInterpreter } from './elf.ts';
@@ -52,6 +54,22 @@ export function makeRoot({ architecture, binary, packages, license, notices }: R
     }
   }
   return [...byPath.values()].sort((left, right) => (left.path < right.path ? -1 : 1));
+}
+
+/** Writes the files below a folder. */
+export function writeRoot(folder: string, entries: readonly Entry[]): void {
+  mkdirSync(folder, { recursive: true });
+  for (const entry of entries) {
+    const path = join(folder, entry.path);
+    if (entry.kind === 'symlink') {
+      symlinkSync(entry.target, path);
+      continue;
+    }
+    if (entry.kind === 'directory') mkdirSync(path);
+    else writeFileSync(path, entry.bytes);
+    // Whatever the umask: the user of the image must be able to read it.
+    chmodSync(path, entry.mode);
+  }
 }
 
 /** The libraries of the binary, theirs, and the loader, each with the links that lead to it. */

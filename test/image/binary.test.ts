@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { basePath } from '../../image/binary.ts';
 import { PT_LOAD, PT_NOTE, readElf } from '../../image/elf.ts';
+import { FLAGS } from '../../image/flags.ts';
 import { listIcuItems } from '../../image/icu.ts';
 import { DIST, gateDist, gateProgram, ROOT, readDist, readIndex, run } from './dist.ts';
 
@@ -15,17 +17,24 @@ const skipQemu =
 const ARM64 = join(DIST, 'rootfs/arm64');
 
 const COMMANDS = [
-  { name: process.arch, skip, command: [join(DIST, `lastscrape-linux-${process.arch}`)] },
+  { name: process.arch, skip, runner: [], file: join(DIST, `lastscrape-linux-${process.arch}`) },
   ...(process.arch === 'arm64'
     ? []
-    : [{ name: 'arm64', skip: skipQemu, command: ['qemu-aarch64-static', '-L', ARM64, join(ARM64, 'lastscrape')] }]),
+    : [
+        {
+          name: 'arm64',
+          skip: skipQemu,
+          runner: ['qemu-aarch64-static', '-L', ARM64],
+          file: join(ARM64, 'lastscrape'),
+        },
+      ]),
 ];
 
-for (const { name, skip: why, command } of COMMANDS) {
+for (const { name, skip: why, runner, file } of COMMANDS) {
   describe(`the binary for ${name}`, { skip: why }, () => {
     const path = process.env['PATH'] ?? '';
     const say = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-      run([...command, ...args], { PATH: path, ...env });
+      run([...runner, file, ...args], { PATH: path, ...env });
 
     test('--version shows version, commit and Node version', () => {
       const { version, optionalDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -41,6 +50,15 @@ for (const { name, skip: why, command } of COMMANDS) {
     test('--check is what the sources say', () => {
       const env = { LASTSCRAPE_DONE_WHEN: 'port:5432', LASTSCRAPE_TTL: '2m' };
       assert.equal(say(['--check'], env), run([process.execPath, join(ROOT, 'bin/lastscrape.ts'), '--check'], env));
+    });
+
+    test('has what V8 compiled of the bundle, and V8 takes it', () => {
+      const program = `const read = (name) => fs.readFileSync('${DIST}/bundle.' + name);
+        const text = '(function (require, __dirname) {' + read('cjs') + '\\n})';
+        console.log(new vm.Script(text, { cachedData: read('cache.${name}') }).cachedDataRejected);`;
+      const node = basePath(join(ROOT, 'image'), name as 'x64');
+      assert.equal(run([...runner, node, ...FLAGS, '--eval', program], { PATH: path }), 'false\n');
+      assert.ok(readFileSync(file).includes(readDist(`bundle.cache.${name}`)));
     });
 
     test('takes no option from NODE_OPTIONS', () => {
