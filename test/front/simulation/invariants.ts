@@ -97,6 +97,8 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const came = run.scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
   const isAsked = came.some(({ plan }) => (plan.accept ?? TEXT_ACCEPT) === wanted);
   const isNew = Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length;
+  // Which came first within that millisecond is open.
+  if (wholes[0]?.endedAtMs === endedAtMs) return null;
   if (isNew || (!isAsked && newest?.accept !== wanted)) {
     const text = accept === undefined ? null : findFinal(run, undefined, endedAtMs, knownAtMs);
     return text && new Map([...text.keys()].map((name) => [name, 0]));
