@@ -41,7 +41,7 @@ export function describeListenProblem(host: string | null, port: number, code: s
     case 'EADDRINUSE':
       return `port ${port} is taken by something else in this pod; choose another one, and declare it as the container's port`;
     case 'EACCES':
-      return `port ${port} is not allowed for this user; choose one above 1023, or add the capability NET_BIND_SERVICE`;
+      return `port ${port} is not allowed for this user; choose one above 1023, or set the pod's sysctl net.ipv4.ip_unprivileged_port_start to 0`;
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT':
       return `this pod has no address ${host}; leave the host out to listen on all addresses, such as "${port}"`;

@@ -80,7 +80,7 @@ test('openServer() says that the address does not exist', async () => {
 test('describeListenProblem() says what to do about a port that is not allowed, and names what it does not know', () => {
   assert.equal(
     describeListenProblem(null, 80, 'EACCES'),
-    'port 80 is not allowed for this user; choose one above 1023, or add the capability NET_BIND_SERVICE',
+    "port 80 is not allowed for this user; choose one above 1023, or set the pod's sysctl net.ipv4.ip_unprivileged_port_start to 0",
   );
   assert.equal(describeListenProblem('::1', 80, 'EAFNOSUPPORT'), describeListenProblem('::1', 80, 'EADDRNOTAVAIL'));
   assert.equal(describeListenProblem(null, 80, 'EMFILE'), 'listening on port 80 gives EMFILE; choose another port');
