@@ -6,6 +6,7 @@ import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
+  FrontObservation,
   Observation,
   Policy,
   ScrapeCounters,
@@ -138,7 +139,7 @@ class Player {
       this.#readSource(fields, exporter.kind, startedAtMs);
     }
     const seen = observeSource(this.#source, Number(fields.get('serving') ?? 0));
-    const front = this.#policy.hasFront === true ? { front: seen, isFresh } : {};
+    const front = this.#policy.hasFront === true ? { front: { ...seen, ...readCalls(fields) }, isFresh } : {};
     const dueAtMs = startedAtMs - seconds(fields.get('late') ?? '0s');
     return { dueAtMs, startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
   }
@@ -210,6 +211,17 @@ class Player {
 }
 
 /** How the read for a scrape went. */
+function readCalls(fields: Fields): Partial<FrontObservation> {
+  const [takenCount, refusedCount] = fields.get('pushes')?.split(',').map(Number) ?? [];
+  const hook = fields.get('hook');
+  return {
+    ...(takenCount !== undefined && {
+      pushes: { changedAtMs: null, takenCount, refusedCount: refusedCount ?? 0, why: '400: no line feed' },
+    }),
+    ...(hook !== undefined && { hookCallsCount: Number(hook) }),
+  };
+}
+
 function readSource(fields: Fields): SourceResult {
   const source = fields.get('source') ?? 'answered';
   if (source === 'answered' || source === 'refused' || source === 'failed') return source;
