@@ -231,6 +231,8 @@ test('endUnchecked() ends readers at once, and the body with what was found in i
   const { body, chunks, push, endUnchecked } = openBody({ isChecked: false });
   const read = readAll(body);
   push(Buffer.from('<p>\n'));
+  // The reader has it, and waits for more.
+  await turn();
   const found = Promise.withResolvers<BodyEnd>();
   const ended = endUnchecked(null, () => found.promise);
   assert.equal(ended, false);
