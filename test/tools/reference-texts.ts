@@ -82,8 +82,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   nativeHistogramPushed: null,
   pushRefused:
     '`why` is what the program got. Only the first is logged; `lastscrape_pushes_refused_total` counts them all.',
-  nothingPushed:
-    'Main pushed elsewhere, or failed before. In the pod, `curl HOST:PORT/-/ready` prints `OK` where HOST and PORT of its URL lead here.',
+  nothingPushed: 'In the pod, `curl HOST:PORT/-/ready` must print `OK`, with HOST and PORT of its URL.',
   hookNotCalled: 'What changed after the last poll is lost. See [the hook](front.md#the-python-hook).',
   familyTwice: null,
   locustUnreadable: null,
