@@ -39,7 +39,7 @@ async function listenAt(server: Server, host: string, port: number): Promise<str
 export function describeListenProblem(host: string | null, port: number, code: string): string {
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} is taken by something else in this pod; choose another one, and declare it as the container's port`;
+      return `port ${port} is taken by something else in this pod; choose another one, here and for its clients`;
     case 'EACCES':
       return `port ${port} is not allowed for this user; choose one above 1023, or set the pod's sysctl net.ipv4.ip_unprivileged_port_start to 0`;
     case 'EADDRNOTAVAIL':

@@ -352,7 +352,7 @@ test('a port that is taken: exit code 78, and what to do', async () => {
   assert.deepEqual([code, stdout], [78, '']);
   assert.equal(
     stderr,
-    `Cannot use LASTSCRAPE_FRONT: port ${taken.port} is taken by something else in this pod; choose another one, and declare it as the container's port\n`,
+    `Cannot use LASTSCRAPE_FRONT: port ${taken.port} is taken by something else in this pod; choose another one, here and for its clients\n`,
   );
 });
 

@@ -65,7 +65,7 @@ test('openServer() says what is wrong with a port that is taken, on all addresse
   for (const host of [null, '127.0.0.1']) {
     assert.deepEqual(await openServer({ host, port: peer.port }, PARTS), {
       kind: 'failed',
-      problem: `port ${peer.port} is taken by something else in this pod; choose another one, and declare it as the container's port`,
+      problem: `port ${peer.port} is taken by something else in this pod; choose another one, here and for its clients`,
     });
   }
 });
