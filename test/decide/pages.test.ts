@@ -98,7 +98,7 @@ test('findPage() is its own, else the richest that it takes, else the text; to p
   assert.equal(tell('use text, text gets text, use om, om gets openMetrics 1 opened').find('om'), 'text');
   assert.equal(tell('use pb, pb gets protobuf, use om, om gets openMetrics, use v1, v1 gets text').find('*/*'), 'v1');
   assert.equal(tell('use pb, pb gets protobuf, use om, om gets openMetrics').find('*/*'), 'om');
-  assert.equal(tell('use pb, pb gets protobuf').find('*/*'), 'pb');
+  assert.deepEqual([tell('use pb, pb gets protobuf').find('*/*'), tell('use om').find('om')], ['pb', undefined]);
   assert.equal(tell('use v1, v1 gets text, use text, text gets text').find('*/*'), 'text after v1');
 });
 
