@@ -56,7 +56,10 @@ function buildObserve(state: WatchState, atMs: number, seenAtMs: number, policy:
   const startEndMs = findStartEnd(state, policy.limits);
   if (startEndMs === null) {
     const limitMs = findNearestLimit(state, seenAtMs, policy.limits);
-    const readByMs = (isFresh ? findLastReadEnd(state, atMs, policy) : null) ?? limitMs;
+    // A hold that is over waits for answers in flight alone, not for what a slow source shows.
+    const isOver = state.phase.kind === 'holding' && state.phase.scrapedAtMs !== null;
+    const isShort = isOver && state.facts.front.seen.answeredAtMs !== null;
+    const readByMs = isShort ? atMs : ((isFresh ? findLastReadEnd(state, atMs, policy) : null) ?? limitMs);
     return { kind: 'observe', atMs, readByMs, isFresh };
   }
   // While START_TIMEOUT may decide, no other limit can.
