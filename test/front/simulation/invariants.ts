@@ -5,7 +5,7 @@
 
 import { TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
-import { findAnswersEnd, LAST_READ_MS, SHORT_READ_MS } from '../../../src/decide/pace.ts';
+import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
@@ -328,8 +328,7 @@ function checkLimits(facts: Facts): readonly string[] {
 
 /** How long answers that are on their way then, or begin before they have ended, may be waited for. */
 function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): number {
-  // A look that asks for a metric of a source that hangs, and the scrapes that wait with it, end together.
-  const paceMs = PACE_MS + 2 * scenario.source.tookMs + (scenario.shape === 'metricExporter' ? SHORT_READ_MS : 0);
+  const paceMs = PACE_MS + 2 * scenario.source.tookMs;
   let endMs = atMs;
   for (const { sentAtMs, endedAtMs } of scrapes) {
     if (sentAtMs <= endMs + (endMs === atMs ? LAST_LOOK_MS : paceMs)) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
