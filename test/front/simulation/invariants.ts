@@ -93,16 +93,13 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const wanted = accept ?? newest?.accept ?? TEXT_ACCEPT;
   const wholes = run.wholes.filter((each) => each.accept === wanted);
   // Who has no page yet at the end, or none any more, is a newcomer, who gets the text unless the answer has all
-  // its families: one that is lost for good is more than what the others grew since the last poll (6206).
-  const came = run.scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
+  // its families: one that is lost for good is more than what the others grew since the last poll (6206). Which
+  // of several texts that is, and what had vanished from it, is open.
+  const readAtMs = Math.min(wholes.at(-1)?.askedAtMs ?? 0, endedAtMs - 1);
+  const came = run.scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= readAtMs);
   const isAsked = came.some(({ plan }) => (plan.accept ?? TEXT_ACCEPT) === wanted);
   const isNew = Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length;
-  // Which came first within that millisecond is open.
-  if (wholes[0]?.endedAtMs === endedAtMs) return null;
-  if (isNew || (!isAsked && newest?.accept !== wanted)) {
-    const text = accept === undefined ? null : findFinal(run, undefined, endedAtMs, knownAtMs);
-    return text && new Map([...text.keys()].map((name) => [name, 0]));
-  }
+  if (isNew || (!isAsked && newest?.accept !== wanted)) return null;
   const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
   // Whether an exporter that is started anew within the end belongs to the run is open.
@@ -246,10 +243,13 @@ function checkLiving(facts: Facts): readonly string[] {
     .filter((plan) => {
       const sent = run.scrapes.filter((each) => each.plan === plan);
       const arrived = sent.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
-      const last = sent.findLast(({ sentAtMs }) => sentAtMs <= run.closedAtMs)?.sentAtMs ?? 0;
+      const late = sent.filter(({ sentAtMs }) => sentAtMs <= run.closedAtMs).slice(-3);
+      const last = late.at(-1)?.sentAtMs ?? 0;
+      // One that waits for an answer until its next turn leaves that out.
+      const isRegular = last - Number(late[0]?.sentAtMs) <= 2 * plan.intervalMs;
       const twins = scenario.scrapers.filter(({ address }) => address === plan.address);
       const isKnown = twins.every((twin) => twin === plan || wereOpenAtOnce(run, twin, plan));
-      return isKnown && arrived.length >= 3 && last + plan.intervalMs < limitMs - 1_000;
+      return isKnown && isRegular && arrived.length >= 3 && last + plan.intervalMs < limitMs - 1_000;
     })
     .map(({ address }) => `1: ${address} lives, and was not waited for`);
 }
