@@ -214,6 +214,7 @@ export type Polls<SomeAnswer extends BegunAnswer> = ReturnType<typeof openPolls<
 
 /** Of the newest read; null once it was observed. */
 type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | null };
+type Span = Parameters<typeof isPollDue>[0]['newest'];
 
 /** Opens the reads of a source, which is closed with them. */
 export function openPolls<SomeAnswer extends BegunAnswer>(
@@ -221,8 +222,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
 ) {
   let shown: Shown = { beganAtMs: NEVER_MS, reading: null };
-  let newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null = null;
-  /** By the Accept of the scrape, of those that are polled. */
+  let newest: Span = null;
+  let latest: Span = null;
   const scrapedAtMs = new Map<string, number>();
   let poll: Promise<unknown> | null = null;
   let cancelLatePoll = () => {};
@@ -235,7 +236,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       // A read that was given up shows nothing: it hides no reading, and polls are not paced by it.
       if (signal.aborted) shown = { ...shown, reading: shown.reading ?? reading };
       if (signal.aborted || beganAtMs < shown.beganAtMs) return;
-      newest = { beganAtMs, endedAtMs: clock.nowMs() };
+      latest = { beganAtMs, endedAtMs: clock.nowMs() };
       if (reading.isOther !== true || !listAccepts().includes(TEXT_ACCEPT)) shown = { beganAtMs, reading };
     });
     return begun;
@@ -263,8 +264,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const common = { timeoutMs: READ_TIMEOUT_MS, signal: new AbortController().signal, isPoll: true, isLast };
     const ended = Promise.all(accepts.map((accept) => reads.request({ ...common, accept }).ended));
     ended.then(() => {
-      // Else its own read was the newest: for that of a scrape it has only waited.
-      if (newest === null || newest.beganAtMs < beganAtMs) newest = { beganAtMs, endedAtMs: clock.nowMs() };
+      // Its own read, not what it waited for that of a scrape, which keeps no poll of another format away.
+      newest = latest !== null && latest.beganAtMs >= beganAtMs ? latest : { beganAtMs, endedAtMs: clock.nowMs() };
       if (poll === ended) poll = null;
     });
     poll = ended;

@@ -501,6 +501,20 @@ test('openPolls() pauses for what its own read took, not for a scrape that came 
   await polls.close();
 });
 
+test('openPolls() polls one format however often another one is scraped from a slow source', async () => {
+  const { source, clock } = open();
+  const { asked } = source;
+  const common = { clock, pollMs: 1_000, isAwaited: false, isPaced: () => true };
+  const polls = openPolls(spread(source), { ...common, listAccepts: () => ['x', 'text'] });
+  polls.readForScrape({ timeoutMs: 10_000, signal: NEVER, isPoll: false, accept: 'x' });
+  await clock.forward(200);
+  await asked[0]?.end();
+  await polls.observe(NEVER);
+  assert.equal(asked.length, 2);
+  await asked[1]?.end();
+  await polls.close();
+});
+
 test('openPolls() polls next when a scrape that was answered is POLL old, and at once where it was not', async () => {
   const { source, clock } = open();
   const { asked } = source;

@@ -275,7 +275,8 @@ function checkClosing(facts: Facts): readonly string[] {
     .filter(({ isFaulty, plan, arrivedAtMs }) => !isFaulty && arrivedAtMs !== null && !hasFinal(facts, plan))
     .filter(({ sentAtMs }) => {
       const waitedMs = run.closedAtMs - sentAtMs;
-      const hadAny = run.report.outcome !== 'exporterGone';
+      // In the millisecond in which the end is known its own read may have broken off.
+      const hadAny = run.report.outcome !== 'exporterGone' && run.closedAtMs > knownAtMs;
       return hadAny && limitMs > knownAtMs && waitedMs > 5 && waitedMs < ANSWERS_MS - 500 && run.closedAtMs < lastMs;
     })
     .map(({ plan, sentAtMs }) => `1: the scrape of ${plan.address} at ${sentAtMs} was reset by the end`);
