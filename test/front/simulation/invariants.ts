@@ -10,7 +10,7 @@ import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED, START_SECONDS } from './simulation.ts';
-import { readPage } from './source.ts';
+import { type Fault, readPage } from './source.ts';
 
 /** Answers on their way may end after a limit, for this long. */
 const ANSWERS_MS = 10_000;
@@ -341,7 +341,10 @@ function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): nu
 function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | null {
   const { limits, scrapers } = scenario;
   const isPlain = new Set(scrapers.map(({ address }) => address)).size === scrapers.length;
-  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain) return null;
+  // A look that has begun waits up to a POLL for a metric of a source that hangs, whoever takes meanwhile (37086).
+  const isHanging = ({ kind, toMs }: Fault) => kind.startsWith('hang') && toMs > knownAtMs;
+  const isWaiting = scenario.shape === 'metricExporter' && scenario.source.faults.some(isHanging);
+  if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain || isWaiting) return null;
   const known = scrapers.map((plan) => {
     const sent = run.scrapes.filter((each) => each.plan === plan && each.arrivedAtMs !== null);
     const before = sent
