@@ -538,9 +538,10 @@ test('an older number is not served while a newer one is being kept', async (t) 
 });
 
 test('polls: begun by an observation, left out where a scrape read the source within the last POLL, and made up then', async (t) => {
-  const { front, source, clock } = await openWorld(t);
+  const world = await openWorld(t);
+  const { front, source, clock } = world;
   await front.readExporter(never);
-  await source.requests(1);
+  await untilKept(world, clock.nowMs());
   clock.advance(400);
   await scrape(front.port);
   clock.advance(600);
