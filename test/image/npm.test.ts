@@ -47,8 +47,8 @@ describe('the npm package', { skip: gateDist(FILE) }, () => {
       skip: gateNode(node),
     }, () => {
       const bin = installed('lastscrape');
-      const version = run(node, [bin, '--version']).stdout;
-      assert.match(version, new RegExp(`^lastscrape ${VERSION} \\(commit .*, Node ${version}\\)$`, 'm'));
+      const printed = run(node, [bin, '--version']).stdout;
+      assert.match(printed, new RegExp(`^lastscrape ${VERSION} \\(commit .*, Node ${version}\\)$`, 'm'));
       assert.equal(run(node, [bin, '--check']).status, 0);
       const explained = run(node, [bin, 'explain'], POD);
       assert.equal(explained.status, 0, explained.stderr);
