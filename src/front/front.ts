@@ -12,12 +12,12 @@ import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
 import { type KeptSource, keepSource } from './kept-source.ts';
-import { findEndMetrics, findSourceKind, openFrontSource, type SourceParts } from './open-source.ts';
+import { type FrontSourceParts, findEndMetrics, findSourceKind, openFrontSource } from './open-source.ts';
 import { openPolls } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
 /** What a front needs. */
-export type FrontParts = SourceParts & {
+export type FrontParts = FrontSourceParts & {
   /** `host` null: all addresses. */
   readonly at: { readonly host: string | null; readonly port: number };
   readonly pollMs: number;

@@ -3,14 +3,15 @@
 import type { SourceKind } from '../decide/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
 import { describeListenProblem } from './listen.ts';
-import { type LocustSourceParts, openLocustSource } from './locust/source.ts';
+import { openLocustSource } from './locust/source.ts';
 import { openFileSource } from './sources/file.ts';
 import { openHttpSource } from './sources/http.ts';
 import type { PushSourceParts } from './sources/pushes.ts';
-import type { Source } from './sources/source.ts';
+import type { Source, SourceParts } from './sources/source.ts';
 
-/** What a source needs. `url`: `http:`, `file:` or `locust+http:`; `locust`: default: as the exporter. */
-export type SourceParts = Omit<LocustSourceParts, 'namespace' | 'path' | 'headersFile'> & {
+/** `url`: `http:`, `file:`, `locust+http:` or `pushgateway:`. */
+export type FrontSourceParts = SourceParts & {
+  /** Default: as the exporter. */
   readonly locust?: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
   /** How a program is asked. Default: over HTTP. */
   readonly openExchange?: GetterParts['open'];
@@ -25,7 +26,7 @@ const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 
 /** Opens it; one that takes pushes listens. */
 export async function openFrontSource(
-  parts: SourceParts & Pick<PushSourceParts, 'toUnixSeconds' | 'findTakenAtMs'>,
+  parts: FrontSourceParts & Pick<PushSourceParts, 'toUnixSeconds' | 'findTakenAtMs'>,
 ): Promise<OpenedSource> {
   if (findSourceKind(parts.url) !== 'pushes') return { kind: 'open', source: openSource(parts) };
   const { openPushSource } = await import('./sources/pushes.ts');
@@ -35,7 +36,7 @@ export async function openFrontSource(
 }
 
 /** Opens one that is read; nothing is before the first call of `read`. */
-export function openSource({ locust = EXPORTERS, ...parts }: SourceParts): Source {
+export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): Source {
   const { url, metricNames, selectors, log, openExchange } = parts;
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
@@ -56,6 +57,6 @@ export function findSourceKind({ protocol }: URL): SourceKind {
 }
 
 /** The metrics that are 0 once main has ended: those of the conditions; Locust's page always has its own. */
-export function findEndMetrics({ url, locust = EXPORTERS, metricNames }: SourceParts): readonly string[] {
+export function findEndMetrics({ url, locust = EXPORTERS, metricNames }: FrontSourceParts): readonly string[] {
   return findSourceKind(url) === 'locust' ? [`${locust.namespace}_up`] : metricNames;
 }

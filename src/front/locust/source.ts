@@ -3,14 +3,13 @@
 
 import { crc32 } from 'node:zlib';
 import type { ExchangeResult } from '../../base/net/exchange.ts';
-import { type Clock, callAfter, waitFor } from '../../base/waits.ts';
-import type { LogEntry } from '../../decide/messages.ts';
-import { openExposition, type Selector } from '../../exposition/exposition.ts';
+import { callAfter, waitFor } from '../../base/waits.ts';
+import { openExposition } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading } from '../../observe/exporter.ts';
 import { type Body, makeWrittenBody } from '../../snapshot/body.ts';
-import { type Beginning, openWarnings, type Source } from '../sources/source.ts';
+import { type Beginning, openWarnings, type Source, type SourceParts } from '../sources/source.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
 import { type LocustMemory, openLocustMemory } from './memory.ts';
@@ -26,21 +25,14 @@ import {
 } from './pace.ts';
 import { cutErrors, readLocustStats } from './page.ts';
 
-export type LocustSourceParts = {
-  /** Of Locust's page; a path is the one of `--web-base-path`. */
-  readonly url: URL;
+/** `url`: of Locust's page; a path is the one of `--web-base-path`. */
+export type LocustSourceParts = SourceParts & {
   /** What the names of the metrics begin with. */
   readonly namespace: string;
   /** Where the front serves them besides /metrics; null: nowhere. */
   readonly path: string | null;
   /** Headers for the page, `Name: value` each; null: none. */
   readonly headersFile: string | null;
-  /** The metrics of the conditions. */
-  readonly metricNames: readonly string[];
-  /** What is judged. Default: nothing. */
-  readonly selectors?: readonly Selector[];
-  readonly clock: Clock;
-  readonly log: (entry: LogEntry) => void;
 };
 
 type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };

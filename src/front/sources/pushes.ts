@@ -21,16 +21,14 @@ import { type Body, openBody } from '../../snapshot/body.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
 import { type Connection, openConnections } from '../connections.ts';
 import { listen, listListenHosts } from '../listen.ts';
-import type { LocustSourceParts } from '../locust/source.ts';
 import { readRequestPath } from '../request.ts';
 import { type Exchange, sendBody, sendText } from '../send-answer.ts';
 import { createLimitedServer, SERVER_LIMITS } from '../server.ts';
 import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './push-groups.ts';
-import { openWarnings, type Source } from './source.ts';
+import { openWarnings, type Source, type SourceParts } from './source.ts';
 
-export type PushSourceParts = Pick<LocustSourceParts, 'metricNames' | 'selectors' | 'clock' | 'log'> & {
-  /** `pushgateway://HOST:PORT`, a loopback address. */
-  readonly url: URL;
+/** `url`: `pushgateway://HOST:PORT`, a loopback address. */
+export type PushSourceParts = SourceParts & {
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
   /** What pages showed that were read before this, every living scraper has taken. */

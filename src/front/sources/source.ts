@@ -1,10 +1,23 @@
 // What the front reads: the interface of a program's endpoint, of textfiles, of pushes, and of
 // Locust's page.
 
+import type { Clock } from '../../base/waits.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import type { PushCounts } from '../../decide/model.ts';
+import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import type { Body } from '../../snapshot/body.ts';
+
+/** What every source is opened with. */
+export type SourceParts = {
+  readonly url: URL;
+  /** The metrics of the conditions. */
+  readonly metricNames: readonly string[];
+  /** What is judged. Default: nothing. */
+  readonly selectors?: readonly Selector[];
+  readonly clock: Clock;
+  readonly log: (entry: LogEntry) => void;
+};
 
 /** Where the front reads. */
 export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
