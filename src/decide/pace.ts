@@ -109,25 +109,25 @@ function findNextMs({ facts, phase }: WatchState, { startedAtMs, atMs }: Observa
 
 /**
  * Whether a front should poll its source: not where a scrape has read it within the last POLL, or 500 ms once
- * main ends; while it lives not before the pause that the newest read wants. `scrapedAtMs`: of that scrape.
+ * main ends; while it lives not before the pause that the last poll wants. `scrapedAtMs`: of that scrape.
  */
 export function isPollDue({
   nowMs,
   pollMs,
   isPaced,
-  newest,
+  lastPoll,
   scrapedAtMs,
 }: {
   readonly nowMs: number;
   readonly pollMs: number;
   readonly isPaced: boolean;
-  readonly newest: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
+  readonly lastPoll: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
   readonly scrapedAtMs: number;
 }): boolean {
   if (nowMs - scrapedAtMs < (isPaced ? pollMs : Math.min(DONE_PACE_MS, pollMs))) return false;
-  if (newest === null || !isPaced) return true;
-  const pauseMs = Math.min(PAUSE_FACTOR * (newest.endedAtMs - newest.beganAtMs), PAUSE_MAX_MS);
-  return nowMs >= newest.endedAtMs + pauseMs;
+  if (lastPoll === null || !isPaced) return true;
+  const pauseMs = Math.min(PAUSE_FACTOR * (lastPoll.endedAtMs - lastPoll.beganAtMs), PAUSE_MAX_MS);
+  return nowMs >= lastPoll.endedAtMs + pauseMs;
 }
 
 /** When the hold for an end that is not settled yet would be over, settled by then at least. */

@@ -214,7 +214,7 @@ export type Polls<SomeAnswer extends BegunAnswer> = ReturnType<typeof openPolls<
 
 /** Of the newest read; null once it was observed. */
 type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | null };
-type Span = Parameters<typeof isPollDue>[0]['newest'];
+type Span = Parameters<typeof isPollDue>[0]['lastPoll'];
 
 /** Opens the reads of a source, which is closed with them. */
 export function openPolls<SomeAnswer extends BegunAnswer>(
@@ -222,8 +222,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
 ) {
   let shown: Shown = { beganAtMs: NEVER_MS, reading: null };
-  let newest: Span = null;
-  let latest: Span = null;
+  let lastPoll: Span = null;
+  let lastRead: Span = null;
   const scrapedAtMs = new Map<string, number>();
   let poll: Promise<unknown> | null = null;
   let cancelLatePoll = () => {};
@@ -236,7 +236,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       // A read that was given up shows nothing: it hides no reading, and polls are not paced by it.
       if (signal.aborted) shown = { ...shown, reading: shown.reading ?? reading };
       if (signal.aborted || beganAtMs < shown.beganAtMs) return;
-      latest = { beganAtMs, endedAtMs: clock.nowMs() };
+      lastRead = { beganAtMs, endedAtMs: clock.nowMs() };
       if (reading.isOther !== true || !listAccepts().includes(TEXT_ACCEPT)) shown = { beganAtMs, reading };
     });
     return begun;
@@ -253,7 +253,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     // While main lives one that hangs is waited for: a program that struggles is not asked twice.
     if ((poll !== null && isPaced()) || reads.isBusy()) return;
     const due = accepts.filter((accept) =>
-      isPollDue({ nowMs, pollMs, isPaced: isPaced(), newest, scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS }),
+      isPollDue({ nowMs, pollMs, isPaced: isPaced(), lastPoll, scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS }),
     );
     if (due.length > 0) beginPolls(due);
   }
@@ -265,7 +265,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const ended = Promise.all(accepts.map((accept) => reads.request({ ...common, accept }).ended));
     ended.then(() => {
       // Its own read, not what it waited for that of a scrape, which keeps no poll of another format away.
-      newest = latest !== null && latest.beganAtMs >= beganAtMs ? latest : { beganAtMs, endedAtMs: clock.nowMs() };
+      const hasRead = lastRead !== null && lastRead.beganAtMs >= beganAtMs;
+      lastPoll = hasRead ? lastRead : { beganAtMs, endedAtMs: clock.nowMs() };
       if (poll === ended) poll = null;
     });
     poll = ended;

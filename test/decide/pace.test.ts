@@ -86,16 +86,16 @@ test('nextObserve() comes at the TTL, and once the hold could end when the wait 
 
 test('isPollDue() is not where a scrape has read within the last POLL, nor while a slow source has its pause', () => {
   const ask = (nowMs: number, rest: Partial<Parameters<typeof isPollDue>[0]> = {}) =>
-    isPollDue({ nowMs, pollMs: 1_000, isPaced: true, newest: null, scrapedAtMs: 0, ...rest });
+    isPollDue({ nowMs, pollMs: 1_000, isPaced: true, lastPoll: null, scrapedAtMs: 0, ...rest });
   assert.deepEqual([ask(999), ask(1_000)], [false, true]);
-  const newest = { beganAtMs: 2_000, endedAtMs: 4_000 };
-  assert.deepEqual([ask(11_999, { newest }), ask(12_000, { newest })], [false, true]);
-  assert.equal(ask(4_000, { newest, isPaced: false }), true, 'main has ended, or is about to');
-  assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_501 }), false);
-  assert.equal(ask(4_000, { newest, isPaced: false, scrapedAtMs: 3_500 }), true);
+  const lastPoll = { beganAtMs: 2_000, endedAtMs: 4_000 };
+  assert.deepEqual([ask(11_999, { lastPoll }), ask(12_000, { lastPoll })], [false, true]);
+  assert.equal(ask(4_000, { lastPoll, isPaced: false }), true, 'main has ended, or is about to');
+  assert.equal(ask(4_000, { lastPoll, isPaced: false, scrapedAtMs: 3_501 }), false);
+  assert.equal(ask(4_000, { lastPoll, isPaced: false, scrapedAtMs: 3_500 }), true);
   const slow = { beganAtMs: 0, endedAtMs: 15_000 };
-  assert.equal(ask(44_999, { newest: slow }), false);
-  assert.equal(ask(45_000, { newest: slow }), true, '30 s at most');
+  assert.equal(ask(44_999, { lastPoll: slow }), false);
+  assert.equal(ask(45_000, { lastPoll: slow }), true, '30 s at most');
 });
 
 test('findHoldEnd() is settled by then, however short the TTL', () => {
