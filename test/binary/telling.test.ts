@@ -11,7 +11,7 @@ import { openPeer } from '../support/peer.ts';
 import { gateNamespaces } from '../support/pid-namespace.ts';
 import { openHttp, openHttps } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { COMMAND, openPod, type Pod, startWatcher, type Watcher } from '../support/watcher.ts';
+import { COMMAND, openPod, type Pod, scrapeToTheEnd, startWatcher, type Watcher } from '../support/watcher.ts';
 
 const skip = gateOpenssl('test/binary/telling.test.ts');
 const folder = makeFolder();
@@ -80,13 +80,7 @@ test('scraped: nothing is pushed', async () => {
   const { report } = await runToTheEnd(
     pod,
     { LASTSCRAPE_TTL: '60s', LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}` },
-    async () => {
-      while (pod.exporter.isOpen)
-        await fetch(`${pod.exporter.url}/metrics`).then(
-          (answer) => answer.text(),
-          () => {},
-        );
-    },
+    () => scrapeToTheEnd(pod),
   );
   assert.deepEqual([report?.['outcome'], report?.['push']], ['scraped', { to: 'pushgateway', result: 'notNeeded' }]);
   assert.equal(gateway.seen.length, 0);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { openPod } from '../support/watcher.ts';
+import { openPod, scrapeToTheEnd } from '../support/watcher.ts';
 import { DIST, gateDist, gateProgram } from './dist.ts';
 
 const FILE = 'test/image/binary-emulated.test.ts';
@@ -66,12 +66,7 @@ for (const { machine, skip, command, name, signal, outcome } of MACHINES.flatMap
     if (signal === undefined) {
       pod.locust.kill();
       await watcher.waitForLine(/"msg":"main ended"/, END_MS);
-      while (watcher.exit === undefined && pod.exporter.isOpen) {
-        await fetch(`${pod.exporter.url}/metrics`).then(
-          (answer) => answer.text(),
-          () => undefined,
-        );
-      }
+      await scrapeToTheEnd(pod, () => watcher.exit !== undefined);
     } else {
       watcher.signal(signal);
     }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import type { Child } from '../support/child.ts';
-import { openPod, type Pod } from '../support/watcher.ts';
+import { openPod, type Pod, scrapeToTheEnd } from '../support/watcher.ts';
 import { gatePodman, openPodman, type Podman } from './pod-podman.ts';
 
 const skip = gatePodman('test/image/pod-limits.test.ts');
@@ -48,12 +48,7 @@ describe('the image under its limits', { skip }, () => {
     assert.deepEqual(readLimits((await podman.inspect('job')).State.Pid), ['67108864', '10000']);
     pod.locust.kill();
     await watcher.waitForLine(/"msg":"main ended"/, END_MS);
-    while (watcher.exit === undefined && pod.exporter.isOpen) {
-      await fetch(`${pod.exporter.url}/metrics`).then(
-        (answer) => answer.text(),
-        () => undefined,
-      );
-    }
+    await scrapeToTheEnd(pod, () => watcher.exit !== undefined);
     await proveEnd('job', watcher, { code: 0, outcome: 'scraped' });
     assert.equal(pod.exporter.isOpen, false);
   });

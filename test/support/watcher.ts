@@ -135,6 +135,16 @@ export async function openPod({ runMs = 600_000, faults = {}, neverStarts = fals
   };
 }
 
+/** Scrapes, as Prometheus would, until the exporter is gone or the watcher has ended. */
+export async function scrapeToTheEnd({ exporter }: Pod, hasEnded = () => false): Promise<void> {
+  while (exporter.isOpen && !hasEnded()) {
+    await fetch(`${exporter.url}/metrics`).then(
+      (answer) => answer.text(),
+      () => undefined,
+    );
+  }
+}
+
 export async function untilReached({ exporter }: Pod): Promise<void> {
   for (;;) {
     const body = await (await fetch(`${exporter.url}/metrics`)).text();
