@@ -9,9 +9,8 @@ import { openHttpSource } from './sources/http.ts';
 import type { PushSourceParts } from './sources/pushes.ts';
 import type { Source, SourceParts } from './sources/source.ts';
 
-/** `url`: `http:`, `file:`, `locust+http:` or `pushgateway:`. */
+/** `url`: `http:`, `file:`, `locust+http:` or `pushgateway:`; `locust`: default: as the exporter. */
 export type FrontSourceParts = SourceParts & {
-  /** Default: as the exporter. */
   readonly locust?: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
   /** How a program is asked. Default: over HTTP. */
   readonly openExchange?: GetterParts['open'];

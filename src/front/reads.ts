@@ -214,7 +214,6 @@ export type Polls<SomeAnswer extends BegunAnswer> = ReturnType<typeof openPolls<
 
 /** Of the newest read; null once it was observed. */
 type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | null };
-type Span = Parameters<typeof isPollDue>[0]['lastPoll'];
 
 /** Opens the reads of a source, which is closed with them. */
 export function openPolls<SomeAnswer extends BegunAnswer>(
@@ -222,8 +221,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
 ) {
   let shown: Shown = { beganAtMs: NEVER_MS, reading: null };
-  let lastPoll: Span = null;
-  let lastRead: Span = null;
+  let lastPoll: Parameters<typeof isPollDue>[0]['lastPoll'] = null;
+  let lastRead = { beganAtMs: NEVER_MS, endedAtMs: NEVER_MS };
   const scrapedAtMs = new Map<string, number>();
   let poll: Promise<unknown> | null = null;
   let cancelLatePoll = () => {};
@@ -265,8 +264,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const ended = Promise.all(accepts.map((accept) => reads.request({ ...common, accept }).ended));
     ended.then(() => {
       // Its own read, not what it waited for that of a scrape, which keeps no poll of another format away.
-      const hasRead = lastRead !== null && lastRead.beganAtMs >= beganAtMs;
-      lastPoll = hasRead ? lastRead : { beganAtMs, endedAtMs: clock.nowMs() };
+      lastPoll = lastRead.beganAtMs >= beganAtMs ? lastRead : { beganAtMs, endedAtMs: clock.nowMs() };
       if (poll === ended) poll = null;
     });
     poll = ended;

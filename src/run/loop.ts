@@ -194,10 +194,8 @@ const IMPOSSIBLE: ForceResult = { kind: 'impossible', why: 'there is no way to f
 async function ask({ signals }: LoopParts, target: Target, timeoutMs: number): Promise<Answer> {
   const asking = new AbortController();
   const abort = () => asking.abort('interrupted');
-  const cancels = [
-    onAbort(signals.terminatedAtMs === null ? signals.first : null, abort),
-    onAbort(signals.second, abort),
-  ];
+  const wakers = [signals.terminatedAtMs === null ? signals.first : null, signals.second];
+  const cancels = wakers.map((signal) => onAbort(signal, abort));
   const answer = await target.ask(timeoutMs, asking.signal);
   for (const cancel of cancels) cancel();
   return answer;
