@@ -69,7 +69,12 @@ export async function playShortJobs(
     const alone = startJob(direct, '');
     await terminateAfter(startJob(source, `http://127.0.0.1:${port}/-/snapshot`), front.child);
     await Promise.all([readReport(front), alone.waitForExit(END_MS)]);
-    await until(`a sample of ${port}`, START_MS, async () => (await ask(port)).at(-1));
+    await until(`a sample of ${port}`, START_MS, async () => {
+      const value = (await ask(port)).at(-1);
+      if (value !== undefined) return value;
+      // What Prometheus says of its scrapes.
+      throw new Error(JSON.stringify(await prometheus.readSeries(`{instance="127.0.0.1:${port}"}`)));
+    });
     return { front: await ask(port), direct: await ask(direct) };
   };
   const results = await Promise.all(Array.from({ length: count }, (_, index) => play(index)));
