@@ -171,10 +171,7 @@ function logVerdict(turn: Turn): void {
   for (const { text } of findAlwaysZero(thresholds, numbers).slice(0, FAILED_LOGGED_COUNT)) {
     log(turn, 'thresholdAlwaysZero', { entry: text.slice(0, ENTRY_LOGGED_LENGTH) });
   }
-  if (verdict.kind === 'passed') {
-    log(turn, 'thresholdsPassed', { count: thresholds.length });
-    return;
-  }
+  if (verdict.kind === 'passed') return void log(turn, 'thresholdsPassed', { count: thresholds.length });
   for (const { entry, ...rest } of verdict.failed.slice(0, FAILED_LOGGED_COUNT)) {
     log(turn, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), ...rest });
   }

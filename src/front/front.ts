@@ -1,10 +1,10 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
 // what a scrape gets: decide/serve.ts does.
 
-import { callAfter } from '../base/waits.ts';
+import { callAfter, runWithin } from '../base/waits.ts';
 import type { MainView } from '../decide/main-view.ts';
 import type { FrontObservation } from '../decide/model.ts';
-import { LAST_WAIT_MS } from '../decide/pace.ts';
+import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/pace.ts';
 import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/scrapers.ts';
 import { observeSource } from '../decide/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
@@ -133,11 +133,11 @@ export async function openFront(
       async retire() {
         cancelLastWait();
         server.retire();
-        if (kind === 'pushes') {
-          // What was taken in since the last poll is in the snapshot too, and nothing comes after it.
-          await source.close();
-          await polls.observe(new AbortController().signal, true);
-        }
+        // What was pushed since the last poll is in the snapshot too, and nothing comes after it.
+        if (kind === 'pushes') await source.close();
+        // The scrape that ended the hold may have been of another format.
+        const isLate = kind === 'pushes' || (parts.isPushed === true && source.isFromBeforeEnd());
+        if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => polls.observe(signal, true));
         await polls.close();
       },
       async close() {

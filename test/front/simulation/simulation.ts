@@ -134,6 +134,7 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
       url: new URL('http://localhost:8000/metrics'),
       metricNames: buildConditions(scenario, world).flatMap(({ metricName }) => metricName ?? []),
       selectors: [{ name: SELECTED, labels: [] }],
+      isPushed: true,
       pollMs: scenario.limits.pollMs,
       clock: world,
       toUnixSeconds: (atMs) => START_SECONDS + atMs / 1000,
