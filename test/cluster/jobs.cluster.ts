@@ -164,9 +164,10 @@ export function runJobsScenarios(): void {
     }
   });
 
-  for (const [what, annotations, lostCount] of [
-    ['the hook: the final number of each', { 'lastscrape.dev/hook': 'python' }, 0],
-    ['the label alone: of none', {}, PYTHON_COUNT],
+  for (const [what, annotations, lostLeast, lostMost] of [
+    ['the hook: the final number of each', { 'lastscrape.dev/hook': 'python' }, 0, 0],
+    // A poll every 250 ms may meet the last milliseconds, more so on a busy node.
+    ['the label alone: of hardly any', {}, PYTHON_COUNT / 2, PYTHON_COUNT],
   ] as const) {
     runScenarioIn(`jobs: by policy, ${PYTHON_COUNT} Python jobs with ${what}`, {}, async (namespace) => {
       const job = { parallelism: 5, completions: PYTHON_COUNT };
@@ -198,7 +199,7 @@ export function runJobsScenarios(): void {
         return { final, stored, ups, log: await namespace.readLog(name, 'lastscrape') };
       });
       const lost = (await Promise.all(found)).filter(({ final, stored }) => final !== stored);
-      assert.equal(lost.length, lostCount, JSON.stringify(lost, null, 1));
+      assert.ok(lost.length >= lostLeast && lost.length <= lostMost, JSON.stringify(lost, null, 1));
     });
   }
 
