@@ -136,7 +136,7 @@ export async function openFront(
         // What was pushed since the last poll is in the snapshot too, and nothing comes after it.
         if (kind === 'pushes') await source.close();
         // The scrape that ended the hold may have been of another format.
-        const isLate = kind === 'pushes' || (parts.isPushed === true && source.isFromBeforeEnd());
+        const isLate = kind === 'pushes' || (parts.isPushed === true && source.isBehind());
         if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => polls.observe(signal, true));
         await polls.close();
       },

@@ -161,8 +161,11 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
     },
     /** What polls ask for, one after the other. */
     accepts: () => listPolled(pages, nowMs(), isLiving()),
-    /** What is pushed was read before main ended. */
-    isFromBeforeEnd: () => Number(findPage(pages)?.readAtMs ?? 0) < (state.view.endedAtMs ?? 0),
+    /** What is pushed was read before main ended, and what was served after it. */
+    isBehind(): boolean {
+      const endedAtMs = state.view.endedAtMs ?? Number.POSITIVE_INFINITY;
+      return Number(findPage(pages)?.readAtMs) < endedAtMs && Number(state.answeredAtMs) >= endedAtMs;
+    },
     /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
     newest: async (accept?: string): Promise<Snapshot | null> =>
       (await findPage(pages, accept)?.store.newest()) ?? null,

@@ -193,10 +193,8 @@ function openRoutes<Answer extends ScrapeAnswer>(
     request.resume();
     response.on('error', () => {});
     const connection = connections.find(request.socket);
-    if (connection === undefined || connection.requestsCount > limits.waitingCount) {
-      request.socket.destroy();
-      return;
-    }
+    if (connection === undefined || connection.requestsCount > limits.waitingCount)
+      return void request.socket.destroy();
     const exchange: Exchange = { request, response, connection, clock, takeMs: limits.takeMs };
     const startedAtMs = clock.nowMs();
     connection.beginRequest();

@@ -9,7 +9,7 @@ import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { type FrontParts, openFront } from '../../src/front/front.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { type Answer, openSource, reply, type Scraped, scrape } from './source.ts';
+import { type Answer, hang, openSource, reply, type Scraped, scrape } from './source.ts';
 
 const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
 const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
@@ -404,6 +404,31 @@ test('where a number is judged, or the page is pushed, the text is read as well'
     assert.ok(asked.includes(TEXT_ACCEPT), asked.join());
   }
 });
+
+for (const [what, answer, shownCount] of [
+  ['is read once more', negotiate({ rows: 9 }), 9],
+  ['stays where the source hangs for a second', hang, 7],
+] as const) {
+  test(`what is pushed, and is older than main's end and what was served since, ${what}`, async (t) => {
+    const { source, front, clock, ask, post } = await openWorld(t, { isPushed: true });
+    source.answer = negotiate({ rows: 7 });
+    await ask(ACCEPTS.protobuf);
+    await post();
+    clock.advance(2);
+    front.tell({ ...ENDED, endedAtMs: clock.nowMs() - 1 });
+    await ask(ACCEPTS.protobuf);
+    while (front.observe().answeredAtMs !== clock.nowMs()) await turn();
+    source.answer = answer;
+    const { requestsCount } = source;
+    const retired = front.retire();
+    await source.requests(requestsCount + 1);
+    if (answer === hang) clock.advance(1_000);
+    await retired;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(Buffer.from(piece));
+    assert.deepEqual(Buffer.concat(pieces), writePage('text', { rows: shownCount }));
+  });
+}
 
 test('what another format shows of a metric does not hide what the text shows', async (t) => {
   const { source, front, clock, ask } = await openWorld(t, { metricNames: ['rows_total'] });

@@ -40,7 +40,6 @@ type World = {
 type WorldOptions = {
   readonly metricNames?: readonly string[];
   readonly selectors?: readonly Selector[];
-  readonly isPushed?: boolean;
   readonly body?: string;
   readonly url?: URL;
   readonly toUnixSeconds?: (atMs: number) => number;
@@ -55,7 +54,6 @@ async function openWorld(t: TestContext, options: WorldOptions = {}): Promise<Wo
     url: options.url ?? source.url,
     metricNames: options.metricNames ?? [],
     selectors: options.selectors ?? [],
-    isPushed: options.isPushed ?? false,
     pollMs: POLL_MS,
     clock,
     toUnixSeconds: options.toUnixSeconds ?? ((atMs) => 1_000_000 + atMs / 1000),
@@ -859,44 +857,10 @@ test('what is pushed is on the page at once, after the end too, and what is dele
   assert.equal(await put('PUT', 'rows 4\n'), 200);
   await front.retire();
   await assert.rejects(put('PUT', 'rows 5\n'));
-  assert.match(await readNewest(front), /^rows\{.*\} 4$/m, 'what a push sends');
-});
-
-for (const [what, answer, wanted] of [
-  ['is read once more', reply('a 2\n'), 'a 2\n'],
-  ['stays where the source hangs for a second', hang, 'a 1\n'],
-] as const) {
-  test(`what is pushed, and was read before main ended, ${what}`, async (t) => {
-    const { front, source, clock } = await openKept(t, 1);
-    source.answer = answer;
-    const retired = front.retire();
-    await source.requests(2);
-    if (answer === hang) clock.advance(1_000);
-    await retired;
-    assert.equal(await readNewest(front), wanted);
-  });
-}
-
-test('what is pushed, and was read after main ended, is not read again', async (t) => {
-  const { front, source } = await openKept(t, 0);
-  await front.retire();
-  assert.equal(source.requestsCount, 1);
-});
-
-/** A snapshot that may be pushed, of a main that is found to have ended so long after its read. */
-async function openKept(t: TestContext, laterMs: number): Promise<World> {
-  const world = await openWorld(t, { body: 'a 1\n', isPushed: true });
-  await takeSnapshot(world);
-  world.front.tell({ ...ENDED, endedAtMs: world.clock.nowMs() + laterMs });
-  return world;
-}
-
-/** What a push sends. */
-async function readNewest(front: Front): Promise<string> {
   const pieces = [];
   for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(Buffer.from(piece));
-  return Buffer.concat(pieces).toString();
-}
+  assert.match(Buffer.concat(pieces).toString(), /^rows\{.*\} 4$/m, 'what a push sends');
+});
 
 test('a port of pushes that is taken is a problem of its own', async (t) => {
   const { source, clock } = await openWorld(t);

@@ -10,7 +10,7 @@ import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED, START_SECONDS } from './simulation.ts';
-import { type Fault, readPage } from './source.ts';
+import { type Fault, findGeneration, readPage } from './source.ts';
 
 /** Answers on their way may end after a limit, for this long. */
 const ANSWERS_MS = 10_000;
@@ -113,10 +113,13 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
     ({ kind, fromMs, toMs }) => kind === 'endless' && fromMs < knownAtMs && toMs > readableMs,
   );
   if (wanted === ACCEPTS.openMetrics && source.formats !== 'text' && isGivenUp) return null;
-  // So is whose numbers count where it was before, and its first answer since shows the end.
+  // So is whose numbers count where it was before, and its first answer since shows the end, or the first with
+  // a counter: nothing is read of messages but their ends (628269).
   const { upUntilMs } = source;
   const signMs = run.wholes.find(({ askedAtMs }) => upUntilMs !== null && askedAtMs >= upUntilMs)?.endedAtMs;
-  const atEnd = run.wholes.findLast((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
+  const atEnd = run.wholes.findLast(
+    (each) => each.accept !== ACCEPTS.protobuf && each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs),
+  );
   if (atEnd !== undefined && atEnd.generation !== last?.generation) return null;
   // It was started anew while main lived, and other pages know that.
   const known = run.wholes.findLast((each) => each.endedAtMs <= knownAtMs);
@@ -143,7 +146,7 @@ function isAfterEnd({ page }: Scrape): boolean {
 }
 
 /** 1, 2: what was served and pushed after the end has every number of the end, and none goes back. */
-function checkPages({ run, final }: Facts): readonly string[] {
+function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
   const ofText = final(undefined);
   if (ofText === null) return [];
   const faults: string[] = [];
@@ -170,7 +173,12 @@ function checkPages({ run, final }: Facts): readonly string[] {
   // Judged is what was shown since main was first alive; pushed what vanished shortly before, too.
   const { aliveSinceMs } = run.state.facts;
   const isOfRun = run.wholes.some((each) => each.page.has(SELECTED) && each.endedAtMs > Number(aliveSinceMs));
-  const wanted = isOfRun ? ofText.get(SELECTED) : undefined;
+  // One that is started anew in the hold, and has no counter, is believed in any format (673542).
+  const isAnew = run.wholes.some(
+    ({ endedAtMs, generation, isKnownAsNew }) =>
+      !isKnownAsNew && endedAtMs > knownAtMs && generation > findGeneration(scenario.source, knownAtMs),
+  );
+  const wanted = isOfRun && !isAnew ? ofText.get(SELECTED) : undefined;
   const reading = run.state.facts.numbers.readings[0];
   const judged = reading?.kind === 'value' ? reading.value : -1;
   // An answer may come between the last look and the end of serving.
