@@ -192,12 +192,16 @@ function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
 }
 
 /** Whether a page may have less than the one that the same scraper got before it. */
-function mayGoBack({ wholes }: Run, before: Page, page: Page): boolean {
+function mayGoBack({ wholes, knownAtMs }: Run, before: Page, page: Page): boolean {
   const [older, newer] = [before, page].map((each) => wholes.find(({ askedAtMs }) => askedAtMs === findReadMs(each)));
   if (older === undefined || newer === undefined) return false;
   // Started anew between two reads, which nothing showed: none was refused, and promhttp's counter is not looked
   // for in messages (590992), or was 0 before, too (803825).
-  return newer.generation > older.generation && !newer.isKnownAsNew;
+  if (newer.generation > older.generation && !newer.isKnownAsNew) return true;
+  // The first answer in its own format, asked for before the end, came after it, and after the scraper had asked
+  // and was to get text. If nothing newer can be read, that answer is what it gets next (944837).
+  const isFirst = wholes.find(({ accept }) => accept === newer.accept) === newer;
+  return isFirst && older.isText && newer.askedAtMs < older.askedAtMs && newer.endedAtMs > Number(knownAtMs);
 }
 
 /** When the read of a page began that was served. */
