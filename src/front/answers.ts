@@ -131,6 +131,7 @@ const OWN_PREFIX_BYTES = Buffer.from(OWN_PREFIX);
 /** The body while it grows; our families follow at its end, but for those that the source has. */
 export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
   const { format, contentType } = body.type;
+  let last = { isWhole: true, rest: NOTHING };
   async function* read(): AsyncGenerator<Uint8Array> {
     const own = openOwnPrefixSearch();
     const end = openPageEnd(format);
@@ -138,14 +139,14 @@ export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
       own.write(piece);
       yield* end.write(piece);
     }
-    const { isWhole, rest } = end.end();
+    last = end.end();
     // A page that is cut must not look whole.
-    if (!isWhole) return yield rest;
+    if (!last.isWhole) return yield last.rest;
     if (format === 'text' && !body.endsWithLineFeed) yield LINE_FEED;
     yield formatOwnFamilies(values, own.isFound() ? await body.families() : new Set(), format);
-    if (rest.length > 0) yield rest;
+    if (last.rest.length > 0) yield last.rest;
   }
-  return { read, sizeBytes: null, contentType };
+  return { read, sizeBytes: null, contentType, isCut: () => !last.isWhole };
 }
 
 /** A body that is whole: the length of the answer is known. */
@@ -174,7 +175,7 @@ function openPageEnd(format: Format): ReturnType<typeof openEndLineCutter> {
   };
 }
 
-const NOTHING = new Uint8Array(0);
+const NOTHING: Uint8Array = new Uint8Array(0);
 
 /** Hardly any source has our families, and listing all families takes as long as passing them on. */
 function openOwnPrefixSearch() {

@@ -15,6 +15,8 @@ export type AnswerBody = {
   readonly sizeBytes: number | null;
   /** Default: text 0.0.4. */
   readonly contentType?: string;
+  /** All was read, and did not end as its format must: no scraper takes it. Default: never. */
+  readonly isCut?: () => boolean;
 };
 
 /** One request and its answer. `takeMs`: how long to wait for the client in all. */
@@ -28,7 +30,7 @@ export type Exchange = {
 
 /**
  * Sends a 200 with that body. True if the kernel has all of it, and the client had neither hung up nor reset
- * the connection by then; else the connection is reset. Never rejects.
+ * the connection by then; else the connection is reset, unless the body itself is cut. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -43,11 +45,8 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
       ...(sizeBytes !== null && { 'Content-Length': sizeBytes }),
     });
     const pieces = request.method === 'HEAD' ? null : readUnless(body.read(), connection.gone);
-    return await send(
-      exchange,
-      pieces === null || encoding === null ? pieces : compress(pieces, encoding),
-      pieces && sizeBytes,
-    );
+    const sent = pieces === null || encoding === null ? pieces : compress(pieces, encoding);
+    return (await send(exchange, sent, pieces && sizeBytes)) && body.isCut?.() !== true;
   } catch (error) {
     connection.reset(String(error));
     return false;

@@ -159,7 +159,7 @@ for (const format of FORMATS) {
     assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, writePage(format, { rows: 3, users: 2 }));
   });
 
-  test(`${format}: a page that is cut anywhere is whole for no reader, and never kept`, async (t) => {
+  test(`${format}: a page that is cut anywhere is whole for no reader, never kept, and never counted`, async (t) => {
     const world = await openWorld(t);
     const { source, front, ask } = world;
     const whole = writePage(format, { rows: 1, users: 2 });
@@ -179,6 +179,11 @@ for (const format of FORMATS) {
       if (length > 0 || format === 'openMetrics') assert.deepEqual(cut.bytes, whole.subarray(0, length));
       assert.equal((await world.post()).status, 503);
     }
+    let countedCount = 0;
+    for (let event = front.takeEvent(); event; event = front.takeEvent())
+      countedCount += Number(event.kind === 'scraped');
+    // Without a message it is a page.
+    assert.equal(countedCount, format === 'protobuf' ? 2 : 1);
     front.tell(ENDED);
     await source.stop();
     assert.deepEqual(readWhole(await ask(ACCEPTS[format])).page, whole);
