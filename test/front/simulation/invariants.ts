@@ -10,7 +10,7 @@ import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED, START_SECONDS } from './simulation.ts';
-import { type Fault, findGeneration, readPage, type SourcePlan } from './source.ts';
+import { findGeneration, readPage, type SourcePlan } from './source.ts';
 
 /** Answers on their way may end after a limit, for this long. */
 const ANSWERS_MS = 10_000;
@@ -372,7 +372,9 @@ function checkLimits(facts: Facts): readonly string[] {
 
 /** How long answers that are on their way then, or begin before they have ended, may be waited for. */
 function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): number {
-  const paceMs = PACE_MS + 2 * scenario.source.tookMs;
+  // One after the other, looks wait up to a POLL each for a metric of a source that hangs (918112).
+  const lookMs = isHanging(scenario, atMs) && scenario.shape === 'metricExporter' ? scenario.limits.pollMs : 0;
+  const paceMs = PACE_MS + 2 * scenario.source.tookMs + lookMs;
   let endMs = atMs;
   for (const { sentAtMs, endedAtMs } of scrapes) {
     if (sentAtMs <= endMs + (endMs === atMs ? LAST_LOOK_MS : paceMs)) endMs = Math.max(endMs, endedAtMs ?? closedAtMs);
@@ -385,8 +387,7 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
   const { limits, scrapers } = scenario;
   const isPlain = new Set(scrapers.map(({ address }) => address)).size === scrapers.length;
   // A look that has begun waits up to a POLL for a metric of a source that hangs, whoever takes meanwhile (37086).
-  const isHanging = ({ kind, toMs }: Fault) => kind.startsWith('hang') && toMs > knownAtMs;
-  const isWaiting = scenario.shape === 'metricExporter' && scenario.source.faults.some(isHanging);
+  const isWaiting = scenario.shape === 'metricExporter' && isHanging(scenario, knownAtMs);
   if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain || isWaiting) return null;
   const known = scrapers.map((plan) => {
     const sent = run.scrapes.filter((each) => each.plan === plan && each.arrivedAtMs !== null);
@@ -421,6 +422,11 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
     });
   const neededMs = Math.max(firstMs, knownAtMs, ...endsMs);
   return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;
+}
+
+/** The source hangs then, or later. */
+function isHanging({ source }: Scenario, atMs: number): boolean {
+  return source.faults.some(({ kind, toMs }) => kind.startsWith('hang') && toMs > atMs);
 }
 
 /** It took a page that was read after the end, or there has been no newer one: its own format may be unreadable. */
