@@ -6,6 +6,7 @@
 import { TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
 import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
+import { READ_TIMEOUT_MS } from '../../../src/observe/exporter.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
@@ -420,7 +421,10 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
       const livesMs = intervalMs ?? others;
       return Math.min(tookMs, livesMs === 0 ? Number.POSITIVE_INFINITY : lastMs + 2.5 * livesMs);
     });
-  const neededMs = Math.max(firstMs, knownAtMs, ...endsMs);
+  // The last look waits for every format of a source of which nothing was kept, whoever takes meanwhile (434618).
+  const isUnkept = run.wholes.every((each) => each.endedAtMs > knownAtMs);
+  const lookedMs = knownAtMs + (isUnkept && isHanging(scenario, knownAtMs) ? READ_TIMEOUT_MS : 0);
+  const neededMs = Math.max(firstMs, lookedMs, ...endsMs);
   return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;
 }
 
