@@ -5,7 +5,7 @@ import type { Comparison, ExporterObservation, ThresholdPolicy, ThresholdReading
 
 /** What is remembered of one exporter; plain data. */
 export type Continuity = {
-  /** promhttp's newest counter of finished scrapes; null: none yet. */
+  /** promhttp's newest counter of finished scrapes; null: none yet, or none since a refusal. */
   readonly finishedCount: number | null;
   readonly hasAnswered: boolean;
   /** Since its last answer it refused; or that answer's counter fell, and main was not seen alive since. */
@@ -145,7 +145,7 @@ function advance(before: Continuity, exporter: ExporterObservation): Continuity 
     return { ...before, isInterrupted: before.isInterrupted || before.hasAnswered, isRefused: true };
   }
   if (exporter.kind !== 'answered') return before;
-  const finishedCount = exporter.scrapes?.finishedCount ?? before.finishedCount;
+  const finishedCount = exporter.scrapes?.finishedCount ?? (before.isRefused ? null : before.finishedCount);
   const isInterrupted = before.finishedCount !== null && finishedCount !== null && finishedCount < before.finishedCount;
   return { ...before, finishedCount, hasAnswered: true, isInterrupted, isRefused: false };
 }

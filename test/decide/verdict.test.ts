@@ -143,6 +143,7 @@ const CONTINUITY: readonly (readonly [what: string, steps: readonly Step[], isLo
   ['a refusal, and an end that is seen while it fails', [null, 'refused', 'failed', 'ended', null], true],
   ['an exporter that fails after the end', [5, 'ended', 'failed', 6], false],
   ['a restart while main lives', [5, 'refused', 'living', 1, 'living', 2, 'ended', 3], false],
+  ['a restart while main lives, seen in answers without a counter', [5, 'refused', null, 'ended', 3], false],
   ['an exporter that comes up after the end', ['ended', 'refused', 1], false],
   ['an end that was none', [5, 'ended', 'refused', 1, 'living', 2, 'ended'], false],
 ];
