@@ -28,7 +28,7 @@ export type SourceAnswer = {
   readonly exporter: ExporterObservation;
   /** The conditions' metrics; null where one cannot be read. */
   readonly metrics: readonly (number | null)[];
-  /** It may be cut, and lacks families that the answer before it had. Default: false. */
+  /** No page is kept of it, or it may be cut, and lacks families of the answer before it. Default: false. */
   readonly isShort?: boolean;
 };
 
@@ -97,7 +97,9 @@ export function takeAnswer(
   const isEnd = isEndSeen(state, metrics);
   const continuity = advanceContinuity(state.continuity, exporter, !isEnd);
   if (continuity.isLost) return { state: { ...state, continuity }, becomes: 'ignored' };
-  if (isShort) return { state: { ...state, continuity }, becomes: 'provisional' };
+  // Of two reads at a time the older one may end last: its counter is lower, and has not fallen.
+  const { finishedCount } = state.continuity.isRefused ? continuity : state.continuity;
+  if (isShort) return { state: { ...state, continuity: { ...continuity, finishedCount } }, becomes: 'provisional' };
   const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
   const thresholds =
     newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);

@@ -118,20 +118,18 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
     const other = findPage(pages, accept);
     const mayBegin =
       isLiving() || (other?.accept !== accept && (await hasFamiliesOf(body, await other?.store.newest())));
-    const answer = { accept, body, open: openSnapshotStore, nowMs: nowMs(), mayBegin };
-    const { page, ...step } = takePage(pages, answer);
+    const { page, ...step } = takePage(pages, { accept, body, open: openSnapshotStore, nowMs: nowMs(), mayBegin });
     take(step);
-    if (page === null) return NOT_KEPT.notUsed;
-    const { store } = page;
-    const isShort = reading.mayBeCut === true && (await store.isShort(body, readAt));
-    const newer = isOlder(pages, page, readAt.atMs) ? await store.newest() : null;
+    const isShort = page === null || (reading.mayBeCut === true && (await page.store.isShort(body, readAt)));
+    const newer = page !== null && isOlder(pages, page, readAt.atMs) ? await page.store.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
     const metrics = readMetrics(metricNames, reading.metric);
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
     ({ state } = taken);
+    if (page === null) return NOT_KEPT.notUsed;
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
     take(takeKept(pages, page, readAt.atMs, isLiving() ? nowMs() : null));
-    const snapshot = await store.keep(body, readAt, taken.becomes);
+    const snapshot = await page.store.keep(body, readAt, taken.becomes);
     return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };
   }
   /** What to ask the source for, and whose page to serve. */

@@ -330,6 +330,22 @@ test('a page begins at the end with what was asked for before, unless it lacks w
   }
 });
 
+test('a restart after the end shows in an answer of which no page is kept', async (t) => {
+  const { source, front, ask, post } = await openWorld(t);
+  const name = 'promhttp_metric_handler_requests';
+  const show = (count: number, rest: string) => `${name}_total{code="200"} ${count}\n${name}_in_flight 1\n${rest}`;
+  source.answer = reply(show(1, 'rows_total 7\nusers_total 2\n'));
+  await ask(ACCEPTS.text);
+  await post();
+  source.answer = (...all) => {
+    front.tell(ENDED);
+    reply(show(0, 'rows_total 0\n# EOF\n'), { type: TYPES.openMetrics })(...all);
+  };
+  await ask(ACCEPTS.openMetrics);
+  source.answer = reply(show(1, 'rows_total 0\n'));
+  assert.match((await ask(ACCEPTS.text)).text, /^rows_total 7$/m);
+});
+
 test('any client is answered in its format; only scrapers have pages kept', async (t) => {
   const world = await openWorld(t);
   const { source, ask } = world;
