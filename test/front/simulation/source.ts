@@ -49,7 +49,7 @@ export type SourcePlan = {
 export type Whole = {
   readonly askedAtMs: number;
   readonly endedAtMs: number;
-  /** What was asked for; what polls ask for on their own is answered in text. */
+  /** Whose page it is; what polls ask for on their own is answered in text. */
   readonly accept: string;
   readonly isText: boolean;
   readonly page: Page;
@@ -124,9 +124,14 @@ export function openSource(world: World, plan: SourcePlan) {
     const at = (atMs: number, callback: () => void) => {
       cancels.push(world.outside(atMs, () => world.deliver(() => isOver || callback())));
     };
+    /** Whose page it goes to: text that no scraper asked for renews that of one who gets text (959531). */
+    const findOwner = (): string => {
+      const texts = wholes.filter(({ isText }) => isText).map((each) => each.accept);
+      return asked === RICH_ACCEPT && !texts.includes(TEXT_ACCEPT) ? (texts[0] ?? accept) : accept;
+    };
     /** Whether an answer with these families is believed; it may go to the page of another Accept. */
     const isBelieved = (families: readonly string[]): boolean => {
-      const beliefs = [accept, format].map((key) => {
+      const beliefs = [findOwner(), format].map((key) => {
         const { kept, short } = shown.get(key) ?? { kept: [], short: null };
         const isKept = kept.every((each) => families.includes(each)) || short?.join() === families.join();
         shown.set(key, isKept ? { kept: families, short: null } : { kept, short: families });
@@ -213,7 +218,7 @@ export function openSource(world: World, plan: SourcePlan) {
             wholes.push({
               askedAtMs,
               endedAtMs,
-              accept,
+              accept: findOwner(),
               isText: format === 'text',
               page,
               generation: now,
