@@ -118,10 +118,9 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   // a counter: nothing is read of messages but their ends (628269).
   const { upUntilMs } = source;
   const signMs = run.wholes.find(({ askedAtMs }) => upUntilMs !== null && askedAtMs >= upUntilMs)?.endedAtMs;
-  const atEnd = run.wholes.findLast(
-    (each) => each.accept !== ACCEPTS.protobuf && each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs),
-  );
-  if (atEnd !== undefined && atEnd.generation !== last?.generation) return null;
+  const until = run.wholes.filter((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
+  const atEnd = [until.at(-1), until.findLast((each) => each.accept !== ACCEPTS.protobuf)];
+  if (atEnd.some((each) => each !== undefined && each.generation !== last?.generation)) return null;
   // It was started anew while main lived, and other pages know that.
   const known = run.wholes.findLast((each) => each.endedAtMs <= knownAtMs);
   if (last !== undefined && known?.generation !== last.generation) return null;

@@ -1,6 +1,7 @@
 // One run of the real front and the real rules, in virtual time: what a seed draws, and what came of it.
 
 import type { Exchange } from '../../../src/base/net/exchange.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import type { Policy, SignalName } from '../../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../../src/decide/report.ts';
 import type { Report } from '../../../src/decide/report-fields.ts';
@@ -50,7 +51,8 @@ export const START_SECONDS = 1_800_000_000;
 /** Runs it. `isTold`: with its story. */
 export async function simulate(scenario: Scenario, isTold = false): Promise<Run> {
   const world = new World(isTold);
-  const source = openSource(world, scenario.source);
+  const isTextAsked = scenario.scrapers.some(({ accept = TEXT_ACCEPT }) => accept === TEXT_ACCEPT);
+  const source = openSource(world, scenario.source, isTextAsked);
   const scrapes: Scrape[] = [];
   const policy = buildPolicy(scenario);
   const times = { knownAtMs: null as number | null, overAtMs: 0, closedAtMs: 0 };

@@ -75,8 +75,8 @@ export function readPage(plan: SourcePlan, atMs: number): Page {
   );
 }
 
-/** Opens it. `wholes` gets each answer that came whole. */
-export function openSource(world: World, plan: SourcePlan) {
+/** Opens it. `isTextAsked`: a scraper asks for text alone. `wholes` gets each answer that came whole. */
+export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean) {
   const wholes: Whole[] = [];
   /** Without a length, by Accept and by format: the families of what is kept, and of what may be cut since. */
   const shown = new Map<string, { readonly kept: readonly string[]; readonly short: readonly string[] | null }>();
@@ -124,10 +124,11 @@ export function openSource(world: World, plan: SourcePlan) {
     const at = (atMs: number, callback: () => void) => {
       cancels.push(world.outside(atMs, () => world.deliver(() => isOver || callback())));
     };
-    /** Whose page it goes to: text that no scraper asked for renews that of one who gets text (959531). */
+    /** Whose page it goes to: text that no scraper asks for renews that of one who gets text (959531). */
     const findOwner = (): string => {
+      if (isTextAsked || asked !== RICH_ACCEPT) return accept;
       const texts = wholes.filter(({ isText }) => isText).map((each) => each.accept);
-      return asked === RICH_ACCEPT && !texts.includes(TEXT_ACCEPT) ? (texts[0] ?? accept) : accept;
+      return texts.includes(TEXT_ACCEPT) ? accept : (texts[0] ?? accept);
     };
     /** Whether an answer with these families is believed; it may go to the page of another Accept. */
     const isBelieved = (families: readonly string[]): boolean => {
