@@ -146,8 +146,12 @@ export function parsePush(text: string): ParseResult<PushAddress> {
     return { problem: `${kinds} an http: or https: URL, such as "${example}", or "none"` };
   }
   const parsed = parseWebUrl(rest, 'PUSH', `, such as "${to}+${RECEIVERS[to]}"`);
-  return 'value' in parsed ? { value: { to, url: parsed.value } } : { problem: `${kinds} ${parsed.problem}` };
+  if ('problem' in parsed) return { problem: `${kinds} ${parsed.problem}` };
+  const hasPushPath = to === 'pushgateway' && /\/metrics(\/|\/job[@/].*)?$/.test(parsed.value.pathname);
+  return hasPushPath ? { problem: PUSH_PATH } : { value: { to, url: parsed.value } };
 }
+
+const PUSH_PATH = `without /metrics and what follows, such as "pushgateway+${RECEIVERS.pushgateway}"; the labels go in LASTSCRAPE_PUSH_LABELS`;
 
 export function parseWebhook(text: string): ParseResult<URL> {
   return parseWebUrl(text, 'WEBHOOK', ', or "none"');

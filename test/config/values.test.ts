@@ -95,6 +95,18 @@ for (const [text, to, href] of URLS) {
   test(`parseWebhook() reads ${href}`, () => assert.deepEqual(parseWebhook(href), { value: new URL(href) }));
 }
 
+test('parsePush() refuses the path that it appends itself, and takes one before it', () => {
+  const problem =
+    'without /metrics and what follows, such as "pushgateway+http://pushgateway:9091"; the labels go in LASTSCRAPE_PUSH_LABELS';
+  for (const path of ['metrics', 'metrics/', 'metrics/job/foo', 'a/metrics/job/foo/pod/b', 'metrics/job@base64/Zm9v']) {
+    assert.deepEqual(parsePush(`pushgateway+http://a:9091/${path}`), { problem }, path);
+    assert.ok('value' in parsePush(`otlp+http://a/${path}`), path);
+  }
+  for (const path of ['a', 'metrics/a', 'ametrics', 'metrics/jobs']) {
+    assert.ok('value' in parsePush(`pushgateway+http://a/${path}`), path);
+  }
+});
+
 test('parsePush() and parseWebhook() say what is not a URL of theirs', () => {
   const kinds = /^"pushgateway\+", "remote-write\+" or "otlp\+" and an http: or https: URL, such as "/;
   for (const text of ' http://a pushgateway pushgateway+ prometheus+http://a otlp+ftp://a otlp+a:80 otlp+http:///a'.split(
