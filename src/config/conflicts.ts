@@ -1,7 +1,7 @@
 // Values that cannot stand together. Pure. A value that could not be read is undefined, and breaks no rule.
 
 import { type Problem, quote } from './entries.ts';
-import { isFrontAt, isLocustPage } from './values.ts';
+import { isFrontAt, isLocustPage, isPushUrl, readPushAddress } from './values.ts';
 import type { ReadSettings, Variable } from './variables.ts';
 
 /** The variable that a run can do without, whether the rule is broken, and what is wrong then. */
@@ -24,7 +24,6 @@ function checkSource({
 }: ReadSettings): Check[] {
   const needsFront = 'needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use';
   const isServed = front && url && Number(url.port || 80) === front.port;
-  const main = conditions?.find(({ port }) => port !== undefined && port === front?.port);
   return [
     [
       'LASTSCRAPE_METRICS_URL',
@@ -51,11 +50,18 @@ function checkSource({
       isServed && isFrontAt(front, url.hostname),
       `port ${front?.port} is taken by LASTSCRAPE_METRICS_URL, which the front serves; must be another port`,
     ],
-    [
-      'LASTSCRAPE_FRONT',
-      front && main && isFrontAt(front, 'localhost'),
-      `port ${front?.port} is also the one of ${main?.text} in LASTSCRAPE_DONE_WHEN, which would then never be refused; must be another port`,
-    ],
+    checkPort('LASTSCRAPE_FRONT', front, conditions),
+    checkPort('LASTSCRAPE_METRICS_URL', url && isPushUrl(url) ? readPushAddress(url) : null, conditions),
+  ];
+}
+
+/** Where lastscrape itself listens, main is never seen to end. */
+function checkPort(name: Variable['name'], at: ReadSettings['front'], conditions: ReadSettings['conditions']): Check {
+  const main = conditions?.find(({ port }) => port !== undefined && port === at?.port);
+  return [
+    name,
+    at && main && isFrontAt(at, 'localhost'),
+    `port ${at?.port} is also the one of ${main?.text} in LASTSCRAPE_DONE_WHEN, which would then never be refused; must be another port`,
   ];
 }
 

@@ -60,6 +60,15 @@ const TABLE: readonly Row[] = [
     [],
   ],
   [
+    'METRICS_URL',
+    'port 9091 is also the one of port:9091 in LASTSCRAPE_DONE_WHEN, which would then never be refused; must be another port',
+    ['METRICS_URL=pushgateway://127.0.0.1:9091; FRONT=9469; DONE_WHEN=port:9091'],
+    [
+      'METRICS_URL=pushgateway://127.0.0.1:9091; FRONT=9469; DONE_WHEN=port:9092',
+      'METRICS_URL=http://127.0.0.1:9091/metrics; FRONT=9469; DONE_WHEN=port:9091',
+    ],
+  ],
+  [
     'RUN_TIMEOUT',
     'with sigterm only the signal may end a run, or the kubelet would restart lastscrape; must be unset, or 0',
     ['DONE_WHEN=port:80,sigterm; RUN_TIMEOUT=1h'],
