@@ -158,7 +158,9 @@ export function findHint({ state: { facts, phase }, policy, source }: ReportInpu
     findMainEnd(phase) !== null &&
     (outcome === 'expired' || outcome === 'terminated')
   ) {
-    return `nothing scraped port ${frontPort}: see "Prometheus" in docs/front.md`;
+    return front.scrapers.length > 0 && front.seen.answeredAtMs === null
+      ? 'scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: run lastscrape --check in the pod'
+      : `nothing scraped port ${frontPort}: see "Prometheus" in docs/front.md`;
   }
   const { refusedCount = 0, why = '' } = front.seen.pushes ?? {};
   if (refusedCount > 0)

@@ -449,6 +449,10 @@ test('buildReport() says which port of the front nothing ever scraped, and where
     assert.equal(reportFront(outcome, frontWith(['a', 50]), policy).hint, undefined);
   }
   assert.equal(reportOn(stateWith(ended('terminated', null, null)), [], policy).hint, undefined, 'main lived');
+  const unread = { ...frontWith(['a', 50]), scrapesCount: 0 };
+  assert.match(reportFront('expired', unread, policy).hint ?? '', /LASTSCRAPE_METRICS_URL could not be read: run /);
+  const untaken = { ...unread, seen: { ...unread.seen, answeredAtMs: 40_000 } };
+  assert.equal(reportFront('expired', untaken, policy).hint, hint);
 });
 
 test('fitReport() drops scrapers after hints and exit codes, and before targets: the longest silent first', () => {
