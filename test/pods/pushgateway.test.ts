@@ -77,14 +77,15 @@ for (const { name, requests, ours } of PUSH_CASES) {
 const makeBody = (sizeBytes: number) => `${`a 1\n${'#\n'.repeat(sizeBytes)}`.slice(0, sizeBytes - 1)}\n`;
 const GZIP = { 'Content-Encoding': 'gzip' };
 
-test('a body has at most 8 MiB, as it comes and unpacked', async (t) => {
-  const { port } = await openOurs(t);
+test('a body has at most 8 MiB, as it comes and unpacked, and each that has more is logged', async (t) => {
+  const { port, log } = await openOurs(t);
   const put = async (body: string | Buffer, headers = {}) =>
     (await send(port, ['PUT', '/metrics/job/j', body, headers])).status;
   assert.equal(await put(makeBody(PUSH_MAX_BYTES)), 200);
   assert.equal(await put(makeBody(PUSH_MAX_BYTES + 1)), 413);
   assert.equal(await put(gzipSync(makeBody(PUSH_MAX_BYTES)), GZIP), 200);
   assert.equal(await put(gzipSync(makeBody(PUSH_MAX_BYTES + 1)), GZIP), 413);
+  assert.equal(log.map(({ id }) => id).join(), 'pushRefused,pushRefused');
   assert.deepEqual((await play(port, [])).page, (await play(port, [])).page);
 });
 

@@ -80,8 +80,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   formatLeftOut: 'The pages would not all fit into 64 MiB. Configure all scrapers with the same `scrape_protocols`.',
   pageUnreadable: 'Prometheus refuses it too; `why` says what is wrong with it.',
   nativeHistogramPushed: null,
-  pushRefused:
-    '`why` is what the program got. Only the first is logged; `lastscrape_pushes_refused_total` counts them all.',
+  pushRefused: '`why` is what the program got. `lastscrape_pushes_refused_total` counts them.',
   nothingPushed: 'In the pod, `curl HOST:PORT/-/ready` must print `OK`, with HOST and PORT of its URL.',
   hookNotCalled: 'What changed after the last poll is lost. See [the hook](front.md#the-python-hook).',
   familyTwice: null,

@@ -119,7 +119,7 @@ function openPushes(parts: PushSourceParts) {
       const [status, text] = await take(request);
       if (status < 400) return [status, text];
       const why = `${status}: ${cut(text, WHY_MAX_LENGTH)}`;
-      warnOnce({ id: 'pushRefused', fields: { path: request.url, why } });
+      parts.log({ id: 'pushRefused', fields: { path: request.url, why } });
       counts = { ...counts, refusedCount: counts.refusedCount + 1, why };
       return [status, text];
     },
