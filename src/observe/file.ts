@@ -13,6 +13,7 @@ export const fileKind: ConditionKind = {
   meaning: 'PATH exists',
   read(path) {
     if (!path.startsWith('/')) return { problem: 'an absolute path such as "/shared/done"' };
+    if (path.endsWith('/')) return { problem: 'the path of a file such as "/shared/done", without a slash at its end' };
     return {
       value: makeFileCondition({
         kind: 'file',

@@ -123,6 +123,11 @@ const WRONG: readonly Wrong[] = [
   ['DONE_WHEN', COMMAS, { 'sigterm,port:5557': ['sigterm port:5557'] }],
   ['DONE_WHEN', 'metric:NAME with a metric name such as "locust_up"', { '': ['metric:a-b'] }],
   ['DONE_WHEN', 'file:PATH with an absolute path such as "/shared/done"', { '': ['file:done'] }],
+  [
+    'DONE_WHEN',
+    'file:PATH with the path of a file such as "/shared/done", without a slash at its end',
+    { '': ['file:/shared/', 'file:/'] },
+  ],
   ['DONE_WHEN', PORT, { '': ['port:0', 'port:http', 'port:127.0.0.256:1'] }],
   ['DONE_WHEN', PORT + HIGH_PORT, { '65536': ['port:65536'], '655350': ['port:localhost:655350'] }],
   ['DONE_WHEN', PORT + FOREIGN, { db: ['port:db:5432'], 'example.org': ['port:example.org:80'] }],
