@@ -215,12 +215,17 @@ export const ROWS = [
     '/graveyard/lastscrape',
     "a tombstone to write to kubexit's graveyard when the hold ends; `none` writes none",
   ),
-  filePath(
-    'LASTSCRAPE_HOOKS',
-    'hooksPath',
-    '/lastscrape-hooks',
-    'a folder, mounted in main too, for a hook that ends a Python program with a snapshot; `none` writes none',
-  ),
+  {
+    name: 'LASTSCRAPE_HOOKS',
+    default: 'none',
+    meaning: 'a folder, mounted in main too, for a hook that ends a Python program with a snapshot; `none` writes none',
+    field: 'hooksPath',
+    // A slash may end the path of a folder.
+    read: readValueOrNone(
+      (text) => parseFilePath(text.replace(/\/$/, ''), '"none" or an absolute path such as "/lastscrape-hooks"'),
+      hideNoPath,
+    ),
+  },
   {
     name: 'LASTSCRAPE_PUSH',
     default: 'none',

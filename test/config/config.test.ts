@@ -88,7 +88,7 @@ const WRONG: readonly Wrong[] = [
   ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
   ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
-  ['HOOKS', '"none" or an absolute path such as "/lastscrape-hooks"', { '': ['/hooks/', '/'] }],
+  ['HOOKS', '"none" or an absolute path such as "/lastscrape-hooks"', { '': ['/hooks//', '/'] }],
   ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],
   ['DRY_RUN', '"true" or "false"', { '': ['1'] }],
   ['LOG_LEVEL', '"debug", "info", "warn" or "error"', { '': ['INFO'] }],

@@ -46,6 +46,9 @@ test('readConfig() reads a front', () => {
   });
   const { metricsUrl } = readValid(toEnvironment('FRONT=9469; METRICS_URL=file:///shared/job.prom'));
   assert.equal(metricsUrl.href, 'file:///shared/job.prom');
+  for (const folder of ['/a/hooks', '/a/hooks/']) {
+    assert.equal(readValid(toEnvironment(`FRONT=9469; HOOKS=${folder}`)).hooksPath, '/a/hooks');
+  }
 });
 
 test('readConfig() says what values of a front must be', () => {
