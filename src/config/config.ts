@@ -49,9 +49,9 @@ export type Misconfigured = ReportSettings & {
 /** What applies to a run that cannot begin. */
 export type ReportSettings = Pick<Config, 'isExitZero' | 'terminationLog'>;
 
-/** Variables that Kubernetes sets for a Service named `lastscrape…` (docker links); they are ignored. */
-const SERVICE_LINK =
-  /^LASTSCRAPE(_.+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
+/** Ignored: what main's hook reads, and what Kubernetes sets for a Service `lastscrape…` (docker links). */
+const IGNORED =
+  /^LASTSCRAPE(_SNAPSHOT_URL|(_.+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$/;
 
 /** Every variable in the order of `--help`; those of kinds of conditions follow DONE_WHEN. */
 export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readonly Variable[] {
@@ -220,7 +220,7 @@ function findUnknownNames(
   known: readonly string[],
 ): readonly { readonly name: string; readonly meant: readonly string[] }[] {
   return Object.keys(env)
-    .filter((name) => !known.includes(name) && !SERVICE_LINK.test(name))
+    .filter((name) => !known.includes(name) && !IGNORED.test(name))
     .sort()
     .flatMap((name) => {
       const meant = suggestVariables(cut(name, SHOWN_MAX_LENGTH), known);

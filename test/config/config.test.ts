@@ -225,6 +225,8 @@ const NAMES: readonly (readonly [meant: string | null, names: string])[] = [
   [null, 'LASTSCRAPE_SERVICE_HOST LASTSCRAPE_SERVICE_PORT LASTSCRAPE_SERVICE_PORT_HTTP LASTSCRAPE_PORT'],
   [null, 'LASTSCRAPE_PORT_80_TCP LASTSCRAPE_PORT_80_TCP_PROTO LASTSCRAPE_PORT_80_UDP_PORT'],
   [null, 'LASTSCRAPE_METRICS_PORT_9_SCTP_ADDR LASTSCRAPE_METRICS_SERVICE_HOST'],
+  // Main's hook reads it, maybe from an envFrom of both.
+  [null, 'LASTSCRAPE_SNAPSHOT_URL'],
 ];
 for (const [meant, names] of NAMES) {
   for (const name of names.split(' ')) {
