@@ -8,6 +8,8 @@ import { type Sending, sendInTries } from './tries.ts';
 /** A first try that hangs is cut short; a later one may take long: a Pushgateway gets all in one request. */
 const TIMEOUTS_MS: readonly number[] = [10_000, 30_000];
 const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000];
+/** Prometheus: "out of order sample"; Mimir: "out-of-order samples are not allowed". */
+const OUT_OF_ORDER = /out.of.order/i;
 
 export type PushParts = Sending & {
   readonly kind: PushKind;
@@ -15,7 +17,7 @@ export type PushParts = Sending & {
   /** Reads the exposition from its start, with every call. */
   readonly read: () => AsyncIterable<Uint8Array>;
   /** Now, in milliseconds since the epoch: not earlier than what a scrape has stored meanwhile. */
-  readonly nowMs: number;
+  readonly nowMs: () => number;
 };
 
 /** Pushes the exposition; never rejects. A refused request does not stop the next ones. */
@@ -24,14 +26,22 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
   let acceptedCount = 0;
   let sentCount = 0;
   let why: string | null = null;
+  let isSecondChance = false;
   try {
     const families = () => readFamilies(read());
-    for await (const request of kind.encode({ families, labels, url, nowMs })) {
+    for await (const request of kind.encode({ families, labels, url })) {
       sentCount++;
       const { method, path, headers, body } = request;
       const result = await sendInTries(delivery, {
-        makeRequest: () => ({ method, path, headers, body: body() }),
-        judge: kind.judge,
+        makeRequest: () => ({ method, path, headers, body: body(nowMs()) }),
+        judge(...answer) {
+          const judgement = kind.judge(...answer);
+          // A scrape that failed during the try may have stored a later time. Where a new one does not help
+          // either, the next requests get none.
+          if (judgement !== 'refused' || isSecondChance || !OUT_OF_ORDER.test(answer[1])) return judgement;
+          isSecondChance = true;
+          return 'retry';
+        },
         timeoutsMs: TIMEOUTS_MS,
         pausesMs: PAUSES_MS,
         maxCount: Number.POSITIVE_INFINITY,
@@ -39,6 +49,7 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
       });
       if (result.kind === 'accepted') {
         acceptedCount++;
+        isSecondChance = false;
         continue;
       }
       why ??= result.why;

@@ -64,7 +64,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         url: push.url,
         labels: listLabels(await identify(), pushLabels),
         read: () => readInTurns(body.read()),
-        nowMs: Math.round(wallMs()),
+        nowMs: () => Math.round(wallMs()),
         signal,
         lastCall,
         onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),

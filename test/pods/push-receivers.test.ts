@@ -165,8 +165,8 @@ async function readOwnRequests(body: Buffer, labels: PushLabels): Promise<readon
   const requests: WriteRequest[] = [];
   const families = () => readFamilies(ReadableStream.from([body]));
   const url = new URL('http://127.0.0.1');
-  for await (const request of remoteWrite.encode({ families, labels, url, nowMs: 0 })) {
-    const sent = request.body();
+  for await (const request of remoteWrite.encode({ families, labels, url })) {
+    const sent = request.body(0);
     assert.ok(sent instanceof Uint8Array);
     requests.push(readWriteRequest(sent));
   }

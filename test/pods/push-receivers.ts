@@ -141,8 +141,8 @@ export async function push(
 ): Promise<readonly PushResult[]> {
   const results: PushResult[] = [];
   const families = () => readFamilies(inPieces(body));
-  for await (const request of kind.encode({ families, labels, url, nowMs })) {
-    const sent = request.body();
+  for await (const request of kind.encode({ families, labels, url })) {
+    const sent = request.body(nowMs);
     const pieces: Uint8Array[] = [];
     if (sent instanceof Uint8Array) pieces.push(sent);
     else for await (const piece of sent) pieces.push(piece);

@@ -35,7 +35,7 @@ async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 
     async *read() {
       yield Buffer.from(text);
     },
-    nowMs: 0,
+    nowMs: Date.now,
     signal: NEVER,
     lastCall: NEVER,
     onRetry: (why) => retries.push(why),
@@ -71,12 +71,49 @@ test('sendPush() sends again what the receiver had trouble with, and only that',
 
 test("sendPush() goes on after a refusal, and reports it in the receiver's own words", async () => {
   await using server = await openHttp((response, { url }) => {
-    response.writeHead(url === '/a' ? 200 : 400).end(`out of order: ${url}`);
+    response.writeHead(url === '/a' ? 200 : 400).end(`no such label: ${url}`);
   });
   const { result } = await push(server.port);
-  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: out of order: /b (accepted requests: 1)' });
+  assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: no such label: /b (accepted requests: 1)' });
   const paths = server.seen.map(({ url }) => url);
   assert.deepEqual(paths, ['/a', '/b', '/c']);
+});
+
+/** With the time of the try. */
+const TIMED: PushKind = {
+  ...FAMILY_BY_FAMILY,
+  async *encode(parts) {
+    for await (const request of FAMILY_BY_FAMILY.encode(parts)) {
+      yield { ...request, body: (nowMs) => Buffer.from(String(nowMs)) };
+    }
+  },
+};
+
+test('sendPush() gives each try its own time', async () => {
+  await using server = await openHttp((response, _, count) => {
+    response.writeHead(count === 1 ? 503 : 200).end();
+  });
+  let nowMs = 0;
+  const { result } = await push(server.port, { kind: TIMED, nowMs: () => ++nowMs });
+  assert.equal(result.kind, 'accepted');
+  const times = server.seen.map(({ url, body }) => `${url} ${body}`);
+  assert.deepEqual(times, ['/a 1', '/b 2', '/b 3', '/c 4']);
+});
+
+test('sendPush() tries once more what is out of order, until that does not help', async () => {
+  const refuse: readonly (readonly [text: string, refused: readonly number[], sent: readonly string[]])[] = [
+    ['out of order sample', [0, 3], ['/a', '/a', '/b', '/c', '/c']],
+    ['(err-mimir-sample-out-of-order)', [0, 1, 2], ['/a', '/a', '/b', '/c']],
+  ];
+  for (const [text, refused, sent] of refuse) {
+    await using server = await openHttp((response, _, count) => {
+      response.writeHead(refused.includes(count) ? 400 : 200).end(text);
+    });
+    const { result, retries } = await push(server.port);
+    const paths = server.seen.map(({ url }) => url);
+    assert.deepEqual([paths, retries[0]], [sent, `HTTP 400: ${text}`]);
+    assert.equal(result.kind, refused.length === 2 ? 'accepted' : 'failed');
+  }
 });
 
 test('sendPush() judges the whole answer, and not what is shown of it', async () => {

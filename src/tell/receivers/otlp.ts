@@ -15,6 +15,7 @@ import {
   openLabelExporter,
   type PushKind,
   type PushRequest,
+  SOME_TIME_MS,
 } from './receiver.ts';
 
 /** Receivers turn these into `job` and `instance`; no other attribute of the resource becomes a label. */
@@ -51,7 +52,7 @@ export const otlp: PushKind = {
   },
 };
 
-async function* encodeRequests({ families, labels, url, nowMs }: EncodeParts): AsyncGenerator<PushRequest> {
+async function* encodeRequests({ families, labels, url }: EncodeParts): AsyncGenerator<PushRequest> {
   const path = otlp.findPath(url, labels);
   const headers = { 'Content-Type': 'application/json' };
   const resourceLabels = labels.flatMap(([name, value]): Label[] => {
@@ -64,21 +65,21 @@ async function* encodeRequests({ families, labels, url, nowMs }: EncodeParts): A
     `{"resourceMetrics":[{"resource":{"attributes":${formatAttributes(resourceLabels)}},` +
     `"scopeMetrics":[{"scope":{"name":"lastscrape","version":${JSON.stringify(VERSION)}},"metrics":[`;
   // One timestamp out of bounds fails the whole request (Prometheus 3.10): points with timestamps go apart.
-  const requests = openRequests(start);
+  const requests = openRequests(start, formatEnd);
   const timedRequests = openRequests(start);
-  const toRequest = (body: Buffer): PushRequest => ({ method: 'POST', path, headers, body: () => body });
+  const toRequest = (body: PushRequest['body']): PushRequest => ({ method: 'POST', path, headers, body });
 
   // A histogram or summary is whole when the next family begins.
   let bucketed: Family | null = null;
   const points = openBucketPoints();
   const addPoint = (metric: Metric, own: readonly Label[], timestampMs: number | null, fields: string) => {
     const attributes = formatAttributes([...pointLabels, ...exportLabels(own)]);
-    const point = `{"attributes":${attributes},"timeUnixNano":"${formatNanoseconds(timestampMs ?? nowMs)}",${fields}}`;
+    const point = `{"attributes":${attributes},${fields},"timeUnixNano":"${formatEnd(timestampMs ?? SOME_TIME_MS)}`;
     return (timestampMs === null ? requests : timedRequests).add(metric, point);
   };
   const addGauge = (name: string, own: readonly Label[], timestampMs: number | null, value: number) =>
     addPoint({ name, help: '', kind: 'gauge' }, own, timestampMs, formatNumber(value));
-  function* takePoints(): Generator<Buffer> {
+  function* takePoints(): Generator<PushRequest['body']> {
     if (bucketed === null) return;
     const { name, help, type } = bucketed;
     for (const { labels: own, steps, sum, count, timestampMs } of points.take()) {
@@ -98,7 +99,7 @@ async function* encodeRequests({ families, labels, url, nowMs }: EncodeParts): A
     }
     bucketed = null;
   }
-  function* addSamples(family: Family): Generator<Buffer> {
+  function* addSamples(family: Family): Generator<PushRequest['body']> {
     const { name, help, type } = family;
     if (bucketed !== null && bucketed.name !== name) yield* takePoints();
     const isBucketed = type === 'histogram' || type === 'summary';
@@ -120,22 +121,22 @@ async function* encodeRequests({ families, labels, url, nowMs }: EncodeParts): A
 }
 
 /** Groups points into metrics and requests; both functions yield the bodies that are complete. */
-function openRequests(start: string) {
-  const batch = openBatch('utf8');
+function openRequests(start: string, formatTime?: (nowMs: number) => string) {
+  const batch = openBatch('utf8', formatTime);
   let open: Metric | null = null;
 
   function endMetric(): void {
     if (open !== null) batch.write(']}}');
     open = null;
   }
-  function* takeBody(): Generator<Buffer> {
+  function* takeBody(): Generator<PushRequest['body']> {
     if (batch.pointCount === 0) return;
     endMetric();
     batch.write(']}]}]}');
     yield batch.take();
   }
   return {
-    *add(metric: Metric, point: string): Generator<Buffer> {
+    *add(metric: Metric, point: string): Generator<PushRequest['body']> {
       if (batch.isFullFor(point)) yield* takeBody();
       if (open !== null && open.name === metric.name && open.kind === metric.kind) {
         batch.write(',');
@@ -191,8 +192,9 @@ function formatSummary(steps: readonly BucketStep[], sum: number, count: number)
 /** The last millisecond whose nanoseconds fit in 64 bits; a larger number would fail the whole request. */
 const TIME_MAX_MS = 18_446_744_073_709;
 
-function formatNanoseconds(timeMs: number): string {
-  return `${Math.min(Math.max(0, timeMs), TIME_MAX_MS)}000000`;
+/** The nanoseconds, and the end of the point. */
+function formatEnd(timeMs: number): string {
+  return `${Math.min(Math.max(0, timeMs), TIME_MAX_MS)}000000"}`;
 }
 
 /** 64-bit integers are strings in JSON (protobuf.dev, "ProtoJSON Format"). */

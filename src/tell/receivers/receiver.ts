@@ -12,8 +12,12 @@ export type PushRequest = {
   readonly path: string;
   /** Headers of the encoding; the sender adds others. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Made again by each call; streamed if it may be long. */
-  readonly body: () => AsyncIterable<Uint8Array> | Uint8Array;
+  /**
+   * Made for each try, valid until the next; streamed if it may be long. `nowMs`: the time of the try, since
+   * the epoch, for samples without a timestamp. An earlier one would be "out of order" where a scrape has
+   * stored anything later in the series, even that it went stale.
+   */
+  readonly body: (nowMs: number) => AsyncIterable<Uint8Array> | Uint8Array;
 };
 
 export type EncodeParts = {
@@ -23,12 +27,6 @@ export type EncodeParts = {
   readonly labels: readonly Label[];
   /** As configured, without the kind. */
   readonly url: URL;
-  /**
-   * The time of the push, in milliseconds since the epoch, for samples without a timestamp. The time of the
-   * read would be "out of order" where a scrape has stored anything later in the series, even that it went
-   * stale.
-   */
-  readonly nowMs: number;
 };
 
 /** `retry`: the same request may be accepted later. `refused`: it never will be. */
@@ -101,30 +99,43 @@ const REQUEST_MAX_BYTES = 1024 * 1024;
 /** A request that is filled with points until it is full. */
 export type Batch = ReturnType<typeof openBatch>;
 
-/** Opens an empty batch; with `latin1` each letter of a text is a byte. */
-export function openBatch(encoding: 'utf8' | 'latin1') {
+/** Stands in a point for the time of the try: as long, in each encoding, as any from 2001 to 2109. */
+export const SOME_TIME_MS = 1e12;
+const LAST_TIME_MS = 2 ** 42 - 1;
+
+/**
+ * Opens an empty batch; with `latin1` each letter of a text is a byte. `formatEnd`: what points that were
+ * written with SOME_TIME_MS end with, at another time. Default: they have times of their own.
+ */
+export function openBatch(encoding: 'utf8' | 'latin1', formatEnd: (nowMs: number) => string = () => '') {
   const buffer = openByteBuffer();
-  let pointCount = 0;
+  /** Where the points end. */
+  let ends: number[] = [];
   return {
     /** Points since the last `take`. */
     get pointCount() {
-      return pointCount;
+      return ends.length;
     },
     /** Whether this point belongs to the next request. */
     isFullFor(point: string): boolean {
       const isTooLong = buffer.sizeBytes + point.length > REQUEST_MAX_BYTES;
-      return pointCount === POINT_MAX_COUNT || (pointCount > 0 && isTooLong);
+      return ends.length === POINT_MAX_COUNT || (ends.length > 0 && isTooLong);
     },
     add(point: string): void {
       buffer.write(point, encoding);
-      pointCount++;
+      ends.push(buffer.sizeBytes);
     },
     /** Writes what stands between points. */
     write: (text: string) => buffer.write(text, encoding),
-    /** The bytes of the request; then the batch is empty. */
-    take(): Buffer {
-      pointCount = 0;
-      return buffer.take();
+    /** Makes the bytes of the request, the same memory each time; the batch is empty then. */
+    take(): (nowMs: number) => Buffer {
+      const [bytes, taken] = [buffer.take(), ends];
+      ends = [];
+      return (nowMs) => {
+        const end = formatEnd(Math.min(Math.max(SOME_TIME_MS, nowMs), LAST_TIME_MS));
+        for (const at of taken) bytes.write(end, at - end.length, 'latin1');
+        return bytes;
+      };
     },
   };
 }

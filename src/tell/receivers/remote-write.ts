@@ -13,6 +13,7 @@ import {
   openLabelExporter,
   type PushKind,
   type PushRequest,
+  SOME_TIME_MS,
 } from './receiver.ts';
 
 // The tags of fields: number and wire type.
@@ -35,7 +36,7 @@ const METADATA_TYPES = { untyped: '\0', counter: '\x01', gauge: '\x02', histogra
 export const remoteWrite: PushKind = {
   name: 'remote-write',
   findPath: ({ pathname, search }) => `${pathname === '/' ? '/api/v1/write' : pathname}${search}`,
-  async *encode({ families, labels, url, nowMs }) {
+  async *encode({ families, labels, url }) {
     const path = remoteWrite.findPath(url, labels);
     const headers = {
       'Content-Type': 'application/x-protobuf',
@@ -43,17 +44,17 @@ export const remoteWrite: PushKind = {
       'X-Prometheus-Remote-Write-Version': '0.1.0',
     };
     const end = (batch: Batch): PushRequest => {
-      const block = packSnappy(batch.take());
-      return { method: 'POST', path, headers, body: () => block };
+      const makeBytes = batch.take();
+      return { method: 'POST', path, headers, body: (nowMs) => packSnappy(makeBytes(nowMs)) };
     };
     const exportLabels = openLabelExporter(labels);
-    const batch = openBatch('latin1');
+    const batch = openBatch('latin1', encodeInt64);
     // One timestamp out of bounds fails the whole request (storage/remote/write_handler.go): they go apart.
     const timedBatch = openBatch('latin1');
     for await (const family of families()) {
       let metadata = family.isFirst ? encodeMetadata(family) : '';
       for (const sample of family.samples) {
-        const piece = metadata + encodeSeries(sample, [...labels, ...exportLabels(sample.labels)], nowMs);
+        const piece = metadata + encodeSeries(sample, [...labels, ...exportLabels(sample.labels)]);
         metadata = '';
         const own = sample.timestampMs === null ? batch : timedBatch;
         if (own.isFullFor(piece)) yield end(own);
@@ -65,14 +66,14 @@ export const remoteWrite: PushKind = {
   judge: judgeStatus,
 };
 
-/** Sorts labels by name, as receivers demand, and leaves out those with an empty value. */
-function encodeSeries({ name, value, timestampMs }: Sample, labels: readonly Label[], nowMs: number): ByteText {
+/** Sorts labels by name, as receivers demand, without those with an empty value. Ends with the time. */
+function encodeSeries({ name, value, timestampMs }: Sample, labels: readonly Label[]): ByteText {
   const sorted = [['__name__', name] as const, ...labels].sort(compareNames);
   let series = '';
   for (const [label, labelValue] of sorted) {
     if (labelValue !== '') series += SERIES_LABEL + encodeBytes(encodeLabel(label, labelValue));
   }
-  const sample = `${SAMPLE_VALUE}${encodeDouble(value)}${SAMPLE_TIMESTAMP}${encodeInt64(timestampMs ?? nowMs)}`;
+  const sample = `${SAMPLE_VALUE}${encodeDouble(value)}${SAMPLE_TIMESTAMP}${encodeInt64(timestampMs ?? SOME_TIME_MS)}`;
   return REQUEST_SERIES + encodeBytes(`${series}${SERIES_SAMPLE}${encodeBytes(sample)}`);
 }
 

@@ -43,14 +43,13 @@ for (const kind of PUSH_KINDS) {
         families: () => readFamilies(writeBody(makeLines)),
         labels: [['job', 'load']] as const,
         url: new URL('http://127.0.0.1'),
-        nowMs: 0,
       };
       const before = usedBytes();
       let most = 0;
       let sentBytes = 0;
       let pieceCount = 0;
       for await (const request of kind.encode(parts)) {
-        const body = request.body();
+        const body = request.body(0);
         for await (const piece of body instanceof Uint8Array ? [body] : body) {
           sentBytes += piece.length;
           // Collecting garbage takes its time.

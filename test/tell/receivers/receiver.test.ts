@@ -94,6 +94,6 @@ test('openBatch() takes points and what stands between them, in the order in whi
   batch.add('é');
   batch.write(']');
   assert.equal(batch.pointCount, 1);
-  assert.deepEqual(batch.take(), Buffer.from('[é]', 'latin1'));
-  assert.deepEqual([batch.pointCount, batch.take().length], [0, 0]);
+  assert.deepEqual(batch.take()(0), Buffer.from('[é]', 'latin1'));
+  assert.deepEqual([batch.pointCount, batch.take()(0).length], [0, 0]);
 });
