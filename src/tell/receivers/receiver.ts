@@ -93,8 +93,8 @@ export function compareNames([left]: Label, [right]: Label): number {
 
 /** The most points of a request: as many as Prometheus sends at once by default (`max_samples_per_send`). */
 const POINT_MAX_COUNT = 2000;
-/** The most bytes of a request, unless one point is longer. */
-const REQUEST_MAX_BYTES = 1024 * 1024;
+/** 1 MiB, nginx's default limit, less what Snappy and the end of the JSON add; one point may be longer. */
+const REQUEST_MAX_BYTES = 1024 * 1024 - 16 * 1024;
 
 /** A request that is filled with points until it is full. */
 export type Batch = ReturnType<typeof openBatch>;
@@ -118,7 +118,7 @@ export function openBatch(encoding: 'utf8' | 'latin1', formatEnd: (nowMs: number
     },
     /** Whether this point belongs to the next request. */
     isFullFor(point: string): boolean {
-      const isTooLong = buffer.sizeBytes + point.length > REQUEST_MAX_BYTES;
+      const isTooLong = buffer.sizeBytes + Buffer.byteLength(point, encoding) > REQUEST_MAX_BYTES;
       return ends.length === POINT_MAX_COUNT || (ends.length > 0 && isTooLong);
     },
     add(point: string): void {

@@ -85,6 +85,7 @@ test('openBatch() is full at 2000 points and at 1 MiB, unless one point is longe
   const [third, long] = ['x'.repeat(340_000), 'x'.repeat(700_000)];
   assert.deepEqual(fill([third, third, third, long, long, long + long, 'x']), [3, 1, 1, 1, 1]);
   assert.deepEqual(fill([long + long]), [1]);
+  assert.deepEqual(fill(['ä'.repeat(340_000), 'ä'.repeat(340_000)]), [1, 1], 'bytes, not letters');
   assert.deepEqual(fill(Array.from({ length: 4001 }, () => 'x')), [2000, 2000, 1]);
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { otlp } from '../../../src/tell/receivers/otlp.ts';
 import { remoteWrite } from '../../../src/tell/receivers/remote-write.ts';
 import { encode, NOW_MS } from './encode-push.ts';
 import { readWriteRequest } from './write-request.ts';
@@ -87,6 +88,15 @@ test('remoteWrite.encode() sends at most 2000 series at once, and those with tim
   assert.deepEqual(sizes, [1, 0, 0, 0, 0]);
   const sent = requests.flatMap(({ series }) => series.map(({ labels }) => labels.at(-1)?.[1]));
   assert.equal(new Set(sent).size, 8001);
+});
+
+test('remoteWrite.encode() and otlp.encode() send at most 1 MiB at once', async () => {
+  const body = Array.from({ length: 1500 }, (_, index) => `a{n="${index}",text="${'ä'.repeat(450)}"} 1\n`).join('');
+  for (const kind of [remoteWrite, otlp]) {
+    const sizes = (await encode(kind, body)).map(({ body: sent }) => sent.length);
+    assert.equal(sizes.length, 2);
+    assert.ok(Math.max(...sizes) <= 1024 * 1024, sizes.join());
+  }
 });
 
 test('remoteWrite.encode() takes the time 0 for one', async () => {
