@@ -3,6 +3,7 @@
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { copyText, cut, findNearest } from '../base/text.ts';
+import type { Format, TextFormat } from './format.ts';
 import { type Label, readNumber, readSampleLine } from './lexer.ts';
 import type { BodyReader } from './line-cutter.ts';
 import { type FoundSample, openSampleFilter, type WantedSample } from './sample-filter.ts';
@@ -47,7 +48,11 @@ const UP = '_up';
  * Opens a reader for one body; `selectors` are the samples to judge. `<prefix>` is what precedes
  * `_up` in the first of `metricNames` that ends so (LOCUST_METRIC_NAMESPACE changes it), else `locust`.
  */
-export function openExposition(metricNames: readonly string[], selectors: readonly Selector[] = []): ExpositionReader {
+export function openExposition(
+  metricNames: readonly string[],
+  selectors: readonly Selector[] = [],
+  format: Format = 'text',
+): ExpositionReader {
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
   const metrics = new Map(metricNames.map((name) => [name, [] as (FoundSample | null)[]]));
   const requests = wantOne(`${prefix}_requests_num_requests`, AGGREGATED);
@@ -71,7 +76,7 @@ export function openExposition(metricNames: readonly string[], selectors: readon
       ...selections.flatMap(({ wanted }) => wanted),
       ...(selections.length === 0 ? [] : names.wanted),
     ],
-    readSample,
+    (line) => readSample(line, format === 'openMetrics' ? format : 'text'),
   );
 
   return {
@@ -148,8 +153,8 @@ function chooseReading(found: readonly (FoundSample | null)[]): Reading {
 }
 
 /** Reads one line; null if it is not a sample. */
-function readSample(line: string): FoundSample | null {
-  const sample = readSampleLine(line);
+function readSample(line: string, format: TextFormat): FoundSample | null {
+  const sample = readSampleLine(line, format);
   if (sample === null) return null;
   // The parser throws on, or loses, much that Prometheus reads: it gets what the lexer found.
   const [family] = parsePrometheusTextFormat(`${sample.name} ${sample.value}\n`);
@@ -204,9 +209,9 @@ function shorten(text: string): string {
   return copyText(cut(text, COMPARED_LENGTH));
 }
 
-/** The labels of a line as written, with their braces. */
+/** The labels of a line as written, with their braces; not those of an exemplar. */
 function takeLabels(line: string): string {
-  return shorten(/\{.*\}/.exec(line)?.[0] ?? '{}');
+  return shorten(/\{.*\}/.exec(line.replace(/(^[^{]*|\} *[^\s}]+(?: [\d.]+)?) # \{.*/, '$1'))?.[0] ?? '{}');
 }
 
 /** Opens the search of one body for the sample that an entry of LASTSCRAPE_FAIL_IF selects. */

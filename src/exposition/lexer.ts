@@ -6,6 +6,8 @@
 // No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
 // loops over letters: the binary runs without an optimizing compiler, and regular expressions are native.
 
+import type { TextFormat } from './format.ts';
+
 /** A label; its value is unescaped. */
 export type Label = readonly [name: string, value: string];
 
@@ -16,7 +18,7 @@ export type SampleLine = {
   readonly labels: readonly Label[];
   /** For `readNumber`. */
   readonly value: string;
-  /** Milliseconds since the epoch, an integer of any length; undefined if the line has none. */
+  /** Milliseconds since 1970, an integer of any length; in OpenMetrics seconds; undefined without any. */
   readonly timestamp: string | undefined;
 };
 
@@ -44,14 +46,22 @@ export const SERIES =
   `(${VALUE})`;
 /** Another group: timestamp. */
 export const SAMPLE = `${SERIES}(?:[ \\t]+(-?\\d+))?${BLANKS}\\r?${END}`;
-const ONE_SAMPLE = new RegExp(SAMPLE, 'y');
+/** The same in OpenMetrics: seconds, and an exemplar. */
+export const OM_SAMPLE =
+  `${SERIES}(?:[ \\t]+([+-]?${DECIMAL}))?` +
+  `(?:[ \\t]+#${BLANKS}\\{${BLANKS}${LABELS}\\}[ \\t]+${VALUE}(?:[ \\t]+[+-]?${DECIMAL})?)?${BLANKS}${END}`;
+const ONE_SAMPLE = {
+  text: new RegExp(SAMPLE, 'y'),
+  openMetrics: new RegExp(OM_SAMPLE, 'y'),
+} as const;
 const ONE_LABEL = new RegExp(`[ \\t,]*(?:(${LABEL_NAME})|(${QUOTED}))${BLANKS}=${BLANKS}"(${TEXT})"`, 'y');
 const ONE_VALUE = new RegExp(`^${VALUE}$`);
 /** Reads one line, with or without its line feed; null if it is not a sample. */
-export function readSampleLine(line: string): SampleLine | null {
-  ONE_SAMPLE.lastIndex = 0;
-  const match = ONE_SAMPLE.exec(line);
-  if (match === null || ONE_SAMPLE.lastIndex !== line.length || isTooLarge(match[5] as string)) return null;
+export function readSampleLine(line: string, format: TextFormat = 'text'): SampleLine | null {
+  const sample = ONE_SAMPLE[format];
+  sample.lastIndex = 0;
+  const match = sample.exec(line);
+  if (match === null || sample.lastIndex !== line.length || isTooLarge(match[5] as string)) return null;
   return makeSample(match);
 }
 

@@ -4,24 +4,19 @@
 import type { TextFormat } from './format.ts';
 import {
   BLANKS,
-  DECIMAL,
   END,
   isTooLarge,
-  LABELS,
   makeSample,
   NAME,
+  OM_SAMPLE,
   QUOTED,
   SAMPLE,
   type SampleLine,
   SERIES,
   stripQuotes,
   unquote,
-  VALUE,
 } from './lexer.ts';
 
-/** The same in OpenMetrics: seconds, and an exemplar. */
-const OM_TIMESTAMP = `(?:[ \\t]+([+-]?${DECIMAL}))?`;
-const OM_SAMPLE = `${SERIES}${OM_TIMESTAMP}(?:[ \\t]+#${BLANKS}\\{${BLANKS}${LABELS}\\}[ \\t]+${VALUE}${withoutGroups(OM_TIMESTAMP)})?${BLANKS}${END}`;
 /** Groups: `TYPE`, or nothing for another of `words`; name; text. */
 function header(words: string): string {
   return `${BLANKS}#${BLANKS}(?:(TYPE)|${words})[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;

@@ -3,6 +3,7 @@
 
 import { copyText } from '../base/text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
+import type { TextFormat } from './format.ts';
 import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 import { readLines } from './lines.ts';
@@ -22,6 +23,7 @@ export type Sample = {
  * name, type and help, if it is long or if other lines stand in between; also in the middle of a histogram.
  */
 export type Family = {
+  /** Of a counter, that of its samples: OpenMetrics announces them without `_total`. */
   readonly name: string;
   /** `untyped` if no TYPE line came before the end of the part, or one with an unknown type. */
   readonly type: FamilyType;
@@ -43,7 +45,7 @@ type Head = { readonly name: string; type: FamilyType; help: string; isDeclared:
 const TYPES: ReadonlySet<string> = new Set<FamilyType>(['counter', 'gauge', 'histogram', 'summary']);
 
 /** Opens the reader of one body; it returns the parts that have ended. */
-export function openFamilyReader(): BodyReader<readonly Family[], readonly Family[]> {
+export function openFamilyReader(format: TextFormat = 'text'): BodyReader<readonly Family[], readonly Family[]> {
   /** By the names of their samples. */
   const heads = new Map<string, Head>();
   let head: Head | null = null;
@@ -53,7 +55,8 @@ export function openFamilyReader(): BodyReader<readonly Family[], readonly Famil
   function endPart(): void {
     if (head !== null) {
       const { name, type, help, isFirst } = head;
-      parts.push({ name, type, help, isFirst, samples });
+      const [sample] = samples as [Sample];
+      parts.push({ name: type === 'counter' ? sample.name : name, type, help, isFirst, samples });
       head.isFirst = false;
     }
     samples = [];
@@ -73,7 +76,8 @@ export function openFamilyReader(): BodyReader<readonly Family[], readonly Famil
     const declared = findOwnHead(name);
     declared.isDeclared = true;
     declared.type = TYPES.has(type) ? (type as FamilyType) : 'untyped';
-    for (const suffix of POINT_SUFFIXES[declared.type] ?? []) {
+    const isShortened = format === 'openMetrics' && declared.type === 'counter';
+    for (const suffix of isShortened ? ['_total'] : (POINT_SUFFIXES[declared.type] ?? [])) {
       const sampleName = `${declared.name}${suffix}`;
       const other = heads.get(sampleName);
       if (other === undefined || other.name !== sampleName || !other.isDeclared) heads.set(sampleName, declared);
@@ -85,7 +89,7 @@ export function openFamilyReader(): BodyReader<readonly Family[], readonly Famil
       endPart();
       head = found;
     }
-    const timestampMs = timestamp === undefined ? null : readTimestamp(timestamp);
+    const timestampMs = timestamp === undefined ? null : readTimestamp(timestamp, format);
     samples.push({ name, labels, value: readNumber(value), timestampMs });
   }
   function onHeader(kind: 'type' | 'help', name: string, text: string): void {
@@ -97,7 +101,7 @@ export function openFamilyReader(): BodyReader<readonly Family[], readonly Famil
     parts = [];
     return taken;
   }
-  const cutter = openLineCutter({ onLines: (lines) => readLines(lines.toString(), { onSample, onHeader }) });
+  const cutter = openLineCutter({ onLines: (lines) => readLines(lines.toString(), { onSample, onHeader }, format) });
 
   return {
     write(chunk) {
@@ -113,6 +117,7 @@ export function openFamilyReader(): BodyReader<readonly Family[], readonly Famil
 }
 
 /** Cut to the safe integers, which no receiver takes either: hundreds of digits would be infinity. */
-function readTimestamp(text: string): number {
-  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER));
+function readTimestamp(text: string, format: TextFormat): number {
+  const ms = format === 'text' ? Number(text) : Math.round(Number(text) * 1000);
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(ms, Number.MAX_SAFE_INTEGER));
 }

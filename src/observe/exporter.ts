@@ -2,6 +2,7 @@
 
 import type { ExporterObservation } from '../decide/model.ts';
 import { type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
+import type { PageType } from '../exposition/format.ts';
 import type { ExporterReading } from './condition-kind.ts';
 import { openExpositionGetter } from './get-exposition.ts';
 
@@ -12,6 +13,7 @@ export type Exporter = ReturnType<typeof openExporter>;
 
 /** Takes a copy of an answer, as it comes. */
 type Tap = {
+  readonly begin: (type: PageType) => void;
   readonly write: (piece: Uint8Array) => void;
   /** The answer is whole. */
   readonly end: (reading: ExporterReading) => void;
@@ -37,12 +39,17 @@ export function openExporter(
     /** Reads the exposition once; never rejects. */
     async read(signal: AbortSignal): Promise<ExporterReading> {
       const tap = openTap?.();
-      const exposition = openExposition(metricNames, selectors);
+      let exposition = openExposition(metricNames, selectors);
+      const begin = (head: PageType | string) => {
+        if (typeof head === 'string') return;
+        exposition = openExposition(metricNames, selectors, head.format);
+        tap?.begin(head);
+      };
       const write = (piece: Uint8Array) => {
         exposition.write(piece);
         tap?.write(piece);
       };
-      const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, { write });
+      const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, { begin, write });
       if (result.kind === 'answered' && !result.isCut) {
         const reading = makeReading(exposition.end(), result.mayBeCut);
         tap?.end(reading);

@@ -11,7 +11,7 @@ import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts'
 /** Where it is fetched. */
 export type GetterParts = {
   readonly url: URL;
-  /** Reject what is no exposition by its Content-Type, and send a request again that was dropped. */
+  /** Reject what by its Content-Type is no exposition, not read it as text; send again what was dropped. */
   readonly isForServing: boolean;
   /** How the program is asked. Default: over HTTP. */
   readonly open?: typeof openExchange;
@@ -96,11 +96,12 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
 }
 
 /** The type of a 200, or why its body cannot be used. */
-function readHead(headers: Parameters<NonNullable<Request['onAnswer']>>[1], isTyped: boolean): PageType | string {
+function readHead(headers: Parameters<NonNullable<Request['onAnswer']>>[1], isForServing: boolean): PageType | string {
   const encoding = String(headers['content-encoding'] ?? '').trim();
   // None was asked for: it is a proxy's mistake, or another program's.
   if (!['', 'identity'].includes(encoding.toLowerCase())) return `Content-Encoding ${encoding.slice(0, 40)}`;
-  if (!isTyped) return TEXT_PAGE;
   const contentType = String(headers['content-type'] ?? '').trim();
-  return readPageType(contentType) ?? `Content-Type ${contentType.slice(0, 80)}`;
+  const type = readPageType(contentType);
+  if (!isForServing) return type?.format === 'openMetrics' ? type : TEXT_PAGE;
+  return type ?? `Content-Type ${contentType.slice(0, 80)}`;
 }

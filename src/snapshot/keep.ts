@@ -12,6 +12,7 @@ import {
   takeView,
 } from '../decide/serve.ts';
 import type { Reading } from '../exposition/exposition.ts';
+import type { PageType } from '../exposition/format.ts';
 import { type Body, openBody } from './body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from './snapshot.ts';
 
@@ -30,6 +31,20 @@ type Answer = Pick<SourceAnswer, 'exporter' | 'metrics'> & {
   readonly readAt: Moment;
   readonly mayBeCut: boolean;
 };
+
+/** One answer as it comes; its head, if it has one, comes first. */
+function openPage() {
+  let open = openBody();
+  return {
+    begin(type: PageType): void {
+      open = openBody({ type });
+    },
+    write: (piece: Uint8Array) => open.push(piece),
+    /** null: not readable, such as a body without a sample. */
+    end: () => (open.end() ? open.body : null),
+    breakOff: () => open.breakOff('cut'),
+  };
+}
 
 /** Opens a keeper; `findMoment`: now, by both clocks. `metricNames`: the conditions' metrics. */
 export function openKeeper(metricNames: readonly string[], findMoment: () => Moment) {
@@ -70,18 +85,18 @@ export function openKeeper(metricNames: readonly string[], findMoment: () => Mom
     /** Takes one answer as it comes. */
     openTap() {
       settle();
-      const { body, push, end, breakOff } = openBody();
+      const page = openPage();
       const readAt = findMoment();
       return {
-        write: push,
+        ...page,
         end({ observation, metric, mayBeCut = false }: ShownByAnswer): void {
-          // A body without a sample is not readable.
-          if (!end()) return;
+          const body = page.end();
+          if (body === null) return;
           newest = { body, readAt, exporter: observation, metrics: readMetrics(metricNames, metric), mayBeCut };
         },
         /** `isRefused`: nothing listens there. */
         breakOff(isRefused: boolean): void {
-          breakOff('cut');
+          page.breakOff();
           if (!isRefused) return;
           state = takeRefusal(state);
           // It may be main, and have ended.

@@ -1,6 +1,7 @@
 // Pushes the last exposition: the requests of an encoder in turn, each in as many tries as time allows.
 
 import type { PushResult } from '../decide/state.ts';
+import type { Format } from '../exposition/format.ts';
 import type { Label } from '../exposition/lexer.ts';
 import { type PushKind, readFamilies } from './receivers/receiver.ts';
 import { type Sending, sendInTries } from './tries.ts';
@@ -14,6 +15,8 @@ const OUT_OF_ORDER = /out.of.order/i;
 export type PushParts = Sending & {
   readonly kind: PushKind;
   readonly labels: readonly Label[];
+  /** Of the exposition; protobuf is not read. */
+  readonly format: Format;
   /** Reads the exposition from its start, with every call. */
   readonly read: () => AsyncIterable<Uint8Array>;
   /** Now, in milliseconds since the epoch: not earlier than what a scrape has stored meanwhile. */
@@ -22,13 +25,13 @@ export type PushParts = Sending & {
 
 /** Pushes the exposition; never rejects. A refused request does not stop the next ones. */
 export async function sendPush(parts: PushParts): Promise<PushResult> {
-  const { kind, delivery, url, labels, read, nowMs, ...sending } = parts;
+  const { kind, delivery, url, labels, read, format, nowMs, ...sending } = parts;
   let acceptedCount = 0;
   let sentCount = 0;
   let why: string | null = null;
   let isSecondChance = false;
   try {
-    const families = () => readFamilies(read());
+    const families = () => readFamilies(read(), format);
     for await (const request of kind.encode({ families, labels, url })) {
       sentCount++;
       const { method, path, headers, body } = request;

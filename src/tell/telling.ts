@@ -64,6 +64,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         url: push.url,
         labels: listLabels(await identify(), pushLabels),
         read: () => readInTurns(body.read()),
+        format: body.type.format,
         nowMs: () => Math.round(wallMs()),
         signal,
         lastCall,

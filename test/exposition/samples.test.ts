@@ -105,6 +105,32 @@ test('openFamilyReader() reads the same cut anywhere, and byte by byte', () => {
   assert.deepEqual(read(...Array.from(body, (byte) => Uint8Array.of(byte))).map(format), EACH_KIND_READ);
 });
 
+test('openFamilyReader() reads OpenMetrics: counters by the names of their samples, seconds, exemplars', () => {
+  const body = [
+    '# HELP a Its help.',
+    '# TYPE a counter',
+    'a_total{b="c"} 1 # {trace_id="abc"} 1 1700000000.5',
+    'a_created 1700000000',
+    // As the Java client writes it.
+    '# TYPE b counter',
+    '# HELP b After its type.',
+    'b_total 2 1700000000.0625',
+    '# TYPE c_total counter',
+    'c_total 3',
+    '# TYPE h histogram',
+    'h_bucket{le="+Inf"} 4 # {} 4',
+    '# EOF\n',
+  ].join('\n');
+  const reader = openFamilyReader('openMetrics');
+  assert.deepEqual([...reader.write(Buffer.from(body)), ...reader.end()].map(format), [
+    'a_total counter "Its help." | a_total {"b":"c"} 1',
+    'a_created untyped "" | a_created {} 1700000000',
+    'b_total counter "After its type." | b_total {} 2 1700000000063',
+    'c_total counter "" | c_total {} 3',
+    'h histogram "" | h_bucket {"le":"+Inf"} 4',
+  ]);
+});
+
 const FOLDER = new URL('../../fixtures/recordings/expositions/', import.meta.url);
 
 test('openFamilyReader() reads of every recorded exposition what the obvious reader does', () => {

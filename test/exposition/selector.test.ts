@@ -161,6 +161,25 @@ for (const [what, body, selector, nearest] of NEAREST) {
   });
 }
 
+test('openExposition() reads the exemplars and the seconds of OpenMetrics, and of nothing else', () => {
+  const exemplar = '# {trace_id="abc"} 1';
+  const body = `a 42 ${exemplar}\nb{c="d}"} 1 1.5 ${exemplar}\nb{c="e"} 2 ${exemplar}\n`;
+  const selectors = ['a', 'b'].map((name): Selector => ({ name, labels: [] }));
+  const readAs = (format: 'text' | 'openMetrics') => {
+    const exposition = openExposition(['a'], [...selectors, { name: 'a', labels: [['b', 'c']] }], format);
+    exposition.write(Buffer.from(body));
+    const { metrics, selected } = exposition.end();
+    return [metrics.get('a'), ...selected];
+  };
+  assert.deepEqual(readAs('openMetrics'), [
+    { kind: 'value', value: 42 },
+    { kind: 'value', value: 42 },
+    { kind: 'several', nearest: ['{c="d}"}', '{c="e"}'] },
+    { kind: 'unmatched', nearest: ['{}'] },
+  ]);
+  assert.deepEqual(readAs('text').slice(0, 2), [{ kind: 'unknown', why: 'unreadable' }, { kind: 'none' }]);
+});
+
 // Read off the recordings with grep.
 const RECORDED: readonly (readonly [path: string, name: string, labels: Record<string, string>, reading: unknown])[] = [
   ['07-stopped.11', 'locust_requests_fail_ratio', {}, 0.16216216216216217],

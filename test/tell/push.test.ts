@@ -32,6 +32,7 @@ async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 
     delivery,
     url,
     labels: [['job', 'checkout']],
+    format: 'text',
     async *read() {
       yield Buffer.from(text);
     },
@@ -77,6 +78,14 @@ test("sendPush() goes on after a refusal, and reports it in the receiver's own w
   assert.deepEqual(result, { kind: 'failed', why: 'HTTP 400: no such label: /b (accepted requests: 1)' });
   const paths = server.seen.map(({ url }) => url);
   assert.deepEqual(paths, ['/a', '/b', '/c']);
+});
+
+test('sendPush() reads OpenMetrics as that', async () => {
+  await using server = await openHttp();
+  const page = 'a_total 42 # {trace_id="abc"} 1\n# EOF\n';
+  await push(server.port, { format: 'openMetrics' }, page);
+  const bodies = server.seen.map(({ url, body }) => [url, body]);
+  assert.deepEqual(bodies, [['/a_total', '[[["job","checkout"]],[42]]']]);
 });
 
 /** With the time of the try. */

@@ -68,7 +68,7 @@ export function openHttpSource(
     const shown = Promise.withResolvers<ExporterReading>();
     const before = known.get(accept);
     const isKnown = page.endUnchecked(before?.page ?? null, () =>
-      inspect(page, openExposition(metricNames, selectors), shown.resolve),
+      inspect(page, openExposition(metricNames, selectors, format), shown.resolve),
     );
     if (!isKnown) remember(accept, page, shown.promise);
     const reading = await (isKnown ? before?.reading : shown.promise);

@@ -2,6 +2,7 @@
 // Sends nothing. One file for each kind, and a row of PUSH_KINDS in telling.ts.
 
 import { openByteBuffer } from '../../base/byte-buffer.ts';
+import type { Format } from '../../exposition/format.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import { type Family, openFamilyReader } from '../../exposition/samples.ts';
 
@@ -56,8 +57,8 @@ export function judgeStatus(status: number): PushJudgement {
 const PIECE_BYTES = 8 * 1024;
 
 /** Reads a body piece by piece; a family may come in several parts. @throws as `pieces` does */
-export async function* readFamilies(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Family> {
-  const reader = openFamilyReader();
+export async function* readFamilies(pieces: AsyncIterable<Uint8Array>, format?: Format): AsyncGenerator<Family> {
+  const reader = openFamilyReader(format === 'openMetrics' ? format : 'text');
   for await (const piece of pieces) {
     for (let at = 0; at < piece.length; at += PIECE_BYTES) yield* reader.write(piece.subarray(at, at + PIECE_BYTES));
   }
