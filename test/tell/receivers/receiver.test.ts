@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Format } from '../../../src/exposition/format.ts';
 import { judgeStatus, openBatch, openLabelExporter, readFamilies } from '../../../src/tell/receivers/receiver.ts';
 import { PUSH_KINDS } from '../../../src/tell/telling.ts';
 import { readRecordedBody } from '../../support/recording.ts';
@@ -16,11 +17,17 @@ test('PUSH_KINDS has each kind once', () => {
   assert.deepEqual(names, ['pushgateway', 'remote-write', 'otlp']);
 });
 
-async function list(pieces: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
+async function list(pieces: AsyncIterable<Uint8Array>, format?: Format): Promise<readonly string[]> {
   const samples: string[] = [];
-  for await (const family of readFamilies(pieces)) samples.push(...family.samples.map((each) => JSON.stringify(each)));
+  for await (const family of readFamilies(pieces, format))
+    samples.push(...family.samples.map((each) => JSON.stringify(each)));
   return samples;
 }
+
+test('readFamilies() reads a page in its own format', async () => {
+  const read = (format: Format) => list(ReadableStream.from([Buffer.from('a 1 # {b="c"} 2\n# EOF\n')]), format);
+  assert.deepEqual([(await read('openMetrics')).length, (await read('text')).length], [1, 0]);
+});
 
 test('readFamilies() reads the same from one piece and from many', async () => {
   const body = readRecordedBody('expositions/envoy-1.40.0-admin-stats.txt');
