@@ -374,8 +374,10 @@ function checkLimits(facts: Facts): readonly string[] {
 
 /** How long answers that are on their way then, or begin before they have ended, may be waited for. */
 function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): number {
-  // One after the other, looks wait up to a POLL each for a metric of a source that hangs (918112).
-  const lookMs = isHanging(scenario, atMs) && scenario.shape === 'metricExporter' ? scenario.limits.pollMs : 0;
+  // One after the other, looks wait up to a POLL each for a metric of a source that hangs (918112) or is
+  // slow (802734).
+  const lookMs =
+    isHanging(scenario, atMs, /^(hang|slow)/) && scenario.shape === 'metricExporter' ? scenario.limits.pollMs : 0;
   const paceMs = PACE_MS + 2 * scenario.source.tookMs + lookMs;
   let endMs = atMs;
   for (const { sentAtMs, endedAtMs } of scrapes) {
@@ -429,9 +431,9 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
   return neededMs === Number.POSITIVE_INFINITY ? null : neededMs;
 }
 
-/** The source hangs then, or later. */
-function isHanging({ source }: Scenario, atMs: number): boolean {
-  return source.faults.some(({ kind, toMs }) => kind.startsWith('hang') && toMs > atMs);
+/** The source hangs then, or later, or has another such fault. */
+function isHanging({ source }: Scenario, atMs: number, kinds = /^hang/): boolean {
+  return source.faults.some(({ kind, toMs }) => kinds.test(kind) && toMs > atMs);
 }
 
 /** It took a page that was read after the end, or there has been no newer one: its own format may be unreadable. */
