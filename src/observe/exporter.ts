@@ -42,7 +42,7 @@ export function openExporter(
       let exposition = openExposition(metricNames, selectors);
       const begin = (head: PageType | string) => {
         if (typeof head === 'string') return;
-        exposition = openExposition(metricNames, selectors, head.format);
+        if (head.format !== 'text') exposition = openExposition(metricNames, selectors, head.format);
         tap?.begin(head);
       };
       const write = (piece: Uint8Array) => {
