@@ -71,7 +71,6 @@ export function runChartScenarios(): void {
   runScenarioIn('chart: a wrong value is refused, and nothing is installed', {}, async (namespace) => {
     for (const [value, said] of [
       ['jobs.enabled=yes,image=a', /jobs.enabled|got string, want boolean/],
-      ['engine=kyverno,image=a', /this cluster has no Kyverno/],
       getFixture().hasPolicies
         ? (['jobs.enabled=true', /image is not set/] as const)
         : (['image=a', /this cluster has no MutatingAdmissionPolicy: /] as const),
