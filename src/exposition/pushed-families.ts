@@ -230,6 +230,8 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
   };
 }
 
+const NO_LINE_FEED = 'the body does not end with a line feed, which curl --data cuts off and --data-binary keeps';
+
 /** Reads a body of text 0.0.4 or OpenMetrics that was pushed to a group. */
 export function readPushedText(body: Uint8Array, format: TextFormat, grouping: Grouping): PushedBody {
   const families = openPushedFamilies(grouping);
@@ -254,8 +256,8 @@ export function readPushedText(body: Uint8Array, format: TextFormat, grouping: G
   cutter.write(body);
   cutter.end();
   // Half of a number must not pass for one.
-  const isWhole = format === 'openMetrics' ? hasEnd : body.length === 0 || body.at(-1) === 0x0a;
-  if (!isWhole) families.refuse('unexpected end of the body');
+  if (format === 'openMetrics' && !hasEnd) families.refuse('the body does not end with "# EOF"');
+  if (format === 'text' && body.length > 0 && body.at(-1) !== 0x0a) families.refuse(NO_LINE_FEED);
   return families.end();
 }
 

@@ -130,6 +130,16 @@ test('takePush() keeps 1,000 groups, and as many families that were deleted', ()
   assert.ok(writePage(left).includes('a{instance="",job="399"} 1'));
 });
 
+test('readPushedText() says of a body that is cut what it must end with', () => {
+  const readWhy = (text: string, format: 'text' | 'openMetrics') => {
+    const body = readPushedText(Buffer.from(text), format, new Map());
+    return body.kind === 'unreadable' && body.why;
+  };
+  const hint = 'the body does not end with a line feed, which curl --data cuts off and --data-binary keeps';
+  assert.equal(readWhy('a 1', 'text'), hint);
+  assert.equal(readWhy('# TYPE a gauge\na 1\n', 'openMetrics'), 'the body does not end with "# EOF"');
+});
+
 test('readPushedText() finds text after the end of OpenMetrics, wherever a piece ends', () => {
   const end = Buffer.from(`#${' '.repeat(65_528)}\n# EOF\n`);
   assert.equal(end.length, 65_536);
