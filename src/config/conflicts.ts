@@ -65,6 +65,11 @@ function checkPort(name: Variable['name'], at: ReadSettings['front'], conditions
   ];
 }
 
+/** Whether a push would come back to lastscrape itself. */
+function isPushedTo(source: URL, { port, hostname }: URL): boolean {
+  return isPushUrl(source) && port === source.port && isFrontAt(readPushAddress(source), hostname);
+}
+
 function checkEnd({ conditions, limits, tombstonePath }: ReadSettings): Check[] {
   return [
     [
@@ -91,6 +96,11 @@ function checkReceivers(settings: ReadSettings): Check[] {
     ['LASTSCRAPE_PUSH_LABELS', push === null && names.length > 0, needsPush],
     ['LASTSCRAPE_PUSH_LABELS', twice, `it has ${quote(twice ?? '')} twice; must have each name once`],
     ['LASTSCRAPE_PUSH_HEADERS_FILE', push === null && pushHeadersFile, needsPush],
+    [
+      'LASTSCRAPE_PUSH',
+      push && settings.metricsUrl && isPushedTo(settings.metricsUrl, push.url),
+      'lastscrape itself takes pushes there, as LASTSCRAPE_METRICS_URL says; must be another address',
+    ],
     [
       'LASTSCRAPE_PUSH',
       push && pushWhen?.when === 'expired' && limits.scrapesWantedCount === 0,

@@ -97,6 +97,18 @@ const TABLE: readonly Row[] = [
     ['PUSH=otlp+http://a; PUSH_WHEN=always; SCRAPES=0', 'PUSH=otlp+http://a; TTL=0'],
   ],
   [
+    'PUSH',
+    'lastscrape itself takes pushes there, as LASTSCRAPE_METRICS_URL says; must be another address',
+    ['localhost', '127.0.0.1', '[::1]'].map(
+      (host) => `FRONT=1; METRICS_URL=pushgateway://127.0.0.1:9091; PUSH=pushgateway+http://${host}:9091`,
+    ),
+    [
+      'FRONT=1; METRICS_URL=pushgateway://127.0.0.1:9091; PUSH=pushgateway+http://pushgateway:9091',
+      'FRONT=1; METRICS_URL=pushgateway://127.0.0.1:9091; PUSH=pushgateway+http://localhost:9092',
+      'FRONT=1; METRICS_URL=http://127.0.0.1:9091; PUSH=pushgateway+http://127.0.0.1:9091',
+    ],
+  ],
+  [
     'WEBHOOK_HEADERS_FILE',
     'LASTSCRAPE_WEBHOOK is not set; set it, or unset this',
     ['WEBHOOK_HEADERS_FILE=/a'],
