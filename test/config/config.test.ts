@@ -99,6 +99,12 @@ const WRONG: readonly Wrong[] = [
     `${HTTP_URL}; for Locust's page use "locust+…"`,
     { 'http://localhost:8089': ['locust://localhost:8089'] },
   ],
+  [
+    'METRICS_URL',
+    `${HTTP_URL}; to take pushes use "…"`,
+    { 'pushgateway://127.0.0.1:9091': ['pushgateway+http://127.0.0.1:9091'] },
+  ],
+  ['METRICS_URL', `${HTTP_URL}; for a textfile use "…"`, { 'file:///shared/job.prom': ['/shared/job.prom'] }],
   ['DONE_WHEN', CONDITION, { '': ['port', 'odd:thing', 'signal:nginx', 'metric'] }],
   ['DONE_WHEN', CONDITION + MEANT, { 'port:9': ['prt:9', 'Port=9'], 'port:5557': ['5557'] }],
   [

@@ -152,7 +152,7 @@ describe('the real Pushgateway 1.5 of Debian', { skip }, () => {
     await gateway?.[Symbol.asyncDispose]();
   });
 
-  // What lastscrape answers otherwise is not asked: the table of docs/migrate.md has it.
+  // What lastscrape answers otherwise is not asked: the table of docs/front.md has it.
   for (const { name, requests, ours, isNew = false } of PUSH_CASES.filter((each) => each.ours === undefined)) {
     it(`answers as 1.11.3 ${isNew ? 'no longer' : 'too'}: ${name}`, async () => {
       await send(gateway.port, ['PUT', '/api/v1/admin/wipe']);
