@@ -68,6 +68,11 @@ test('the monitors scrape the port by its name', () => {
   assert.deepEqual([endpoint.interval, endpoint.scrapeTimeout], [config.scrape_interval, config.scrape_timeout]);
 });
 
+test('the monitors say what keeps the labels of pushes', () => {
+  assert.match(readFile(`${FOLDER}/podmonitor.yaml`), /# honorLabels: true keeps the job label that pushes bring/);
+  assert.match(readFile(`${FOLDER}/scrape-config.yaml`), /# honor_labels: true keeps the job label that pushes bring/);
+});
+
 test('promtool reads the scrape config and the rules, which go by families that there are', {
   skip: gate(programs, 'test/deploy/front.test.ts', ['promtool']),
 }, () => {
