@@ -105,6 +105,24 @@ const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metada
 const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
 const inContainer = (fields: object) => ({ spec: { containers: [fields] } });
 
+const gatewayLines = (port: number) => ({
+  spec: {
+    initContainers: [
+      {
+        name: 'lastscrape',
+        image: `registry.example.com/lastscrape:${VERSION}`,
+        restartPolicy: 'Always',
+        env: [
+          { name: 'LASTSCRAPE_DONE_WHEN', value: 'sigterm' },
+          { name: 'LASTSCRAPE_METRICS_URL', value: `pushgateway://127.0.0.1:${port}` },
+          { name: 'LASTSCRAPE_FRONT', value: '9469' },
+        ],
+        startupProbe: { httpGet: { path: '/-/ready', port: 9469 }, periodSeconds: 1, failureThreshold: 60 },
+      },
+    ],
+  },
+});
+
 type Case = readonly [what: string, fixture: string, edit: Edit, wanted: Wanted, afterSeconds?: number];
 
 const CASES: readonly Case[] = [
@@ -128,6 +146,25 @@ const CASES: readonly Case[] = [
     'exporter',
     ({ spec }) => delete spec.containers[1].ports,
     { lines: { spec: { initContainers: [{ name: 'node-exporter', restartPolicy: 'Always' }] } } },
+  ],
+  [
+    'lastscrape takes the place of a Pushgateway',
+    'exporter',
+    rename('node-exporter', 'pushgateway', 'prom/pushgateway:v1.11.3'),
+    {
+      reasons: 'helperRuns pushgateway',
+      what: /^Put lastscrape in its place .*It takes the pushes, and keeps the pod until Prometheus has scraped once more:$/,
+      lines: gatewayLines(9100),
+    },
+  ],
+  [
+    'a Pushgateway whose port is not in the pod has its usual one',
+    'exporter',
+    both(
+      rename('node-exporter', 'pushgateway'),
+      inSpec('pushgateway', (own) => delete own.ports),
+    ),
+    { reasons: 'helperRuns pushgateway', lines: gatewayLines(9091) },
   ],
   [
     "in a LocustTest's pod lastscrape takes the exporter's place, by the chart: a LocustTest takes no container",

@@ -16,6 +16,7 @@ import {
   logsCommand,
   nativeLines,
   POD_NAME,
+  specLines,
   toLines,
 } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
@@ -42,9 +43,7 @@ export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
   ...KINDS.map(([id, kind]) => ({
     id,
     find: (pod: PodFacts) =>
-      findHelpers(pod, kind).map((helper) =>
-        explainHelper(helper, pod, kind === 'exporter' ? holdExporter(helper, pod) : endHelper(helper, pod)),
-      ),
+      findHelpers(pod, kind).map((helper) => explainHelper(helper, pod, findRemedy(helper, pod))),
   })),
   {
     id: 'otherRuns',
@@ -124,6 +123,39 @@ function moveHelper(helper: ContainerFacts, pod: PodFacts, what: string): Remedy
   return { change: changePod(pod, what, nativeLines(helper), NATIVE) };
 }
 
+function findRemedy(helper: ContainerFacts, pod: PodFacts): Remedy {
+  if (helper.program?.name === 'pushgateway') return replaceGateway(helper, pod);
+  return helper.program?.kind === 'exporter' ? holdExporter(helper, pod) : endHelper(helper, pod);
+}
+
+/** lastscrape in the place of a Pushgateway of the pod, which would end before its last numbers were scraped. */
+function replaceGateway({ name, spec }: ContainerFacts, pod: PodFacts): Remedy {
+  const [port] = toObjects(spec['ports']);
+  const lines = specLines(
+    'initContainers:',
+    ...sidecarLines(
+      `the last of initContainers; cut ${name} from containers`,
+      `pushgateway://127.0.0.1:${port?.['containerPort'] ?? 9091}`,
+    ),
+    `      ${envLine('LASTSCRAPE_FRONT', '9469')}   # where Prometheus scrapes it, instead of ${name}`,
+    '    startupProbe: {httpGet: {path: /-/ready, port: 9469}, periodSeconds: 1, failureThreshold: 60}',
+  );
+  const effect = 'It takes the pushes, and keeps the pod until Prometheus has scraped once more';
+  return { change: changePod(pod, 'Put lastscrape in its place', lines, effect) };
+}
+
+/** lastscrape as a native sidecar; more variables may follow. */
+function sidecarLines(what: string, url: string): readonly string[] {
+  return [
+    `  - name: lastscrape   # ${what}`,
+    `    image: ${IMAGE}   # where you pushed it`,
+    '    restartPolicy: Always',
+    '    env:',
+    '      - {name: LASTSCRAPE_DONE_WHEN, value: sigterm}',
+    `      - {name: LASTSCRAPE_METRICS_URL, value: ${JSON.stringify(url)}}`,
+  ];
+}
+
 /** lastscrape next to Locust's exporter, or in its place; behind another one, as native sidecars. */
 function holdExporter(helper: ContainerFacts, pod: PodFacts): Remedy {
   if (helper.program?.name === 'locust-exporter') {
@@ -140,15 +172,7 @@ function holdExporter(helper: ContainerFacts, pod: PodFacts): Remedy {
   }
   const url = findMetricsUrl(helper, pod);
   if (url === null) return endHelper(helper, pod);
-  const lines = nativeLines(
-    helper,
-    '  - name: lastscrape   # the last of initContainers',
-    `    image: ${IMAGE}   # where you pushed it`,
-    '    restartPolicy: Always',
-    '    env:',
-    '      - {name: LASTSCRAPE_DONE_WHEN, value: sigterm}',
-    `      - {name: LASTSCRAPE_METRICS_URL, value: ${JSON.stringify(url)}}`,
-  );
+  const lines = nativeLines(helper, ...sidecarLines('the last of initContainers', url));
   const effect = `lastscrape keeps both until Prometheus has scraped once more. ${NATIVE}`;
   return { change: changePod(pod, 'Make it a native sidecar, with lastscrape behind it,', lines, effect) };
 }
