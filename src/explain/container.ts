@@ -3,35 +3,15 @@
 
 import { at, isObject, type Json, parseObject, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import { type Environment, readVariable } from '../base/parse.ts';
-import { type Config, type Kinds, type OwnProcess, readConfig, readFallbackConfig } from '../config/config.ts';
+import { type Kinds, type OwnProcess, readConfig, readFallbackConfig } from '../config/config.ts';
 import { parseTarget } from '../config/entries.ts';
-import { findProgram, type Program } from '../quit/programs.ts';
-import type { Target, TargetContext } from '../quit/target-kind.ts';
+import { findProgram } from '../quit/programs.ts';
+import type { TargetContext } from '../quit/target-kind.ts';
 import type { Since } from './finding.ts';
 import { quoteText, readName, readTime } from './words.ts';
 
-export type Ended = {
-  readonly exitCode: number;
-  readonly reason: string;
-  readonly message: string;
-  readonly atMs: number | null;
-};
-
-export type ContainerFacts = {
-  readonly name: string;
-  /** `native`: an init container with restartPolicy Always. */
-  readonly role: 'regular' | 'native' | 'init';
-  readonly spec: Json;
-  readonly program: Program | null;
-  /** It ended, and will not be started again. */
-  readonly isDone: boolean;
-  readonly running: { readonly sinceMs: number | null; readonly hasStarted: boolean } | null;
-  readonly waiting: { readonly reason: string; readonly message: string } | null;
-  readonly ended: Ended | null;
-  /** The end before this state. */
-  readonly lastEnded: Ended | null;
-  readonly restartCount: number;
-};
+export type ContainerFacts = ReturnType<typeof readContainer>;
+export type Ended = NonNullable<ReturnType<typeof readEnded>>;
 
 export function sinceStart({ name, running }: ContainerFacts): Since {
   return { atMs: running?.sinceMs ?? null, what: `${name} was started` };
@@ -43,14 +23,16 @@ export function isNeverStarted(ended: Ended | null): boolean {
 }
 
 /** The facts of one container. @param done names of regular ones that have ended for good */
-export function readContainer(spec: Json, status: Json, isInit: boolean, done: ReadonlySet<string>): ContainerFacts {
+export function readContainer(spec: Json, status: Json, isInit: boolean, done: ReadonlySet<string>) {
   const name = readName(spec['name']);
   const state = at(status, 'state');
   const ended = readEnded(state['terminated']);
-  const role = !isInit ? 'regular' : spec['restartPolicy'] === 'Always' ? 'native' : 'init';
+  const initRole = spec['restartPolicy'] === 'Always' ? 'native' : 'init';
+  const role = isInit ? initRole : 'regular';
   const { reason, message } = at(state, 'waiting');
   return {
     name,
+    /** `native`: an init container with restartPolicy Always. */
     role,
     spec,
     program: findProgram({
@@ -58,18 +40,20 @@ export function readContainer(spec: Json, status: Json, isInit: boolean, done: R
       image: toText(spec['image']),
       variables: toObjects(spec['env']).map((each) => toText(each['name'])),
     }),
+    /** It ended, and will not be started again. */
     isDone: role === 'regular' ? done.has(name) : ended !== null && (role === 'native' || ended.exitCode === 0),
     running: isObject(state['running'])
       ? { sinceMs: readTime(state['running']['startedAt']), hasStarted: status['started'] !== false }
       : null,
     waiting: isObject(state['waiting']) ? { reason: toText(reason), message: toText(message) } : null,
     ended,
+    /** The end before this state. */
     lastEnded: readEnded(at(status, 'lastState')['terminated']),
     restartCount: toNumber(status['restartCount'], 0),
   };
 }
 
-function readEnded(value: unknown): Ended | null {
+function readEnded(value: unknown) {
   if (!isObject(value)) return null;
   return {
     exitCode: toNumber(value['exitCode'], 0),
@@ -79,42 +63,21 @@ function readEnded(value: unknown): Ended | null {
   };
 }
 
-export type LastscrapeFacts = {
-  readonly container: ContainerFacts;
-  readonly config: Config;
-  readonly unreadable: readonly string[];
-  /** False: a variable comes from a ConfigMap, a Secret or another place that the JSON does not show. */
-  readonly isComplete: boolean;
-  /** What the JSON shows of its environment. */
-  readonly env: Environment;
-  readonly report: ReadReport | null;
-};
-
-/** What of the report concerns the pod. */
-export type ReadReport = {
-  /** With the hint. */
-  readonly summary: string;
-  readonly outcome: string;
-  /** LASTSCRAPE_FAIL_IF failed the run. */
-  readonly isFailed: boolean;
-  readonly problems: readonly string[];
-  readonly targets: readonly ReadTarget[];
-};
-
-/** An entry of LASTSCRAPE_QUIT in the report. */
-export type ReadTarget = Pick<Target, 'stops'> & { readonly result: string; readonly hint: string };
+export type LastscrapeFacts = ReturnType<typeof readLastscrape>;
 
 /** Nothing that is read here is opened. */
 const PROGRAM: OwnProcess = { pid: 1, kill: refuse, pod: { open: refuse, close: refuse } };
 const TARGET_CONTEXT: TargetContext = { ...PROGRAM, env: {}, metricsUrl: new URL('http://localhost') };
 
 /** Reads the settings of the lastscrape in a container. @param metadata of its pod */
-export function readLastscrape(container: ContainerFacts, metadata: Json, kinds: Kinds): LastscrapeFacts {
+export function readLastscrape(container: ContainerFacts, metadata: Json, kinds: Kinds) {
   const values = toObjects(container.spec['env']).map((entry) => ({
     name: toText(entry['name']),
     value: readValue(entry, metadata),
   }));
-  const env = Object.fromEntries(values.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
+  const env: Environment = Object.fromEntries(
+    values.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])),
+  );
   const result = readConfig(env, kinds, PROGRAM);
   const isComplete =
     toObjects(container.spec['envFrom']).length === 0 &&
@@ -123,7 +86,9 @@ export function readLastscrape(container: ContainerFacts, metadata: Json, kinds:
     container,
     config: 'config' in result ? result.config : readFallbackConfig(env, result.unreadable, kinds, PROGRAM),
     unreadable: 'config' in result || !isComplete ? [] : result.unreadable,
+    /** False: a variable comes from a ConfigMap, a Secret or another place that the JSON does not show. */
     isComplete,
+    /** What the JSON shows of its environment. */
     env,
     report: readReport(container, kinds),
   };
@@ -154,18 +119,20 @@ function readValue(entry: Json, metadata: Json): string | null {
 }
 
 /** The report of a lastscrape that has ended; of one that was started again, the one before. */
-function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds): ReadReport | null {
+function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds) {
   const report = parseObject(ended?.message || lastEnded?.message || '');
   if (report === null || toText(report['outcome']) === '') return null;
   return {
+    /** With the hint. */
     summary: [report['summary'], report['hint']].map(toText).filter(Boolean).join('; '),
     outcome: toText(report['outcome']),
+    /** LASTSCRAPE_FAIL_IF failed the run. */
     isFailed: report['verdict'] === 'failed',
     problems: toTexts(report['problems']),
     targets: toObjects(report['targets']).map((each) => {
       const read = parseTarget(toText(each['target']), kinds.targets, TARGET_CONTEXT);
-      const { stops } = 'value' in read ? read.value : {};
-      return { ...(stops && { stops }), result: toText(each['result']), hint: toText(each['hint']) };
+      const stops = 'value' in read ? read.value.stops : undefined;
+      return { stops, result: toText(each['result']), hint: toText(each['hint']) };
     }),
   };
 }

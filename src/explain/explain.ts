@@ -13,11 +13,9 @@ import { MAIN_REASONS } from './reasons/main.ts';
 import { BESIDE_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/starting.ts';
 import { formatAge, joinNames, quoteText } from './words.ts';
 
-/** Explains a pod or a Job; null: it is neither. @param nowMs epoch */
-export function explainObject(object: Json, nowMs: number, kinds: Kinds): Explanation | null {
-  if (object['kind'] === 'Job') return explainJob(object, nowMs);
-  const pod = readPodFacts(object, kinds);
-  return pod === null ? null : explainPod(pod, nowMs);
+/** Explains a pod or a Job. @param nowMs epoch */
+export function explainObject(object: Json, nowMs: number, kinds: Kinds): Explanation {
+  return object['kind'] === 'Job' ? explainJob(object, nowMs) : explainPod(readPodFacts(object, kinds), nowMs);
 }
 
 function explainPod(pod: PodFacts, nowMs: number): Explanation {

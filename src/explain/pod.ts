@@ -4,65 +4,24 @@
 import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
 import type { Kinds } from '../config/config.ts';
 import { readPodObject } from '../pod/pod-status.ts';
-import {
-  type ContainerFacts,
-  isNeverStarted,
-  type LastscrapeFacts,
-  readContainer,
-  readLastscrape,
-} from './container.ts';
+import { type ContainerFacts, isNeverStarted, readContainer, readLastscrape } from './container.ts';
 import type { Found, Since } from './finding.ts';
 import { joinNames, readName, readTime } from './words.ts';
 
 /** The facts of a pod. */
-export type PodFacts = {
-  readonly namespace: string;
-  readonly name: string;
-  readonly labels: Json;
-  readonly annotations: Json;
-  /** Its controller, which replaces it; null: none. */
-  readonly owner: { readonly kind: string; readonly name: string } | null;
-  readonly spec: Json;
-  readonly phase: string;
-  /** Of the pod's status: `Evicted`, `DeadlineExceeded`. */
-  readonly reason: string;
-  readonly message: string;
-  readonly created: Since;
-  /** When its grace is over; null: it is not being deleted. */
-  readonly deletedByMs: number | null;
-  readonly deletionGraceMs: number;
-  readonly finalizers: readonly string[];
-  readonly restartPolicy: string;
-  readonly graceMs: number;
-  /** Blank: none yet. */
-  readonly nodeName: string;
-  readonly conditions: readonly Json[];
-  /** In the order in which they are started. */
-  readonly containers: readonly ContainerFacts[];
-  /** Regular containers that do the pod's work, as far as the JSON shows. */
-  readonly mains: readonly ContainerFacts[];
-  /** Their names, as a part of a sentence. */
-  readonly mainNames: string;
-  /** The other regular containers, without lastscrape. */
-  readonly helpers: readonly ContainerFacts[];
-  readonly runningHelpers: readonly ContainerFacts[];
-  /** The newest that runs or waits, wherever it stands; else one that has ended. */
-  readonly lastscrape: LastscrapeFacts | null;
-  /** Every main has ended for good: when, and how. null: not so. */
-  readonly mainsEnded: Since | null;
-};
+export type PodFacts = ReturnType<typeof readPodFacts>;
 
 /** Kubernetes' default where a pod says nothing. */
 const GRACE_SECONDS = 30;
 
-/** The facts of an object of kind Pod; null: it has no containers, as no pod of an API server is. */
-export function readPodFacts(root: Json, kinds: Kinds): PodFacts | null {
+/** The facts of an object of kind Pod. */
+export function readPodFacts(root: Json, kinds: Kinds) {
   const read = readPodObject(root);
-  if (!('pod' in read)) return null;
   const metadata = at(root, 'metadata');
   const spec = at(root, 'spec');
   const status = at(root, 'status');
-  const doneNames = new Set(read.pod.containers.filter(({ state }) => state.kind === 'done').map(({ name }) => name));
+  const done = 'pod' in read ? read.pod.containers.filter(({ state }) => state.kind === 'done') : [];
+  const doneNames = new Set(done.map(({ name }) => name));
   const readAll = (specs: unknown, statuses: unknown, isInit: boolean) =>
     toObjects(specs).map((container) => {
       const own = toObjects(statuses).find(({ name }) => name === container['name']) ?? {};
@@ -80,23 +39,33 @@ export function readPodFacts(root: Json, kinds: Kinds): PodFacts | null {
     ...readMetadata(metadata),
     labels: at(metadata, 'labels'),
     annotations,
+    /** Its controller, which replaces it; null: none. */
     owner: owner === undefined ? null : { kind: readName(owner['kind']), name: readName(owner['name']) },
     spec,
     phase: toText(status['phase']),
+    /** Of the pod's status: `Evicted`, `DeadlineExceeded`. */
     reason: readName(status['reason']),
     message: toText(status['message']),
+    /** When its grace is over; null: it is not being deleted. */
     deletedByMs: readTime(metadata['deletionTimestamp']),
     deletionGraceMs: toNumber(metadata['deletionGracePeriodSeconds'], graceSeconds) * 1_000,
     restartPolicy: readName(spec['restartPolicy']) || 'Always',
     graceMs: graceSeconds * 1_000,
+    /** Blank: none yet. */
     nodeName: toText(spec['nodeName']),
     conditions: toObjects(status['conditions']),
+    /** In the order in which they are started. */
     containers: [...inits, ...regulars],
+    /** Regular containers that do the pod's work, as far as the JSON shows. */
     mains,
+    /** Their names, as a part of a sentence. */
     mainNames: joinNames(mains.map(({ name }) => name)),
+    /** The other regular containers, without lastscrape. */
     helpers,
     runningHelpers: helpers.filter(({ isDone, running }) => !isDone && running !== null),
+    /** The newest that runs or waits, wherever it stands; else one that has ended. */
     lastscrape: lastscrape === undefined ? null : readLastscrape(lastscrape, metadata, kinds),
+    /** Every main has ended for good: when, and how. null: not so. */
     mainsEnded: findEnd(mains),
   };
 }
@@ -105,7 +74,7 @@ export function readPodFacts(root: Json, kinds: Kinds): PodFacts | null {
 export type Named = Pick<PodFacts, 'namespace' | 'name'>;
 
 /** What pods and Jobs have in common. */
-export function readMetadata(metadata: Json): Pick<PodFacts, 'namespace' | 'name' | 'created' | 'finalizers'> {
+export function readMetadata(metadata: Json) {
   return {
     namespace: readName(metadata['namespace']) || 'default',
     name: readName(metadata['name']) || '(no name)',
@@ -150,7 +119,7 @@ function findMains(
   return { mains: working, helpers: others.filter((each) => !working.includes(each)) };
 }
 
-function findEnd(mains: readonly ContainerFacts[]): PodFacts['mainsEnded'] {
+function findEnd(mains: readonly ContainerFacts[]): Since | null {
   if (mains.length === 0 || mains.some(({ isDone }) => !isDone)) return null;
   const newest = mains.reduce((one, other) => ((other.ended?.atMs ?? 0) > (one.ended?.atMs ?? 0) ? other : one));
   const what = isNeverStarted(newest.ended)

@@ -31,7 +31,7 @@ export async function runExplain(host: Host, kinds: Kinds, isJson: boolean): Pro
   const input = readInput(text);
   if ('is' in input) return refuse(EXIT.unreadable, input.is, input.must);
   const nowMs = host.wallMs();
-  const explanations = input.objects.flatMap((object) => explainObject(object, nowMs, kinds) ?? []);
+  const explanations = input.objects.map((object) => explainObject(object, nowMs, kinds));
   const explained = { explanations, others: input.others, nowMs };
   host.stdout(isJson ? formatJson(explained, VERSION) : formatExplained(explained));
   return EXIT.done;

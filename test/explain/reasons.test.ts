@@ -21,9 +21,7 @@ function readMomentOf(name: string): number {
 function explain(name: string, edit: Edit = () => {}, afterSeconds = 0): Explanation {
   const object = JSON.parse(readExplainFixture(name));
   edit(object);
-  const explanation = explainObject(object, readMomentOf(name) + afterSeconds * 1_000, KINDS);
-  assert.ok(explanation);
-  return explanation;
+  return explainObject(object, readMomentOf(name) + afterSeconds * 1_000, KINDS);
 }
 
 /** What the first finding comes to, its lines parsed. */
@@ -509,7 +507,7 @@ test('lastscrape holds until its time limit and a slack, then it is overdue', ()
   const object = JSON.parse(readExplainFixture('lastscrape-holds'));
   const endMs = Date.parse('2026-11-22T06:58:38Z');
   const limitMs = 600_000 + 30_000;
-  const reasonAt = (ms: number) => explainObject(object, endMs + ms, KINDS)?.findings[0]?.reason;
+  const reasonAt = (ms: number) => explainObject(object, endMs + ms, KINDS).findings[0]?.reason;
   assert.equal(reasonAt(limitMs + 80_000), 'lastscrapeHolds');
   assert.equal(reasonAt(limitMs + 80_001), 'lastscrapeOverdue');
 });
@@ -517,7 +515,7 @@ test('lastscrape holds until its time limit and a slack, then it is overdue', ()
 test("lastscrape as a native sidecar holds until the pod's grace is over, whatever its own limits are", () => {
   const object = JSON.parse(readExplainFixture('lastscrape-holds-as-a-native-sidecar'));
   const graceOverMs = Date.parse('2026-11-22T06:54:43Z') + 120_000;
-  const reasonsAt = (nowMs: number) => explainObject(object, nowMs, KINDS)?.findings.map(({ reason }) => reason);
+  const reasonsAt = (nowMs: number) => explainObject(object, nowMs, KINDS).findings.map(({ reason }) => reason);
   assert.deepEqual(reasonsAt(graceOverMs), ['lastscrapeHolds']);
   assert.deepEqual(reasonsAt(graceOverMs + 1), ['nativeEnds']);
 });

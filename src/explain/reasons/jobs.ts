@@ -2,9 +2,9 @@
 // explained of the pods. Pure.
 
 import { at, type Json, toNumber, toObjects, toText } from '../../base/json.ts';
-import type { Change, Command, Explanation, Found, Reason, Since } from '../finding.ts';
+import type { Change, Command, Explanation, Found, Reason } from '../finding.ts';
 import { eventsCommand, kubectl, specLines } from '../lines.ts';
-import { findCondition, type PodFacts, readMetadata } from '../pod.ts';
+import { findCondition, readMetadata } from '../pod.ts';
 import { formatAge, quoteShell, quoteText, readName, readTime } from '../words.ts';
 import { removeFinalizers } from './ending.ts';
 
@@ -195,28 +195,12 @@ function countPods(count: number, one = 'has', more = 'have'): string {
 }
 
 /** The facts of a Job. */
-type JobFacts = Pick<PodFacts, 'namespace' | 'name' | 'spec' | 'created' | 'finalizers' | 'conditions'> & {
-  /** The CronJob that makes it again and again; null: none. */
-  readonly cronJob: string | null;
-  readonly started: Since;
-  /** null: it is not being deleted. */
-  readonly deletedAtMs: number | null;
-  readonly activeCount: number;
-  readonly terminatingCount: number;
-  readonly failedCount: number;
-  readonly succeededCount: number;
-  readonly backoffLimit: number;
-  readonly parallelism: number;
-  /** null: as many as succeed. */
-  readonly completions: number | null;
-  /** Another program runs it (spec.managedBy); null: Kubernetes does. */
-  readonly managedBy: string | null;
-};
+type JobFacts = ReturnType<typeof readJobFacts>;
 
 const OWN_CONTROLLER = 'kubernetes.io/job-controller';
 
 /** The facts of an object of kind Job. */
-export function readJobFacts(root: Json): JobFacts {
+export function readJobFacts(root: Json) {
   const metadata = at(root, 'metadata');
   const spec = at(root, 'spec');
   const status = at(root, 'status');
@@ -226,9 +210,11 @@ export function readJobFacts(root: Json): JobFacts {
   const common = readMetadata(metadata);
   return {
     ...common,
+    /** The CronJob that makes it again and again; null: none. */
     cronJob: owner === undefined ? null : readName(owner['name']),
     spec,
     started: startedAtMs === null ? common.created : { atMs: startedAtMs, what: 'it was started' },
+    /** null: it is not being deleted. */
     deletedAtMs: readTime(metadata['deletionTimestamp']),
     conditions: toObjects(status['conditions']),
     activeCount: toNumber(status['active'], 0),
@@ -237,7 +223,9 @@ export function readJobFacts(root: Json): JobFacts {
     succeededCount: toNumber(status['succeeded'], 0),
     backoffLimit: toNumber(spec['backoffLimit'], 6),
     parallelism: toNumber(spec['parallelism'], 1),
+    /** null: as many as succeed. */
     completions: typeof spec['completions'] === 'number' ? spec['completions'] : null,
+    /** Another program runs it (spec.managedBy); null: Kubernetes does. */
     managedBy: ['', OWN_CONTROLLER].includes(managedBy) ? null : managedBy,
   };
 }

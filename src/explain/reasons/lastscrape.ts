@@ -6,14 +6,7 @@ import { readVariable } from '../../base/parse.ts';
 import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
 import { hasHold } from '../../decide/model.ts';
-import {
-  type ContainerFacts,
-  isKnown,
-  type LastscrapeFacts,
-  type ReadReport,
-  type ReadTarget,
-  showSetting,
-} from '../container.ts';
+import { type ContainerFacts, isKnown, type LastscrapeFacts, showSetting } from '../container.ts';
 import type { Change, Found, Reason, Since } from '../finding.ts';
 import {
   annotationLines,
@@ -68,9 +61,8 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'quitFailed',
     find: afterEnd((helper, pod, lastscrape) => {
-      const { report } = lastscrape;
-      const asked = findTarget(report, helper);
-      if (asked === undefined || report?.outcome === 'misconfigured') return null;
+      const asked = findTarget(lastscrape, helper);
+      if (asked === undefined || lastscrape.report?.outcome === 'misconfigured') return null;
       const { hint, result } = asked;
       const why =
         result === 'failed'
@@ -106,7 +98,7 @@ export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
     find: afterEnd((helper, pod, lastscrape) => {
       const { report } = lastscrape;
       const isDone = report !== null && !['misconfigured', 'unfinished', 'bug'].includes(report.outcome);
-      if (!isDone || findTarget(report, helper) !== undefined) return null;
+      if (!isDone || findTarget(lastscrape, helper) !== undefined) return null;
       const { program } = helper;
       return {
         ...explainHelper(helper, pod, addToQuit(lastscrape, pod, helper)),
@@ -133,7 +125,7 @@ function keeps({ name }: ContainerFacts, pod: PodFacts, what: string): string {
 }
 
 /** The entry of QUIT that stands for a helper, as it is in the report. */
-function findTarget(report: ReadReport | null, { program, name }: ContainerFacts): ReadTarget | undefined {
+function findTarget({ report }: LastscrapeFacts, { program, name }: ContainerFacts) {
   const processes = program === null ? [name] : [...program.names, ...(program.name === null ? [] : program.programs)];
   return report?.targets.find(({ stops }) => {
     if (stops === undefined) return false;
