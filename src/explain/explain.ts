@@ -9,8 +9,7 @@ import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { explainUnknown, HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
-import { MAIN_REASONS } from './reasons/main.ts';
-import { BESIDE_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/starting.ts';
+import { BESIDE_REASONS, MAIN_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
 import { formatAge, joinNames, quoteText } from './words.ts';
 
 /** Explains a pod or a Job. @param nowMs epoch */

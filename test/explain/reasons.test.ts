@@ -381,7 +381,7 @@ const CASES: readonly Case[] = [
     'what the kubelet says of an image is repeated',
     'image',
     inStatus('main', (own) => Object.assign(own.state, { waiting: { reason: 'ErrImageNeverPull', message: 'no' } })),
-    { reasons: 'image main', summary: /has not started it \(ErrImageNeverPull\)$/, why: 'The kubelet says: no' },
+    { reasons: 'notStarted main', summary: /has not started it \(ErrImageNeverPull\)$/, why: 'The kubelet says: no' },
   ],
   [
     'a container between two restarts has not ended',
@@ -395,20 +395,6 @@ const CASES: readonly Case[] = [
     ),
     { reasons: 'backOff main', summary: /: it ends with 3 and is restarted$/ },
   ],
-  ...(
-    [
-      ['32Mi', '64Mi'],
-      ['1.5G', '3G'],
-      ['128974848', 257949696],
-    ] as const
-  ).map(
-    ([limit, memory]): Case => [
-      `a limit of ${limit} is doubled`,
-      'back-off-out-of-memory',
-      inSpec('main', (own) => Object.assign(own.resources.limits, { memory: limit })),
-      { lines: inContainer({ name: 'main', resources: { limits: { memory } } }) },
-    ],
-  ),
   [
     'another main that runs is named as well',
     'main-runs',

@@ -184,15 +184,9 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     // Before main.
     state(
       'image',
-      'image main',
+      'notStarted main',
       job('typo', [{ ...main(), image: 'registry.invalid/none:1' }, run('cloud-sql-proxy', forEver)]),
       isWaiting('main', 'ImagePullBackOff'),
-    ),
-    state(
-      'config',
-      'config main',
-      job('settings', [{ ...main(), envFrom: [{ configMapRef: { name: 'missing' } }] }]),
-      isWaiting('main', 'CreateContainerConfigError'),
     ),
     state(
       'command',
@@ -227,7 +221,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     ),
     state(
       'volume',
-      'creating main',
+      'notStarted main',
       job('mount', [{ ...main(), volumeMounts: [{ name: 'keys', mountPath: '/keys' }] }], {
         volumes: [{ name: 'keys', secret: { secretName: 'missing' } }],
       }),
@@ -235,14 +229,8 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     ),
     state(
       'unschedulable',
-      'unschedulable',
+      'unscheduled',
       job('huge', [{ ...main(), resources: { requests: { cpu: '1000', memory: '64Mi' } } }]),
-      hasCondition('PodScheduled', 'False'),
-    ),
-    state(
-      'gated',
-      'gated',
-      pod('queued', [main()], { schedulingGates: [{ name: 'example.com/quota' }] }),
       hasCondition('PodScheduled', 'False'),
     ),
     // The end.
