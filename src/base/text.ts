@@ -1,10 +1,31 @@
-// Text for a person: cut to a length, without what can be secret in a URL (user, password, query), or what a
+// Text for a person: cut to a length, joined or broken, without what can be secret in a URL (user, password, query), or what a
 // mistyped one may stand for. Pure.
 
 /** The text, or its beginning and `…`: at most `maxLength` UTF-16 units, never half a surrogate pair. */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   return `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function joinNames(names: readonly string[], last: 'and' | 'or' = 'and'): string {
+  return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
+}
+
+const WIDTH = 100;
+
+/** Breaks a text between words, but not within quotes: a person copies the commands in them. */
+export function wrap(text: string, first = '', rest = ''): string[] {
+  const lines: string[] = [];
+  let line = first;
+  for (const word of text.match(/"[^"]*"\S*|\S+/g) ?? []) {
+    if (line.length + word.length > WIDTH && line !== first) {
+      lines.push(line.trimEnd());
+      line = rest;
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.trimEnd()];
 }
 
 /** Copies a text: a part of a text keeps the whole of it in memory. */

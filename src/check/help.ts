@@ -1,19 +1,18 @@
 // What `--help` prints. Pure.
 
+import { wrap } from '../base/text.ts';
 import { type Kinds, listVariables } from '../config/config.ts';
 import type { Variable } from '../config/variables.ts';
 import { type LogEntry, MESSAGES } from '../decide/messages.ts';
-
-const WIDTH = 100;
 
 /** Formats all of `--help`: every variable with its default, the kinds, the exit codes. */
 export function formatHelp({ conditions, targets }: Kinds): string {
   const variables = listVariables({ conditions }).flatMap((variable) => [
     `  ${variable.name}=${variable.default}${formatOtherwise(variable)}`,
-    ...wrap(removeBackticks(variable.meaning), '      '),
+    ...wrap(removeBackticks(variable.meaning), ' '.repeat(6), ' '.repeat(8)),
   ]);
   const kinds = (rows: readonly { readonly usage: string; readonly meaning: string }[]) =>
-    rows.flatMap(({ usage, meaning }) => wrap(`${usage.padEnd(18)}  ${removeBackticks(meaning)}`, '  '));
+    rows.flatMap(({ usage, meaning }) => wrap(removeBackticks(meaning), `  ${usage.padEnd(18)}  `, '    '));
   return [
     "lastscrape: holds a Job's pod until Prometheus has taken its last scrape, then stops the helper containers",
     '',
@@ -56,17 +55,4 @@ export function formatLogEntry({ id, fields }: LogEntry): string {
 
 function removeBackticks(meaning: string): string {
   return meaning.replaceAll('`', '');
-}
-
-function wrap(text: string, indent: string): string[] {
-  const lines: string[] = [];
-  let line = indent;
-  for (const word of text.split(' ')) {
-    if (line.length + word.length > WIDTH && line !== indent) {
-      lines.push(line.trimEnd());
-      line = `${indent}  `;
-    }
-    line += `${word} `;
-  }
-  return [...lines, line.trimEnd()];
 }

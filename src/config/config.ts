@@ -2,14 +2,14 @@
 // never repairs a value.
 
 import { type Environment, readVariable } from '../base/parse.ts';
-import { cut } from '../base/text.ts';
+import { cut, joinNames } from '../base/text.ts';
 import { hasHold, type Limits, type Policy } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
 import type { ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
 import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
-import { or, parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
+import { parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
 import {
   EXPORTER_URI,
   type ExporterVariables,
@@ -82,7 +82,7 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess): R
 
   const known = listVariables(kinds).map(({ name }) => name);
   for (const { name, meant } of findUnknownNames(env, known)) {
-    const advice = meant.length === 0 ? 'see lastscrape --help' : `did you mean ${or(meant)}?`;
+    const advice = meant.length === 0 ? 'see lastscrape --help' : `did you mean ${joinNames(meant, 'or')}?`;
     addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: unknown variable; ${advice}`);
   }
   const { pid, pod } = program;

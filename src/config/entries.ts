@@ -2,7 +2,7 @@
 // problem at once; a problem completes the sentence "must be …".
 
 import type { Parse, ParseResult } from '../base/parse.ts';
-import { cut, redactEntry } from '../base/text.ts';
+import { cut, joinNames, redactEntry } from '../base/text.ts';
 import type { Condition, ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
 import type { Target, TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
@@ -74,7 +74,12 @@ export function parseCondition(
   if (found === undefined) {
     const kinds = readKinds.map(({ kind }) => kind);
     const meant = suggestCondition(entry, kinds);
-    return { problem: `${or(kinds.map(({ usage }) => `"${usage}"`))}${didYouMean(meant)}` };
+    return {
+      problem: `${joinNames(
+        kinds.map(({ usage }) => `"${usage}"`),
+        'or',
+      )}${didYouMean(meant)}`,
+    };
   }
   const parsed = found.kind.read(hasArgument ? entry.slice(colonAt + 1).trim() : '', found.context);
   return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
@@ -89,7 +94,7 @@ export function parseTarget(entry: string, kinds: readonly TargetKind[], context
   }
   const usages = kinds.flatMap(({ usage, otherNames }) => (otherNames === undefined ? [`"${usage}"`] : []));
   return {
-    problem: `${or(['a preset of lastscrape --help', ...usages, '"none"'])}${didYouMean(suggestTarget(entry, kinds))}`,
+    problem: `${joinNames(['a preset of lastscrape --help', ...usages, '"none"'], 'or')}${didYouMean(suggestTarget(entry, kinds))}`,
   };
 }
 
@@ -101,11 +106,6 @@ const READ_MAX_LENGTH = 1_000;
 /** Quotes a value for a message: without secrets, on one line, cut. */
 export function quote(text: string): string {
   return JSON.stringify(cut(redactEntry(text.slice(0, READ_MAX_LENGTH)), SHOWN_MAX_LENGTH));
-}
-
-/** Joins as `a`, `a or b`, `a, b or c`. */
-export function or(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
 function didYouMean(meant: string | null): string {

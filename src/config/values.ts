@@ -2,8 +2,8 @@
 // A problem completes the sentence "must be …"; a value is never repaired.
 
 import { describeHighPort, isPortNumber, type ParseResult } from '../base/parse.ts';
+import { joinNames } from '../base/text.ts';
 import { suggestDuration } from './advice.ts';
-import { or } from './entries.ts';
 
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
 const SCRAPES_MAX = 1_000;
@@ -146,7 +146,10 @@ export function parsePush(text: string): ParseResult<PushAddress> {
   const [, name, rest = text] = /^([a-z-]+)\+(.*)$/is.exec(text) ?? [];
   const names = Object.keys(RECEIVERS) as readonly PushAddress['to'][];
   const to = names.find((each) => each === name);
-  const kinds = `${or(names.map((each) => `"${each}+"`))} and`;
+  const kinds = `${joinNames(
+    names.map((each) => `"${each}+"`),
+    'or',
+  )} and`;
   if (to === undefined) {
     const example = `pushgateway+${RECEIVERS.pushgateway}`;
     return { problem: `${kinds} an http: or https: URL, such as "${example}", or "none"` };
@@ -189,7 +192,14 @@ export function parsePushLabel(text: string): ParseResult<readonly [name: string
 /** Reads one of a few words. */
 export function parseChoice<const Word extends string>(text: string, words: readonly Word[]): ParseResult<Word> {
   const value = words.find((each) => each === text);
-  return value === undefined ? { problem: or(words.map((each) => `"${each}"`)) } : { value };
+  return value === undefined
+    ? {
+        problem: joinNames(
+          words.map((each) => `"${each}"`),
+          'or',
+        ),
+      }
+    : { value };
 }
 
 /** Reads `true` or `false`, and no synonyms. */

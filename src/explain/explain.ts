@@ -2,6 +2,7 @@
 // there and a line here. Pure: the clock is a parameter.
 
 import type { Json } from '../base/json.ts';
+import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reason } from './finding.ts';
 import { describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
@@ -10,7 +11,7 @@ import { explainUnknown, HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { BESIDE_REASONS, MAIN_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
-import { formatAge, joinNames, quoteText } from './words.ts';
+import { formatAge, quoteText } from './words.ts';
 
 /** Explains a pod or a Job. @param nowMs epoch */
 export function explainObject(object: Json, nowMs: number, kinds: Kinds): Explanation {

@@ -1,9 +1,9 @@
 // Explanations → the text for a person, and the JSON for a program. Pure.
 
+import { wrap } from '../base/text.ts';
 import type { Command, Explanation, Finding } from './finding.ts';
 import { formatAge, formatTime } from './words.ts';
 
-const WIDTH = 100;
 const LABEL_WIDTH = 9;
 /** Names of other pods that the same keeps. */
 const NAMES_MAX = 20;
@@ -94,23 +94,9 @@ function formatCommand(name: string, { what, line }: Command): string {
 }
 
 function formatEnded({ summary, more }: Explanation): string {
-  return `${summary}.\n${more === '' ? '' : `${wrap(more, '', '')}\n`}`;
+  return `${summary}.\n${more === '' ? '' : `${wrap(more).join('\n')}\n`}`;
 }
 
 function label(name: string, text: string): string {
-  return wrap(text, name.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
-}
-
-/** Breaks a text between words, but not within quotes: a person copies the commands in them. */
-function wrap(text: string, first: string, rest: string): string {
-  const lines: string[] = [];
-  let line = first;
-  for (const word of text.match(/"[^"]*"\S*|\S+/g) ?? []) {
-    if (line.length + word.length > WIDTH && line.trim() !== '' && line !== first) {
-      lines.push(line.trimEnd());
-      line = rest;
-    }
-    line += `${word} `;
-  }
-  return [...lines, line.trimEnd()].join('\n');
+  return wrap(text, name.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH)).join('\n');
 }

@@ -2,11 +2,12 @@
 // restarted.
 
 import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/json.ts';
+import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import { readPodObject } from '../pod/pod-status.ts';
 import { type ContainerFacts, isNeverStarted, readContainer, readLastscrape } from './container.ts';
 import type { Found, Since } from './finding.ts';
-import { joinNames, readName, readTime } from './words.ts';
+import { readName, readTime } from './words.ts';
 
 /** The facts of a pod. */
 export type PodFacts = ReturnType<typeof readPodFacts>;

@@ -1,6 +1,6 @@
 // Words for a person: times, names, lists, and foreign texts. Pure: the clock is a parameter.
 
-import { cut } from '../base/text.ts';
+import { cut, joinNames } from '../base/text.ts';
 
 const UNITS = [
   ['day', 86_400_000],
@@ -34,11 +34,6 @@ export function formatTime(atMs: number): string {
 export function readTime(value: unknown): number | null {
   const atMs = typeof value === 'string' ? Date.parse(value) : Number.NaN;
   return Number.isNaN(atMs) ? null : atMs;
-}
-
-/** `a`, `a and b`, `a, b and c`. */
-export function joinNames(names: readonly string[]): string {
-  return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
 /** `, as a does`, `, as a and b do`: what others do as well; blank without others. */

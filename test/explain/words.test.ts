@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import {
-  formatAge,
-  formatTime,
-  joinNames,
-  quoteShell,
-  quoteText,
-  quoteYaml,
-  readTime,
-} from '../../src/explain/words.ts';
+import { formatAge, formatTime, quoteShell, quoteText, quoteYaml, readTime } from '../../src/explain/words.ts';
 
 test('formatAge() shows the two largest units', () => {
   const ages = new Map([
@@ -42,11 +34,6 @@ test('readTime() and formatTime() are RFC 3339, and anything else is null', () =
   assert.equal(formatTime(readTime('2026-11-22T06:51:07Z') ?? 0), '2026-11-22T06:51:07Z');
   assert.equal(readTime('2026-11-22T07:51:07.123+01:00'), Date.UTC(2026, 10, 22, 6, 51, 7, 123));
   for (const value of [undefined, null, 5, '', 'soon']) assert.equal(readTime(value), null);
-});
-
-test('joinNames() makes a list', () => {
-  const joined = [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => joinNames(names));
-  assert.deepEqual(joined, ['', 'a', 'a and b', 'a, b and c']);
 });
 
 test('quoteText() leaves one line that no terminal obeys, cut', () => {

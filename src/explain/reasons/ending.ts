@@ -1,11 +1,12 @@
 // A pod that is being deleted, or whose native sidecars are being ended. Pure.
 
 import { at, isObject } from '../../base/json.ts';
+import { joinNames } from '../../base/text.ts';
 import type { ContainerFacts } from '../container.ts';
 import type { Change, Command, Found, Reason, Since } from '../finding.ts';
 import { changePod, kubectl, specLines, toLines } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
-import { addOthers, formatAge, formatTime, joinNames, quoteShell, quoteText } from '../words.ts';
+import { addOthers, formatAge, formatTime, quoteShell, quoteText } from '../words.ts';
 
 /** Set by the Job controller on its pods, and removed by it once it has counted them. */
 const JOB_FINALIZER = 'batch.kubernetes.io/job-tracking';

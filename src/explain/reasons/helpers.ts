@@ -2,6 +2,7 @@
 // A pod with lastscrape in it has other rows (lastscrape.ts).
 
 import { toObjects, toText } from '../../base/json.ts';
+import { joinNames } from '../../base/text.ts';
 import type { ProgramKind } from '../../quit/programs.ts';
 import { type ContainerFacts, isNeverStarted } from '../container.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
@@ -20,7 +21,7 @@ import {
   toLines,
 } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
-import { joinNames, quoteShell, quoteText, tailMessage } from '../words.ts';
+import { quoteShell, quoteText, tailMessage } from '../words.ts';
 
 /** What ends a helper, and what must be run before. */
 export type Remedy = { readonly change: Change; readonly first?: Command };

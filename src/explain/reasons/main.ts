@@ -2,11 +2,12 @@
 // scheduler or the kubelet refuses one, it repeats what they say, and gives no advice. Pure.
 
 import { toText } from '../../base/json.ts';
+import { joinNames } from '../../base/text.ts';
 import { type ContainerFacts, type Ended, isNeverStarted, sinceStart } from '../container.ts';
 import type { Change, Found, Reason } from '../finding.ts';
 import { changePod, eventsCommand, logsCommand, specLines } from '../lines.ts';
 import { describePod, findCondition, keepsPod, type PodFacts } from '../pod.ts';
-import { addOthers, joinNames, quoteText, tailMessage } from '../words.ts';
+import { addOthers, quoteText, tailMessage } from '../words.ts';
 
 /** Owners whose pods never end; a Job's do. */
 const KEEPERS = ['ReplicaSet', 'ReplicationController', 'StatefulSet', 'DaemonSet', 'Node'];
