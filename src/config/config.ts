@@ -10,12 +10,7 @@ import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
 import { parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
-import {
-  EXPORTER_URI,
-  type ExporterVariables,
-  listExporterProblems,
-  readExporterVariables,
-} from './exporter-variables.ts';
+import { EXPORTER_URI, type ExporterVariables, readExporterVariables } from './exporter-variables.ts';
 import { isLocustPage, parseBoolean } from './values.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './variables.ts';
 
@@ -117,8 +112,9 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess): R
     if (settings.conditions.some(({ text }) => text === usedBy)) continue;
     addProblem(name, `Cannot use ${name}: only ${usedBy} uses it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`);
   }
-  for (const { name, problem } of listExporterProblems(env, isLocustPage(settings.metricsUrl))) {
-    addProblem(name, `Cannot read ${name}: ${problem}`);
+  for (const { name, problem } of exporter.problems) {
+    const isUsed = name === EXPORTER_URI || isLocustPage(settings.metricsUrl);
+    if (isUsed) addProblem(name, `Cannot read ${name}: ${problem}`);
   }
   for (const { name, problem } of listConflicts(settings)) addProblem(name, `Cannot use ${name}: ${problem}`);
   return { settings, exporter, problems, unreadable };
