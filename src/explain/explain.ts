@@ -1,16 +1,17 @@
 // An object → what keeps it, by the tables of reasons: a new one is a row of a file in reasons/, or a file
 // there and a line here. Pure: the clock is a parameter.
 
-import type { Json } from '../base/json.ts';
+import { type Json, toText } from '../base/json.ts';
 import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reason } from './finding.ts';
+import { eventsCommand } from './lines.ts';
 import { describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
-import { explainUnknown, HELPER_REASONS } from './reasons/helpers.ts';
+import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
-import { BESIDE_REASONS, MAIN_REASONS, STARTING_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
+import { MAIN_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
 import { formatAge, quoteText } from './words.ts';
 
 /** Explains a pod or a Job. @param nowMs epoch */
@@ -87,15 +88,24 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
 export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', readonly Reason<PodFacts>[]>> = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,
-  placed: [
-    ...STARTING_REASONS,
-    ...LASTSCRAPE_REASONS,
-    ...HELPER_REASONS,
-    ...MAIN_REASONS,
-    ...NATIVE_REASONS,
-    ...BESIDE_REASONS,
-  ],
+  placed: [...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...NATIVE_REASONS, ...MAIN_REASONS],
 };
 
 /** The row of a pod that no other row explains. */
-export const UNKNOWN: Reason<PodFacts> = { id: 'unknown', find: explainUnknown };
+export const UNKNOWN: Reason<PodFacts> = {
+  id: 'unknown',
+  find: (pod) => {
+    const { conditions, containers, phase, created } = pod;
+    const unmet = conditions.filter(({ status }) => status !== 'True').map(({ type }) => toText(type));
+    const [running] = containers.filter(({ isDone }) => !isDone);
+    const open = unmet.length === 0 ? '' : `, and these conditions are not met: ${joinNames(unmet)}`;
+    return {
+      container: running?.name ?? null,
+      isStuck: null,
+      summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
+      since: created,
+      why: `Its phase is ${phase || 'unknown'}${open}.`,
+      see: eventsCommand(pod, 'pod'),
+    };
+  },
+};

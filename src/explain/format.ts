@@ -22,19 +22,19 @@ export function formatExplained({ explanations, others, nowMs }: Explained): str
   const ended = explanations.filter(({ state }) => state === 'ended');
   const blocks = [
     ...group(kept).map((each) => formatKept(each, nowMs)),
-    ...(ended.length === 0 ? [] : [ended.map(formatEnded).join('')]),
-    ...(others.length === 0
-      ? []
-      : [`Not explained: ${others.length} of another kind (${[...new Set(others)].join(', ')}).\n`]),
+    ended.map(formatEnded).join(''),
+    others.length === 0
+      ? ''
+      : `Not explained: ${others.length} of another kind (${[...new Set(others)].join(', ')}).\n`,
   ];
-  return blocks.join('\n');
+  return blocks.filter(Boolean).join('\n');
 }
 
 /** The JSON for a program; docs/explain.md has its fields. */
 export function formatJson({ explanations, others, nowMs }: Explained, version: string): string {
   const objects = explanations.map(({ more, findings, ...object }) => ({
     ...object,
-    ...(more === '' ? {} : { more }),
+    ...(more !== '' && { more }),
     findings: findings.map(({ reason, container, isStuck, summary, since: { atMs, what }, ...rest }) => ({
       reason,
       container,
@@ -50,24 +50,20 @@ export function formatJson({ explanations, others, nowMs }: Explained, version: 
 }
 
 /** Objects that the same keeps, such as the pods of one Job, are explained once. */
-function group(explanations: readonly Explanation[]): readonly (readonly [Explanation, ...Explanation[]])[] {
-  const groups = new Map<string, [Explanation, ...Explanation[]]>();
-  for (const explanation of explanations) {
-    const { kind, namespace, findings } = explanation;
-    const causes = findings.map(({ reason, container, change }) => [reason, container, change]);
-    const key = JSON.stringify([kind, namespace, causes]);
-    const members = groups.get(key);
-    if (members === undefined) groups.set(key, [explanation]);
-    else members.push(explanation);
-  }
+function group(explanations: readonly Explanation[]): readonly (readonly Explanation[])[] {
+  const groups = Map.groupBy(explanations, ({ kind, namespace, findings }) =>
+    JSON.stringify([kind, namespace, findings.map(({ reason, container, change }) => [reason, container, change])]),
+  );
   return [...groups.values()];
 }
 
-function formatKept([first, ...more]: readonly [Explanation, ...Explanation[]], nowMs: number): string {
-  const blocks = first.findings.map((finding, index) => formatFinding(finding, first.findings[index - 1], nowMs));
+function formatKept([first, ...more]: readonly Explanation[], nowMs: number): string {
+  const { findings = [] } = first ?? {};
+  const blocks = findings.map((finding, index) => formatFinding(finding, findings[index - 1], nowMs));
   const names = more.slice(0, NAMES_MAX).map(({ name }) => name);
   const alike = `${names.join(', ')}${more.length > NAMES_MAX ? ` and ${more.length - NAMES_MAX} more` : ''}`;
-  return [...blocks, ...(more.length === 0 ? [] : [`${label('Also', `the same keeps ${alike}`)}\n`])].join('\n');
+  if (more.length > 0) blocks.push(`${label('Also', `the same keeps ${alike}`)}\n`);
+  return blocks.join('\n');
 }
 
 function formatFinding(finding: Finding, before: Finding | undefined, nowMs: number): string {

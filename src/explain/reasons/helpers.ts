@@ -2,7 +2,6 @@
 // A pod with lastscrape in it has other rows (lastscrape.ts).
 
 import { toObjects, toText } from '../../base/json.ts';
-import { joinNames } from '../../base/text.ts';
 import type { ProgramKind } from '../../quit/programs.ts';
 import { type ContainerFacts, isNeverStarted } from '../container.ts';
 import type { Change, Command, Found, Reason } from '../finding.ts';
@@ -10,7 +9,6 @@ import {
   annotationLines,
   changePod,
   envLine,
-  eventsCommand,
   IMAGE,
   kubectl,
   lastscrapeLines,
@@ -20,7 +18,7 @@ import {
   specLines,
   toLines,
 } from '../lines.ts';
-import { describePod, keepsPod, type PodFacts } from '../pod.ts';
+import { keepsPod, type PodFacts } from '../pod.ts';
 import { quoteShell, quoteText, tailMessage } from '../words.ts';
 
 /** What ends a helper, and what must be run before. */
@@ -28,8 +26,6 @@ export type Remedy = { readonly change: Change; readonly first?: Command };
 
 const WHY = 'A pod is over only when all its regular containers have ended, and nothing asks this one to.';
 const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other containers have ended';
-
-const MOVE_IF_SERVING = 'If it only serves the other, make it a native sidecar';
 
 /** The kinds of programs that have a row. */
 const KINDS: readonly (readonly [id: string, kind: ProgramKind])[] = [
@@ -49,14 +45,15 @@ export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'otherRuns',
     find: (pod) =>
-      findHelpers(pod, null).map((container) => ({
-        ...explainHelper(container, pod, moveHelper(container, pod, MOVE_IF_SERVING)),
-        isStuck: null,
-        summary: `${container.name} keeps ${describePod(pod)}: it still runs, although ${describeEnd(pod)}`,
-        why: `A pod is over only when all its regular containers have ended. The JSON does not show what ${container.name} is: wait if it works; if it only serves the other, it will not end.`,
-        see: logsCommand(pod, container.name),
-        now: null,
-      })),
+      findHelpers(pod, null).map((container) =>
+        keepsPod(container, pod, `: it still runs, although ${describeEnd(pod)}`, {
+          isStuck: null,
+          since: pod.mainsEnded ?? pod.created,
+          why: `A pod is over only when all its regular containers have ended. The JSON does not show what ${container.name} is: wait if it works; if it only serves the other, it will not end.`,
+          ...moveHelper(container, pod, 'If it only serves the other, make it a native sidecar'),
+          see: logsCommand(pod, container.name),
+        }),
+      ),
   },
 ];
 
@@ -103,21 +100,6 @@ export function roleCommand(pod: PodFacts): Command {
   const role = kubectl(pod, 'create role lastscrape --verb=get --resource=pods');
   const binding = `create rolebinding lastscrape --role=lastscrape --serviceaccount=${account}`;
   return { what: "let the pod's service account get pods", line: `${role} && ${kubectl(pod, binding)}` };
-}
-
-/** What no row can explain. */
-export function explainUnknown(pod: PodFacts): Found {
-  const conditions = pod.conditions.filter((each) => each['status'] !== 'True').map((each) => toText(each['type']));
-  const [running] = pod.containers.filter(({ isDone }) => !isDone);
-  const open = conditions.length === 0 ? '' : `, and these conditions are not met: ${joinNames(conditions)}`;
-  return {
-    container: running?.name ?? null,
-    isStuck: null,
-    summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
-    since: pod.created,
-    why: `Its phase is ${pod.phase || 'unknown'}${open}.`,
-    see: eventsCommand(pod, 'pod'),
-  };
 }
 
 function moveHelper(helper: ContainerFacts, pod: PodFacts, what: string): Remedy {

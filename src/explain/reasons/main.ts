@@ -35,8 +35,8 @@ export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
   },
 ];
 
-/** The rows of what does not start, or not for good. */
-export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
+/** The rows of a pod on a node. */
+export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'notStarted',
     find: (pod) => {
@@ -84,10 +84,6 @@ export const STARTING_REASONS: readonly Reason<PodFacts>[] = [
       });
     },
   },
-];
-
-/** The rows of a main that was started. */
-export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'meantToRun',
     find: (pod) => {
@@ -137,10 +133,6 @@ export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
       });
     },
   },
-];
-
-/** The row of what fails while main runs; it comes last. */
-export const BESIDE_REASONS: readonly Reason<PodFacts>[] = [
   {
     id: 'nativeFails',
     find: (pod) =>
