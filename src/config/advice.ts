@@ -7,6 +7,9 @@ import type { TargetKind } from '../quit/target-kind.ts';
 
 const PREFIX = 'LASTSCRAPE_';
 
+/** Least share of common pairs of two names that may be meant for each other: istoi has 0.5 of istio. */
+const SAME_NAME_SCORE = 0.5;
+
 /** Milliseconds of each unit, by the words used for it. */
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(ms|msecs?|millis|milliseconds?)$/, 1],
@@ -33,7 +36,7 @@ export function suggestVariables(name: string, known: readonly string[]): readon
     const count = (rests[index] as string).split('_').length;
     const isRestKnown = parts.slice(-count).join('_').toUpperCase() === rests[index];
     const prefix = fold(parts.slice(0, -count).join(''));
-    return isRestKnown && prefix.startsWith('l') && countEdits(prefix, fold(PREFIX)) <= 1;
+    return isRestKnown && prefix.startsWith('l') && isOffByOne(prefix, fold(PREFIX));
   });
   return meant === undefined ? null : [meant];
 }
@@ -102,42 +105,21 @@ export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): str
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
 }
 
-/** Whether two names differ only in case, in `-` and `_`, and, if they are long, in a letter or two. */
-export function isNearlySame(one: string, other: string): boolean {
-  const [from, to] = [fold(one), fold(other)];
-  return countEdits(from, to) <= countAllowedEdits(Math.min(from.length, to.length));
+/** Whether two names differ only in case, in `-` and `_`, and in a few letters. */
+function isNearlySame(one: string, other: string): boolean {
+  return findNearest(fold(one), [fold(other)], SAME_NAME_SCORE).length > 0;
 }
 
-/** Counts insertions, deletions, replacements and swaps of neighbours between two texts. */
-export function countEdits(from: string, to: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let at = 1; at <= from.length; at++) {
-    const next = [at];
-    for (let column = 1; column <= to.length; column++) {
-      const isSame = from[at - 1] === to[column - 1];
-      const isSwapped = column > 1 && from[at - 1] === to[column - 2] && from[at - 2] === to[column - 1];
-      next.push(
-        Math.min(
-          (row[column] as number) + 1,
-          (next[column - 1] as number) + 1,
-          (row[column - 1] as number) + (isSame ? 0 : 1),
-          at > 1 && isSwapped ? (before[column - 2] as number) + 1 : Number.POSITIVE_INFINITY,
-        ),
-      );
-    }
-    before = row;
-    row = next;
-  }
-  return row[to.length] as number;
+/** Whether two texts differ by one letter at most: added, left out, replaced, or swapped with its neighbour. */
+function isOffByOne(one: string, other: string): boolean {
+  let start = 0;
+  while (start < one.length && one[start] === other[start]) start++;
+  const [from, to] = [one.slice(start), other.slice(start)];
+  if (from.slice(1) === to.slice(1) || from === to.slice(1) || from.slice(1) === to) return true;
+  return from[0] === to[1] && from[1] === to[0] && from.slice(2) === to.slice(2);
 }
 
 /** Lower case, letters and digits only. */
 function fold(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
-}
-
-function countAllowedEdits(letterCount: number): number {
-  if (letterCount < 3) return 0;
-  return letterCount < 6 ? 1 : 2;
 }
