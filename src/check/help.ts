@@ -2,15 +2,16 @@
 
 import { wrap } from '../base/text.ts';
 import { type Kinds, listVariables } from '../config/config.ts';
-import type { Variable } from '../config/variables.ts';
 import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 
 /** Formats all of `--help`: every variable with its default, the kinds, the exit codes. */
 export function formatHelp({ conditions, targets }: Kinds): string {
-  const variables = listVariables({ conditions }).flatMap((variable) => [
-    `  ${variable.name}=${variable.default}${formatOtherwise(variable)}`,
-    ...wrap(removeBackticks(variable.meaning), ' '.repeat(6), ' '.repeat(8)),
-  ]);
+  const variables = listVariables({ conditions }).flatMap(
+    ({ name, default: value, defaultOtherwise: otherwise, meaning }) => [
+      `  ${name}=${value}${otherwise === undefined ? '' : ` (${removeBackticks(otherwise)})`}`,
+      ...wrap(removeBackticks(meaning), ' '.repeat(6), ' '.repeat(8)),
+    ],
+  );
   const kinds = (rows: readonly { readonly usage: string; readonly meaning: string }[]) =>
     rows.flatMap(({ usage, meaning }) => wrap(removeBackticks(meaning), `  ${usage.padEnd(18)}  `, '    '));
   return [
@@ -41,10 +42,6 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     'Exit codes: 0 done, 1 a threshold fails, 64 usage, 65 explain cannot read its input, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',
     '',
   ].join('\n');
-}
-
-function formatOtherwise({ defaultOtherwise }: Variable): string {
-  return defaultOtherwise === undefined ? '' : ` (${removeBackticks(defaultOtherwise)})`;
 }
 
 /** Formats a log entry as a line for a person. */

@@ -128,23 +128,28 @@ function describeReceiver(problems: readonly string[], isPod: boolean): string {
 function describeExporter(config: Config, exporter: ExporterReading | null, isPod: boolean): string {
   if (exporter === null)
     return 'not read: a lastscrape runs here that may hold the pod, and would count it as a scrape';
+  const describe = (why: string, question: string, need: string) =>
+    isPod ? `${why}: ${question}` : describeOutside({ why, need });
   const { observation } = exporter;
   const isFile = config.metricsUrl.protocol === 'file:';
+  const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
+  if (observation.kind === 'failed') {
+    return describe(
+      observation.why,
+      `${config.front === null ? '' : 'this cannot be served; '}is the URL right?`,
+      need,
+    );
+  }
   if (observation.kind !== 'answered') {
-    const isFailed = observation.kind === 'failed';
-    const why = isFailed ? observation.why : isFile ? 'nothing is there' : 'nothing listens there';
-    const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
-    if (!isPod) return describeOutside({ why, need });
-    if (isFailed)
-      return `${why}: ${config.front === null ? 'is the URL right?' : 'this cannot be served; is the URL right?'}`;
-    return `${why}: ${isFile ? 'not written yet, or not in a volume that both mount?' : 'not started yet, or elsewhere?'}`;
+    return isFile
+      ? describe('nothing is there', 'not written yet, or not in a volume that both mount?', need)
+      : describe('nothing listens there', 'not started yet, or elsewhere?', need);
   }
   const up = exporter.metric(`${config.locust.namespace}_up`);
   // In the exporter's place there is an answer even without Locust.
   if (isLocustPage(config.metricsUrl) && up.kind === 'value' && up.value === 0) {
-    const why = 'Locust does not answer';
-    if (isPod) return `${why}: not started yet, --headless, or elsewhere?`;
-    return describeOutside({ why, need: 'its page must be there, which --headless switches off' });
+    const page = 'its page must be there, which --headless switches off';
+    return describe('Locust does not answer', 'not started yet, --headless, or elsewhere?', page);
   }
   if (config.front !== null) return 'answers, and can be served';
   const { scrapes } = observation;
@@ -205,21 +210,16 @@ function describeThreshold(
 }
 
 /** The files that a run writes, each with why it cannot be written and what it needs in a pod. */
-async function findFileProblems(
-  { terminationLog, tombstonePath, hooksPath }: Config,
-  { findMessageProblem, findTombstoneProblem }: Surroundings,
-  signal: AbortSignal,
-): Promise<readonly { readonly path: string; readonly problem: string | null; readonly need: string }[]> {
+async function findFileProblems(config: Config, surroundings: Surroundings, signal: AbortSignal) {
+  const { terminationLog, tombstonePath, hooksPath } = config;
   const { path, isChosen } = terminationLog;
   const need = isChosen ? 'its folder must be writable' : 'the kubelet mounts it';
-  const message = { path, problem: findMessageProblem(terminationLog), need };
-  const inFolders = [
+  const files = [{ path, problem: surroundings.findMessageProblem(terminationLog), need }];
+  for (const { path, need } of [
     { path: tombstonePath, need: 'its folder, the graveyard, must be mounted' },
     { path: hooksPath && join(hooksPath, 'python'), need: 'its folder must be a volume that main mounts too' },
-  ];
-  const files = [message];
-  for (const { path, need } of inFolders) {
-    if (path !== null) files.push({ path, problem: await findTombstoneProblem(path, signal), need });
+  ]) {
+    if (path !== null) files.push({ path, problem: await surroundings.findTombstoneProblem(path, signal), need });
   }
   return files;
 }

@@ -2,7 +2,7 @@
 
 import { redactHref } from '../base/text.ts';
 import { type Config, hasReceivers } from '../config/config.ts';
-import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
+import { formatDuration, isFrontAt, isLocustPage, LOOPBACK } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/tell.ts';
 
@@ -36,7 +36,6 @@ type Rule = (facts: ReturnType<typeof findFacts>) => string | false;
 const USUAL_GRACE_MS = 25_000;
 /** The default port of Locust's exporter. */
 const LOCUSTS_PORT = '9646';
-const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** The rules by name. A new rule is a row here, and one of the table in its test. */
 export const ODD_SETTINGS = {

@@ -10,7 +10,7 @@ import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
 import { parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
-import { EXPORTER_URI, type ExporterVariables, readExporterVariables } from './exporter-variables.ts';
+import { EXPORTER_URI, readExporterVariables } from './exporter-variables.ts';
 import { isLocustPage, parseBoolean } from './values.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './variables.ts';
 
@@ -56,13 +56,8 @@ export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readon
   );
 }
 
-type ReadEnvironment = {
-  readonly settings: ReadSettings;
-  readonly exporter: ExporterVariables;
-} & Pick<Misconfigured, 'problems' | 'unreadable'>;
-
 /** Reads what can be read; an empty or blank value means that a variable is not set. */
-function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess): ReadEnvironment {
+function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
   const unreadable: string[] = [];
   const problems: string[] = [];
   function addProblem(name: string, problem: string): void {

@@ -233,7 +233,8 @@ export function parseFrontAddress(text: string): ParseResult<FrontAddress> {
   };
 }
 
-const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
+/** A host of loopback, as in a URL or without its brackets. */
+export const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
 
 /** Whether a connection to `hostname`, as in a URL, and the front's port reaches the front; no lookup. */
 export function isFrontAt({ host }: FrontAddress, hostname: string): boolean {
