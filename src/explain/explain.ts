@@ -4,7 +4,7 @@
 import { type Json, toText } from '../base/json.ts';
 import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
-import type { Explanation, Finding, Reason } from './finding.ts';
+import type { Explanation, Finding, Reasons } from './finding.ts';
 import { eventsCommand } from './lines.ts';
 import { describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
@@ -26,11 +26,11 @@ function explainPod(pod: PodFacts, nowMs: number): Explanation {
     return { kind: 'Pod', namespace, name, state: 'ended', ...describePodEnd(pod, nowMs), findings: [] };
   }
   const stage = pod.deletedByMs !== null ? 'deleted' : pod.nodeName === '' ? 'unscheduled' : 'placed';
-  const found = POD_REASONS[stage].flatMap((row) => applyRow(row, pod, nowMs));
+  const found = applyRows(POD_REASONS[stage], pod, nowMs).flat();
   // What is sure to stay comes first, then what may.
   const rank = ({ isStuck }: Finding) => (isStuck === true ? 0 : isStuck === null ? 1 : 2);
   const findings = found.toSorted((one, other) => rank(one) - rank(other));
-  return conclude('Pod', pod, findings.length > 0 ? findings : applyRow(UNKNOWN, pod, nowMs));
+  return conclude('Pod', pod, findings.length > 0 ? findings : applyRows(UNKNOWN, pod, nowMs).flat());
 }
 
 function explainJob(object: Json, nowMs: number): Explanation {
@@ -38,14 +38,16 @@ function explainJob(object: Json, nowMs: number): Explanation {
   const { namespace, name } = job;
   const end = describeJobEnd(job, nowMs);
   if (end !== null) return { kind: 'Job', namespace, name, state: 'ended', ...end, findings: [] };
-  const findings = JOB_REASONS.map((row) => applyRow(row, job, nowMs)).find((each) => each.length > 0) ?? [];
+  const findings = applyRows(JOB_REASONS, job, nowMs).find((each) => each.length > 0) ?? [];
   return conclude('Job', job, findings);
 }
 
-function applyRow<Facts>({ id, find }: Reason<Facts>, facts: Facts, nowMs: number): readonly Finding[] {
-  const found = find(facts, nowMs) ?? [];
-  const blank = { reason: id, container: null, change: null, first: null, see: null, now: null };
-  return ('summary' in found ? [found] : found).map((each) => ({ ...blank, ...each }));
+/** What each row finds, in their order. */
+function applyRows<Facts>(rows: Reasons<Facts>, facts: Facts, nowMs: number): readonly (readonly Finding[])[] {
+  return Object.entries(rows).map(([reason, find]) => {
+    const blank = { reason, container: null, change: null, first: null, see: null, now: null };
+    return [find(facts, nowMs) ?? []].flat().map((each) => ({ ...blank, ...each }));
+  });
 }
 
 function conclude(kind: Explanation['kind'], { namespace, name }: Named, findings: readonly Finding[]): Explanation {
@@ -85,16 +87,15 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
 }
 
 /** What can keep a pod that is deleted, without a node, or on one. All that find something count. */
-export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', readonly Reason<PodFacts>[]>> = {
+export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', Reasons<PodFacts>>> = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,
-  placed: [...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...NATIVE_REASONS, ...MAIN_REASONS],
+  placed: { ...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...NATIVE_REASONS, ...MAIN_REASONS },
 };
 
 /** The row of a pod that no other row explains. */
-export const UNKNOWN: Reason<PodFacts> = {
-  id: 'unknown',
-  find: (pod) => {
+export const UNKNOWN: Reasons<PodFacts> = {
+  unknown: (pod) => {
     const { conditions, containers, phase, created } = pod;
     const unmet = conditions.filter(({ status }) => status !== 'True').map(({ type }) => toText(type));
     const [running] = containers.filter(({ isDone }) => !isDone);

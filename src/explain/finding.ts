@@ -20,7 +20,7 @@ export type Command = { readonly what: string; readonly line: string };
 
 /** One thing that keeps an object. */
 export type Finding = {
-  /** The id of its row. */
+  /** Its id. */
   readonly reason: string;
   /** null: it is no container. */
   readonly container: string | null;
@@ -47,12 +47,11 @@ export type Since = { readonly atMs: number | null; readonly what: string };
 export type Found = Omit<Finding, 'reason' | Optional> & Partial<Pick<Finding, Optional>>;
 type Optional = 'container' | 'change' | 'first' | 'see' | 'now';
 
-/** A row of a table of reasons. */
-export type Reason<Facts> = {
-  readonly id: string;
-  /** @param nowMs epoch */
-  readonly find: (facts: Facts, nowMs: number) => Found | readonly Found[] | null;
-};
+/** What finds one reason. @param nowMs epoch */
+export type Find<Facts> = (facts: Facts, nowMs: number) => Found | readonly Found[] | null;
+
+/** A table of reasons by their ids, a row each. */
+export type Reasons<Facts> = Readonly<Record<string, Find<Facts>>>;
 
 export type Explanation = {
   readonly kind: 'Pod' | 'Job';

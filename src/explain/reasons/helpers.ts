@@ -4,7 +4,7 @@
 import { toObjects, toText } from '../../base/json.ts';
 import type { ProgramKind } from '../../quit/programs.ts';
 import { type ContainerFacts, isNeverStarted } from '../container.ts';
-import type { Change, Command, Found, Reason } from '../finding.ts';
+import type { Change, Command, Found, Reasons } from '../finding.ts';
 import {
   annotationLines,
   changePod,
@@ -27,35 +27,27 @@ export type Remedy = { readonly change: Change; readonly first?: Command };
 const WHY = 'A pod is over only when all its regular containers have ended, and nothing asks this one to.';
 const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other containers have ended';
 
-/** The kinds of programs that have a row. */
-const KINDS: readonly (readonly [id: string, kind: ProgramKind])[] = [
-  ['exporterRuns', 'exporter'],
-  ['meshRuns', 'mesh'],
-  ['databaseProxyRuns', 'databaseProxy'],
-  ['helperRuns', 'helper'],
-];
-
 /** The rows. */
-export const HELPER_REASONS: readonly Reason<PodFacts>[] = [
-  ...KINDS.map(([id, kind]) => ({
-    id,
-    find: (pod: PodFacts) =>
-      findHelpers(pod, kind).map((helper) => explainHelper(helper, pod, findRemedy(helper, pod))),
-  })),
-  {
-    id: 'otherRuns',
-    find: (pod) =>
-      findHelpers(pod, null).map((container) =>
-        keepsPod(container, pod, `: it still runs, although ${describeEnd(pod)}`, {
-          isStuck: null,
-          since: pod.mainsEnded ?? pod.created,
-          why: `A pod is over only when all its regular containers have ended. The JSON does not show what ${container.name} is: wait if it works; if it only serves the other, it will not end.`,
-          ...moveHelper(container, pod, 'If it only serves the other, make it a native sidecar'),
-          see: logsCommand(pod, container.name),
-        }),
-      ),
-  },
-];
+export const HELPER_REASONS: Reasons<PodFacts> = {
+  exporterRuns: (pod) => explainHelpers(pod, 'exporter'),
+  meshRuns: (pod) => explainHelpers(pod, 'mesh'),
+  databaseProxyRuns: (pod) => explainHelpers(pod, 'databaseProxy'),
+  helperRuns: (pod) => explainHelpers(pod, 'helper'),
+  otherRuns: (pod) =>
+    findHelpers(pod, null).map((container) =>
+      keepsPod(container, pod, `: it still runs, although ${describeEnd(pod)}`, {
+        isStuck: null,
+        since: pod.mainsEnded ?? pod.created,
+        why: `A pod is over only when all its regular containers have ended. The JSON does not show what ${container.name} is: wait if it works; if it only serves the other, it will not end.`,
+        ...moveHelper(container, pod, 'If it only serves the other, make it a native sidecar'),
+        see: logsCommand(pod, container.name),
+      }),
+    ),
+};
+
+function explainHelpers(pod: PodFacts, kind: ProgramKind): readonly Found[] {
+  return findHelpers(pod, kind).map((helper) => explainHelper(helper, pod, findRemedy(helper, pod)));
+}
 
 /** The finding of a helper that keeps the pod, and how it is ended. */
 export function explainHelper(helper: ContainerFacts, pod: PodFacts, remedy: Remedy): Found {

@@ -2,7 +2,7 @@
 // explained of the pods. Pure.
 
 import { at, type Json, toNumber, toObjects, toText } from '../../base/json.ts';
-import type { Change, Command, Explanation, Found, Reason } from '../finding.ts';
+import type { Change, Command, Explanation, Found, Reasons } from '../finding.ts';
 import { eventsCommand, kubectl, specLines } from '../lines.ts';
 import { findCondition, readMetadata } from '../pod.ts';
 import { formatAge, quoteShell, quoteText, readName, readTime } from '../words.ts';
@@ -16,135 +16,108 @@ const SOON_MS = 10_000;
 const DEADLINE = ['activeDeadlineSeconds', 3600] as const;
 
 /** The rows, the first that finds something counts. */
-export const JOB_REASONS: readonly Reason<JobFacts>[] = [
-  {
-    id: 'jobDeleted',
-    find: (job) => {
-      if (job.deletedAtMs === null) return null;
-      const since = { atMs: job.deletedAtMs, what: 'it was deleted' };
-      const see = podsCommand(job);
-      if (!job.finalizers.includes('foregroundDeletion')) {
-        return [{ isStuck: null, since, see, ...removeFinalizers(job, 'Job', 'the program that set it') }];
-      }
-      const summary = `${describeJob(job)} is deleted, and goes when its pods are gone`;
-      return [{ isStuck: false, summary, since, why: 'It was deleted with its pods first (foreground).', see }];
-    },
+export const JOB_REASONS: Reasons<JobFacts> = {
+  jobDeleted: (job) => {
+    if (job.deletedAtMs === null) return null;
+    const since = { atMs: job.deletedAtMs, what: 'it was deleted' };
+    const see = podsCommand(job);
+    if (!job.finalizers.includes('foregroundDeletion')) {
+      return [{ isStuck: null, since, see, ...removeFinalizers(job, 'Job', 'the program that set it') }];
+    }
+    const summary = `${describeJob(job)} is deleted, and goes when its pods are gone`;
+    return [{ isStuck: false, summary, since, why: 'It was deleted with its pods first (foreground).', see }];
   },
-  {
-    id: 'jobEnds',
-    find: (job) => {
-      const condition =
-        findCondition(job.conditions, 'FailureTarget', 'True') ??
-        findCondition(job.conditions, 'SuccessCriteriaMet', 'True');
-      if (condition === undefined) return null;
-      const end = condition['type'] === 'FailureTarget' ? 'fail' : 'be complete';
-      const reason = quoteText(toText(condition['reason']));
-      return {
-        isStuck: false,
-        summary: `${describeJob(job)} is about to ${end}: it waits until ${countPods(Math.max(job.terminatingCount, job.activeCount))} ended`,
-        since: { atMs: readTime(condition['lastTransitionTime']), what: `it was decided (${reason})` },
-        why: `${quoteText(toText(condition['message'])) || reason}. A pod has its terminationGracePeriodSeconds to end.`,
-        see: podsCommand(job),
-      };
-    },
+  jobEnds: (job) => {
+    const condition =
+      findCondition(job.conditions, 'FailureTarget', 'True') ??
+      findCondition(job.conditions, 'SuccessCriteriaMet', 'True');
+    if (condition === undefined) return null;
+    const end = condition['type'] === 'FailureTarget' ? 'fail' : 'be complete';
+    const reason = quoteText(toText(condition['reason']));
+    return {
+      isStuck: false,
+      summary: `${describeJob(job)} is about to ${end}: it waits until ${countPods(Math.max(job.terminatingCount, job.activeCount))} ended`,
+      since: { atMs: readTime(condition['lastTransitionTime']), what: `it was decided (${reason})` },
+      why: `${quoteText(toText(condition['message'])) || reason}. A pod has its terminationGracePeriodSeconds to end.`,
+      see: podsCommand(job),
+    };
   },
-  {
-    id: 'suspended',
-    find: (job) => {
-      if (job.spec['suspend'] !== true) return null;
-      const condition = findCondition(job.conditions, 'Suspended', 'True');
-      return {
-        isStuck: true,
-        summary: `${describeJob(job)} makes no pods: it is suspended`,
-        since: { atMs: readTime(condition?.['lastTransitionTime']) ?? job.created.atMs, what: 'it was suspended' },
-        why: 'spec.suspend is true; a queue such as Kueue sets it until there is room.',
-        ...setField(job, 'Unless a queue decides, set', 'suspend', false),
-      };
-    },
+  suspended: (job) => {
+    if (job.spec['suspend'] !== true) return null;
+    const condition = findCondition(job.conditions, 'Suspended', 'True');
+    return {
+      isStuck: true,
+      summary: `${describeJob(job)} makes no pods: it is suspended`,
+      since: { atMs: readTime(condition?.['lastTransitionTime']) ?? job.created.atMs, what: 'it was suspended' },
+      why: 'spec.suspend is true; a queue such as Kueue sets it until there is room.',
+      ...setField(job, 'Unless a queue decides, set', 'suspend', false),
+    };
   },
-  {
-    id: 'managedByAnother',
-    find: (job) => {
-      if (job.managedBy === null) return null;
-      const summary = `${describeJob(job)} is run by ${job.managedBy}, not by Kubernetes: only that program knows why it is not over`;
-      const why = 'spec.managedBy names that program, and cannot be changed later.';
-      return [{ isStuck: null, summary, since: job.created, why, see: eventsCommand(job, 'job') }];
-    },
+  managedByAnother: (job) => {
+    if (job.managedBy === null) return null;
+    const summary = `${describeJob(job)} is run by ${job.managedBy}, not by Kubernetes: only that program knows why it is not over`;
+    const why = 'spec.managedBy names that program, and cannot be changed later.';
+    return [{ isStuck: null, summary, since: job.created, why, see: eventsCommand(job, 'job') }];
   },
-  {
-    id: 'noParallelism',
-    find: (job) => {
-      if (job.parallelism !== 0 || job.activeCount > 0) return null;
-      const summary = `${describeJob(job)} makes no pods: its parallelism is 0`;
-      const why = 'parallelism is how many pods may run at a time.';
-      return [{ isStuck: true, summary, since: job.created, why, ...setField(job, 'Set', 'parallelism', 1) }];
-    },
+  noParallelism: (job) => {
+    if (job.parallelism !== 0 || job.activeCount > 0) return null;
+    const summary = `${describeJob(job)} makes no pods: its parallelism is 0`;
+    const why = 'parallelism is how many pods may run at a time.';
+    return [{ isStuck: true, summary, since: job.created, why, ...setField(job, 'Set', 'parallelism', 1) }];
   },
-  {
-    id: 'podsRun',
-    find: (job) => {
-      if (job.activeCount === 0) return null;
-      const { completions, succeededCount, failedCount, backoffLimit, started } = job;
-      const done = completions === null || completions === 1 ? '' : ` ${succeededCount} of ${completions} are done.`;
-      const failed = failedCount === 0 ? '' : ` ${failedCount} failed before; ${backoffLimit} may.`;
-      return {
-        isStuck: null,
-        summary: `${describeJob(job)} is not over: ${countPods(job.activeCount, 'runs', 'run')}, and a pod keeps it`,
-        since: started,
-        why: `Why the pod is not over is in the pod's JSON, not in the Job's.${done}${failed}`,
-        change: changeJob('Explain the pods, as below. To end it after an hour, whatever they do, set', ...DEADLINE),
-        see: podsCommand(job),
-      };
-    },
+  podsRun: (job) => {
+    if (job.activeCount === 0) return null;
+    const { completions, succeededCount, failedCount, backoffLimit, started } = job;
+    const done = completions === null || completions === 1 ? '' : ` ${succeededCount} of ${completions} are done.`;
+    const failed = failedCount === 0 ? '' : ` ${failedCount} failed before; ${backoffLimit} may.`;
+    return {
+      isStuck: null,
+      summary: `${describeJob(job)} is not over: ${countPods(job.activeCount, 'runs', 'run')}, and a pod keeps it`,
+      since: started,
+      why: `Why the pod is not over is in the pod's JSON, not in the Job's.${done}${failed}`,
+      change: changeJob('Explain the pods, as below. To end it after an hour, whatever they do, set', ...DEADLINE),
+      see: podsCommand(job),
+    };
   },
-  {
-    id: 'retries',
-    find: (job) => {
-      if (job.failedCount === 0) return null;
-      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (job.failedCount - 1), LONGEST_PAUSE_MS);
-      const cronJob = job.cronJob === null ? '' : `, also in CronJob ${job.cronJob}`;
-      return {
-        isStuck: false,
-        summary: `${describeJob(job)} is not over: ${countPods(job.failedCount)} failed, and it tries again after a pause of about ${formatAge(pauseMs)}`,
-        since: job.started,
-        why: `It gives up when more than ${job.backoffLimit} have failed (backoffLimit). Their logs say why they fail.`,
-        change: changeJob(`Fix the program. To fail at the first failure${cronJob}, set`, 'backoffLimit', 0),
-        see: {
-          what: 'the log of the newest one',
-          line: kubectl(job, `logs job/${quoteShell(job.name)} --all-containers --tail=20`),
-        },
-      };
-    },
+  retries: (job) => {
+    if (job.failedCount === 0) return null;
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (job.failedCount - 1), LONGEST_PAUSE_MS);
+    const cronJob = job.cronJob === null ? '' : `, also in CronJob ${job.cronJob}`;
+    return {
+      isStuck: false,
+      summary: `${describeJob(job)} is not over: ${countPods(job.failedCount)} failed, and it tries again after a pause of about ${formatAge(pauseMs)}`,
+      since: job.started,
+      why: `It gives up when more than ${job.backoffLimit} have failed (backoffLimit). Their logs say why they fail.`,
+      change: changeJob(`Fix the program. To fail at the first failure${cronJob}, set`, 'backoffLimit', 0),
+      see: {
+        what: 'the log of the newest one',
+        line: kubectl(job, `logs job/${quoteShell(job.name)} --all-containers --tail=20`),
+      },
+    };
   },
-  {
-    id: 'ignoredFailures',
-    find: (job, nowMs) => {
-      const rules = toObjects(at(job.spec, 'podFailurePolicy')['rules']);
-      if (isYoung(job, nowMs) || !rules.some(({ action }) => action === 'Ignore')) return null;
-      return {
-        isStuck: null,
-        summary: `${describeJob(job)} has no pod now, and none that counts as failed: its podFailurePolicy may ignore their failures`,
-        since: job.started,
-        why: 'An ignored failure does not count for backoffLimit: the Job tries again after a pause, without end. If it has made no pods at all, something refuses them, and its events say what.',
-        change: changeJob('Fix the program. To end it after an hour, whatever its pods do, set', ...DEADLINE),
-        see: podsCommand(job),
-      };
-    },
+  ignoredFailures: (job, nowMs) => {
+    const rules = toObjects(at(job.spec, 'podFailurePolicy')['rules']);
+    if (isYoung(job, nowMs) || !rules.some(({ action }) => action === 'Ignore')) return null;
+    return {
+      isStuck: null,
+      summary: `${describeJob(job)} has no pod now, and none that counts as failed: its podFailurePolicy may ignore their failures`,
+      since: job.started,
+      why: 'An ignored failure does not count for backoffLimit: the Job tries again after a pause, without end. If it has made no pods at all, something refuses them, and its events say what.',
+      change: changeJob('Fix the program. To end it after an hour, whatever its pods do, set', ...DEADLINE),
+      see: podsCommand(job),
+    };
   },
-  {
-    id: 'noPods',
-    find: (job, nowMs) => {
-      const isNew = isYoung(job, nowMs);
-      return {
-        isStuck: isNew ? false : null,
-        summary: `${describeJob(job)} ${isNew ? 'has just been created, and has no pods yet' : 'has no pods: something seems to refuse them'}`,
-        since: job.created,
-        why: 'The JSON does not show what: a quota, a policy, a webhook, a missing service account; or pods that are not counted yet.',
-        see: eventsCommand(job, 'job'),
-      };
-    },
+  noPods: (job, nowMs) => {
+    const isNew = isYoung(job, nowMs);
+    return {
+      isStuck: isNew ? false : null,
+      summary: `${describeJob(job)} ${isNew ? 'has just been created, and has no pods yet' : 'has no pods: something seems to refuse them'}`,
+      since: job.created,
+      why: 'The JSON does not show what: a quota, a policy, a webhook, a missing service account; or pods that are not counted yet.',
+      see: eventsCommand(job, 'job'),
+    };
   },
-];
+};
 
 /** How a Job ended; null: it has not. */
 export function describeJobEnd(job: JobFacts, nowMs: number): Pick<Explanation, 'summary' | 'more'> | null {

@@ -7,7 +7,7 @@ import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
 import { hasHold } from '../../decide/model.ts';
 import { type ContainerFacts, isKnown, type LastscrapeFacts, showSetting } from '../container.ts';
-import type { Change, Found, Reason, Since } from '../finding.ts';
+import type { Change, Find, Found, Reasons, Since } from '../finding.ts';
 import {
   annotationLines,
   changePod,
@@ -27,92 +27,77 @@ const SHORTER = 'Nothing, if Prometheus scrapes this pod. To hold it for a short
 const SLACK_MS = 80_000;
 const LIMITS = ['TTL', 'TERMINATION_GRACE', 'QUIT_TIMEOUT', 'QUIT'].map((name) => `LASTSCRAPE_${name}`);
 
-/** By its id, the reason of a lastscrape that runs although every main has ended. */
-const RUNNING = {
-  lastscrapeSigterm: explainSigterm,
-  lastscrapeHolds: explainHold,
-  lastscrapeOverdue: explainOverdue,
-} as const;
-
 /** The rows. */
-export const LASTSCRAPE_REASONS: readonly Reason<PodFacts>[] = [
-  ...Object.entries(RUNNING).map(([id, explain]) => ({
-    id,
-    find: (pod: PodFacts, nowMs: number) => {
-      const { lastscrape, mainsEnded } = pod;
-      if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
-      const end = { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs };
-      return findRunning(lastscrape, pod, nowMs - end.atMs) === id ? explain(lastscrape, pod, end) : null;
-    },
-  })),
-  {
-    id: 'lastscrapeMisconfigured',
-    find: afterEnd((helper, pod, lastscrape) => {
-      const { report } = lastscrape;
-      if (report?.outcome !== 'misconfigured') return null;
-      const problems = report.problems.map((each) => `${quoteText(each)}${each.endsWith('?') ? '' : '.'}`);
-      return {
-        ...explainHelper(helper, pod, correct(lastscrape, pod)),
-        summary: keeps(helper, pod, 'could not read its settings, and stopped nothing'),
-        why: [...problems, ...explainHostname(lastscrape, pod)].join(' '),
-      };
-    }),
-  },
-  {
-    id: 'quitFailed',
-    find: afterEnd((helper, pod, lastscrape) => {
-      const asked = findTarget(lastscrape, helper);
-      if (asked === undefined || lastscrape.report?.outcome === 'misconfigured') return null;
-      const { hint, result } = asked;
-      const why =
-        result === 'failed'
-          ? hint || 'it gave no reason'
-          : result === 'alreadyGone'
-            ? 'nothing listened on its quit port then'
-            : `it was "${result}" then, and it runs again or still`;
-      return {
-        ...explainHelper(helper, pod, enable(helper, pod)),
-        summary: keeps(helper, pod, 'asked it to end, and it still runs'),
-        why: `lastscrape reports: ${quoteText(why)}.`,
-        see: logsCommand(pod, lastscrape.container.name, '--tail=5'),
-      };
-    }),
-  },
-  {
-    id: 'lastscrapeKilled',
-    find: afterEnd((helper, pod, lastscrape) => {
-      const { report, container } = lastscrape;
-      if (report !== null && report.outcome !== 'unfinished' && report.outcome !== 'bug') return null;
-      const isMemory = container.ended?.reason === 'OOMKilled';
-      const how = `${container.ended?.exitCode ?? 'no exit code'}${isMemory ? ', out of memory,' : ''}`;
-      return {
-        ...explainHelper(helper, pod, { change: keepAlive(container, pod, isMemory) }),
-        summary: keeps(helper, pod, `ended with ${how} before it could stop it`),
-        why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary)}".`,
-        see: logsCommand(pod, container.name, '--tail=5'),
-      };
-    }),
-  },
-  {
-    id: 'notInQuit',
-    find: afterEnd((helper, pod, lastscrape) => {
-      const { report } = lastscrape;
-      const isDone = report !== null && !['misconfigured', 'unfinished', 'bug'].includes(report.outcome);
-      if (!isDone || findTarget(lastscrape, helper) !== undefined) return null;
-      const { program } = helper;
-      return {
-        ...explainHelper(helper, pod, addToQuit(lastscrape, pod, helper)),
-        summary: keeps(helper, pod, `is done, and was not asked to stop ${program === null ? 'it' : program.what}`),
-        why: `Its report: "${quoteText(report.summary)}". LASTSCRAPE_QUIT is ${showSetting(lastscrape, 'LASTSCRAPE_QUIT', listQuit(lastscrape))}.`,
-      };
-    }),
-  },
-];
+export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
+  lastscrapeSigterm: whileRunning('waits', explainSigterm),
+  lastscrapeHolds: whileRunning('holds', explainHold),
+  lastscrapeOverdue: whileRunning('overdue', explainOverdue),
+  lastscrapeMisconfigured: afterEnd((helper, pod, lastscrape) => {
+    const { report } = lastscrape;
+    if (report?.outcome !== 'misconfigured') return null;
+    const problems = report.problems.map((each) => `${quoteText(each)}${each.endsWith('?') ? '' : '.'}`);
+    return {
+      ...explainHelper(helper, pod, correct(lastscrape, pod)),
+      summary: keeps(helper, pod, 'could not read its settings, and stopped nothing'),
+      why: [...problems, ...explainHostname(lastscrape, pod)].join(' '),
+    };
+  }),
+  quitFailed: afterEnd((helper, pod, lastscrape) => {
+    const asked = findTarget(lastscrape, helper);
+    if (asked === undefined || lastscrape.report?.outcome === 'misconfigured') return null;
+    const { hint, result } = asked;
+    const why =
+      result === 'failed'
+        ? hint || 'it gave no reason'
+        : result === 'alreadyGone'
+          ? 'nothing listened on its quit port then'
+          : `it was "${result}" then, and it runs again or still`;
+    return {
+      ...explainHelper(helper, pod, enable(helper, pod)),
+      summary: keeps(helper, pod, 'asked it to end, and it still runs'),
+      why: `lastscrape reports: ${quoteText(why)}.`,
+      see: logsCommand(pod, lastscrape.container.name, '--tail=5'),
+    };
+  }),
+  lastscrapeKilled: afterEnd((helper, pod, lastscrape) => {
+    const { report, container } = lastscrape;
+    if (report !== null && report.outcome !== 'unfinished' && report.outcome !== 'bug') return null;
+    const isMemory = container.ended?.reason === 'OOMKilled';
+    const how = `${container.ended?.exitCode ?? 'no exit code'}${isMemory ? ', out of memory,' : ''}`;
+    return {
+      ...explainHelper(helper, pod, { change: keepAlive(container, pod, isMemory) }),
+      summary: keeps(helper, pod, `ended with ${how} before it could stop it`),
+      why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary)}".`,
+      see: logsCommand(pod, container.name, '--tail=5'),
+    };
+  }),
+  notInQuit: afterEnd((helper, pod, lastscrape) => {
+    const { report } = lastscrape;
+    const isDone = report !== null && !['misconfigured', 'unfinished', 'bug'].includes(report.outcome);
+    if (!isDone || findTarget(lastscrape, helper) !== undefined) return null;
+    const { program } = helper;
+    return {
+      ...explainHelper(helper, pod, addToQuit(lastscrape, pod, helper)),
+      summary: keeps(helper, pod, `is done, and was not asked to stop ${program === null ? 'it' : program.what}`),
+      why: `Its report: "${quoteText(report.summary)}". LASTSCRAPE_QUIT is ${showSetting(lastscrape, 'LASTSCRAPE_QUIT', listQuit(lastscrape))}.`,
+    };
+  }),
+};
+
+/** A row of a lastscrape that runs although every main has ended, and does `what` since then. */
+function whileRunning(what: ReturnType<typeof judgeRunning>, explain: typeof explainHold): Find<PodFacts> {
+  return (pod, nowMs) => {
+    const { lastscrape, mainsEnded } = pod;
+    if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
+    const end = { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs };
+    return judgeRunning(lastscrape, pod, nowMs - end.atMs) === what ? explain(lastscrape, pod, end) : null;
+  };
+}
 
 /** A row of each helper that runs although every main and lastscrape have ended. */
 function afterEnd(
   explain: (helper: ContainerFacts, pod: PodFacts, own: LastscrapeFacts) => Found | null,
-): Reason<PodFacts>['find'] {
+): Find<PodFacts> {
   return (pod) => {
     const { lastscrape, mainsEnded } = pod;
     if (mainsEnded === null || !lastscrape?.container.isDone) return [];
@@ -133,14 +118,14 @@ function findTarget({ report }: LastscrapeFacts, { program, name }: ContainerFac
   });
 }
 
-/** The row of a lastscrape that still runs `afterMs` after main's end; null: another table has it. */
-function findRunning(lastscrape: LastscrapeFacts, pod: PodFacts, afterMs: number): keyof typeof RUNNING | null {
+/** What a lastscrape does that still runs `afterMs` after main's end; null: another table has it. */
+function judgeRunning(lastscrape: LastscrapeFacts, pod: PodFacts, afterMs: number) {
   const { container, config } = lastscrape;
   // The kubelet kills a native sidecar when the pod's grace is over.
-  if (container.role !== 'regular') return afterMs > pod.graceMs ? null : 'lastscrapeHolds';
-  if (config.conditions.some(({ isSignal }) => isSignal === true)) return 'lastscrapeSigterm';
+  if (container.role !== 'regular') return afterMs > pod.graceMs ? null : 'holds';
+  if (config.conditions.some(({ isSignal }) => isSignal === true)) return 'waits';
   const limitMs = findLimitMs(lastscrape);
-  return limitMs !== null && afterMs > limitMs + SLACK_MS ? 'lastscrapeOverdue' : 'lastscrapeHolds';
+  return limitMs !== null && afterMs > limitMs + SLACK_MS ? 'overdue' : 'holds';
 }
 
 /** How long after main's end it may run; null: the JSON does not show its settings. */

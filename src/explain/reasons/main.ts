@@ -4,7 +4,7 @@
 import { toText } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
 import { type ContainerFacts, type Ended, isNeverStarted, sinceStart } from '../container.ts';
-import type { Change, Found, Reason } from '../finding.ts';
+import type { Change, Found, Reasons } from '../finding.ts';
 import { changePod, eventsCommand, logsCommand, specLines } from '../lines.ts';
 import { describePod, findCondition, keepsPod, type PodFacts } from '../pod.ts';
 import { addOthers, quoteText, tailMessage } from '../words.ts';
@@ -17,134 +17,110 @@ const STARTING = ['', 'ContainerCreating', 'PodInitializing'];
 const RESTARTING = ['CrashLoopBackOff', 'RunContainerError'];
 
 /** The row of a pod without a node. */
-export const UNSCHEDULED_REASONS: readonly Reason<PodFacts>[] = [
-  {
-    id: 'unscheduled',
-    find: (pod) => {
-      const condition = findCondition(pod.conditions, 'PodScheduled', 'False');
-      const reason = quoteText(toText(condition?.['reason']));
-      const scheduler = quoteText(toText(pod.spec['schedulerName'])) || 'default-scheduler';
-      return {
-        isStuck: condition === undefined ? null : true,
-        summary: `Pod ${pod.namespace}/${pod.name} has no node: ${reason || `${scheduler} has not looked at it yet`}`,
-        since: pod.created,
-        why: condition === undefined ? '' : `${scheduler} says: ${quoteText(toText(condition['message']), 300)}`,
-        see: eventsCommand(pod, 'pod'),
-      };
-    },
+export const UNSCHEDULED_REASONS: Reasons<PodFacts> = {
+  unscheduled: (pod) => {
+    const condition = findCondition(pod.conditions, 'PodScheduled', 'False');
+    const reason = quoteText(toText(condition?.['reason']));
+    const scheduler = quoteText(toText(pod.spec['schedulerName'])) || 'default-scheduler';
+    return {
+      isStuck: condition === undefined ? null : true,
+      summary: `Pod ${pod.namespace}/${pod.name} has no node: ${reason || `${scheduler} has not looked at it yet`}`,
+      since: pod.created,
+      why: condition === undefined ? '' : `${scheduler} says: ${quoteText(toText(condition['message']), 300)}`,
+      see: eventsCommand(pod, 'pod'),
+    };
   },
-];
+};
 
 /** The rows of a pod on a node. */
-export const MAIN_REASONS: readonly Reason<PodFacts>[] = [
-  {
-    id: 'notStarted',
-    find: (pod) => {
-      const refused = pod.containers.filter(isRefused);
-      if (refused.length > 0) return refused.map((container) => explainWaiting(container, pod, true));
-      const isBusy = pod.containers.some(
-        ({ role, running, waiting }) =>
-          (role === 'init' && running !== null) ||
-          !STARTING.includes(waiting?.reason ?? '') ||
-          running?.hasStarted === false,
-      );
-      const first = pod.containers.find(({ running, ended, isDone }) => running === null && ended === null && !isDone);
-      return isBusy || first === undefined ? null : explainWaiting(first, pod, null);
-    },
+export const MAIN_REASONS: Reasons<PodFacts> = {
+  notStarted: (pod) => {
+    const refused = pod.containers.filter(isRefused);
+    if (refused.length > 0) return refused.map((container) => explainWaiting(container, pod, true));
+    const isBusy = pod.containers.some(
+      ({ role, running, waiting }) =>
+        (role === 'init' && running !== null) ||
+        !STARTING.includes(waiting?.reason ?? '') ||
+        running?.hasStarted === false,
+    );
+    const first = pod.containers.find(({ running, ended, isDone }) => running === null && ended === null && !isDone);
+    return isBusy || first === undefined ? null : explainWaiting(first, pod, null);
   },
-  {
-    id: 'backOff',
-    find: (pod) =>
-      pod.containers.flatMap((container) => {
-        const last = container.ended ?? container.lastEnded;
-        // While it runs another row explains it.
-        const isAgain = container.running === null && !container.isDone && last !== null;
-        const isPolicy = pod.owner === null && last?.exitCode === 0 && container.role === 'regular';
-        if (!isAgain || isPolicy || isRefused(container) || isNotWaitedFor(container, pod)) return [];
-        const from = container.role === 'regular' ? '' : ' from starting';
-        const because = `${from}: ${describeBackOff(container, last)}`;
-        return keepsPod(container, pod, because, explainBackOff(container, pod, last));
-      }),
+  backOff: (pod) =>
+    pod.containers.flatMap((container) => {
+      const last = container.ended ?? container.lastEnded;
+      // While it runs another row explains it.
+      const isAgain = container.running === null && !container.isDone && last !== null;
+      const isPolicy = pod.owner === null && last?.exitCode === 0 && container.role === 'regular';
+      if (!isAgain || isPolicy || isRefused(container) || isNotWaitedFor(container, pod)) return [];
+      const from = container.role === 'regular' ? '' : ' from starting';
+      const because = `${from}: ${describeBackOff(container, last)}`;
+      return keepsPod(container, pod, because, explainBackOff(container, pod, last));
+    }),
+  initRuns: (pod) => {
+    const first = pod.containers.find(({ role, running, isDone }) =>
+      role === 'init' ? !isDone : role === 'native' && running?.hasStarted === false,
+    );
+    if (first === undefined || first.running === null || pod.mains.some(wasStarted)) return null;
+    const isInit = first.role === 'init';
+    const what = isInit ? 'this init container still runs' : 'its startupProbe has not passed';
+    return keepsPod(first, pod, ` from starting: ${what}, and the others wait for that`, {
+      isStuck: null,
+      since: sinceStart(first),
+      why: isInit ? 'Its log shows what it waits for.' : 'It runs; its events say what the probe gets.',
+      change: endLater(pod),
+      see: isInit ? logsCommand(pod, first.name) : eventsCommand(pod, 'pod'),
+    });
   },
-  {
-    id: 'initRuns',
-    find: (pod) => {
-      const first = pod.containers.find(({ role, running, isDone }) =>
-        role === 'init' ? !isDone : role === 'native' && running?.hasStarted === false,
-      );
-      if (first === undefined || first.running === null || pod.mains.some(wasStarted)) return null;
-      const isInit = first.role === 'init';
-      const what = isInit ? 'this init container still runs' : 'its startupProbe has not passed';
-      return keepsPod(first, pod, ` from starting: ${what}, and the others wait for that`, {
-        isStuck: null,
-        since: sinceStart(first),
-        why: isInit ? 'Its log shows what it waits for.' : 'It runs; its events say what the probe gets.',
-        change: endLater(pod),
-        see: isInit ? logsCommand(pod, first.name) : eventsCommand(pod, 'pod'),
+  meantToRun: (pod) => {
+    const [running] = findRunningMains(pod);
+    if (!isKept(pod) || running === undefined) return null;
+    const owner = `${pod.owner?.kind} ${pod.owner?.name}`;
+    return keepsPod(running, pod, `, as it should: the pod belongs to ${owner}, which keeps it running for ever`, {
+      isStuck: false,
+      since: sinceStart(running),
+      why: 'It ends only when it is deleted or its owner is scaled down. Work that is to end belongs in a Job.',
+    });
+  },
+  restartedAlways: (pod) =>
+    pod.mains.flatMap((container) => {
+      const { name, spec, restartCount, isDone } = container;
+      const end = container.ended ?? container.lastEnded;
+      const isAgain = pod.owner === null && !isDone && end?.exitCode === 0;
+      if (!isAgain || (spec['restartPolicy'] ?? pod.restartPolicy) !== 'Always') return [];
+      return keepsPod(container, pod, ': it ended with 0 and is restarted each time, since restartPolicy is Always', {
+        isStuck: true,
+        since: { atMs: end.atMs, what: `${name} ended last` },
+        why: `Always is the default of a pod. It was restarted ${restartCount === 1 ? 'once' : `${restartCount} times`} so far.`,
+        change: stopRestarts(pod, 'Do not restart it'),
       });
-    },
+    }),
+  mainRuns: (pod) => {
+    const [first, ...others] = findRunningMains(pod);
+    if (first === undefined || isKept(pod)) return null;
+    // Restarts that have no cause but the policy have a row of their own.
+    if (pod.owner === null && pod.restartPolicy === 'Always' && first.lastEnded?.exitCode === 0) return null;
+    const helpers = pod.lastscrape === null ? pod.helpers.filter(({ isDone }) => !isDone) : [];
+    const names = joinNames(helpers.map(({ name, program }) => `${name} (${program?.what ?? 'a helper'})`));
+    const later = names === '' ? '' : ` Beware: when it ends, ${names} will keep the pod; ask again then.`;
+    const ending = 'If it is to end, do not restart it, as Always does';
+    return keepsPod(first, pod, `: it still runs${addOthers(others)}`, {
+      isStuck: false,
+      since: sinceStart(first),
+      why: `The pod's own work is not over; the JSON does not show whether it hangs.${later}`,
+      change: pod.restartPolicy === 'Always' ? stopRestarts(pod, ending) : endLater(pod),
+      see: logsCommand(pod, first.name),
+    });
   },
-  {
-    id: 'meantToRun',
-    find: (pod) => {
-      const [running] = findRunningMains(pod);
-      if (!isKept(pod) || running === undefined) return null;
-      const owner = `${pod.owner?.kind} ${pod.owner?.name}`;
-      return keepsPod(running, pod, `, as it should: the pod belongs to ${owner}, which keeps it running for ever`, {
-        isStuck: false,
-        since: sinceStart(running),
-        why: 'It ends only when it is deleted or its owner is scaled down. Work that is to end belongs in a Job.',
-      });
-    },
-  },
-  {
-    id: 'restartedAlways',
-    find: (pod) =>
-      pod.mains.flatMap((container) => {
-        const { name, spec, restartCount, isDone } = container;
-        const end = container.ended ?? container.lastEnded;
-        const isAgain = pod.owner === null && !isDone && end?.exitCode === 0;
-        if (!isAgain || (spec['restartPolicy'] ?? pod.restartPolicy) !== 'Always') return [];
-        return keepsPod(container, pod, ': it ended with 0 and is restarted each time, since restartPolicy is Always', {
-          isStuck: true,
-          since: { atMs: end.atMs, what: `${name} ended last` },
-          why: `Always is the default of a pod. It was restarted ${restartCount === 1 ? 'once' : `${restartCount} times`} so far.`,
-          change: stopRestarts(pod, 'Do not restart it'),
-        });
-      }),
-  },
-  {
-    id: 'mainRuns',
-    find: (pod) => {
-      const [first, ...others] = findRunningMains(pod);
-      if (first === undefined || isKept(pod)) return null;
-      // Restarts that have no cause but the policy have a row of their own.
-      if (pod.owner === null && pod.restartPolicy === 'Always' && first.lastEnded?.exitCode === 0) return null;
-      const helpers = pod.lastscrape === null ? pod.helpers.filter(({ isDone }) => !isDone) : [];
-      const names = joinNames(helpers.map(({ name, program }) => `${name} (${program?.what ?? 'a helper'})`));
-      const later = names === '' ? '' : ` Beware: when it ends, ${names} will keep the pod; ask again then.`;
-      const ending = 'If it is to end, do not restart it, as Always does';
-      return keepsPod(first, pod, `: it still runs${addOthers(others)}`, {
-        isStuck: false,
-        since: sinceStart(first),
-        why: `The pod's own work is not over; the JSON does not show whether it hangs.${later}`,
-        change: pod.restartPolicy === 'Always' ? stopRestarts(pod, ending) : endLater(pod),
-        see: logsCommand(pod, first.name),
-      });
-    },
-  },
-  {
-    id: 'nativeFails',
-    find: (pod) =>
-      pod.containers.flatMap((container) => {
-        const { name, running, lastEnded } = container;
-        if (!isNotWaitedFor(container, pod) || running !== null || lastEnded === null) return [];
-        const how = describeBackOff(container, lastEnded);
-        const summary = `${name} does not keep ${describePod(pod)}, but it does not work: ${how}`;
-        return { container: name, summary, ...explainBackOff(container, pod, lastEnded), isStuck: false };
-      }),
-  },
-];
+  nativeFails: (pod) =>
+    pod.containers.flatMap((container) => {
+      const { name, running, lastEnded } = container;
+      if (!isNotWaitedFor(container, pod) || running !== null || lastEnded === null) return [];
+      const how = describeBackOff(container, lastEnded);
+      const summary = `${name} does not keep ${describePod(pod)}, but it does not work: ${how}`;
+      return { container: name, summary, ...explainBackOff(container, pod, lastEnded), isStuck: false };
+    }),
+};
 
 /** @param isStuck null: it may be on its way */
 function explainWaiting(container: ContainerFacts, pod: PodFacts, isStuck: true | null): Found {
