@@ -1,5 +1,6 @@
 // The fixtures of `lastscrape explain`: from a cluster, without what only that cluster knows.
 
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { main } from '../../src/main.ts';
@@ -22,12 +23,13 @@ export const EXPLAIN_STATES: readonly ExplainState[] = listExplainStates({
 });
 
 /** When a fixture is explained: some time after the newest moment in it. */
-export function readMoment({ name, afterSeconds = 60 }: Pick<ExplainState, 'name' | 'afterSeconds'>): number {
+export function readMoment(name: string): number {
+  const { afterSeconds = 60 } = EXPLAIN_STATES.find((each) => each.name === name) ?? assert.fail(`no state ${name}`);
   const moments = readExplainFixture(name).match(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g) ?? [];
   return Math.max(...moments.map((moment) => Date.parse(moment))) + afterSeconds * 1_000;
 }
 
-export type ExplainRun = { readonly code: number; readonly stdout: string; readonly stderr: string };
+type ExplainRun = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** Runs `lastscrape explain` on a text, or on pieces of bytes. */
 export async function runExplain(
@@ -67,9 +69,7 @@ export async function runExplain(
 
 /** The text for a person of one fixture, at its moment. */
 export async function playExplain(name: string): Promise<string> {
-  const state = EXPLAIN_STATES.find((each) => each.name === name);
-  if (state === undefined) throw new Error(`Cannot explain ${name}: it is no state of states.ts`);
-  return (await runExplain(readExplainFixture(name), { nowMs: readMoment(state) })).stdout;
+  return (await runExplain(readExplainFixture(name), { nowMs: readMoment(name) })).stdout;
 }
 
 /** JSON whose parts that fit stand on one line. */

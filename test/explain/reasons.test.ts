@@ -7,21 +7,15 @@ import { VERSION } from '../../src/base/version.ts';
 import { explainObject } from '../../src/explain/explain.ts';
 import type { Explanation } from '../../src/explain/finding.ts';
 import { KINDS } from '../../src/main.ts';
-import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from './fixture.ts';
+import { readExplainFixture, readMoment, runExplain } from './fixture.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: fixtures are JSON, edited in place
 type Edit = (object: any) => void;
 
-function readMomentOf(name: string): number {
-  const state = EXPLAIN_STATES.find((each) => each.name === name);
-  assert.ok(state, name);
-  return readMoment(state);
-}
-
-function explain(name: string, edit: Edit = () => {}, afterSeconds = 0): Explanation {
+function explain(name: string, edits: readonly Edit[], afterSeconds = 0): Explanation {
   const object = JSON.parse(readExplainFixture(name));
-  edit(object);
-  return explainObject(object, readMomentOf(name) + afterSeconds * 1_000, KINDS);
+  for (const edit of edits) edit(object);
+  return explainObject(object, readMoment(name) + afterSeconds * 1_000, KINDS);
 }
 
 /** What the first finding comes to, its lines parsed. */
@@ -44,12 +38,6 @@ function show({ state, findings, summary, more }: Explanation) {
 type Shown = ReturnType<typeof show>;
 /** What is compared: texts by a pattern, the rest as it is. */
 type Wanted = { readonly [Field in keyof Shown]?: Shown[Field] | RegExp };
-
-const both =
-  (...edits: readonly Edit[]): Edit =>
-  (object) => {
-    for (const edit of edits) edit(object);
-  };
 
 /** The container and its status under another name, and with another image. */
 function rename(from: string, to: string, image = 'registry.example.com/x:1'): Edit {
@@ -97,7 +85,6 @@ const metadata =
   (object) =>
     Object.assign(object.metadata, fields);
 const deletedAt = '2026-11-22T07:00:00Z';
-const annotated = (name: string) => ({ valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${name}']` } } });
 
 const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
 const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
@@ -121,7 +108,13 @@ const gatewayLines = (port: number) => ({
   },
 });
 
-type Case = readonly [what: string, fixture: string, edit: Edit, wanted: Wanted, afterSeconds?: number];
+type Case = readonly [
+  what: string,
+  fixture: string,
+  edit: Edit | readonly Edit[],
+  wanted: Wanted,
+  afterSeconds?: number,
+];
 
 const CASES: readonly Case[] = [
   [
@@ -133,10 +126,7 @@ const CASES: readonly Case[] = [
   [
     'the container that kubectl takes for the main one is it',
     'unknown-beside-an-ended-one',
-    both(
-      rename('cache', 'sidecar'),
-      metadata({ annotations: { 'kubectl.kubernetes.io/default-container': 'sidecar' } }),
-    ),
+    [rename('cache', 'sidecar'), metadata({ annotations: { 'kubectl.kubernetes.io/default-container': 'sidecar' } })],
     { reasons: 'mainRuns sidecar' },
   ],
   [
@@ -158,10 +148,7 @@ const CASES: readonly Case[] = [
   [
     'a Pushgateway whose port is not in the pod has its usual one',
     'exporter',
-    both(
-      rename('node-exporter', 'pushgateway'),
-      inSpec('pushgateway', (own) => delete own.ports),
-    ),
+    [rename('node-exporter', 'pushgateway'), inSpec('pushgateway', (own) => delete own.ports)],
     { reasons: 'helperRuns pushgateway', lines: gatewayLines(9091) },
   ],
   [
@@ -225,11 +212,11 @@ const CASES: readonly Case[] = [
   [
     'an argument that is missing is added to those that are there',
     'lastscrape-could-not-stop-it',
-    both(
+    [
       rename('linkerd-proxy', 'cloud-sql-proxy'),
       inSpec('cloud-sql-proxy', (own) => Object.assign(own, { args: ['--port=5432', 'a:b:c'] })),
       report({ targets: [{ target: 'cloud-sql-proxy:9092', result: 'failed', hint: 'it needs --quitquitquit' }] }),
-    ),
+    ],
     {
       reasons: 'quitFailed cloud-sql-proxy',
       lines: inContainer({ name: 'cloud-sql-proxy', args: ['--port=5432', 'a:b:c', '--quitquitquit'] }),
@@ -238,11 +225,14 @@ const CASES: readonly Case[] = [
   [
     "a variable that a policy takes from an annotation is set by that annotation, a mesh's proxy last",
     'lastscrape-was-not-asked-to',
-    both(
+    [
       rename('cloud-sql-proxy', 'istio-proxy'),
-      setEnv({ name: 'LASTSCRAPE_QUIT', ...annotated('lastscrape.dev/quit') }),
+      setEnv({
+        name: 'LASTSCRAPE_QUIT',
+        valueFrom: { fieldRef: { fieldPath: "metadata.annotations['lastscrape.dev/quit']" } },
+      }),
       metadata({ annotations: { 'lastscrape.dev/quit': 'locust-exporter' } }),
-    ),
+    ],
     {
       reasons: 'notInQuit istio-proxy',
       why: /LASTSCRAPE_QUIT is locust-exporter\.$/,
@@ -294,11 +284,11 @@ const CASES: readonly Case[] = [
   [
     'a host name that is not the name of the pod is shown as such, as in an Indexed Job',
     'lastscrape-is-misconfigured',
-    both(
+    [
       setEnv({ name: 'LASTSCRAPE_DONE_WHEN', value: 'container:main' }, { name: 'LASTSCRAPE_TTL', value: '90s' }),
       report({ problems: ['Cannot use "container:main" of LASTSCRAPE_DONE_WHEN: pod default/wrong-0 is not there'] }),
       ({ spec }) => Object.assign(spec, { hostname: 'wrong-0' }),
-    ),
+    ],
     {
       why: /wrong-0 is not there\. Without POD_NAME it takes the host name wrong-0 for the name of this pod, also in its commands\.$/,
       lines: inContainer({ name: 'lastscrape', env: [POD_NAME] }),
@@ -307,7 +297,7 @@ const CASES: readonly Case[] = [
   [
     'a problem that no variable of the JSON has is left to the log, and a question stays one',
     'lastscrape-is-misconfigured',
-    both(setEnv({ name: 'LASTSCRAPE_TTL', value: '90s' }), report({ problems: ['did you mean A?', 'B'] })),
+    [setEnv({ name: 'LASTSCRAPE_TTL', value: '90s' }), report({ problems: ['did you mean A?', 'B'] })],
     {
       why: 'did you mean A? B.',
       what: /^Correct what it names \("kubectl .* --container=lastscrape" has all of it\) in /,
@@ -317,14 +307,14 @@ const CASES: readonly Case[] = [
   [
     'a native sidecar that outlives the grace of its pod is not taken for one that is ending',
     'lastscrape-holds-as-a-native-sidecar',
-    () => {},
+    [],
     { reasons: 'nativeEnds lastscrape', state: 'unknown', summary: /should have been killed at about/ },
     600,
   ],
   [
     'a pod whose grace is over is a matter of its node',
     'terminating',
-    () => {},
+    [],
     { reasons: 'nodeSilent main', state: 'stuck', see: 'kubectl get node lab', now: /--grace-period=0 --force$/ },
     120,
   ],
@@ -371,10 +361,7 @@ const CASES: readonly Case[] = [
   [
     'a pod that no scheduler has looked at is shown as such',
     'unschedulable',
-    both(
-      ({ status }) => delete status.conditions,
-      ({ spec }) => Object.assign(spec, { schedulerName: 'mine' }),
-    ),
+    [({ status }) => delete status.conditions, ({ spec }) => Object.assign(spec, { schedulerName: 'mine' })],
     { summary: /has no node: mine has not looked at it yet$/, state: 'unknown', why: '' },
   ],
   [
@@ -410,10 +397,10 @@ const CASES: readonly Case[] = [
   [
     'a bare pod that runs under Always never ends',
     'main-runs',
-    both(
+    [
       (object) => delete object.metadata.ownerReferences,
       ({ spec }) => Object.assign(spec, { restartPolicy: 'Always' }),
-    ),
+    ],
     { reasons: 'mainRuns main', lines: { spec: { restartPolicy: 'Never' } } },
   ],
   [
@@ -425,11 +412,11 @@ const CASES: readonly Case[] = [
   [
     'of a pod that FAIL_IF failed nothing says that an exit code need not count',
     'lastscrape-is-done',
-    both(
+    [
       ({ status }) => Object.assign(status, { phase: 'Failed' }),
       inStatus('lastscrape', ({ state: { terminated } }) => Object.assign(terminated, { exitCode: 1 })),
       report({ verdict: 'failed', failed: { entry: 'a > 1', seen: 2 } }),
-    ),
+    ],
     {
       summary: /: lastscrape ended with 1$/,
       more: /^LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers\. lastscrape reports: /,
@@ -439,10 +426,10 @@ const CASES: readonly Case[] = [
   [
     "a pod that lastscrape's own trouble failed gets the variable that hides it",
     'lastscrape-is-done',
-    both(
+    [
       ({ status }) => Object.assign(status, { phase: 'Failed' }),
       inStatus('lastscrape', ({ state: { terminated } }) => Object.assign(terminated, { exitCode: 69 })),
-    ),
+    ],
     { more: /^Its own work succeeded \(main ended with 0\)\. With LASTSCRAPE_EXIT_ZERO=true only a verdict / },
   ],
   [
@@ -469,12 +456,12 @@ const CASES: readonly Case[] = [
     metadata({ ownerReferences: [{ kind: 'CronJob', name: 'nightly', controller: true }] }),
     { what: /first failure, also in CronJob nightly, set in the Job:$/ },
   ],
-  ['a young Job may yet make its pods', 'job-cannot-make-pods', () => {}, { state: 'waiting' }, -55],
+  ['a young Job may yet make its pods', 'job-cannot-make-pods', [], { state: 'waiting' }, -55],
 ];
 
 for (const [what, fixture, edit, wanted, afterSeconds] of CASES) {
   test(what, () => {
-    const shown = show(explain(fixture, edit, afterSeconds));
+    const shown = show(explain(fixture, [edit].flat(), afterSeconds));
     for (const [field, value] of Object.entries(wanted)) {
       const seen = shown[field as keyof Shown];
       if (value instanceof RegExp) assert.match(seen, value);
@@ -485,7 +472,7 @@ for (const [what, fixture, edit, wanted, afterSeconds] of CASES) {
 
 test('an exporter is read where the annotations of Prometheus say', () => {
   const annotations = { 'prometheus.io/port': '9999', 'prometheus.io/path': '/stats/prometheus' };
-  const { lines } = show(explain('exporter', metadata({ annotations })));
+  const { lines } = show(explain('exporter', [metadata({ annotations })]));
   assert.equal(lines.spec.initContainers[1].env[1].value, 'http://localhost:9999/stats/prometheus');
 });
 
@@ -512,7 +499,7 @@ test('a list has the worst first, alike pods once, ended ones in a line each, an
   const done = JSON.parse(readExplainFixture('succeeded'));
   const items = [done, pod, { kind: 'Service', apiVersion: 'v1' }, twin, JSON.parse(readExplainFixture('job-failed'))];
   const text = JSON.stringify({ kind: 'List', items });
-  const nowMs = readMomentOf('job-failed');
+  const nowMs = readMoment('job-failed');
   const { code, stdout } = await runExplain(text, { nowMs });
   assert.equal(code, 0);
   const lines = stdout.split('\n');
@@ -543,7 +530,7 @@ test('wrong numbers, or too large for a date, are printed as a time or as nothin
   ] as const satisfies readonly (readonly [string, Edit, RegExp])[]) {
     const object = JSON.parse(readExplainFixture(name));
     edit(object);
-    const { code, stdout } = await runExplain(JSON.stringify(object), { nowMs: readMomentOf(name) });
+    const { code, stdout } = await runExplain(JSON.stringify(object), { nowMs: readMoment(name) });
     assert.equal(code, 0);
     assert.match(stdout, expected);
     assert.doesNotMatch(stdout, /NaN/);
