@@ -1,13 +1,24 @@
-// What --check prints of a configuration, as far as no fixture of check-output.test.ts has it.
+// The whole output of --check for the environments of fixtures/check, which `npm run golden` rewrites; and the
+// plan of configurations that none of them has.
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { formatPlan } from '../../src/check/plan.ts';
 import { readValid, toEnvironment } from '../config/read-config.ts';
+import { playCheck } from './check-fixture.ts';
 
-function plan(settings: string): string {
-  const config = readValid(toEnvironment(settings));
-  return formatPlan(config, { isPod: true, lines: [], warnings: [], problems: [] });
+const FOLDER = join(import.meta.dirname, '../../fixtures/check');
+const files = readdirSync(FOLDER).filter((file) => file.endsWith('.txt'));
+
+test('there are ten environments at least', () => assert.ok(files.length >= 10));
+
+for (const file of files) {
+  test(`--check: ${file}`, async () => {
+    const fixture = readFileSync(join(FOLDER, file), 'utf8');
+    assert.equal(await playCheck(fixture), fixture);
+  });
 }
 
 /** What is set, and what the plan says of it. */
@@ -40,7 +51,8 @@ const PLANS: readonly (readonly [settings: string, ...patterns: RegExp[]])[] = [
 ];
 for (const [settings, ...patterns] of PLANS) {
   test(`formatPlan() shows "${settings}", and no secret of a URL`, () => {
-    const text = plan(settings);
+    const found = { isPod: true, lines: [], warnings: [], problems: [] };
+    const text = formatPlan(readValid(toEnvironment(settings)), found);
     for (const pattern of patterns) assert.match(text, pattern);
     assert.ok(!text.includes('secret'));
   });

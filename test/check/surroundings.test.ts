@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { findListenProblem, readExporter } from '../../src/check/surroundings.ts';
 import { readValid } from '../config/read-config.ts';
 import { makeFolder } from '../support/folder.ts';
+import { listen } from '../support/listen.ts';
 
 const HOSTS = [null, 'localhost', '127.0.0.1', '0.0.0.0'] as const;
 
 test('findListenProblem() finds a port that is taken, and takes none itself', async () => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const server = createServer();
+  const port = await listen(server);
   for (const host of HOSTS) {
     const found = await findListenProblem({ host, port, text: '' });
     assert.equal(found?.isTaken, true, String(host));
@@ -40,28 +40,23 @@ function readSource(url: URL, signal = NEVER) {
   return readExporter({ ...base, metricsUrl: url }, signal);
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  '/json': 'application/json',
-  '/open': 'application/openmetrics-text; version=1.0.0',
-  '/cut': 'application/openmetrics-text; version=1.0.0',
+const TEXT = 'text/plain; version=0.0.4';
+const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0';
+const PAGES: Readonly<Record<string, readonly [type: string, body: string]>> = {
+  '/metrics': [TEXT, 'a 1\n'],
+  '/page': [TEXT, '<html>\n'],
+  '/json': ['application/json', '{}'],
+  '/open': [OPEN_METRICS, 'a 1\n# EOF\n'],
+  '/cut': [OPEN_METRICS, 'a 1\n'],
 };
 
 test('readExporter() reads what a front would serve, and says what it could not', async (context) => {
-  const bodies: Readonly<Record<string, string>> = {
-    '/metrics': 'a 1\n',
-    '/page': '<html>\n',
-    '/json': '{}',
-    '/open': 'a 1\n# EOF\n',
-    '/cut': 'a 1\n',
-  };
   const server = createHttpServer(({ url = '' }, response) => {
-    const body = bodies[url];
-    response.setHeader('Content-Type', TYPES[url] ?? 'text/plain; version=0.0.4');
-    response.writeHead(body === undefined ? 404 : 200).end(body);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+    const [type = TEXT, body] = PAGES[url] ?? [];
+    response.writeHead(body === undefined ? 404 : 200, { 'Content-Type': type }).end(body);
+  });
   context.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const read = async (path: string) => readSource(new URL(path, `http://127.0.0.1:${port}`));
   const answered = await read('/metrics');
   assert.equal(answered.observation.kind, 'answered');
@@ -93,10 +88,9 @@ test('readExporter() reads files', async () => {
 });
 
 test('readExporter() ends with its signal', async (context) => {
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = createServer(() => {});
   context.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const stop = new AbortController();
   const reading = readSource(new URL(`http://127.0.0.1:${port}/metrics`), stop.signal);
   stop.abort('stopped by a test');

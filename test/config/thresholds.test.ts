@@ -49,12 +49,6 @@ test('readConfig() splits FAIL_IF at commas, but for those of labels', () => {
   assert.deepEqual(readThresholds('  '), []);
 });
 
-test('readConfig() polls the exporter where there is something to judge', () => {
-  const settings = { LASTSCRAPE_DONE_WHEN: 'port:1', LASTSCRAPE_SCRAPES: '0' };
-  assert.equal(readValid(settings).isExporterRead, false);
-  assert.equal(readValid({ ...settings, LASTSCRAPE_FAIL_IF: 'a > 1' }).isExporterRead, true);
-});
-
 const EXAMPLE = '"locust_requests_fail_ratio > 0.01"';
 const NUMBER = 'compared with a plain number such as 0.01 or 500, in the unit of the metric';
 const FUNCTION = `a metric as the exposition shows it, such as ${EXAMPLE}; "…(…)" is a function, which is not supported`;

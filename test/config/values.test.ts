@@ -4,13 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   isPushUrl,
-  parseChoice,
-  parseFilePath,
   parseFrontAddress,
   parseMetricsUrl,
   parsePush,
   parsePushLabel,
-  parseScrapes,
   parseWebhook,
   readPushAddress,
 } from '../../src/config/values.ts';
@@ -27,30 +24,16 @@ test('parseMetricsUrl() reads a file or a folder', () => {
   }
 });
 
+const FILE_URL =
+  'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder';
+const PUSH_URL =
+  'a pushgateway: URL with a loopback address and a port, such as "pushgateway://127.0.0.1:9091": lastscrape takes pushes there, from within the pod only';
+
 test('parseMetricsUrl() takes no file: URL that names no file', () => {
-  for (const text of [
-    'file:',
-    'file:///',
-    'file://///',
-    'file:job.prom',
-    'file:/shared/job.prom',
-    'file://shared/job.prom',
-    'file:///job.prom?x',
-    'file:///job.prom#x',
-    'file:///a%2Fb',
-    'file:///a%00',
-    'file:///%ff',
-    'file:///100%.prom',
-    'file://[/x',
-  ]) {
-    assert.deepEqual(
-      parseMetricsUrl(text),
-      {
-        problem:
-          'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder',
-      },
-      text,
-    );
+  const parts = '/// ///// job.prom /shared/job.prom //shared/job.prom ///job.prom?x ///job.prom#x //[/x'.split(' ');
+  for (const part of ['', ...parts, ...'///a%2Fb ///a%00 ///%ff ///100%.prom'.split(' ')]) {
+    const text = `file:${part}`;
+    assert.deepEqual(parseMetricsUrl(text), { problem: FILE_URL }, text);
   }
 });
 
@@ -68,21 +51,8 @@ test('parseMetricsUrl() takes pushes on a loopback address with a port, and nowh
   const others =
     '0.0.0.0:9091 pushgateway:9091 127.0.0.1 127.0.0.1:0 127.0.0.1:9091/metrics a:b@127.0.0.1:9091 [x'.split(' ');
   for (const text of others) {
-    assert.deepEqual(
-      parseMetricsUrl(`pushgateway://${text}`),
-      {
-        problem:
-          'a pushgateway: URL with a loopback address and a port, such as "pushgateway://127.0.0.1:9091": lastscrape takes pushes there, from within the pod only',
-      },
-      text,
-    );
+    assert.deepEqual(parseMetricsUrl(`pushgateway://${text}`), { problem: PUSH_URL }, text);
   }
-});
-
-test('parseScrapes() knows auto, and names it where there is a front', () => {
-  assert.deepEqual(parseScrapes('auto', false), { value: 'auto' });
-  assert.deepEqual(parseScrapes('Auto', true), { problem: 'a whole number from 0 to 1000, or "auto"' });
-  assert.deepEqual(parseScrapes('Auto', false), { problem: 'a whole number from 0 to 1000' });
 });
 
 const URLS: readonly (readonly [text: string, to: string, href: string])[] = [
@@ -142,18 +112,6 @@ test('parsePushLabel() reads a name and a value, and nothing else', () => {
   assert.deepEqual(parsePushLabel('a__=b'), { value: ['a__', 'b'] });
   for (const text of ['', 'a', 'a=', '=b', '1a=b', 'a-b=c', '__name__=x', '__a=x', 'a:b=c']) {
     assert.ok('problem' in parsePushLabel(text), text);
-  }
-});
-
-test('parseChoice() reads one of a few words, as they are written', () => {
-  assert.deepEqual(parseChoice('b', ['a', 'b']), { value: 'b' });
-  for (const text of ['B', '', 'ab']) assert.deepEqual(parseChoice(text, ['a', 'b']), { problem: '"a" or "b"' }, text);
-});
-
-test('parseFilePath() reads an absolute path of a file', () => {
-  assert.deepEqual(parseFilePath('/etc/ca.crt', '/a'), { value: '/etc/ca.crt' });
-  for (const text of ['', '/', 'ca.crt', '/etc/', 'None']) {
-    assert.deepEqual(parseFilePath(text, 'a path'), { problem: 'a path' }, text);
   }
 });
 
