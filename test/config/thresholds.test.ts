@@ -8,36 +8,26 @@ import { readProblems, readValid } from './read-config.ts';
 const readThresholds = (text: string) => readValid({ LASTSCRAPE_FAIL_IF: text }).thresholds;
 const readFailIfProblems = (text: string) => readProblems({ LASTSCRAPE_FAIL_IF: text });
 
-type Parts = Pick<Threshold, 'name' | 'labels' | 'comparison' | 'limit'>;
-const READABLE: readonly (readonly [text: string, parts: Parts])[] = [
-  ['a > 1', { name: 'a', labels: [], comparison: '>', limit: 1 }],
-  ['a>=1', { name: 'a', labels: [], comparison: '>=', limit: 1 }],
-  ['a\t<  -1.5', { name: 'a', labels: [], comparison: '<', limit: -1.5 }],
-  ['a <= .5', { name: 'a', labels: [], comparison: '<=', limit: 0.5 }],
-  ['a == 1e3', { name: 'a', labels: [], comparison: '==', limit: 1000 }],
-  ['a != +1.E-2', { name: 'a', labels: [], comparison: '!=', limit: 0.01 }],
-  ['job:errors:rate5m > 0', { name: 'job:errors:rate5m', labels: [], comparison: '>', limit: 0 }],
-  ['a{} > 1', { name: 'a', labels: [], comparison: '>', limit: 1 }],
-  ['a { b = "c" , } > 1', { name: 'a', labels: [['b', 'c']], comparison: '>', limit: 1 }],
-  [
-    'a{method="",name="Aggregated"} > 1',
-    {
-      name: 'a',
-      labels: [
-        ['method', ''],
-        ['name', 'Aggregated'],
-      ],
-      comparison: '>',
-      limit: 1,
-    },
-  ],
-  ['a{b=", } > 2 {"} > 1', { name: 'a', labels: [['b', ', } > 2 {']], comparison: '>', limit: 1 }],
-  [String.raw`a{b="\"\\\n\\n"} > 1`, { name: 'a', labels: [['b', '"\\\n\\n']], comparison: '>', limit: 1 }],
-  ['a{b="x\r\ny\u2028\u0000"} > 1', { name: 'a', labels: [['b', 'x\r\ny\u2028\u0000']], comparison: '>', limit: 1 }],
+/** An entry, and what of it is not the metric `a` without labels above 1. */
+const READABLE: readonly (readonly [text: string, parts: Partial<Threshold>])[] = [
+  ['a > 1', {}],
+  ['a>=1', { comparison: '>=' }],
+  ['a\t<  -1.5', { comparison: '<', limit: -1.5 }],
+  ['a <= .5', { comparison: '<=', limit: 0.5 }],
+  ['a == 1e3', { comparison: '==', limit: 1000 }],
+  ['a != +1.E-2', { comparison: '!=', limit: 0.01 }],
+  ['job:errors:rate5m > 0', { name: 'job:errors:rate5m', limit: 0 }],
+  ['a{} > 1', {}],
+  ['a { b = "c" , } > 1', { labels: [['b', 'c']] }],
+  ['a{b="",c="D"} > 1', { labels: Object.entries({ b: '', c: 'D' }) }],
+  ['a{b=", } > 2 {"} > 1', { labels: [['b', ', } > 2 {']] }],
+  [String.raw`a{b="\"\\\n\\n"} > 1`, { labels: [['b', '"\\\n\\n']] }],
+  ['a{b="x\r\ny\u2028\u0000"} > 1', { labels: [['b', 'x\r\ny\u2028\u0000']] }],
 ];
 for (const [text, parts] of READABLE) {
   test(`parseThreshold() reads ${JSON.stringify(text)}`, () => {
-    assert.deepEqual(parseThreshold(text), { value: { text, ...parts } });
+    const value = { text, name: 'a', labels: [], comparison: '>', limit: 1, ...parts };
+    assert.deepEqual(parseThreshold(text), { value });
   });
 }
 

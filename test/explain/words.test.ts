@@ -4,29 +4,19 @@ import { parse } from 'yaml';
 import { formatAge, formatTime, quoteShell, quoteText, quoteYaml, readTime } from '../../src/explain/words.ts';
 
 test('formatAge() shows the two largest units', () => {
-  const ages = new Map([
-    ...[
-      [-5, 'less than a second'],
-      [0, 'less than a second'],
-      [1_000, '1 second'],
-      [59_999, '59 seconds'],
-    ],
-    ...[
-      [60_000, '1 minute'],
-      [119_000, '1 minute'],
-      [720_000, '12 minutes'],
-      [3_600_000, '1 hour'],
-    ],
-    ...[
-      [3_659_000, '1 hour'],
-      [11_100_000, '3 hours 5 minutes'],
-      [86_400_000, '1 day'],
-      [86_460_000, '1 day'],
-      [180_000_000, '2 days 2 hours'],
-    ],
-  ] as const);
-  for (const [ms, text] of ages) {
-    assert.equal(formatAge(ms), text, `${ms}`);
+  const day = 86_400_000;
+  for (const [text, ...moments] of [
+    ['less than a second', -5, 0],
+    ['1 second', 1_000],
+    ['59 seconds', 59_999],
+    ['1 minute', 60_000, 119_000],
+    ['12 minutes', 720_000],
+    ['1 hour', 3_600_000, 3_659_000],
+    ['3 hours 5 minutes', 11_100_000],
+    ['1 day', day, day + 60_000],
+    ['2 days 2 hours', 2 * day + 7_200_000],
+  ] as const) {
+    for (const ms of moments) assert.equal(formatAge(ms), text, `${ms}`);
   }
 });
 
