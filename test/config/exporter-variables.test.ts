@@ -77,6 +77,7 @@ const TABLE: readonly (readonly [what: string, env: Environment, expected: Parti
     { placeBy: null as never },
   ],
   ['nothing', {}, null],
+  ["a namespace that only Locust's page needs", { LOCUST_METRIC_NAMESPACE: 'load-test' }, null],
   ['an address and no URI', { LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: ':9646' }, null],
   ['no front, said by ours', { ...OPERATOR, LASTSCRAPE_FRONT: 'none' }, null],
   ['an exporter, said by ours', { ...OPERATOR, LASTSCRAPE_METRICS_URL: 'http://localhost:9646/metrics' }, null],
