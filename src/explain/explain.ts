@@ -1,7 +1,7 @@
 // An object → what keeps it, by the tables of reasons: a new one is a row of a file in reasons/, or a file
 // there and a line here. Pure: the clock is a parameter.
 
-import { type Json, toText } from '../base/json.ts';
+import type { Json } from '../base/json.ts';
 import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reasons } from './finding.ts';
@@ -12,7 +12,7 @@ import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { MAIN_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
-import { formatAge, quoteText } from './words.ts';
+import { formatAge, quoteText, readName } from './words.ts';
 
 /** Explains a pod or a Job. @param nowMs epoch */
 export function explainObject(object: Json, nowMs: number, kinds: Kinds): Explanation {
@@ -97,7 +97,7 @@ export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', 
 export const UNKNOWN: Reasons<PodFacts> = {
   unknown: (pod) => {
     const { conditions, containers, phase, created } = pod;
-    const unmet = conditions.filter(({ status }) => status !== 'True').map(({ type }) => toText(type));
+    const unmet = conditions.filter(({ status }) => status !== 'True').map(({ type }) => readName(type));
     const [running] = containers.filter(({ isDone }) => !isDone);
     const open = unmet.length === 0 ? '' : `, and these conditions are not met: ${joinNames(unmet)}`;
     return {

@@ -2,12 +2,12 @@
 // Pure. A list is merged by the names of its items, as kubectl and the API server do it for containers and
 // env.
 
-import { at, toObjects, toText } from '../base/json.ts';
+import { at, toObjects } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import type { ContainerFacts } from './container.ts';
 import type { Change, Command } from './finding.ts';
 import type { Named, PodFacts } from './pod.ts';
-import { quoteShell, quoteYaml } from './words.ts';
+import { quoteShell, quoteYaml, readName } from './words.ts';
 
 /** Where a user pushed the image. */
 export const IMAGE = `registry.example.com/lastscrape:${VERSION}`;
@@ -102,7 +102,7 @@ export function settingLines(
   ...more: readonly string[]
 ): string {
   const entry = toObjects(container.spec['env']).find(({ name }) => name === variable) ?? {};
-  const path = toText(at(at(entry, 'valueFrom'), 'fieldRef')['fieldPath']);
+  const path = readName(at(at(entry, 'valueFrom'), 'fieldRef')['fieldPath']);
   const [, annotation] = /^metadata\.annotations\['([^']+)'\]$/.exec(path) ?? [];
   if (annotation !== undefined) return annotationLines(annotation, value);
   return containerLines(container, 'env:', ...[envLine(variable, value), ...more].map((line) => `  ${line}`));

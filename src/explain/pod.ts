@@ -43,7 +43,7 @@ export function readPodFacts(root: Json, kinds: Kinds) {
     /** Its controller, which replaces it; null: none. */
     owner: owner === undefined ? null : { kind: readName(owner['kind']), name: readName(owner['name']) },
     spec,
-    phase: toText(status['phase']),
+    phase: readName(status['phase']),
     /** Of the pod's status: `Evicted`, `DeadlineExceeded`. */
     reason: readName(status['reason']),
     message: toText(status['message']),
@@ -53,7 +53,7 @@ export function readPodFacts(root: Json, kinds: Kinds) {
     restartPolicy: readName(spec['restartPolicy']) || 'Always',
     graceMs: graceSeconds * 1_000,
     /** Blank: none yet. */
-    nodeName: toText(spec['nodeName']),
+    nodeName: readName(spec['nodeName']),
     conditions: toObjects(status['conditions']),
     /** In the order in which they are started. */
     containers: [...inits, ...regulars],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT } from '../../src/decide/exit-codes.ts';
 import { INPUT_MAX_BYTES } from '../../src/explain/input.ts';
-import { readExplainFixture, runExplain } from './fixture.ts';
+import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from './fixture.ts';
 
 const POD = readExplainFixture('succeeded');
 const USAGE = '"kubectl get pod NAME --output=json | lastscrape explain"';
@@ -134,9 +134,21 @@ test('explain takes a PodList of the API, whose items have no kind', async () =>
   assert.deepEqual([code, stdout], [0, (await runExplain(POD)).stdout]);
 });
 
-test('explain prints nothing of a hostile pod that could move a cursor', async () => {
-  const text = readExplainFixture('image').replaceAll('registry.invalid/none:1', 'x\\u001b[2J\\u202ey\\r\\nz');
-  const { stdout } = await runExplain(text);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-  assert.equal(/[\u0000-\u0009\u000b-\u001f\u007f\u202e]/.test(stdout), false, JSON.stringify(stdout));
+test('explain prints nothing of a hostile object that could move a cursor or begin a line', async () => {
+  for (const name of EXPLAIN_STATES.map(({ name }) => name)) {
+    const text = readExplainFixture(name);
+    let isMore = true;
+    for (let wanted = 0; isMore; wanted++) {
+      let index = 0;
+      const hostile = JSON.parse(text, (_, value) => {
+        if (typeof value !== 'string' && typeof value !== 'number') return value;
+        return index++ === wanted ? `${value}\u001b[2J\u202ey\r\nz` : value;
+      });
+      isMore = index > wanted;
+      const { stdout, stderr } = await runExplain(JSON.stringify(hostile), { nowMs: readMoment(name) });
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      const found = /[\u0000-\u0009\u000b-\u001f\u007f\u202e]|^z/m.exec(stdout + stderr);
+      assert.equal(found, null, `${name} ${wanted}: ${JSON.stringify(stdout + stderr)}`);
+    }
+  }
 });

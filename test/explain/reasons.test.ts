@@ -169,10 +169,10 @@ const CASES: readonly Case[] = [
   [
     'an injected helper without one is asked by lastscrape, which needs the right to see the pod',
     'dapr',
-    rename('daprd', 'consul-dataplane'),
+    [rename('daprd', 'consul-dataplane'), ({ spec }) => Object.assign(spec, { serviceAccountName: 'x;y' })],
     {
       what: /it also needs the annotation consul.hashicorp.com/,
-      first: /create role lastscrape .* && .*--serviceaccount=default:default$/,
+      first: /create role lastscrape .* && .*--serviceaccount='default:x;y'$/,
     },
   ],
   [

@@ -1,7 +1,7 @@
 // What runs on after main has ended: an exporter, a proxy, another helper. Pure.
 // A pod with lastscrape in it has other rows (lastscrape.ts).
 
-import { toObjects, toText } from '../../base/json.ts';
+import { toNumber, toObjects, toText } from '../../base/json.ts';
 import type { ProgramKind } from '../../quit/programs.ts';
 import { type ContainerFacts, isNeverStarted } from '../container.ts';
 import type { Change, Command, Found, Reasons } from '../finding.ts';
@@ -19,7 +19,7 @@ import {
   toLines,
 } from '../lines.ts';
 import { keepsPod, type PodFacts } from '../pod.ts';
-import { quoteShell, quoteText, tailMessage } from '../words.ts';
+import { quoteShell, quoteText, readName, tailMessage } from '../words.ts';
 
 /** What ends a helper, and what must be run before. */
 export type Remedy = { readonly change: Change; readonly first?: Command };
@@ -88,9 +88,9 @@ export function watchMains({ mains }: PodFacts): string {
 
 /** The right to get pods. */
 export function roleCommand(pod: PodFacts): Command {
-  const account = `${pod.namespace}:${toText(pod.spec['serviceAccountName']) || 'default'}`;
+  const account = `${pod.namespace}:${readName(pod.spec['serviceAccountName']) || 'default'}`;
   const role = kubectl(pod, 'create role lastscrape --verb=get --resource=pods');
-  const binding = `create rolebinding lastscrape --role=lastscrape --serviceaccount=${account}`;
+  const binding = `create rolebinding lastscrape --role=lastscrape --serviceaccount=${quoteShell(account)}`;
   return { what: "let the pod's service account get pods", line: `${role} && ${kubectl(pod, binding)}` };
 }
 
@@ -110,7 +110,7 @@ function replaceGateway({ name, spec }: ContainerFacts, pod: PodFacts): Remedy {
     'initContainers:',
     ...sidecarLines(
       `the last of initContainers; cut ${name} from containers`,
-      `pushgateway://127.0.0.1:${port?.['containerPort'] ?? 9091}`,
+      `pushgateway://127.0.0.1:${toNumber(port?.['containerPort'], 9091)}`,
     ),
     `      ${envLine('LASTSCRAPE_FRONT', '9469')}   # where Prometheus scrapes it, instead of ${name}`,
     '    startupProbe: {httpGet: {path: /-/ready, port: 9469}, periodSeconds: 1, failureThreshold: 60}',
@@ -176,7 +176,7 @@ function describeEnd({ mains, mainNames }: PodFacts): string {
 function findQuitCommand({ name, spec, program }: ContainerFacts, pod: PodFacts): Command | null {
   if (program?.name === 'locust-exporter') {
     const [port] = toObjects(spec['ports']);
-    const path = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}:${port?.['containerPort'] ?? 9646}/proxy/quitquitquit`;
+    const path = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}:${toNumber(port?.['containerPort'], 9646)}/proxy/quitquitquit`;
     // It exits inside the handler, so kubectl gets no answer.
     return {
       what: 'end it in this pod, without a last scrape (kubectl then reports an error: it gets no answer)',

@@ -131,7 +131,7 @@ export function describeJobEnd(job: JobFacts, nowMs: number): Pick<Explanation, 
   const kept =
     ttl === undefined
       ? 'The object and its pods stay until they are deleted; "ttlSecondsAfterFinished: 3600" in its spec does that after an hour.'
-      : `The object and its pods are deleted ${ttl} s after the end (ttlSecondsAfterFinished).`;
+      : `The object and its pods are deleted ${quoteText(String(ttl))} s after the end (ttlSecondsAfterFinished).`;
   return {
     summary: `Nothing keeps ${describeJob(job)}: it ${failed === undefined ? 'completed' : 'failed'}${ago}${because}`,
     more: failed === undefined ? kept : `${kept} How its pods ended: "${podsCommand(job).line}".`,

@@ -7,7 +7,7 @@ import { type ContainerFacts, type Ended, isNeverStarted, sinceStart } from '../
 import type { Change, Found, Reasons } from '../finding.ts';
 import { changePod, eventsCommand, logsCommand, specLines } from '../lines.ts';
 import { describePod, findCondition, keepsPod, type PodFacts } from '../pod.ts';
-import { addOthers, quoteText, tailMessage } from '../words.ts';
+import { addOthers, quoteText, readName, tailMessage } from '../words.ts';
 
 /** Owners whose pods never end; a Job's do. */
 const KEEPERS = ['ReplicaSet', 'ReplicationController', 'StatefulSet', 'DaemonSet', 'Node'];
@@ -159,7 +159,7 @@ function explainBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): 
   return {
     isStuck: true,
     since: { atMs: last.atMs, what: `it ended last, after ${restarts}` },
-    why: `restartPolicy is ${toText(spec['restartPolicy']) || pod.restartPolicy}. ${says}`,
+    why: `restartPolicy is ${readName(spec['restartPolicy']) || pod.restartPolicy}. ${says}`,
     change: isAlways ? null : stopRestarts(pod, `${fix}; to let it fail at once instead, do not restart it`),
     see,
   };
