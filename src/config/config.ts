@@ -51,7 +51,7 @@ const IGNORED =
 /** Every variable in the order of `--help`; those of kinds of conditions follow DONE_WHEN. */
 export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readonly Variable[] {
   const ownVariables = conditions.flatMap(({ variable }) => variable ?? []);
-  return ROWS.flatMap((row): readonly Variable[] =>
+  return Object.values(ROWS).flatMap((row): readonly Variable[] =>
     row.name === 'LASTSCRAPE_DONE_WHEN' ? [row, ...ownVariables] : [row],
   );
 }
@@ -97,9 +97,9 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
     },
   };
   const exporter = readExporterVariables(env);
-  for (const row of ROWS as readonly Row[]) {
+  for (const [field, row] of Object.entries<Row>(ROWS)) {
     const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings, exporter) ?? row.default });
-    (row.isLimit === true ? limits : fields)[row.field] = take(row, row.read(text, { ...context, isSet }));
+    (row.isLimit === true ? limits : fields)[field] = take(row, row.read(text, { ...context, isSet }));
   }
   for (const { kind, context } of readKinds) {
     if (kind.variable === undefined || context.names.length === 0 || settings.conditions === undefined) continue;

@@ -32,10 +32,8 @@ export type Variable = {
   readonly meaning: string;
 };
 
-/** A row of the table: the variable, how its text is read, and where the value goes. */
+/** A row of the table: the variable, and how its text is read. */
 export type Row = Variable & {
-  /** The field of `Config`, or of `Config['limits']`. */
-  readonly field: string;
   /** The value is a limit of the rules. Default: false. */
   readonly isLimit?: true;
   /** The default that `defaultOtherwise` describes, as text; null: the usual one. */
@@ -81,15 +79,9 @@ function isLocustsExporter({ metricsUrl, front, conditions = [] }: Above): boole
 }
 
 /** A row whose value is a duration that limits the run. */
-function limit<const Field extends string>(
-  name: Variable['name'],
-  defaultText: string,
-  field: Field,
-  meaning: string,
-  minMs = 0,
-) {
+function limit(name: Variable['name'], defaultText: string, meaning: string, minMs = 0) {
   const read = readValue((text: string) => parseDuration(text, minMs));
-  return { name, default: defaultText, field, isLimit: true, meaning, read } as const;
+  return { name, default: defaultText, isLimit: true, meaning, read } as const;
 }
 
 /** A text that is no path may be what the file should hold, such as a header with a token. */
@@ -98,216 +90,189 @@ function hideNoPath(text: string): string {
 }
 
 /** A row whose value is the path of a file, such as `example`, or `none`. */
-function filePath<const Field extends string>(name: Variable['name'], field: Field, example: string, meaning: string) {
+function filePath(name: Variable['name'], example: string, meaning: string) {
   const must = `"none" or an absolute path such as "${example}"`;
   const read = readValueOrNone((text: string) => parseFilePath(text, must), hideNoPath);
-  return { name, default: 'none', field, meaning, read } as const;
+  return { name, default: 'none', meaning, read } as const;
 }
 
-/** Every variable except those of a kind of condition. A new one is a row here. */
-export const ROWS = [
-  {
+/** Every variable but those of a kind of condition, by its field of `Config` or `Config['limits']`. */
+export const ROWS = {
+  metricsUrl: {
     name: 'LASTSCRAPE_METRICS_URL',
     default: 'http://localhost:9646/metrics',
     defaultOtherwise: '`locust+` and `LOCUST_EXPORTER_URI`, if set',
     findDefault: (_: Above, { metricsUrl }: ExporterVariables) => metricsUrl,
     meaning:
       "the page to read: an `http:` URL without user and password; with a front also `file:///FILE`, `file:///FOLDER/` (its `*.prom`), `locust+http://HOST:PORT` (Locust's page, instead of its exporter), or `pushgateway://127.0.0.1:PORT` (what is pushed there, instead of to a Pushgateway)",
-    field: 'metricsUrl',
     read: readValue(parseMetricsUrl),
   },
-  filePath(
+  metricsHeadersFile: filePath(
     'LASTSCRAPE_METRICS_HEADERS_FILE',
-    'metricsHeadersFile',
     '/etc/locust/headers',
     "a file of headers for Locust's page, one `Name: value` a line, such as `Authorization` if the page asks for a login",
   ),
-  {
+  front: {
     name: 'LASTSCRAPE_FRONT',
     default: 'none',
     defaultOtherwise: 'with `locust+`: `LOCUST_EXPORTER_WEB_LISTEN_ADDRESS`, or `9646`',
     findDefault: ({ metricsUrl }: Above, { front }: ExporterVariables) => (isLocustPage(metricsUrl) ? front : null),
     meaning:
       '`[HOST:]PORT` where lastscrape serves that page, and the last one once main is gone; PORT alone listens on all addresses; `none` does not listen',
-    field: 'front',
     read: readValueOrNone(parseFrontAddress),
   },
-  {
+  conditions: {
     name: 'LASTSCRAPE_DONE_WHEN',
     default: 'metric:locust_up,port:5557',
     defaultOtherwise: 'with `locust+`: `LOCUST_METRIC_NAMESPACE` and `_up`',
     findDefault: ({ metricsUrl }: Above, { namespace }: ExporterVariables) =>
       isLocustPage(metricsUrl) ? `metric:${namespace}_up,port:5557` : null,
     meaning: 'main is done when all of these hold',
-    field: 'conditions',
     read: (text: string, { parseCondition }: ReadContext) => readList(text, parseCondition),
   },
-  {
+  scrapesWantedCount: {
     name: 'LASTSCRAPE_SCRAPES',
     default: '1',
     defaultOtherwise: '`auto` with a front',
     findDefault: ({ front }: Above) => (hasFront(front) ? 'auto' : null),
     meaning: 'how many scrapes by others to wait for; `auto`: one by each active scraper; `0` does not hold',
-    field: 'scrapesWantedCount',
     isLimit: true,
     read: (text: string, { above }: ReadContext) =>
       readValue((each) => parseScrapes(each, hasFront(above.front)))(text),
   },
-  limit('LASTSCRAPE_TTL', '90s', 'ttlMs', "how long to hold at most, counted from main's end; `0` does not hold"),
-  {
+  ttlMs: limit('LASTSCRAPE_TTL', '90s', "how long to hold at most, counted from main's end; `0` does not hold"),
+  targets: {
     name: 'LASTSCRAPE_QUIT',
     default: 'locust-exporter',
     defaultOtherwise: '`none` with `locust+`, `sigterm`, or a front but no `metric:locust_up`',
     findDefault: (above: Above) => (isLocustsExporter(above) ? null : 'none'),
     meaning: 'what to stop, in this order; `none` stops nothing',
-    field: 'targets',
     read: (text: string, { parseTarget }: ReadContext) => readListOrNone(text, parseTarget),
   },
-  {
+  quitTimeoutMs: {
     name: 'LASTSCRAPE_QUIT_TIMEOUT',
     default: '30s',
     meaning: 'how long each target may take to be gone, from the first request; more than 0',
-    field: 'quitTimeoutMs',
     read: readValue((text) => parseDuration(text, 1)),
   },
-  limit(
+  pollMs: limit(
     'LASTSCRAPE_POLL',
     '1s',
-    'pollMs',
     'from the start of one poll to the start of the next while main runs; at least `100ms`',
     100,
   ),
-  limit('LASTSCRAPE_SETTLE', '3s', 'settleMs', 'how long "done" must hold without a break, in at least two polls'),
-  limit(
+  settleMs: limit('LASTSCRAPE_SETTLE', '3s', 'how long "done" must hold without a break, in at least two polls'),
+  startTimeoutMs: limit(
     'LASTSCRAPE_START_TIMEOUT',
     '10m',
-    'startTimeoutMs',
     'how long to wait for a main that is not seen alive; `0` waits for ever',
   ),
-  limit(
+  runTimeoutMs: limit(
     'LASTSCRAPE_RUN_TIMEOUT',
     '0',
-    'runTimeoutMs',
     'how long main may run before it is treated as done; `0` sets no limit',
   ),
-  limit(
+  terminationGraceMs: limit(
     'LASTSCRAPE_TERMINATION_GRACE',
     '25s',
-    'terminationGraceMs',
     'how long to watch, hold and quit after SIGTERM; quitting gets at least 1 s, even with `0`',
   ),
-  {
+  thresholds: {
     name: 'LASTSCRAPE_FAIL_IF',
     default: 'none',
     meaning:
       'a list of `METRIC[{label="value"}] OP NUMBER`, such as `locust_requests_fail_ratio > 0.01`: the exit code is 1 if one is true of main\'s last numbers, or cannot be judged; OP is `>`, `>=`, `<`, `<=`, `==` or `!=`',
-    field: 'thresholds',
     read: readThresholds,
   },
-  {
+  terminationLog: {
     ...TERMINATION_LOG,
     meaning: 'where the report goes; the default is used only if it exists',
-    field: 'terminationLog',
   },
-  filePath(
+  tombstonePath: filePath(
     'LASTSCRAPE_TOMBSTONE',
-    'tombstonePath',
     '/graveyard/lastscrape',
     "a tombstone to write to kubexit's graveyard when the hold ends; `none` writes none",
   ),
-  {
+  hooksPath: {
     name: 'LASTSCRAPE_HOOKS',
     default: 'none',
     meaning: 'a folder, mounted in main too, for a hook that ends a Python program with a snapshot; `none` writes none',
-    field: 'hooksPath',
     // A slash may end the path of a folder.
     read: readValueOrNone(
       (text) => parseFilePath(text.replace(/\/$/, ''), '"none" or an absolute path such as "/lastscrape-hooks"'),
       hideNoPath,
     ),
   },
-  {
+  push: {
     name: 'LASTSCRAPE_PUSH',
     default: 'none',
     meaning:
       'where to push the last numbers if no scrape took them: `pushgateway+http://…`, `remote-write+http://…` or `otlp+http://…`, each also with `https`; `none` pushes nothing',
-    field: 'push',
     read: readValueOrNone(parsePush),
   },
-  {
+  pushWhen: {
     name: 'LASTSCRAPE_PUSH_WHEN',
     default: 'expired',
     meaning: '`expired`: only if the wanted scrapes did not come; or `always`',
-    field: 'pushWhen',
     read: (text: string, { isSet }: ReadContext) => {
       const result = readValue((each) => parseChoice(each, ['expired', 'always']))(text);
       return 'value' in result ? { value: { when: result.value, isChosen: isSet } } : result;
     },
   },
-  {
+  pushLabels: {
     name: 'LASTSCRAPE_PUSH_LABELS',
     default: 'none',
     meaning: 'labels to push with, `NAME=VALUE,…`; `namespace`, `pod` and `job` are added where they are known',
-    field: 'pushLabels',
     read: (text: string) => readListOrNone(text, parsePushLabel),
   },
-  filePath(
+  pushHeadersFile: filePath(
     'LASTSCRAPE_PUSH_HEADERS_FILE',
-    'pushHeadersFile',
     '/etc/push/headers',
     'a file of headers for the push, one `Name: value` a line, such as `Authorization`',
   ),
-  {
+  webhook: {
     name: 'LASTSCRAPE_WEBHOOK',
     default: 'none',
     meaning: 'a URL that gets the report by POST, as JSON; `none` sends nothing',
-    field: 'webhook',
     read: readValueOrNone(parseWebhook, redactPathEntry),
   },
-  filePath(
+  webhookHeadersFile: filePath(
     'LASTSCRAPE_WEBHOOK_HEADERS_FILE',
-    'webhookHeadersFile',
     '/etc/webhook/headers',
     'a file of headers for the webhook, one `Name: value` a line',
   ),
-  filePath(
+  caFile: filePath(
     'LASTSCRAPE_CA_FILE',
-    'caFile',
     '/etc/authorities/ca.crt',
     'a PEM file of authorities to trust in addition to the usual ones, for push and webhook',
   ),
-  {
+  isExitZero: {
     name: 'LASTSCRAPE_EXIT_ZERO',
     default: 'false',
     meaning: 'exit with 0 unless `LASTSCRAPE_FAIL_IF` fails; after a configuration error, only once main has ended',
-    field: 'isExitZero',
     read: readValue(parseBoolean),
   },
-  {
+  isDryRun: {
     name: 'LASTSCRAPE_DRY_RUN',
     default: 'false',
     meaning: 'do everything except quitting',
-    field: 'isDryRun',
     read: readValue(parseBoolean),
   },
-  {
+  logLevel: {
     name: 'LASTSCRAPE_LOG_LEVEL',
     default: 'info',
     meaning: '`debug`, `info`, `warn` or `error`',
-    field: 'logLevel',
     read: readValue((text) => parseChoice(text, ['debug', 'info', 'warn', 'error'])),
   },
-] as const satisfies readonly Row[];
+} as const satisfies Readonly<Record<string, Row>>;
 
-type AnyRow = (typeof ROWS)[number];
-type LimitRow = Extract<AnyRow, { readonly isLimit: true }>;
-type ValueFrom<R extends Row> = Extract<ReturnType<R['read']>, { readonly value: unknown }>['value'];
+type Rows = typeof ROWS;
+type LimitField = { [Field in keyof Rows]: Rows[Field] extends { readonly isLimit: true } ? Field : never }[keyof Rows];
+type ValueOf<Field extends keyof Rows> = Extract<ReturnType<Rows[Field]['read']>, { readonly value: unknown }>['value'];
 
 /** All values: a field for each row of the table, the limits in a field of their own. */
-export type Settings = {
-  readonly [R in Exclude<AnyRow, LimitRow> as R['field']]: ValueFrom<R>;
-} & {
-  readonly limits: { readonly [R in LimitRow as R['field']]: ValueFrom<R> };
+export type Settings = { readonly [Field in Exclude<keyof Rows, LimitField>]: ValueOf<Field> } & {
+  readonly limits: { readonly [Field in LimitField]: ValueOf<Field> };
 };
 
 type Readable<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };

@@ -62,7 +62,7 @@ test('readConfig() says what values of a front must be', () => {
 });
 
 test('a row says that its default depends on others where it does, and only there', () => {
-  for (const row of ROWS) assert.equal('defaultOtherwise' in row, 'findDefault' in row, row.name);
+  for (const row of Object.values(ROWS)) assert.equal('defaultOtherwise' in row, 'findDefault' in row, row.name);
 });
 
 test('push and webhook: a wrong time is a problem, and "none" is not a file', () => {
