@@ -110,7 +110,7 @@ function isNearlySame(one: string, other: string): boolean {
   return findNearest(fold(one), [fold(other)], SAME_NAME_SCORE).length > 0;
 }
 
-/** Whether two texts differ by one letter at most: added, left out, replaced, or swapped with its neighbour. */
+/** Whether two texts differ by one letter at most: added, left out, replaced, or swapped with the next. */
 function isOffByOne(one: string, other: string): boolean {
   let start = 0;
   while (start < one.length && one[start] === other[start]) start++;

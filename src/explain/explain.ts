@@ -30,7 +30,7 @@ function explainPod(pod: PodFacts, nowMs: number): Explanation {
   // What is sure to stay comes first, then what may.
   const rank = ({ isStuck }: Finding) => (isStuck === true ? 0 : isStuck === null ? 1 : 2);
   const findings = found.toSorted((one, other) => rank(one) - rank(other));
-  return conclude('Pod', pod, findings.length > 0 ? findings : applyRows(UNKNOWN, pod, nowMs).flat());
+  return conclude('Pod', pod, findings.length > 0 ? findings : applyRows(POD_REASONS.unexplained, pod, nowMs).flat());
 }
 
 function explainJob(object: Json, nowMs: number): Explanation {
@@ -86,27 +86,25 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
   };
 }
 
-/** What can keep a pod that is deleted, without a node, or on one. All that find something count. */
-export const POD_REASONS: Readonly<Record<'deleted' | 'unscheduled' | 'placed', Reasons<PodFacts>>> = {
+/** What can keep a pod that is deleted, without a node, or on one: all that is found counts. Else the last. */
+export const POD_REASONS = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,
   placed: { ...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...NATIVE_REASONS, ...MAIN_REASONS },
-};
-
-/** The row of a pod that no other row explains. */
-export const UNKNOWN: Reasons<PodFacts> = {
-  unknown: (pod) => {
-    const { conditions, containers, phase, created } = pod;
-    const unmet = conditions.filter(({ status }) => status !== 'True').map(({ type }) => readName(type));
-    const [running] = containers.filter(({ isDone }) => !isDone);
-    const open = unmet.length === 0 ? '' : `, and these conditions are not met: ${joinNames(unmet)}`;
-    return {
-      container: running?.name ?? null,
-      isStuck: null,
-      summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
-      since: created,
-      why: `Its phase is ${phase || 'unknown'}${open}.`,
-      see: eventsCommand(pod, 'pod'),
-    };
+  unexplained: {
+    unknown: (pod) => {
+      const { conditions, containers, phase, created } = pod;
+      const unmet = conditions.filter(({ status }) => status !== 'True').map(({ type }) => readName(type));
+      const [running] = containers.filter(({ isDone }) => !isDone);
+      const open = unmet.length === 0 ? '' : `, and these conditions are not met: ${joinNames(unmet)}`;
+      return {
+        container: running?.name ?? null,
+        isStuck: null,
+        summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
+        since: created,
+        why: `Its phase is ${phase || 'unknown'}${open}.`,
+        see: eventsCommand(pod, 'pod'),
+      };
+    },
   },
-};
+} satisfies Readonly<Record<string, Reasons<PodFacts>>>;

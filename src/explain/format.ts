@@ -5,11 +5,11 @@ import type { Command, Explanation, Finding } from './finding.ts';
 import { formatAge, formatTime } from './words.ts';
 
 const LABEL_WIDTH = 9;
-/** Names of other pods that the same keeps. */
+/** How many other pods with the same findings are named. */
 const NAMES_MAX = 20;
 
 /** What was explained, at which moment (epoch). */
-export type Explained = {
+type Explained = {
   readonly explanations: readonly Explanation[];
   /** Kinds of a list that are neither pod nor Job. */
   readonly others: readonly string[];
@@ -49,7 +49,7 @@ export function formatJson({ explanations, others, nowMs }: Explained, version: 
   return `${JSON.stringify({ version, at: formatTime(nowMs), objects, notExplained: others }, null, 2)}\n`;
 }
 
-/** Objects that the same keeps, such as the pods of one Job, are explained once. */
+/** Objects with the same findings, such as the pods of one Job, are explained once. */
 function group(explanations: readonly Explanation[]): readonly (readonly Explanation[])[] {
   const groups = Map.groupBy(explanations, ({ kind, namespace, findings }) =>
     JSON.stringify([kind, namespace, findings.map(({ reason, container, change }) => [reason, container, change])]),

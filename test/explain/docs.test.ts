@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { POD_REASONS, UNKNOWN } from '../../src/explain/explain.ts';
+import { POD_REASONS } from '../../src/explain/explain.ts';
 import { JOB_REASONS } from '../../src/explain/reasons/jobs.ts';
 import { playExplain, readExplainFixture, runExplain } from './fixture.ts';
 
@@ -12,7 +12,7 @@ const page = readFileSync(join(import.meta.dirname, '../../docs/explain.md'), 'u
 
 test('docs/explain.md has every reason', () => {
   const [, table = ''] = /<!-- reasons[^>]*-->\n([\s\S]*?)<!-- \/reasons -->/.exec(page) ?? [];
-  const wanted = [...Object.values(POD_REASONS), JOB_REASONS, UNKNOWN].flatMap(Object.keys).toSorted();
+  const wanted = [...Object.values(POD_REASONS), JOB_REASONS].flatMap(Object.keys).toSorted();
   assert.deepEqual([...table.matchAll(/`(\w+)`/g)].map(([, id]) => id).toSorted(), wanted);
   assert.equal(new Set(wanted).size, wanted.length);
 });

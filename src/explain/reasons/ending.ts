@@ -40,7 +40,8 @@ export const DELETED_REASONS: Reasons<PodFacts> = {
     const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
     const hooks = joinNames(hooked.map(({ name }) => name));
     const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
-    const because = `: it got SIGTERM and still runs; killed at ${formatTime(pod.deletedByMs)}`;
+    const asked = hooked.includes(first) ? 'was asked to end' : 'got SIGTERM';
+    const because = `: it ${asked} and still runs; killed at ${formatTime(pod.deletedByMs)}`;
     return keepsPod(first, pod, ` from going${addOthers(more)}${because}`, {
       isStuck: false,
       since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },

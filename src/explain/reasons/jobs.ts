@@ -22,10 +22,10 @@ export const JOB_REASONS: Reasons<JobFacts> = {
     const since = { atMs: job.deletedAtMs, what: 'it was deleted' };
     const see = podsCommand(job);
     if (!job.finalizers.includes('foregroundDeletion')) {
-      return [{ isStuck: null, since, see, ...removeFinalizers(job, 'Job', 'the program that set it') }];
+      return { isStuck: null, since, see, ...removeFinalizers(job, 'Job', 'the program that set it') };
     }
     const summary = `${describeJob(job)} is deleted, and goes when its pods are gone`;
-    return [{ isStuck: false, summary, since, why: 'It was deleted with its pods first (foreground).', see }];
+    return { isStuck: false, summary, since, why: 'It was deleted with its pods first (foreground).', see };
   },
   jobEnds: (job) => {
     const condition =
@@ -57,13 +57,13 @@ export const JOB_REASONS: Reasons<JobFacts> = {
     if (job.managedBy === null) return null;
     const summary = `${describeJob(job)} is run by ${job.managedBy}, not by Kubernetes: only that program knows why it is not over`;
     const why = 'spec.managedBy names that program, and cannot be changed later.';
-    return [{ isStuck: null, summary, since: job.created, why, see: eventsCommand(job, 'job') }];
+    return { isStuck: null, summary, since: job.created, why, see: eventsCommand(job, 'job') };
   },
   noParallelism: (job) => {
     if (job.parallelism !== 0 || job.activeCount > 0) return null;
     const summary = `${describeJob(job)} makes no pods: its parallelism is 0`;
     const why = 'parallelism is how many pods may run at a time.';
-    return [{ isStuck: true, summary, since: job.created, why, ...setField(job, 'Set', 'parallelism', 1) }];
+    return { isStuck: true, summary, since: job.created, why, ...setField(job, 'Set', 'parallelism', 1) };
   },
   podsRun: (job) => {
     if (job.activeCount === 0) return null;
