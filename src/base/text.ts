@@ -1,5 +1,5 @@
-// Text for a person: cut to a length, joined or broken, without what can be secret in a URL (user, password, query), or what a
-// mistyped one may stand for. Pure.
+// Text for a person: cut to a length, joined or broken into lines, without what can be secret in a URL (user,
+// password, query), or what a mistyped one may stand for. Pure.
 
 /** The text, or its beginning and `…`: at most `maxLength` UTF-16 units, never half a surrogate pair. */
 export function cut(text: string, maxLength: number): string {

@@ -86,7 +86,7 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
   };
 }
 
-/** What can keep a pod that is deleted, without a node, or on one: all that is found counts. Else the last. */
+/** What can keep a pod that is deleted, without a node, or on one: all that is found; else the last. */
 export const POD_REASONS = {
   deleted: DELETED_REASONS,
   unscheduled: UNSCHEDULED_REASONS,
