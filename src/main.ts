@@ -12,14 +12,13 @@ import {
 } from './config/config.ts';
 import { EXIT } from './decide/exit-codes.ts';
 import type { ConditionKind } from './observe/condition-kind.ts';
-import { containerKind } from './observe/container.ts';
+import { containerKind, openPodSource, type PodSource } from './observe/container.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
 import { portKind } from './observe/port.ts';
 import { processKind } from './observe/process.ts';
 import { sigtermKind } from './observe/sigterm.ts';
 import { tombstoneKind } from './observe/tombstone.ts';
-import { openPodSource, type PodSource } from './pod/pod-source.ts';
 import { presetKind, urlKind } from './quit/http-target.ts';
 import { PRESETS } from './quit/programs.ts';
 import { signalKind } from './quit/signal-target.ts';

@@ -66,7 +66,7 @@ function readEnded(value: unknown) {
 export type LastscrapeFacts = ReturnType<typeof readLastscrape>;
 
 /** Nothing that is read here is opened. */
-const PROGRAM: OwnProcess = { pid: 1, kill: refuse, pod: { open: refuse, close: refuse } };
+const PROGRAM: OwnProcess = { pid: 1, kill: refuse, pod: { open: refuse } };
 const TARGET_CONTEXT: TargetContext = { ...PROGRAM, env: {}, metricsUrl: new URL('http://localhost') };
 
 /** Reads the settings of the lastscrape in a container. @param metadata of its pod */

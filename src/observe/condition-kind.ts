@@ -3,7 +3,7 @@
 import type { ParseResult } from '../base/parse.ts';
 import type { ConditionObservation, ExporterObservation } from '../decide/model.ts';
 import type { Reading } from '../exposition/exposition.ts';
-import type { PodSource } from '../pod/pod-source.ts';
+import type { PodReader } from '../pod/pod-reader.ts';
 
 /** What one observation may use. `signal` ends it early; its reason is a string. */
 export type ObserveContext = { readonly exporter: ExporterReading; readonly signal: AbortSignal };
@@ -25,8 +25,8 @@ export type ExporterReading = {
 export type ConditionContext = {
   /** Of lastscrape itself. */
   readonly pid: number;
-  /** The reader of this pod; its maker closes it. */
-  readonly pod: PodSource;
+  /** Opens the reader of this pod, the same one each time; its maker closes it. */
+  readonly pod: { readonly open: () => Promise<PodReader> };
   /** What the kind's own variable lists; empty where it has none. */
   readonly names: readonly string[];
 };

@@ -8,13 +8,14 @@ import { type Environment, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
 import {
+  chooseCheckPauseMs,
+  chooseMaxAgeMs,
   choosePodAnswer,
   explainPodFailure,
   type FailedPodRequest,
   failPodRequest,
   type PodRequest,
   type PodRequestFailure,
-  type WantedPodAnswer,
 } from './pod-request.ts';
 import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessage } from './pod-status.ts';
 
@@ -38,7 +39,7 @@ export type PodEnvironment = {
 };
 
 /** As Kubernetes does it (documentation, "Accessing the Kubernetes API from a Pod"). */
-export const POD_ENVIRONMENT: PodEnvironment = {
+const POD_ENVIRONMENT: PodEnvironment = {
   accountFolder: '/var/run/secrets/kubernetes.io/serviceaccount',
   mountInfoPath: '/proc/self/mountinfo',
   nowMs: () => performance.now(),
@@ -51,13 +52,20 @@ type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: numb
 
 export type PodReadResult = ReadPod | FailedPodRequest;
 
-/** What a caller has, and wants; the reason of `signal` is a string. */
-type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
+/** What a caller has, and wants. */
+type WantedPod = {
+  /** Since when its condition has been done, by `nowMs`; null: it is not. */
+  readonly doneSinceMs: number | null;
+  /** The newest answer that the caller saw; any other one of this poll is reused. */
+  readonly seenNumber: number;
+  /** Its reason is a string. */
+  readonly signal?: AbortSignal;
+};
 
 export type PodReader = ReturnType<typeof openPodReader>;
 
-/** Opens this pod; connects at the first read. */
-export function openPodReader(env: Environment, environment: PodEnvironment) {
+/** Opens this pod; connects at the first read. `environment`: for tests. */
+export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
   const client = openClient();
@@ -65,39 +73,45 @@ export function openPodReader(env: Environment, environment: PodEnvironment) {
   let failure: FailedPodRequest | null = null;
   let readCount = 0;
 
+  /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
+  async function read({ doneSinceMs, seenNumber, signal }: WantedPod): Promise<PodReadResult> {
+    const maxAgeMs = chooseMaxAgeMs(doneSinceMs, nowMs());
+    const reused = choosePodAnswer(newest, failure, { maxAgeMs, seenNumber }, nowMs());
+    if (reused !== null) return reused;
+    const failedCount = failure?.failedCount ?? 0;
+    const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;
+    const address = findPodAddress(env, accountFolder);
+    if ('problem' in address) return { ...notAsked, ...address, isLasting: true };
+    const { result, body, retryAfterMs, distrust } = await client.get(address, signal);
+    // Ended by the caller: it says nothing of the server.
+    if (result.kind === 'failed' && signal?.aborted) {
+      return { ...notAsked, why: result.why, problem: null, isLasting: false };
+    }
+    const found = distrust === null ? readAnswer(result, body, own) : ({ kind: 'distrusted', code: distrust } as const);
+    if ('pod' in found) {
+      failure = null;
+      readCount++;
+      newest = { kind: 'read', pod: found.pod, number: readCount, atMs: nowMs() };
+      return newest;
+    }
+    const meaning = explainPodFailure(found, address);
+    failure = failPodRequest(failedCount, { meaning, atMs: nowMs(), retryAfterMs, jitter: jitter() });
+    return failure;
+  }
+
   return {
     /** This container; null if its termination message is not mounted. */
     own,
-    nowMs,
-    pause,
     close: client.close,
-    /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
-    async read(wanted: WantedPod): Promise<PodReadResult> {
-      const choice = choosePodAnswer(newest, failure, wanted, nowMs());
-      if (choice === 'failure' && failure !== null) return failure;
-      if (choice === 'newest' && newest !== null) return newest;
-      const failedCount = failure?.failedCount ?? 0;
-      const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;
-      const address = findPodAddress(env, accountFolder);
-      if ('problem' in address) {
-        return { ...notAsked, ...address, isLasting: true };
+    read,
+    /** Reads it for the check at the start: asks again before a refusal is believed. */
+    async readForCheck(): Promise<PodReadResult> {
+      for (;;) {
+        const result = await read({ doneSinceMs: null, seenNumber: 0 });
+        const pauseMs = result.kind === 'failed' ? chooseCheckPauseMs(result, nowMs()) : null;
+        if (pauseMs === null) return result;
+        await pause(pauseMs);
       }
-      const { result, body, retryAfterMs, distrust } = await client.get(address, wanted.signal);
-      // Ended by the caller: it says nothing of the server.
-      if (result.kind === 'failed' && wanted.signal?.aborted) {
-        return { ...notAsked, why: result.why, problem: null, isLasting: false };
-      }
-      const found =
-        distrust === null ? readAnswer(result, body, own) : ({ kind: 'distrusted', code: distrust } as const);
-      if ('pod' in found) {
-        failure = null;
-        readCount++;
-        newest = { kind: 'read', pod: found.pod, number: readCount, atMs: nowMs() };
-        return newest;
-      }
-      const meaning = explainPodFailure(found, address);
-      failure = failPodRequest(failedCount, { meaning, atMs: nowMs(), retryAfterMs, jitter: jitter() });
-      return failure;
     },
   };
 }

@@ -154,26 +154,20 @@ export function failPodRequest(
   };
 }
 
-/** What a caller has, and wants. */
-export type WantedPodAnswer = {
-  /** Younger answers are reused. */
-  readonly maxAgeMs: number;
-  /** The newest answer that the caller saw; any other one of this poll is reused, at any `maxAgeMs`. */
-  readonly seenNumber: number;
-};
-
-/** Whether to ask the server now, or to reuse the newest answer or failure. */
-export function choosePodAnswer(
-  newest: { readonly number: number; readonly atMs: number } | null,
+/**
+ * The newest answer or failure, to be reused; null: ask the server now. Answers younger than `maxAgeMs` are
+ * reused, and so is any answer of this poll but `seenNumber`, the newest that the caller saw.
+ */
+export function choosePodAnswer<Answer extends { readonly number: number; readonly atMs: number }>(
+  newest: Answer | null,
   failure: FailedPodRequest | null,
-  { maxAgeMs, seenNumber }: WantedPodAnswer,
+  { maxAgeMs, seenNumber }: { readonly maxAgeMs: number; readonly seenNumber: number },
   nowMs: number,
-): 'ask' | 'newest' | 'failure' {
-  if (failure !== null) return nowMs < (failure.retryAtMs ?? 0) ? 'failure' : 'ask';
-  if (newest === null) return 'ask';
+): Answer | FailedPodRequest | null {
+  if (failure !== null) return nowMs < (failure.retryAtMs ?? 0) ? failure : null;
+  if (newest === null) return null;
   const ageMs = nowMs - newest.atMs;
-  const isServedAgain = ageMs < maxAgeMs || (newest.number !== seenNumber && ageMs < SAME_POLL_MS);
-  return isServedAgain ? 'newest' : 'ask';
+  return ageMs < maxAgeMs || (newest.number !== seenNumber && ageMs < SAME_POLL_MS) ? newest : null;
 }
 
 /** How old an answer may be for a condition that has been done since `doneSinceMs`; null: it is not done. */

@@ -65,7 +65,8 @@ async function play(
 
 const givePod: ApiAnswerer = (_, response) => give(response, POD);
 
-const NEWEST = { maxAgeMs: 0, seenNumber: 0 };
+/** Main has just ended, as far as it is known. */
+const NEWEST = { doneSinceMs: Number.POSITIVE_INFINITY, seenNumber: 0 };
 
 function expectFailure(result: PodReadResult): FailedPodRequest {
   assert.ok(result.kind === 'failed', result.kind);
@@ -80,7 +81,7 @@ test('read() reads this pod, with the mounted token and namespace, over one conn
   };
   await play(answer, async ({ server, pod, advance }) => {
     for (let count = 1; count <= 5; count++) {
-      const result = await pod.read({ maxAgeMs: 0, seenNumber: count - 1 });
+      const result = await pod.read({ ...NEWEST, seenNumber: count - 1 });
       assert.ok(result.kind === 'read');
       assert.deepEqual([result.number, result.pod.containers[0]?.state.kind], [count, 'done']);
       advance(1_000);
@@ -104,17 +105,17 @@ test('read() takes POD_NAME and POD_NAMESPACE before the host name and the mount
 
 test('read() serves an answer again while it is young, and shares it within a poll', { skip }, async () => {
   await play(givePod, async ({ server, pod, advance }) => {
-    const readNumber = async (maxAgeMs: number, seenNumber: number) => {
-      const result = await pod.read({ maxAgeMs, seenNumber });
+    const readNumber = async (isDone: boolean, seenNumber: number) => {
+      const result = await pod.read({ doneSinceMs: isDone ? NEWEST.doneSinceMs : null, seenNumber });
       return result.kind === 'read' ? result.number : null;
     };
-    assert.equal(await readNumber(5_000, 0), 1);
+    assert.equal(await readNumber(false, 0), 1);
     advance(4_999);
-    assert.equal(await readNumber(5_000, 1), 1);
+    assert.equal(await readNumber(false, 1), 1);
     advance(1);
-    assert.equal(await readNumber(5_000, 1), 2);
-    assert.equal(await readNumber(0, 1), 2, 'another condition of this poll');
-    assert.equal(await readNumber(0, 2), 3, 'the newest is wanted');
+    assert.equal(await readNumber(false, 1), 2);
+    assert.equal(await readNumber(true, 1), 2, 'another condition of this poll');
+    assert.equal(await readNumber(true, 2), 3, 'the newest is wanted');
     assert.equal(server.requests.length, 3);
   });
 });

@@ -12,7 +12,6 @@ import type { Condition, ConditionKind } from '../../../src/observe/condition-ki
 import { metricKind } from '../../../src/observe/metric.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
 import { sigtermKind } from '../../../src/observe/sigterm.ts';
-import type { PodSource } from '../../../src/pod/pod-source.ts';
 import { listenForSignals, type Signals } from '../../../src/run/host.ts';
 import { runLoop } from '../../../src/run/loop.ts';
 import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
@@ -211,7 +210,11 @@ function buildConditions({ shape, endMs }: Scenario, world: World | null): reado
 }
 
 function readKind({ read }: ConditionKind, argument: string): Condition {
-  const result = read(argument, { pid: 1, pod: null as unknown as PodSource, names: [] });
+  const result = read(argument, {
+    pid: 1,
+    pod: { open: () => Promise.reject(new Error('Bug: there is no pod')) },
+    names: [],
+  });
   if ('problem' in result) throw new Error(result.problem);
   return result.value;
 }
