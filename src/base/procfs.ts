@@ -159,11 +159,10 @@ export async function findPortOwners(
   return unknown(`the process that listens on port ${port} cannot be found; ${needs}`);
 }
 
-/** The effective UID of a process; null if it cannot be read. */
-export async function readUid(pid: number | 'self'): Promise<number | null> {
+/** The effective UID of a process, for a person; `unknown` if it cannot be read. */
+export async function readUid(pid: number | 'self'): Promise<string> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  const [, uid] = /^Uid:\s+\d+\s+(\d+)/m.exec(status) ?? [];
-  return uid === undefined ? null : Number(uid);
+  return /^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? 'unknown';
 }
 
 /** Loopback or all addresses in /proc/net/tcp and tcp6: 32-bit words, little-endian. */

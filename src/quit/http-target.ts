@@ -11,7 +11,7 @@ import { runWithin } from '../base/waits.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Answer, Probe } from '../decide/quit-target.ts';
 import type { Preset } from './programs.ts';
-import { describeExitCode, forcePortOwner, type Sender } from './send-signal.ts';
+import { describeExitCode, forcePortOwner, type Sender } from './signal-target.ts';
 import type { Target, TargetKind } from './target-kind.ts';
 
 /** Longest wait for one address of one port. */

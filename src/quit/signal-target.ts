@@ -1,11 +1,21 @@
-// `signal:NAME` and `signal:SIGNAL:NAME`: every process of that name gets one signal, and KILL after half of
-// QUIT_TIMEOUT. Gone is proven by the processes themselves: no process that was signalled runs any more.
+// Signals to processes of the pod. `signal:NAME` and `signal:SIGNAL:NAME`: every process of that name gets
+// one, and KILL after half of QUIT_TIMEOUT. It is gone when no process that was signalled runs any more. And
+// how the owner of a port is forced.
 
-import { findNamespaceProblem, findProcesses, isStillRunning, type ProcessId } from '../base/procfs.ts';
-import type { Answer } from '../decide/quit-target.ts';
+import {
+  findNamespaceProblem,
+  findPortOwners,
+  findProcesses,
+  isStillRunning,
+  type ProcessId,
+  readUid,
+} from '../base/procfs.ts';
+import type { Answer, ForceResult } from '../decide/quit-target.ts';
 import { PRESETS } from './programs.ts';
-import { describeExitCode, findSignalProblem, SIGNALS, sendSignal } from './send-signal.ts';
 import type { Target, TargetContext, TargetKind } from './target-kind.ts';
+
+/** The signals that end a program by default, with their numbers on Linux (signal(7)). */
+const SIGNALS = new Map(Object.entries({ TERM: 15, INT: 2, QUIT: 3, HUP: 1, USR1: 10, USR2: 12, KILL: 9 }));
 
 const ENTRY = /^signal:(?:([^:]*):)?([^:]*)$/;
 
@@ -67,12 +77,7 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
       const problem = await findNamespaceProblem(pid);
       if (problem !== null) return problem;
       const found = await findProcesses(name, pid);
-      if (found.kind === 'unknown') return null;
-      for (const each of found.processes) {
-        const denied = await findSignalProblem(each, context);
-        if (denied !== null) return denied;
-      }
-      return null;
+      return found.kind === 'unknown' ? null : (await sendSignal(0, found.processes, context)).why;
     },
     async inspect() {
       const found = await findProcesses(name, pid);
@@ -103,4 +108,64 @@ function describeAnswer(answer: Answer | null): string {
   if (answer?.kind === 'failed') return answer.why;
   const isSent = answer?.kind === 'signalled';
   return isSent ? 'it outlived KILL: does it hang in the kernel (state D)?' : 'no signal could be sent';
+}
+
+export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
+
+/** The result of sending a signal; `why`: one of them may not be signalled, with what to do. */
+type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
+
+/** Sends `signal`, such as `TERM`, to those of them that still run; 0 only tries. Never rejects. */
+export async function sendSignal(
+  signal: string | 0,
+  processes: readonly ProcessId[],
+  { kill }: Sender,
+): Promise<SendResult> {
+  const reached: ProcessId[] = [];
+  let refusedPid: number | null = null;
+  for (const each of processes) {
+    // The PID may have gone to another process since it was found.
+    if ((await isStillRunning(each)) === false) continue;
+    try {
+      kill(each.pid, signal === 0 ? 0 : `SIG${signal}`);
+      reached.push(each);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EPERM') refusedPid ??= each.pid;
+    }
+  }
+  return { reached, why: refusedPid === null ? null : await describeRefusal(refusedPid) };
+}
+
+/** kill(2): the sender's real or effective UID must equal the target's, or it must have CAP_KILL. */
+async function describeRefusal(pid: number): Promise<string> {
+  const [theirs, own] = [await readUid(pid), await readUid('self')];
+  // Kubernetes gives an added capability to a program of root only (kubernetes/kubernetes issue 56374).
+  return `PID ${pid} runs as UID ${theirs} and lastscrape as UID ${own}, which may not signal it; set the same runAsUser for both, or run lastscrape as root with the capability KILL`;
+}
+
+/** What a signal leaves behind in the pod: 128 and its number, where the program does not handle it. */
+export function describeExitCode(signal: string): string {
+  const code = 128 + (SIGNALS.get(signal) ?? 0);
+  return `exit code ${code} where the program does not end by itself with 0: with restartPolicy Never the pod is Failed then, with OnFailure the container is started again`;
+}
+
+/**
+ * Signals what listens on a port of loopback: TERM first (`count` is 0), then KILL. Only processes named in
+ * `programs` (null: any), never PID 1, never lastscrape. Never rejects.
+ */
+export async function forcePortOwner(
+  port: number,
+  programs: readonly string[] | null,
+  count: number,
+  sender: Sender,
+): Promise<ForceResult> {
+  const impossible = (why: string) => ({ kind: 'impossible', why: `not forced: ${why}` }) as const;
+  const problem = await findNamespaceProblem(sender.pid);
+  if (problem !== null) return impossible(problem);
+  const found = await findPortOwners(port, programs, sender.pid);
+  if (found.kind === 'unknown') return impossible(found.why);
+  const signal = count === 0 ? 'TERM' : 'KILL';
+  const { reached, why } = await sendSignal(signal, found.processes, sender);
+  if (why !== null) return impossible(why);
+  return { kind: 'signalled', signal, pids: reached.map(({ pid }) => pid) };
 }

@@ -1,15 +1,22 @@
+// Signals in a shared PID namespace: to processes by name, and to the owner of a quit endpoint that does not
+// take the request.
+
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { signalKind } from '../../src/quit/signal-target.ts';
+import { readUid } from '../../src/base/procfs.ts';
+import { describeExitCode, sendSignal, signalKind } from '../../src/quit/signal-target.ts';
+import { closedPort } from '../support/peer.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
+import { until } from '../support/until.ts';
 
 const skip = gateNamespaces('test/quit/signal-target.test.ts');
 
-/** Main never starts: quitting begins at once. */
+/** Main never ends: quitting begins at once. */
 const QUIT = {
-  LASTSCRAPE_DONE_WHEN: 'process:main',
+  LASTSCRAPE_DONE_WHEN: 'file:/no/such/file',
   LASTSCRAPE_SCRAPES: '0',
-  LASTSCRAPE_START_TIMEOUT: '1ms',
+  LASTSCRAPE_RUN_TIMEOUT: '1ms',
   LASTSCRAPE_POLL: '100ms',
 };
 /** Ends by TERM and by INT, as a program does that handles none. */
@@ -17,15 +24,28 @@ const TAIL = ['tail', '-f', '/dev/null'];
 const DEAF = ['sh', '-c', 'trap "" TERM; exec sleep 600'];
 
 type Line = Readonly<Record<string, unknown>>;
+type Options = Parameters<PidNamespace['watch']>[1];
 
-async function quit(namespace: PidNamespace, entry: string, more: Readonly<Record<string, string>> = {}, uid?: number) {
-  const { code, log, report, stderr } = await namespace.watch(
-    { ...QUIT, LASTSCRAPE_QUIT: entry, ...more },
-    uid === undefined ? {} : { uid },
-  ).ended;
+/** Runs lastscrape, which only quits. */
+async function quit(
+  namespace: PidNamespace,
+  entry: string,
+  more: Readonly<Record<string, string>> = {},
+  how: Options = {},
+) {
+  const { code, log, report, stderr } = await namespace.watch({ ...QUIT, LASTSCRAPE_QUIT: entry, ...more }, how).ended;
   const [target] = (report?.['targets'] ?? []) as readonly Line[];
   const said = (msg: string) => log.filter((line) => line['msg'] === msg);
-  return { code, stderr, target, said, result: target?.['result'] };
+  const forced = said('target did not exit: signalling its process');
+  return {
+    code,
+    stderr,
+    forced,
+    said,
+    result: target?.['result'],
+    hint: String(target?.['hint']),
+    seconds: target?.['seconds'],
+  };
 }
 
 function listPids(line: Line | undefined): readonly number[] {
@@ -91,14 +111,15 @@ test('a signal ends every process of the name with the same UID, no other, and t
 test('a process that takes no TERM gets KILL after half of the time, and TERM only once', { skip }, async () => {
   await using namespace = await openPidNamespace();
   const deaf = await namespace.start(DEAF, { uid: WATCHER_UID, comm: 'sleep' });
-  const { code, said, result, target } = await quit(namespace, 'signal:sleep', { LASTSCRAPE_QUIT_TIMEOUT: '5s' });
+  const { code, said, result, forced, seconds } = await quit(namespace, 'signal:sleep', {
+    LASTSCRAPE_QUIT_TIMEOUT: '5s',
+  });
   assert.deepEqual([code, result], [0, 'stopped']);
   assert.equal(await deaf.ended, 137);
   assert.equal(said('target signalled').length, 1);
-  const [forced] = said('target did not exit: signalling its process');
-  assert.deepEqual([forced?.['level'], forced?.['signal']], ['warn', 'KILL']);
-  assert.match(String(forced?.['leaves']), /^exit code 137 /);
-  assert.ok(Number(target?.['seconds']) >= 2.5, 'TERM has its half');
+  assert.deepEqual([forced[0]?.['level'], forced[0]?.['signal']], ['warn', 'KILL']);
+  assert.match(String(forced[0]?.['leaves']), /^exit code 137 /);
+  assert.ok(Number(seconds) >= 2.5, 'TERM has its half');
 });
 
 test('another UID is a problem at the start, where the process is there already', { skip }, async () => {
@@ -111,7 +132,7 @@ test('another UID is a problem at the start, where the process is there already'
     /^Cannot use "signal:tail" of LASTSCRAPE_QUIT: PID \d+ runs as UID 1000 and lastscrape as UID 65532, which may not signal it; set the same runAsUser for both, or /,
   );
   process.kill(tail.pid, 0);
-  const root = await quit(namespace, 'signal:tail', {}, 0);
+  const root = await quit(namespace, 'signal:tail', {}, { uid: 0 });
   assert.equal(root.result, 'stopped', 'root with CAP_KILL may');
 });
 
@@ -124,7 +145,7 @@ test('another UID of a process that comes later is the hint of a target that sti
     LASTSCRAPE_SETTLE: '0',
     LASTSCRAPE_QUIT: 'signal:tail',
     LASTSCRAPE_QUIT_TIMEOUT: '1s',
-    LASTSCRAPE_START_TIMEOUT: '10m',
+    LASTSCRAPE_RUN_TIMEOUT: '10m',
   });
   await watcher.said('main is running');
   const tail = await namespace.start(TAIL, { uid: 1000, comm: 'tail' });
@@ -156,4 +177,115 @@ test('--check names the processes and signals none', { skip }, async () => {
   );
   assert.match(stdout, /^ {2}signal:vault: instead: vault-agent in LASTSCRAPE_QUIT, with agent_api .* set on it$/m);
   process.kill(tail.pid, 0);
+});
+
+const FORCED = { LASTSCRAPE_QUIT_TIMEOUT: '2s' };
+
+/** A server that answers 501 to every POST and goes by TERM; `isDeaf`: not by TERM. Its argv[0] is `name`. */
+async function serve(
+  namespace: PidNamespace,
+  uid: number,
+  address: string,
+  { isDeaf = false, name = 'python3' }: { readonly isDeaf?: boolean; readonly name?: string } = {},
+) {
+  const port = await closedPort();
+  const server = `exec -a ${name} python3 -m http.server --bind ${address} ${port}`;
+  const command = ['bash', '-c', isDeaf ? `trap "" TERM; ${server}` : server];
+  const inhabitant = await namespace.start(command, { uid, comm: 'python3' });
+  const url = `http://${address === '::1' ? '[::1]' : 'localhost'}:${port}`;
+  await until('a server', 10_000, async () => (await fetch(url)).ok || undefined);
+  return { ...inhabitant, port, url: `${url}/quit` };
+}
+
+for (const address of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
+  test(`forcePortOwner() sends TERM to what listens on ${address}, with a warning`, { skip }, async () => {
+    await using namespace = await openPidNamespace();
+    const server = await serve(namespace, WATCHER_UID, address);
+    const other = await serve(namespace, WATCHER_UID, address);
+    const { code, result, forced } = await quit(namespace, server.url, FORCED);
+    assert.deepEqual([code, result], [0, 'stopped']);
+    assert.equal(await server.ended, 143);
+    const signals = forced.map((line) => [line['level'], line['signal'], (line['pids'] as unknown[]).length]);
+    assert.deepEqual(signals, [['warn', 'TERM', 1]]);
+    assert.match(String(forced[0]?.['leaves']), /^exit code 143 /);
+    process.kill(other.pid, 0);
+  });
+}
+
+test('forcePortOwner() sends KILL to what takes no TERM', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { isDeaf: true });
+  const { code, result, forced } = await quit(namespace, server.url, FORCED);
+  assert.deepEqual([code, result], [0, 'stopped']);
+  assert.equal(await server.ended, 137);
+  const signals = forced.map((line) => line['signal']);
+  assert.deepEqual(signals, ['TERM', 'KILL']);
+});
+
+test("forcePortOwner() leaves another program alone that listens on a port of the preset's", { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { name: '/usr/bin/postgres' });
+  for (const [entry, programs] of [
+    [`cloud-sql-proxy:${await closedPort()}:${server.port}`, 'cloud-sql-proxy'],
+    [`istio:${await closedPort()}:${server.port}`, 'pilot-agent or envoy'],
+    [`prometheus:${server.port}`, 'prometheus'],
+  ] as const) {
+    const { code, result, hint, forced } = await quit(namespace, entry, FORCED);
+    assert.deepEqual([code, result, forced], [69, 'failed', []], entry);
+    const why = hint.split('; not forced: ')[1];
+    assert.equal(why, `port ${server.port} belongs to another program than ${programs}`);
+  }
+  process.kill(server.pid, 0);
+});
+
+for (const [preset, name] of [
+  ['cloud-sql-proxy', '/cloud-sql-proxy'],
+  ['alloydb-proxy', '/alloydb-auth-proxy'],
+  ['istio', '/usr/local/bin/envoy'],
+  ['consul-dataplane', 'envoy'],
+] as const) {
+  test(`forcePortOwner() sends TERM to ${name}, which serves the port of ${preset}`, { skip }, async () => {
+    await using namespace = await openPidNamespace();
+    const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { name });
+    const { code, result } = await quit(namespace, `${preset}:${await closedPort()}:${server.port}`, FORCED);
+    assert.deepEqual([code, result], [0, 'stopped']);
+    assert.equal(await server.ended, 143);
+  });
+}
+
+test('forcePortOwner() says why a process with another UID still runs', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, 1000, '127.0.0.1');
+  const { code, result, hint, forced } = await quit(namespace, server.url, FORCED);
+  assert.deepEqual([code, result, forced], [69, 'failed', []]);
+  assert.match(
+    hint,
+    /^it answered 501: .*; not forced: the process that listens on port \d+ cannot be found; that needs its UID and GID, or CAP_SYS_PTRACE$/,
+  );
+  process.kill(server.pid, 0);
+});
+
+test('a target is not forced where the namespace is not shared', { skip }, async () => {
+  await using namespace = await openPidNamespace();
+  const server = await serve(namespace, WATCHER_UID, '127.0.0.1');
+  const { code, result, hint, forced } = await quit(namespace, server.url, FORCED, { isAlone: true });
+  assert.deepEqual([code, result, forced], [69, 'failed', []]);
+  assert.equal(hint, 'it answered 501: look into its log');
+  process.kill(server.pid, 0);
+});
+
+test('sendSignal() says whose process may not be signalled, and nothing of one that has just ended', async () => {
+  const stat = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const self = { pid: process.pid, startTicks: Number(stat[19]) };
+  const refuse = (code: string) => ({ pid: 1, kill: () => assert.fail(Object.assign(new Error(code), { code })) });
+  const { reached, why } = await sendSignal(0, [self], refuse('EPERM'));
+  assert.deepEqual(reached, []);
+  assert.match(why ?? '', new RegExp(`^PID ${process.pid} runs as UID (\\d+) and lastscrape as UID \\1,`));
+  assert.deepEqual(await sendSignal(0, [self], refuse('ESRCH')), { reached: [], why: null });
+  assert.equal(await readUid(4_194_305), 'unknown', 'no process has so high a PID (pid_max is 4,194,304 at most)');
+});
+
+test('describeExitCode() is 128 and the number of the signal', () => {
+  assert.match(describeExitCode('TERM'), /^exit code 143 /);
+  assert.match(describeExitCode('KILL'), /^exit code 137 /);
 });
