@@ -54,13 +54,8 @@ const OTHER_BODY_MAX_BYTES = 1024 * 1024;
 /** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
 const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 
-class DialError extends Error {
-  readonly isRefused: boolean;
-  constructor(isRefused: boolean, why: string) {
-    super(why);
-    this.isRefused = isRefused;
-  }
-}
+/** The message of the error by which undici learns that nothing listens. */
+const REFUSED = 'nothing listens there';
 
 /** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
@@ -77,11 +72,9 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     bodyTimeout: 0,
     connect: (_, callback) => {
       connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
-        if (result.kind === 'open') {
-          interim = rewriteInterimAnswers();
-          callback(null, rewriteReads(result.socket, interim));
-        } else
-          callback(new DialError(result.kind === 'refused', result.kind === 'refused' ? 'refused' : result.why), null);
+        if (result.kind !== 'open') return callback(new Error(result.kind === 'refused' ? REFUSED : result.why), null);
+        interim = rewriteInterimAnswers();
+        callback(null, rewriteReads(result.socket, interim));
       });
     },
   });
@@ -149,14 +142,9 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
           resolve({ kind: 'answered', status: status ?? 0, contentType });
         },
         onResponseError(_, error) {
-          if (error instanceof DialError) {
-            if (error.isRefused) resolve({ kind: 'refused' });
-            else fail(error.message);
-          } else if (wasSent && status === null && DROP_CODES.includes(readCode(error))) {
-            resolve({ kind: 'dropped' });
-          } else {
-            fail(describeError(error));
-          }
+          if (error.message === REFUSED) resolve({ kind: 'refused' });
+          else if (wasSent && status === null && DROP_CODES.includes(readCode(error))) resolve({ kind: 'dropped' });
+          else fail(describeError(error));
         },
       },
     );
@@ -171,10 +159,9 @@ function describeError(error: Error): string {
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }
 
-const [DIGIT_0, DIGIT_1, DIGIT_3, CR, LF] = [0x30, 0x31, 0x33, 0x0d, 0x0a];
-/** Before the status: `HTTP/1.1 `. */
-const VERSION_BYTES = 9;
-const END_OF_HEAD = '\r\n\r\n';
+const DIGIT_3 = 0x33;
+/** Letters of `HTTP/1.1 100`. */
+const STATUS_END = 12;
 
 /**
  * Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2):
@@ -182,42 +169,23 @@ const END_OF_HEAD = '\r\n\r\n';
  * each 100 becomes 103. For one connection.
  */
 export function rewriteInterimAnswers() {
-  // Bytes read of this head; null: the final answer has begun, and is left alone.
-  let readBytes: number | null = 0;
-  let isInterim = false;
-  let isHundred = false;
-  // How many bytes of END_OF_HEAD came last.
-  let endBytes = 0;
-
-  function readByte(byte: number): number {
-    const at = readBytes ?? 0;
-    // undici skips empty lines before a status line (RFC 9112, section 2.2).
-    if (at === 0 && (byte === CR || byte === LF)) return byte;
-    readBytes = at + 1;
-    if (at === VERSION_BYTES) {
-      isInterim = byte === DIGIT_1;
-      if (!isInterim) readBytes = null;
-    }
-    if (at === VERSION_BYTES + 1) isHundred = byte === DIGIT_0;
-    if (byte === END_OF_HEAD.charCodeAt(endBytes)) endBytes++;
-    else endBytes = byte === END_OF_HEAD.charCodeAt(0) ? 1 : 0;
-    if (endBytes === END_OF_HEAD.length) {
-      readBytes = 0;
-      endBytes = 0;
-    }
-    return at === VERSION_BYTES + 2 && isHundred && byte === DIGIT_0 ? DIGIT_3 : byte;
-  }
-
+  // What was read of this head, a letter per byte; null: the final answer has begun, and is left alone.
+  let head: string | null = '';
   return {
     /** The next byte is the first of an answer. */
     begin(): void {
-      readBytes = 0;
-      endBytes = 0;
+      head = '';
     },
     /** Changes a piece of an answer in place. */
     rewrite(piece: Uint8Array): void {
-      for (let index = 0; index < piece.length && readBytes !== null; index++) {
-        piece[index] = readByte(piece[index] as number);
+      for (let index = 0; index < piece.length && head !== null; index++) {
+        // Of what follows the status only the end counts.
+        head =
+          head.slice(0, STATUS_END) + head.slice(STATUS_END).slice(-3) + String.fromCharCode(piece[index] as number);
+        // undici skips empty lines before a status line (RFC 9112, section 2.2).
+        if (/^[\r\n]$|\r\n\r\n$/.test(head)) head = '';
+        else if (/^.{9}[^1]$/s.test(head)) head = null;
+        else if (/^.{9}100$/s.test(head)) piece[index] = DIGIT_3;
       }
     },
   };
