@@ -36,29 +36,19 @@ let abandonedCount = 0;
 
 /** Prepares a call that may hang; `begin` must not reject. */
 export function prepareThreadCall<Value>(begin: () => Promise<Value>): ThreadCall<Value> {
-  let begun: Promise<Value> | null = null;
+  let begun: { readonly call: Promise<Value>; isAbandoned: boolean } | null = null;
   let waitingCount = 0;
-  let isAbandoned = false;
   // What came after the wait ended is old at the next call: it serves only where that one hangs as well.
   let late: { readonly value: Value } | null = null;
 
-  function beginCall(): Promise<Value> {
-    const call = begin();
-    call.then((value) => {
-      if (waitingCount > 0) return;
-      late = { value };
+  function beginCall() {
+    const own = { call: begin(), isAbandoned: false };
+    own.call.then((value) => {
       begun = null;
+      if (own.isAbandoned) abandonedCount--;
+      if (waitingCount === 0) late = { value };
     });
-    return call;
-  }
-  function abandon(call: Promise<Value>): void {
-    if (isAbandoned) return;
-    isAbandoned = true;
-    abandonedCount++;
-    call.then(() => {
-      isAbandoned = false;
-      abandonedCount--;
-    });
+    return own;
   }
 
   return async (limits) => {
@@ -66,19 +56,17 @@ export function prepareThreadCall<Value>(begin: () => Promise<Value>): ThreadCal
       return { kind: 'pending', why: `${abandonedCount} other calls hang` };
     }
     begun ??= beginCall();
-    const call = begun;
+    const own = begun;
     waitingCount++;
-    const result = await waitFor(call, limits);
+    const result = await waitFor(own.call, limits);
     waitingCount--;
-    if (result.kind === 'returned') {
-      if (begun === call) begun = null;
-      late = null;
-      return result;
-    }
-    abandon(call);
-    if (late === null) return result;
-    const { value } = late;
+    const kept = late;
     late = null;
-    return { kind: 'returned', value };
+    if (result.kind === 'returned') return result;
+    if (begun === own && !own.isAbandoned) {
+      own.isAbandoned = true;
+      abandonedCount++;
+    }
+    return kept === null ? result : { kind: 'returned', value: kept.value };
   };
 }
