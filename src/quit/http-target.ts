@@ -28,8 +28,8 @@ export type HttpTargetOptions = {
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports of its service, on the same host: it is gone only when they refuse as well. Default: none. */
   readonly servicePorts?: readonly number[];
-  /** Signals the owner of its port if it does not take the request. Default: no signal. */
-  readonly sender?: Sender;
+  /** Signals the owner of its port if it does not take the request and its process may be in this pod. */
+  readonly sender: Sender;
   /** What is known of the program. Default: nothing, and any owner of its port is signalled. */
   readonly preset?: Preset;
 };
@@ -39,7 +39,7 @@ type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
 
 /** A target that is asked at a URL. */
 export function httpTarget(options: HttpTargetOptions): Target {
-  const { name, method, url, servicePorts = [], preset } = options;
+  const { name, method, url, servicePorts = [], preset, sender } = options;
   const request = `${method} ${redactHref(url)}`;
   const quitPort = Number(url.port || 80);
   const headers: Record<string, string> = { 'user-agent': USER_AGENT, 'content-length': '0', ...options.headers };
@@ -55,8 +55,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     });
   // An open quit port shows that the flag is set, where it would be closed without.
   const flag = preset?.offStatus == null ? null : preset.flag;
-  const describe = (answer: HttpAnswer) =>
-    (preset === undefined ? null : findHint(preset, answer)) ?? describeAnswer(answer);
+  const describe = (answer: HttpAnswer) => describeAnswer(answer, preset ?? {});
   return {
     name: name ?? request,
     request,
@@ -88,7 +87,13 @@ export function httpTarget(options: HttpTargetOptions): Target {
     async probe(timeoutMs, signal) {
       return (await findListener([quitPort, ...servicePorts], timeoutMs, signal))?.probe ?? 'refused';
     },
-    ...buildForce(url, quitPort, options),
+    // PID 1: no other container's process is in this namespace.
+    ...(sender.pid !== 1 &&
+      LOOPBACK.test(url.hostname) && {
+        force: (count: number, answer: Answer | null) =>
+          forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, preset?.programs ?? null, count, sender),
+        signalLeaves: (signal: string) => ({ leaves: describeExitCode(signal) }),
+      }),
     hint: (answer) => (answer === null || answer.kind === 'signalled' ? 'no request could be made' : describe(answer)),
     async inspect() {
       const quit = (await findListener([quitPort], INSPECT_TIMEOUT_MS))?.probe;
@@ -103,28 +108,15 @@ export function httpTarget(options: HttpTargetOptions): Target {
 
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
-/** How to end it without its consent: nothing where its process cannot be in this pod, or cannot be seen. */
-function buildForce(
-  url: URL,
-  quitPort: number,
-  { sender, preset }: HttpTargetOptions,
-): Pick<Target, 'force' | 'signalLeaves'> {
-  // PID 1: no other container's process is in this namespace.
-  if (sender === undefined || sender.pid === 1 || !LOOPBACK.test(url.hostname)) return {};
-  return {
-    force: (count, answer) =>
-      forcePortOwner(answer?.kind === 'disabled' ? answer.port : quitPort, preset?.programs ?? null, count, sender),
-    signalLeaves: (signal) => ({ leaves: describeExitCode(signal) }),
-  };
-}
-
 /** What an answer means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
-function describeAnswer(answer: HttpAnswer): string {
+function describeAnswer(answer: HttpAnswer, { flag = null, offStatus, hints = {} }: Partial<Preset>): string {
   switch (answer.kind) {
-    case 'disabled':
-      return `its quit port refuses while ${answer.port} answers: quitting may be switched off`;
+    case 'disabled': {
+      const advice = flag === null ? 'quitting may be switched off' : `it needs ${flag}`;
+      return hints.disabled ?? `its quit port refuses while ${answer.port} answers: ${advice}`;
+    }
     case 'dropped':
-      return 'it closed the connection and listens again: was it restarted, or is a proxy in between?';
+      return hints.dropped ?? 'it closed the connection and listens again: was it restarted, or is a proxy in between?';
     case 'refused':
       return 'it refused our request and listens again: was it restarted?';
     case 'failed':
@@ -133,36 +125,22 @@ function describeAnswer(answer: HttpAnswer): string {
       break;
   }
   const { status, isHtml } = answer;
-  const meaning =
-    STATUS_MEANINGS[status] ??
-    (status >= 300
-      ? ': look into its log'
-      : isHtml
-        ? ' with a page of HTML: it has no quit endpoint at this path'
-        : ' and lives on: it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint');
-  return `it answered ${status}${meaning}`;
+  const kind = status >= 300 ? status : isHtml ? 'html' : 'taken';
+  const off = status === offStatus ? `quitting is switched off; it needs ${flag}` : undefined;
+  const own = off ?? hints[kind];
+  const how = kind === 'html' ? ' with a page of HTML' : kind === 'taken' && own === undefined ? ' and lives on' : '';
+  return `it answered ${status}${how}: ${own ?? MEANINGS[kind] ?? 'look into its log'}`;
 }
 
-const STATUS_MEANINGS: Readonly<Record<number, string>> = {
-  401: ': it wants credentials, or quitting is switched off',
-  403: ': it wants credentials, or quitting is switched off',
-  404: ': no such path, or quitting is switched off',
-  405: ': it wants another method',
+/** What an answer means if nothing is known of the program. */
+const MEANINGS: Preset['hints'] = {
+  html: 'it has no quit endpoint at this path',
+  taken: 'it needs longer (LASTSCRAPE_QUIT_TIMEOUT), or this is no quit endpoint',
+  401: 'it wants credentials, or quitting is switched off',
+  403: 'it wants credentials, or quitting is switched off',
+  404: 'no such path, or quitting is switched off',
+  405: 'it wants another method',
 };
-
-/** What an answer means for this very program; null: what it means for any. */
-function findHint({ flag, offStatus, hints }: Preset, answer: HttpAnswer): string | null {
-  if (answer.kind === 'disabled' && hints.disabled === undefined && flag !== null) {
-    return `its quit port refuses while ${answer.port} answers: it needs ${flag}`;
-  }
-  if (answer.kind === 'disabled' || answer.kind === 'dropped') return hints[answer.kind] ?? null;
-  if (answer.kind !== 'answered') return null;
-  const { status, isHtml } = answer;
-  if (status === offStatus) return `it answered ${status}: quitting is switched off; it needs ${flag}`;
-  const isPage = status < 300 && isHtml;
-  const hint = isPage ? hints.html : status < 300 ? hints.taken : hints[status];
-  return hint === undefined ? null : `it answered ${status}${isPage ? ' with a page of HTML' : ''}: ${hint}`;
-}
 
 /** What LASTSCRAPE_METRICS_URL is where it has no port of an exporter. */
 const PORTLESS: Readonly<Record<string, string>> = {

@@ -14,7 +14,8 @@ const LIMIT_MS = 30_000;
 
 /** A target at a URL; its quit port and those of its service are on the same host. */
 function make(url: URL | string, more: Partial<HttpTargetOptions> = {}) {
-  return httpTarget({ method: 'POST', url: new URL(url), ...more });
+  const sender = { pid: 1, kill: () => assert.fail('no signal') };
+  return httpTarget({ method: 'POST', url: new URL(url), sender, ...more });
 }
 
 type Asked = { readonly answer: Answer; readonly requests: readonly string[]; readonly connectionsCount: number };
