@@ -62,28 +62,21 @@ async function descendsFromFirst(pid: number): Promise<boolean> {
 
 /** Why the processes of other containers cannot be named here: `what is; what to do`, or null. */
 export async function findNamespaceProblem(ownPid: number): Promise<string | null> {
-  switch (await readNamespace(ownPid)) {
-    case 'own':
-      return 'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod';
-    case 'node':
-      return 'every process of the node can be seen here (hostPID), those of other pods too; set shareProcessNamespace: true in the spec of the pod instead';
-    case 'shared':
-      return null;
-  }
+  const namespace = await readNamespace(ownPid);
+  if (namespace === 'shared') return null;
+  return namespace === 'own'
+    ? 'the containers of this pod do not share a process namespace (PID 1 is lastscrape, or started it); set shareProcessNamespace: true in the spec of the pod'
+    : 'every process of the node can be seen here (hostPID), those of other pods too; set shareProcessNamespace: true in the spec of the pod instead';
 }
 
 /** The namespace, for a person. */
 export async function describeNamespace(ownPid: number): Promise<string> {
-  switch (await readNamespace(ownPid)) {
-    case 'own':
-      return 'not shared (PID 1 is lastscrape, or started it); process: and signal: need shareProcessNamespace: true';
-    case 'node':
-      return 'of the node (hostPID); process: and signal: need shareProcessNamespace: true instead';
-    case 'shared': {
-      const first = await readStat(1);
-      return `shared; PID 1 is ${typeof first === 'string' ? 'hidden (hidepid)' : JSON.stringify(first.comm)}`;
-    }
-  }
+  const namespace = await readNamespace(ownPid);
+  const need = 'process: and signal: need shareProcessNamespace: true';
+  if (namespace === 'own') return `not shared (PID 1 is lastscrape, or started it); ${need}`;
+  if (namespace === 'node') return `of the node (hostPID); ${need} instead`;
+  const first = await readStat(1);
+  return `shared; PID 1 is ${typeof first === 'string' ? 'hidden (hidepid)' : JSON.stringify(first.comm)}`;
 }
 
 /** Whether another process of this name runs, PID 1 included: it may be this container's lastscrape. */
@@ -134,12 +127,7 @@ export async function findPortOwners(
   programs: readonly string[] | null,
   ownPid: number,
 ): Promise<FindResult> {
-  const tables = await Promise.all(
-    ['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8').catch(() => '')),
-  );
-  const sockets = new Set(
-    tables.flatMap((table) => listListeningInodes(table, port)).map((inode) => `socket:[${inode}]`),
-  );
+  const sockets = await findListeningSockets(port);
   if (sockets.size === 0) return unknown(`nothing listens on port ${port}`);
   const pids = await listPids(ownPid);
   if (typeof pids === 'string') return unknown(pids);
@@ -170,13 +158,16 @@ const LOOPBACK = /^(00000000|[0-9A-F]{6}7F|0{32}|0{24}01000000|0{16}FFFF0000[0-9
 /** TCP_LISTEN in Linux's include/net/tcp_states.h. */
 const LISTENS = '0A';
 
-function listListeningInodes(table: string, port: number): readonly string[] {
-  return table.split('\n').flatMap((line) => {
-    const [, local = '', , state, , , , , , inode = '0'] = line.trim().split(/\s+/);
+/** The sockets that listen on a port of loopback, as the links in /proc/PID/fd name them. */
+async function findListeningSockets(port: number): Promise<ReadonlySet<string>> {
+  const paths = ['/proc/net/tcp', '/proc/net/tcp6'];
+  const tables = await Promise.all(paths.map((path) => readFile(path, 'utf8').catch(() => '')));
+  const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)));
+  const listening = rows.filter(([, local = '', , state]) => {
     const [address = '', hexPort = ''] = local.split(':');
-    const isIt = state === LISTENS && Number.parseInt(hexPort, 16) === port && LOOPBACK.test(address);
-    return isIt ? [inode] : [];
+    return state === LISTENS && Number.parseInt(hexPort, 16) === port && LOOPBACK.test(address);
   });
+  return new Set(listening.map((row) => `socket:[${row[9]}]`));
 }
 
 async function ownsSocket(pid: number, sockets: ReadonlySet<string>): Promise<boolean> {

@@ -60,7 +60,11 @@ export function makeFileCondition<Found>({ kind, path, outsideWhy, ...parts }: F
     outsidePod: { why: outsideWhy, need: `main and lastscrape must mount the same volume at ${dirname(path)}` },
     async observe({ signal }) {
       const result = await read({ timeoutMs: FILE_TIMEOUT_MS, signal });
-      if (result.kind === 'pending') return describePending(what, result.why, signal.aborted);
+      if (result.kind === 'pending') {
+        const problem = `${what} cannot be seen: its file system does not answer; is the server of its volume there?`;
+        // A wait that was ended says nothing of the file system.
+        return { kind: 'blind', why: `${what} unknown: ${result.why}`, ...(!signal.aborted && { problem }) };
+      }
       if ('found' in result.value) return parts.show(what, result.value.found);
       const { code } = result.value;
       return code === 'ENOENT' ? parts.showMissing(what) : describeFailure(what, code);
@@ -76,10 +80,4 @@ function describeFailure(what: string, code: string): ConditionObservation {
       ? "its folders must be open to lastscrape's UID: the runAsUser of main, or fsGroup for the volume"
       : 'is its volume still mounted, and the server of it there?';
   return { kind: 'blind', why, problem: `${what} cannot be seen (${code}); ${advice}` };
-}
-
-/** `isAborted`: the wait was ended, which says nothing of the file system. */
-function describePending(what: string, why: string, isAborted: boolean): ConditionObservation {
-  const problem = `${what} cannot be seen: its file system does not answer; is the server of its volume there?`;
-  return { kind: 'blind', why: `${what} unknown: ${why}`, ...(isAborted ? {} : { problem }) };
 }

@@ -23,8 +23,6 @@ import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessa
 const REQUEST_TIMEOUT_MS = 3_000;
 /** A pod has about ten KB, with many containers and managers a hundred; etcd takes 1.5 MB at most. */
 export const BODY_MAX_BYTES = 1024 * 1024;
-/** An error's message is in its first bytes. */
-const OTHER_BODY_MAX_BYTES = 4_096;
 
 /** Where a container finds what Kubernetes mounts, and the rest of the outside world. */
 export type PodEnvironment = {
@@ -82,12 +80,12 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
     const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;
     const address = findPodAddress(env, accountFolder);
     if ('problem' in address) return { ...notAsked, ...address, isLasting: true };
-    const { result, body, retryAfterMs, distrust } = await client.get(address, signal);
+    const answer = await client.get(address, signal);
     // Ended by the caller: it says nothing of the server.
-    if (result.kind === 'failed' && signal?.aborted) {
-      return { ...notAsked, why: result.why, problem: null, isLasting: false };
+    if (answer.result.kind === 'failed' && signal?.aborted) {
+      return { ...notAsked, why: answer.result.why, problem: null, isLasting: false };
     }
-    const found = distrust === null ? readAnswer(result, body, own) : ({ kind: 'distrusted', code: distrust } as const);
+    const found = readAnswer(answer, own);
     if ('pod' in found) {
       failure = null;
       readCount++;
@@ -95,7 +93,12 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
       return newest;
     }
     const meaning = explainPodFailure(found, address);
-    failure = failPodRequest(failedCount, { meaning, atMs: nowMs(), retryAfterMs, jitter: jitter() });
+    failure = failPodRequest(failedCount, {
+      meaning,
+      atMs: nowMs(),
+      retryAfterMs: answer.retryAfterMs,
+      jitter: jitter(),
+    });
     return failure;
   }
 
@@ -117,10 +120,10 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
 }
 
 function readAnswer(
-  result: ExchangeResult,
-  body: string,
+  { result, body, distrust }: Answer,
   own: OwnContainer | null,
 ): { readonly pod: Pod } | PodRequestFailure {
+  if (distrust !== null) return { kind: 'distrusted', code: distrust };
   if (result.kind !== 'answered') {
     return { kind: 'noAnswer', why: result.kind === 'failed' ? result.why : result.kind };
   }
@@ -135,6 +138,8 @@ type Answer = {
   readonly body: string;
   /** From the header Retry-After; 0 without one. */
   readonly retryAfterMs: number;
+  /** Node's code, if the server's certificate was rejected. */
+  readonly distrust: string | null;
 };
 
 /** One GET at a time over one TLS connection. */
@@ -148,54 +153,45 @@ function openClient() {
       distrust = code;
     },
   });
+
+  async function send(address: PodAddress, token: string, signal?: AbortSignal): Promise<Answer> {
+    ca = address.ca;
+    distrust = null;
+    exchange ??= openExchange(new URL(address.origin), dial);
+    const pieces: Uint8Array[] = [];
+    let sizeBytes = 0;
+    let retryAfterMs = 0;
+    const keep = (piece: Uint8Array) => {
+      sizeBytes += piece.length;
+      pieces.push(Uint8Array.from(piece));
+      return sizeBytes <= BODY_MAX_BYTES;
+    };
+    const result = await exchange.send({
+      method: 'GET',
+      path: `/api/v1/namespaces/${address.namespace}/pods/${address.pod}`,
+      headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': USER_AGENT },
+      timeoutMs: REQUEST_TIMEOUT_MS,
+      signal,
+      onAnswer(_, headers) {
+        retryAfterMs = readRetryAfter(headers, Date.now());
+      },
+      onBody: keep,
+      onOtherBody: keep,
+    });
+    return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs, distrust };
+  }
+
   return {
-    /**
-     * Asks once, and again if the kept connection had ended or the token was renewed just now; never rejects.
-     * `distrust`: Node's code, if the server's certificate was rejected.
-     */
-    async get(address: PodAddress, signal?: AbortSignal): Promise<Answer & { readonly distrust: string | null }> {
-      ca = address.ca;
-      distrust = null;
-      exchange ??= openExchange(new URL(address.origin), dial);
-      let answer = await send(exchange, address, address.token, signal);
-      if (answer.result.kind === 'dropped') answer = await send(exchange, address, address.token, signal);
-      else if (answer.result.kind === 'answered' && answer.result.status === 401) {
-        const token = readToken(address.tokenPath);
-        if (token !== '' && token !== address.token) answer = await send(exchange, address, token, signal);
-      }
-      return { ...answer, distrust };
+    /** Asks once, and again if the kept connection had ended or the token was just renewed; never rejects. */
+    async get(address: PodAddress, signal?: AbortSignal): Promise<Answer> {
+      const answer = await send(address, address.token, signal);
+      if (answer.result.kind === 'dropped') return send(address, address.token, signal);
+      if (answer.result.kind !== 'answered' || answer.result.status !== 401) return answer;
+      const token = readToken(address.tokenPath);
+      return token === '' || token === address.token ? answer : send(address, token, signal);
     },
     close: async () => exchange?.close(),
   };
-}
-
-async function send(
-  exchange: Exchange,
-  { namespace, pod }: PodAddress,
-  token: string,
-  signal?: AbortSignal,
-): Promise<Answer> {
-  const pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  let retryAfterMs = 0;
-  const keep = (piece: Uint8Array, maxBytes: number) => {
-    sizeBytes += piece.length;
-    if (sizeBytes <= maxBytes) pieces.push(Uint8Array.from(piece));
-    return sizeBytes <= maxBytes;
-  };
-  const result = await exchange.send({
-    method: 'GET',
-    path: `/api/v1/namespaces/${namespace}/pods/${pod}`,
-    headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': USER_AGENT },
-    timeoutMs: REQUEST_TIMEOUT_MS,
-    signal,
-    onAnswer(_, headers) {
-      retryAfterMs = readRetryAfter(headers, Date.now());
-    },
-    onBody: (piece) => keep(piece, BODY_MAX_BYTES),
-    onOtherBody: (piece) => keep(piece, OTHER_BODY_MAX_BYTES),
-  });
-  return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs };
 }
 
 /** The pod, where to ask for it, with which token, and whom to trust. */

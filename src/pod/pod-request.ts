@@ -51,7 +51,7 @@ type PodFailureMeaning = {
 };
 
 export function explainPodFailure(failure: PodRequestFailure, request: PodRequest): PodFailureMeaning {
-  const { origin } = request;
+  const { origin, namespace, pod, tokenPath, account } = request;
   switch (failure.kind) {
     case 'distrusted':
       return explainLasting(
@@ -63,17 +63,14 @@ export function explainPodFailure(failure: PodRequestFailure, request: PodReques
         `the API server ${origin} gives no answer: ${failure.why}`,
         'does a NetworkPolicy or a mesh keep it away?',
       );
-    case 'status':
-      return explainStatus(failure.status, failure.message, request);
     case 'unreadable':
       return explainForNow(failure.why, `is ${origin} the API server?`);
     case 'anotherPod':
       return explainWrongPod('is another one than this', request);
+    case 'status':
+      break;
   }
-}
-
-function explainStatus(status: number, message: string, request: PodRequest): PodFailureMeaning {
-  const { origin, namespace, pod, tokenPath, account } = request;
+  const { status, message } = failure;
   switch (status) {
     case 401:
       return explainLasting(

@@ -221,11 +221,10 @@ export const urlKind: TargetKind = {
 function readAuthorization({ username, password }: URL): Readonly<Record<string, string>> | null {
   if (username === '' && password === '') return {};
   try {
-    const pair = new TextEncoder().encode(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
-    return { authorization: `Basic ${btoa(String.fromCodePoint(...pair))}` };
-  } catch (error) {
-    if (error instanceof URIError) return null;
-    throw error;
+    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+  } catch {
+    return null;
   }
 }
 

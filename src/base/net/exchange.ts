@@ -61,7 +61,7 @@ const REFUSED = 'nothing listens there';
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
-  let interim: ReturnType<typeof rewriteInterimAnswers> | null = null;
+  let expectAnswer = () => {};
   const client = new Client(origin.origin, {
     allowH2: false,
     pipelining: 1,
@@ -73,8 +73,8 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     connect: (_, callback) => {
       connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
         if (result.kind !== 'open') return callback(new Error(result.kind === 'refused' ? REFUSED : result.why), null);
-        interim = rewriteInterimAnswers();
-        callback(null, rewriteReads(result.socket, interim));
+        expectAnswer = rewriteReads(result.socket);
+        callback(null, result.socket);
       });
     },
   });
@@ -82,21 +82,22 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     send: (request) =>
       runWithin(request, (limit) => {
         signal = limit;
-        return dispatch(client, request, limit, () => interim?.begin());
+        return dispatch(client, request, limit, () => expectAnswer());
       }),
     close: () => client.destroy(),
   };
 }
 
-/** Rewrites what is read from the socket; undici reads by calling `read`. */
-function rewriteReads(socket: Socket, interim: ReturnType<typeof rewriteInterimAnswers>): Socket {
+/** Rewrites what undici reads of the socket, by calling `read`. @returns what to call before a request */
+function rewriteReads(socket: Socket): () => void {
+  const { begin, rewrite } = rewriteInterimAnswers();
   const read = socket.read.bind(socket);
   socket.read = (size?: number) => {
     const piece = read(size);
-    if (piece !== null) interim.rewrite(piece);
+    if (piece !== null) rewrite(piece);
     return piece;
   };
-  return socket;
+  return begin;
 }
 
 /** The reason of `signal` is a string; `onStart` is called before the request is sent. */
