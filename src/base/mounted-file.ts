@@ -78,10 +78,8 @@ const PART_MIN_LENGTH = 8;
 /** The text, or why it was not read: `ENOENT`, `it is longer than 64 KiB`. */
 type SmallFile = { readonly text: string } | { readonly why: string };
 
-type ReadSmallFile = (limits: Limits) => Promise<SmallFile>;
-
 /** Prepares to read the file at `path`; each call reads it again. Never rejects. */
-export function prepareSmallFile(path: string, maxBytes: number): ReadSmallFile {
+export function prepareSmallFile(path: string, maxBytes: number): (limits: Limits) => Promise<SmallFile> {
   const call = prepareThreadCall(() => readWhole(path, maxBytes));
   return async (limits) => {
     const result = await call(limits);

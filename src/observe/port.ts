@@ -10,20 +10,19 @@ const PROBE_TIMEOUT_MS = 1_000;
 
 const ARGUMENT = /^(?:(localhost|127(?:\.\d{1,3}){3}|\[::1\]):)?(\d+)$/;
 /** A host that is not loopback, before a port: `db:5432`, `[fe80::1]:80`. */
-const FOREIGN_HOST = /^(?!127\.)([\w.-]*[A-Za-z.-][\w.-]*|\[.*\]):\d+$/;
+const FOREIGN_HOST = /^(?!127\.|localhost:|\[::1\])([\w.-]*[A-Za-z.-][\w.-]*|\[.*\]):\d+$/;
 
 export const portKind: ConditionKind = {
   name: 'port',
   usage: 'port:[HOST:]PORT',
   meaning: 'connections to PORT are refused; HOST is loopback, `localhost` by default',
   read(argument) {
-    const [, host = 'localhost', digits] = ARGUMENT.exec(argument) ?? [];
+    const [, host = 'localhost', digits = ''] = ARGUMENT.exec(argument) ?? [];
     const port = Number(digits);
-    const isOctets = host.startsWith('127.') ? host.split('.').every((octet) => Number(octet) <= 255) : true;
-    if (digits === undefined || !isPortNumber(digits) || !isOctets) {
-      const [, foreign = ''] = FOREIGN_HOST.exec(argument) ?? [];
+    if (!isPortNumber(digits) || host.split('.').some((octet) => Number(octet) > 255)) {
+      const [, foreign] = FOREIGN_HOST.exec(argument) ?? [];
       const advice =
-        foreign === '' || digits !== undefined
+        foreign === undefined
           ? describeHighPort(argument)
           : `; "${foreign}" is not loopback: the ports of another host never prove anything about main`;
       return {

@@ -2,7 +2,7 @@
 // means. Imported only if a condition needs it: TLS comes with it.
 
 import { readFileSync } from 'node:fs';
-import { dialTls } from '../base/net/dial-tls.ts';
+import { dialTls, type Trust } from '../base/net/dial-tls.ts';
 import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
 import { type Environment, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
@@ -145,18 +145,12 @@ type Answer = {
 /** One GET at a time over one TLS connection. */
 function openClient() {
   let exchange: Exchange | null = null;
-  let ca = '';
-  let distrust: string | null = null;
-  const dial = dialTls({
-    readCa: () => ca,
-    onDistrust: (code) => {
-      distrust = code;
-    },
-  });
+  const trust: Trust = { authorities: '', distrust: null };
+  const dial = dialTls(trust);
 
   async function send(address: PodAddress, token: string, signal?: AbortSignal): Promise<Answer> {
-    ca = address.ca;
-    distrust = null;
+    trust.authorities = address.ca;
+    trust.distrust = null;
     exchange ??= openExchange(new URL(address.origin), dial);
     const pieces: Uint8Array[] = [];
     let sizeBytes = 0;
@@ -178,7 +172,7 @@ function openClient() {
       onBody: keep,
       onOtherBody: keep,
     });
-    return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs, distrust };
+    return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs, distrust: trust.distrust };
   }
 
   return {

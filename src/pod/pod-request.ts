@@ -142,12 +142,11 @@ export function failPodRequest(
   const failedCount = failedBefore + 1;
   const pauseMs = RETRY_PAUSES_MS[Math.min(failedCount, RETRY_PAUSES_MS.length) - 1] as number;
   return {
+    ...meaning,
     kind: 'failed',
-    why: meaning.why,
     problem: meaning.isLasting || failedCount >= WORTH_A_WARNING_COUNT ? meaning.problem : null,
     retryAtMs: atMs + Math.max(pauseMs * (1 + jitter / 4), Math.min(retryAfterMs, RETRY_AFTER_MAX_MS)),
     failedCount,
-    isLasting: meaning.isLasting,
   };
 }
 

@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
 import { prepareSmallFile } from '../base/mounted-file.ts';
-import { dialTls } from '../base/net/dial-tls.ts';
+import { type Trust as DialTrust, dialTls } from '../base/net/dial-tls.ts';
 import type { Limits } from '../base/waits.ts';
 
 export type Trust = ReturnType<typeof openTrust>;
@@ -12,30 +12,24 @@ export type Trust = ReturnType<typeof openTrust>;
 /** Trusts the usual authorities, and those of `caFile` if it is set. */
 export function openTrust(caFile: string | null) {
   const readCaFile = caFile === null ? null : prepareSmallFile(caFile, CA_FILE_MAX_BYTES);
-  let authorities: string[] = [];
-  let distrust: string | null = null;
+  const trust: DialTrust = { authorities: [], distrust: null };
   return {
-    dial: dialTls({
-      readCa: () => authorities,
-      onDistrust: (code) => {
-        distrust = describeDistrust(code);
-      },
-    }),
+    dial: dialTls(trust),
     /** Reads the authorities again; why the CA file cannot be used, or null. */
     async renew(limits: Limits): Promise<string | null> {
-      authorities = [...listUsualAuthorities()];
+      trust.authorities = [...listUsualAuthorities()];
       if (readCaFile === null) return null;
       const file = await readCaFile(limits);
       const parsed = 'why' in file ? file : parseAuthorities(file.text);
       if ('why' in parsed) return `the CA file ${caFile} cannot be used: ${parsed.why}`;
-      authorities = [...parsed.certificates, ...authorities];
+      trust.authorities = [...parsed.certificates, ...trust.authorities];
       return null;
     },
     /** Why the newest server was not trusted, and forgets it; null if it was. */
     takeDistrust(): string | null {
-      const taken = distrust;
-      distrust = null;
-      return taken;
+      const { distrust } = trust;
+      trust.distrust = null;
+      return distrust && describeDistrust(distrust);
     },
   };
 }

@@ -1,7 +1,5 @@
 // Connects to a host and port under the loopback rule (docs/how-it-decides.md): `localhost` is 127.0.0.1 and
 // ::1, both tried, never looked up. The only place that knows what "refused" is; sends no byte.
-// Other names: one lookup at a time for each, and none while one hangs, since nothing can end getaddrinfo's
-// thread.
 
 import type { LookupAddress } from 'node:dns';
 import { connect, isIP, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net';
