@@ -144,7 +144,7 @@ async function openFixture(timeline: Timeline): Promise<Fixture> {
     held,
     async [Symbol.asyncDispose]() {
       await Promise.all([without, held].flatMap(({ exporter, prometheus }) => [prometheus.close(), exporter.close()]));
-      await locust.close();
+      await locust.kill();
     },
   };
 }

@@ -36,7 +36,7 @@ process.exitCode = faults.length === 0 ? 0 : 1;
 async function soak(): Promise<readonly string[]> {
   const locust = await openLocust({ startMs: 0, webDelayMs: 0, readyMs: 0, spawnMs: 0, runMs: END_MS * 2 });
   await using stack = new AsyncDisposableStack();
-  stack.defer(() => locust.close());
+  stack.defer(() => locust.kill());
   let lookCount = 0;
   const exporter = stack.use(
     await openExporter({

@@ -14,26 +14,13 @@ import type { Authority, Certificate } from './authority.ts';
 /** Answers one request that has a right token; `count` is how many came before it. */
 export type ApiAnswerer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
 
-export type ApiServerOptions = {
+export type ApiServer = Awaited<ReturnType<typeof openApiServer>>;
+
+type ApiServerOptions = {
   readonly authority: Authority;
   /** Default: one of the authority for 127.0.0.1. */
   readonly certificate?: Certificate;
   readonly answer: ApiAnswerer;
-};
-
-export type ApiServer = AsyncDisposable & {
-  readonly port: number;
-  /** What a container's environment has. */
-  readonly env: Readonly<Record<string, string>>;
-  /** A service account as it is mounted: token, ca.crt, namespace. */
-  readonly accountFolder: string;
-  /** Lets the server take this token, and no other; `isMounted`: the kubelet has brought it, too. */
-  readonly rotate: (token: string, isMounted: boolean) => void;
-  /** `GET /path`, with the token's last word, of each request so far, refused ones too. */
-  readonly requests: readonly string[];
-  readonly connectionsCount: () => number;
-  /** Ends the connections that are open now. */
-  readonly drop: () => void;
 };
 
 /** A token as the kubelet mounts it, as far as a client may look into it: the subject of a JWT. */
@@ -43,7 +30,7 @@ export function makeToken(name: string): string {
 }
 
 /** Opens the stand-in, with `makeToken('first')`; disposing destroys its connections and the account. */
-export async function openApiServer({ authority, certificate, answer }: ApiServerOptions): Promise<ApiServer> {
+export async function openApiServer({ authority, certificate, answer }: ApiServerOptions) {
   const accountFolder = makeFolder();
   const mount = (token: string) => writeFileSync(join(accountFolder, 'token'), `${token}\n`);
   let taken = makeToken('first');
@@ -68,22 +55,21 @@ export async function openApiServer({ authority, certificate, answer }: ApiServe
   // A client that does not trust this server ends the handshake.
   server.on('tlsClientError', () => {});
   const port = await listen(server);
-  const drop = () => {
-    for (const socket of sockets) socket.destroy();
-  };
   return {
-    port,
+    /** What a container's environment has. */
     env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: `${port}`, HOSTNAME: 'load-x7k2p' },
+    /** A service account as it is mounted: token, ca.crt, namespace. */
     accountFolder,
+    /** `GET /path`, with the token's last word, of each request so far, refused ones too. */
     requests,
     connectionsCount: () => openedCount,
-    drop,
-    rotate(token, isMounted) {
+    /** Lets the server take this token, and no other; `isMounted`: the kubelet has brought it, too. */
+    rotate(token: string, isMounted: boolean): void {
       taken = token;
       if (isMounted) mount(token);
     },
     async [Symbol.asyncDispose]() {
-      drop();
+      for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
   };

@@ -17,7 +17,7 @@ export type ExporterFaults = {
   outlivesQuit: boolean;
 };
 
-export type ExporterOptions = {
+type ExporterOptions = {
   /** Where Locust's web page is, without a path: `http://127.0.0.1:8089`. */
   readonly locustUrl: string;
   /** Default 127.0.0.1. */
@@ -33,16 +33,7 @@ export type ExporterOptions = {
   readonly onScrape?: () => void;
 };
 
-export type Exporter = AsyncDisposable & {
-  /** `http://HOST:PORT`, without a path. */
-  readonly url: string;
-  readonly port: number;
-  /** False once it has quit or was closed. */
-  readonly isOpen: boolean;
-  readonly faults: ExporterFaults;
-  /** Ends at once, cutting what is in flight; harmless when it is gone already. */
-  close(): Promise<void>;
-};
+export type Exporter = Awaited<ReturnType<typeof openExporter>>;
 
 const PAGE =
   '<html><head><title>Locust Exporter</title></head><body><h1>Locust Exporter</h1>' +
@@ -50,7 +41,7 @@ const PAGE =
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Starts an exporter, and resolves once it listens. @throws if the port is taken */
-export async function openExporter(options: ExporterOptions): Promise<Exporter> {
+export async function openExporter(options: ExporterOptions) {
   const { host = '127.0.0.1', fetchTimeoutMs = 5_000 } = options;
   const faults: ExporterFaults = { hangs: false, outlivesQuit: false, ...options.faults };
   const life = startLife();
@@ -100,12 +91,15 @@ export async function openExporter(options: ExporterOptions): Promise<Exporter> 
   });
   const { port } = server.address() as AddressInfo;
   return {
+    /** Without a path. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
+    /** False once it has quit or was closed. */
     get isOpen() {
       return server.listening;
     },
     faults,
+    /** Ends at once, cutting what is in flight; harmless when it is gone already. */
     close,
     [Symbol.asyncDispose]: close,
   };

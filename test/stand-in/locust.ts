@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listen } from '../support/listen.ts';
 
 /** What happened, in the order of a run that goes well; `exited` may follow any of the others. */
-export type LocustEventKind =
+type LocustEventKind =
   | 'masterPortOpened'
   | 'webPortOpened'
   | 'spawning'
@@ -25,45 +25,36 @@ export type LocustEvent = {
   readonly requests: number;
 };
 
-/** All times in ms; the defaults are the recording's. */
-export type LocustOptions = {
-  /** From the start of the process to the master port; default 2500. */
-  readonly startMs?: number;
-  /** From the master port to the web port; default 150. */
-  readonly webDelayMs?: number;
-  /** Waiting for the worker; default 4000. */
-  readonly readyMs?: number;
-  /** Default 2000. */
-  readonly spawnMs?: number;
-  /** From all users spawned to the end of the run time; default 6000. */
-  readonly runMs?: number;
-  /** From the stop to the autoquit (Locust waits a second longer than it was set to); default 6000. */
-  readonly autoquitMs?: number;
-  /** From the autoquit to the closing of the web port; default 500. */
-  readonly webCloseMs?: number;
-  /** From there to the exit, which closes the master port; default 1700. */
-  readonly exitMs?: number;
-  /** How often the worker reports: between reports the page's totals stand still; default 3000. */
-  readonly reportMs?: number;
-  /** How long /stats/requests is cached; default 2000. */
-  readonly cacheMs?: number;
+/** How long each phase takes, in ms, as recorded. */
+const TIMES = {
+  /** From the start of the process to the master port. */
+  startMs: 2_500,
+  /** From the master port to the web port. */
+  webDelayMs: 150,
+  /** Waiting for the worker. */
+  readyMs: 4_000,
+  spawnMs: 2_000,
+  /** From all users spawned to the end of the run time. */
+  runMs: 6_000,
+  /** From the stop to the autoquit (Locust waits a second longer than it was set to). */
+  autoquitMs: 6_000,
+  /** From the autoquit to the closing of the web port. */
+  webCloseMs: 500,
+  /** From there to the exit, which closes the master port. */
+  exitMs: 1_700,
+  /** How often the worker reports: between reports the page's totals stand still. */
+  reportMs: 3_000,
+  /** How long /stats/requests is cached. */
+  cacheMs: 2_000,
+};
+
+type LocustOptions = Partial<typeof TIMES> & {
   /** The process ends after `startMs` and never opens a port, as with a bad locustfile. */
   readonly neverStarts?: boolean;
   readonly onEvent?: (event: LocustEvent) => void;
 };
 
-export type Locust = AsyncDisposable & {
-  readonly masterPort: number;
-  /** The web page's address, without a path: what the exporter gets. */
-  readonly webUrl: string;
-  /** Requests made so far; the final number once `exited` has resolved. */
-  readonly requests: number;
-  /** Resolves when the current run's process has ended. */
-  readonly exited: Promise<void>;
-  /** As SIGKILL: both ports close now. */
-  kill(): Promise<void>;
-  close(): Promise<void>;
-};
+export type Locust = Awaited<ReturnType<typeof openLocust>>;
 
 const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings/locust-2.47.0');
 
@@ -74,20 +65,8 @@ type Row = { num_requests: number; num_failures: number; name: string };
 type Stats = { state: string; stats: Row[] };
 
 /** Starts a run and returns at once: the ports are known now and open later. */
-export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
-  const { onEvent } = options;
-  const times = {
-    startMs: options.startMs ?? 2_500,
-    webDelayMs: options.webDelayMs ?? 150,
-    readyMs: options.readyMs ?? 4_000,
-    spawnMs: options.spawnMs ?? 2_000,
-    runMs: options.runMs ?? 6_000,
-    autoquitMs: options.autoquitMs ?? 6_000,
-    webCloseMs: options.webCloseMs ?? 500,
-    exitMs: options.exitMs ?? 1_700,
-    reportMs: options.reportMs ?? 3_000,
-    cacheMs: options.cacheMs ?? 2_000,
-  };
+export async function openLocust({ onEvent, neverStarts, ...options }: LocustOptions = {}) {
+  const times = { ...TIMES, ...options };
   const masterPort = await findFreePort();
   const webPort = await findFreePort();
   const recorded = {
@@ -155,7 +134,7 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
   async function run(signal: AbortSignal): Promise<void> {
     const pause = (ms: number) => sleep(ms, undefined, { signal });
     await pause(times.startMs);
-    if (options.neverStarts) return;
+    if (neverStarts) return;
     await listen(master, '127.0.0.1', masterPort);
     tell('masterPortOpened');
     await pause(times.webDelayMs);
@@ -200,13 +179,16 @@ export async function openLocust(options: LocustOptions = {}): Promise<Locust> {
 
   return {
     masterPort,
+    /** The web page's address, without a path: what the exporter gets. */
     webUrl: `http://127.0.0.1:${webPort}`,
+    /** Requests made so far; the final number once `exited` has resolved. */
     get requests() {
       return countRequests();
     },
+    /** Resolves when the process has ended. */
     exited,
+    /** As SIGKILL: both ports close now. */
     kill,
-    close: kill,
     [Symbol.asyncDispose]: kill,
   };
 }

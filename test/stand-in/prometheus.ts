@@ -12,7 +12,7 @@ export type ScrapeResult = {
   readonly failure?: string;
 };
 
-export type PrometheusOptions = {
+type PrometheusOptions = {
   /** The target with its path: `http://127.0.0.1:9646/metrics`. */
   readonly url: string;
   /** From the start of a scrape to the next, and its time limit. A late scrape is skipped. */
@@ -22,12 +22,7 @@ export type PrometheusOptions = {
   readonly onScrape?: (result: ScrapeResult) => void;
 };
 
-export type Prometheus = AsyncDisposable & {
-  /** The newest value of the series that the target writes like this; `up` is Prometheus's own. */
-  last(series: string): number | undefined;
-  /** Stops scraping and cuts what is in flight. */
-  close(): Promise<void>;
-};
+export type Prometheus = ReturnType<typeof openPrometheus>;
 
 /** As recorded. */
 const USER_AGENT = 'Prometheus/2.42.0+ds';
@@ -36,7 +31,7 @@ const ACCEPT =
   'text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
 /** Starts scraping and returns at once. */
-export function openPrometheus(options: PrometheusOptions): Prometheus {
+export function openPrometheus(options: PrometheusOptions) {
   const { url, intervalMs, offsetMs = 0, onScrape } = options;
   const closes = new AbortController();
   const series = new Map<string, number>();
@@ -79,7 +74,9 @@ export function openPrometheus(options: PrometheusOptions): Prometheus {
   }
 
   return {
-    last: (name) => series.get(name),
+    /** The newest value of the series that the target writes like this; `up` is Prometheus's own. */
+    last: (name: string): number | undefined => series.get(name),
+    /** Stops scraping and cuts what is in flight. */
     close,
     [Symbol.asyncDispose]: close,
   };

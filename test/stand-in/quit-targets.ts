@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { listen } from '../support/listen.ts';
 
 /** What it answers; `ends`: the request makes it end. */
-export type Said = { readonly status: number; readonly body?: string; readonly ends?: boolean };
+type Said = { readonly status: number; readonly body?: string; readonly ends?: boolean };
 
-export type Setup = {
+type Setup = {
   /** Its quit endpoint is switched on. */
   readonly isEnabled: boolean;
   /** Of dapr; null: no token is wanted. */
@@ -111,23 +111,13 @@ export const STAND_INS: readonly StandIn[] = [
   },
 ];
 
-/** A stand-in that runs. Disposing of it closes what is still open. */
-export type Running = {
-  readonly quitPort: number;
-  /** The same as the quit port where it has no other. */
-  readonly servicePort: number;
-  /** Method and path of the requests to its quit port, in order. */
-  readonly requests: readonly string[];
-  readonly ended: Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type Running = Awaited<ReturnType<typeof startStandIn>>;
 
-/** Starts a stand-in on loopback. Ports: of its quit endpoint and of its service; default: free ones. */
-export async function startStandIn(
-  standIn: StandIn,
-  setup: Setup,
-  ports: readonly [number, number] = [0, 0],
-): Promise<Running> {
+/**
+ * Starts a stand-in on loopback; disposing of it closes what is still open. Ports: of its quit endpoint and of
+ * its service; default: free ones.
+ */
+export async function startStandIn(standIn: StandIn, setup: Setup, ports: readonly [number, number] = [0, 0]) {
   const requests: string[] = [];
   const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
   const stop = new AbortController();
@@ -157,7 +147,9 @@ export async function startStandIn(
   if (!isQuitOpen) await close(quit);
   return {
     quitPort,
+    /** The same as the quit port where it has no other. */
     servicePort,
+    /** Method and path of the requests to its quit port, in order. */
     requests,
     ended,
     async [Symbol.asyncDispose]() {

@@ -1,9 +1,9 @@
 // Prints who did what when, for a person. Both demos use it; it reads lastscrape's log as JSON lines.
 
 /** A colour of the terminal's own palette. */
-export type Tone = 'green' | 'yellow' | 'magenta' | 'cyan' | 'red' | 'bold' | 'dim';
+type Tone = 'green' | 'yellow' | 'magenta' | 'cyan' | 'red' | 'bold' | 'dim';
 
-export type TimelineOptions = {
+type TimelineOptions = {
   /** Takes whole lines, each with its line feed. */
   readonly write: (text: string) => void;
   /** Who may speak, in the colours that they speak in; it sets the width of the column. */
@@ -26,18 +26,7 @@ export function readTerminal(
   return { hasColor: stdout.isTTY === true && (noColor ?? '') === '', width: stdout.columns ?? 0 };
 }
 
-export type Timeline = {
-  /** One line now: when, who, what; `pod` is one of the marks. */
-  say(speaker: string, text: string, tone?: Tone, pod?: string): void;
-  /** One line of the watcher's log, as its entry in the timeline; other text is shown as it is. */
-  log(speaker: string, line: string, pod?: string): void;
-  /** Text without a time, between blank lines. */
-  heading(text: string): void;
-  /** Lines without a time, wrapped. */
-  text(text: string, tone?: Tone): void;
-  /** Fields without a time, one a line, the names in a column. */
-  fields(fields: Readonly<Record<string, unknown>>): void;
-};
+export type Timeline = ReturnType<typeof openTimeline>;
 
 /** One entry of the watcher's log: what is said, and the fields that vary. */
 export type LogEntry = {
@@ -60,7 +49,7 @@ export function readLogEntry(line: string): LogEntry | undefined {
 }
 
 /** Writes fields for a person: `scrapes 1, target locust-exporter`; leaves out what is null. */
-export function describeFields(fields: Readonly<Record<string, unknown>>): string {
+function describeFields(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== null && value !== undefined && value !== '')
     .map(([name, value]) => `${splitWords(name)} ${describeValue(value, name)}`)
@@ -68,7 +57,7 @@ export function describeFields(fields: Readonly<Record<string, unknown>>): strin
 }
 
 /** Opens a timeline whose seconds count from now. */
-export function openTimeline(options: TimelineOptions): Timeline {
+export function openTimeline(options: TimelineOptions) {
   const { write, speakers, pods = [], shownFields, hasColor = false } = options;
   const width = options.width === undefined || options.width === 0 ? Number.POSITIVE_INFINITY : options.width;
   const openedMs = performance.now();
@@ -79,6 +68,7 @@ export function openTimeline(options: TimelineOptions): Timeline {
     return hasColor && tone !== undefined ? `\u001b[${CODES[tone]}m${text}\u001b[0m` : text;
   }
 
+  /** One line now: when, who, what; `pod` is one of the marks. */
   function say(speaker: string, text: string, tone?: Tone, pod = ''): void {
     const time = `${((performance.now() - openedMs) / 1_000).toFixed(1).padStart(4)} s`;
     const mark = podWidth === 0 ? '' : `${pod.padEnd(podWidth)}  `;
@@ -91,7 +81,8 @@ export function openTimeline(options: TimelineOptions): Timeline {
 
   return {
     say,
-    log(speaker, line, pod) {
+    /** One line of the watcher's log, as its entry in the timeline; other text is shown as it is. */
+    log(speaker: string, line: string, pod?: string) {
       const entry = readLogEntry(line);
       if (entry === undefined) return say(speaker, line, 'red', pod);
       const isLoud = entry.level === 'warn' || entry.level === 'error';
@@ -100,17 +91,20 @@ export function openTimeline(options: TimelineOptions): Timeline {
       const text = `${isLoud ? `${entry.level}: ` : ''}${entry.msg}${fields === '' ? '' : ` (${fields})`}`;
       say(speaker, text, isLoud ? 'red' : undefined, pod);
     },
-    heading(text) {
+    /** Text without a time, between blank lines. */
+    heading(text: string): void {
       write(
         `\n${wrap(text, width)
           .map((line) => `${paint(line, 'bold')}\n`)
           .join('')}\n`,
       );
     },
-    text(text, tone) {
+    /** Lines without a time, wrapped. */
+    text(text: string, tone?: Tone): void {
       for (const line of wrap(text, width)) write(`${paint(line, tone)}\n`);
     },
-    fields(fields) {
+    /** Fields without a time, one a line, the names in a column. */
+    fields(fields: Readonly<Record<string, unknown>>): void {
       const names = Object.keys(fields).map(splitWords);
       const nameWidth = Math.max(0, ...names.map((name) => name.length));
       for (const [name, value] of Object.entries(fields)) {

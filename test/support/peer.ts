@@ -6,19 +6,10 @@ import { listen } from './listen.ts';
 /** Answers one request; `request` is its head, `count` how many came before it, over all connections. */
 export type Answerer = (socket: Socket, request: string, count: number) => void;
 
-export type Peer = {
-  readonly port: number;
-  readonly url: URL;
-  /** Heads of the requests so far. */
-  readonly requests: readonly string[];
-  readonly connectionsCount: () => number;
-  /** Resolves when that many connections were closed. */
-  readonly closed: (count: number) => Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type Peer = Awaited<ReturnType<typeof openPeer>>;
 
 /** Opens a peer; disposing of it destroys its connections. */
-export async function openPeer(answer: Answerer, path = '/metrics'): Promise<Peer> {
+export async function openPeer(answer: Answerer, path = '/metrics') {
   const requests: string[] = [];
   const sockets = new Set<Socket>();
   let openedCount = 0;
@@ -47,9 +38,11 @@ export async function openPeer(answer: Answerer, path = '/metrics'): Promise<Pee
   return {
     port,
     url: new URL(path, `http://127.0.0.1:${port}`),
+    /** Heads of the requests so far. */
     requests,
     connectionsCount: () => openedCount,
-    async closed(count) {
+    /** Resolves when that many connections were closed. */
+    async closed(count: number): Promise<void> {
       while (closedCount < count) await once(server, 'connectionClosed');
     },
     async [Symbol.asyncDispose]() {
