@@ -8,38 +8,21 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 /** A line that a program printed, on stdout or stderr, and when it was read (epoch ms). */
 export type Line = { readonly stream: 'stdout' | 'stderr'; readonly text: string; readonly atMs: number };
 
-/** A program that a test started. Disposing of it ends it with SIGKILL and waits until it is gone. */
-export type Child = {
-  readonly name: string;
-  readonly pid: number;
-  /** Everything printed so far, both streams, in the order read. */
-  readonly lines: readonly Line[];
-  /** Settles when the process ended and both its streams are read to the end. */
-  readonly exited: Promise<Exit>;
-  /** `undefined` while it runs. */
-  readonly exit: Exit | undefined;
-  /** Has `listener` called for each line, those already there included. */
-  onLine(listener: (line: Line) => void): void;
-  /** The first line that matches, or the nth. @throws when the program ends or time is up before */
-  waitForLine(pattern: RegExp, withinMs: number, nth?: number): Promise<Line>;
-  /** @throws when it still runs after `withinMs`. */
-  waitForExit(withinMs: number): Promise<Exit>;
-  signal(name: NodeJS.Signals): void;
-  /** The last lines that it printed, for a message. */
-  tail(): string;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type Child = ReturnType<typeof startChild>;
 
 /** What to start: a command with its arguments, the whole environment (nothing is inherited), and where. */
-export type ChildStart = {
+type ChildStart = {
   readonly name: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 };
 
-/** Starts a program; its stdin is empty. */
-export function startChild({ name, command, env, cwd }: ChildStart): Child {
+/**
+ * Starts a program; its stdin is empty. Disposing of it ends it with SIGKILL and waits until it is gone. Its waits
+ * throw when time is up, or when it ended before.
+ */
+export function startChild({ name, command, env, cwd }: ChildStart) {
   const [file, ...args] = command;
   if (file === undefined) throw new Error(`Bug: ${name} has no command`);
   const started = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -64,25 +47,33 @@ export function startChild({ name, command, env, cwd }: ChildStart): Child {
       resolve(exit);
     });
   });
+  /** The last lines that it printed, for a message. */
   const tail = () =>
     `${name} (pid ${started.pid}, ${exit === undefined ? 'running' : `ended: ${exit.signal ?? exit.code}`}) printed last:\n${lines
       .slice(-40)
       .map((line) => `  ${line.text}`)
       .join('\n')}`;
 
-  const child: Child = {
+  /** Has `listener` called for each line, those already there included. */
+  function onLine(listener: (line: Line) => void): void {
+    for (const line of lines) listener(line);
+    listeners.add(listener);
+  }
+
+  return {
     name,
     pid: started.pid ?? -1,
-    lines,
+    /** Everything printed so far, both streams, in the order read. */
+    lines: lines as readonly Line[],
+    /** Settles when the process ended and both its streams are read to the end. */
     exited,
+    /** `undefined` while it runs. */
     get exit() {
       return exit;
     },
-    onLine(listener) {
-      for (const line of lines) listener(line);
-      listeners.add(listener);
-    },
-    async waitForLine(pattern, withinMs, nth = 1) {
+    onLine,
+    /** The first line that matches, or the nth. */
+    async waitForLine(pattern: RegExp, withinMs: number, nth = 1): Promise<Line> {
       const { promise, resolve, reject } = Promise.withResolvers<Line>();
       let matchCount = 0;
       const listener = (line: Line) => {
@@ -95,7 +86,7 @@ export function startChild({ name, command, env, cwd }: ChildStart): Child {
         () => reject(new Error(`Cannot wait for ${pattern}: not there after ${withinMs} ms; ${tail()}`)),
         withinMs,
       );
-      child.onLine(listener);
+      onLine(listener);
       void exited.then(gone);
       try {
         return await promise;
@@ -104,7 +95,7 @@ export function startChild({ name, command, env, cwd }: ChildStart): Child {
         listeners.delete(listener);
       }
     },
-    async waitForExit(withinMs) {
+    async waitForExit(withinMs: number): Promise<Exit> {
       const late = new AbortController();
       try {
         const bound = delay(withinMs, undefined, { signal: late.signal }).catch(() => undefined);
@@ -116,7 +107,7 @@ export function startChild({ name, command, env, cwd }: ChildStart): Child {
         late.abort();
       }
     },
-    signal(signalName) {
+    signal(signalName: NodeJS.Signals): void {
       started.kill(signalName);
     },
     tail,
@@ -125,7 +116,6 @@ export function startChild({ name, command, env, cwd }: ChildStart): Child {
       await exited;
     },
   };
-  return child;
 }
 
 function readLines(started: ChildProcess, stream: 'stdout' | 'stderr', onLine: (text: string) => void): void {

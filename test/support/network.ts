@@ -8,31 +8,11 @@ import type { InsidePlan } from './inside.ts';
 import { closedPort } from './peer.ts';
 import { readTestVariable } from './programs.ts';
 
-/** The ports of a pod. In a namespace: the defaults of Locust, its exporter, Prometheus and node_exporter. */
-export type Ports = {
-  readonly master: number;
-  readonly web: number;
-  readonly exporter: number;
-  readonly prometheus: number;
-  readonly nodeExporter: number;
-  readonly target: number;
-};
+/** The ports of a pod. */
+export type Ports = typeof DEFAULT_PORTS;
 
 /** One pod's network. Disposing of it ends the process inside and with it the namespace. */
-export type Network = {
-  readonly kind: 'namespace' | 'host';
-  readonly ports: Ports;
-  /** The command that runs `command` in this network. */
-  wrap(command: readonly string[]): readonly string[];
-  /** An unused port of 127.0.0.1, another one at each call. */
-  newPort(): Promise<number>;
-  /** A GET to a port of 127.0.0.1; where none answers: 502, or an error for one of `ports`. */
-  get(port: number, path: string): Promise<Answer>;
-  probe(port: number): Promise<'open' | 'refused' | 'unknown'>;
-  /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
-  crowd(port: number): Promise<number>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type Network = ReturnType<typeof networkAround>;
 
 /** An HTTP answer, read whole. */
 export type Answer = { readonly status: number; readonly body: string };
@@ -42,7 +22,8 @@ export function baseEnv(directory: string): Record<string, string> {
   return { PATH: readTestVariable('PATH') ?? '', HOME: directory, LANG: 'C.UTF-8', TZ: 'UTC' };
 }
 
-const DEFAULT_PORTS: Ports = {
+/** In a namespace: the defaults of Locust, its exporter, Prometheus and node_exporter. */
+const DEFAULT_PORTS = {
   master: 5557,
   web: 8089,
   exporter: 9646,
@@ -85,25 +66,29 @@ export async function openNetwork(directory: string): Promise<Network> {
   return networkAround(anchor, kind, ports, directory);
 }
 
-function networkAround(anchor: Child, kind: Network['kind'], ports: Ports, directory: string): Network {
+function networkAround(anchor: Child, kind: 'namespace' | 'host', ports: Ports, directory: string) {
   const control = join(directory, 'control.sock');
   const doors = new Set([ports.exporter, ports.prometheus, ports.nodeExporter]);
   let newestPort = FIRST_NEW_PORT;
   return {
     kind,
     ports,
+    /** An unused port of 127.0.0.1, another one at each call. */
     newPort: async () => (kind === 'namespace' ? newestPort++ : closedPort()),
-    wrap: (command) =>
+    /** The command that runs `command` in this network. */
+    wrap: (command: readonly string[]) =>
       kind === 'namespace' ? dieWithTest(['nsenter', `--net=/proc/${anchor.pid}/ns/net`, ...command]) : command,
-    get: (port, path) =>
+    /** A GET to a port of 127.0.0.1; where none answers: 502, or an error for one of `ports`. */
+    get: (port: number, path: string) =>
       doors.has(port)
         ? get(join(directory, `${port}.sock`), path)
         : get(control, `/get?port=${port}&path=${encodeURIComponent(path)}`),
-    async probe(port) {
+    async probe(port: number): Promise<'open' | 'refused' | 'unknown'> {
       const { body } = await get(control, `/probe?port=${port}`);
       return body === 'open' || body === 'refused' ? body : 'unknown';
     },
-    async crowd(port) {
+    /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
+    async crowd(port: number): Promise<number> {
       return Number((await get(control, `/crowd?port=${port}`)).body);
     },
     [Symbol.asyncDispose]: () => anchor[Symbol.asyncDispose](),

@@ -18,31 +18,13 @@ export type MasterStart = {
   readonly extraArgs?: readonly string[];
 };
 
-export type WatcherStart = {
+type WatcherStart = {
   readonly env?: Readonly<Record<string, string>>;
   /** No variable at all, as in a pod, and no termination message to read. Not possible on the host. */
   readonly isBare?: boolean;
 };
 
-export type Pod = {
-  readonly network: Network;
-  readonly directory: string;
-  readonly exporterProgram: ExporterProgram;
-  /** Where the watcher writes its termination message, unless it was started bare. */
-  readonly terminationLog: string;
-  /** Everything started so far, in that order. */
-  readonly children: readonly Child[];
-  startExporter(): Child;
-  startNodeExporter(): Child;
-  startPrometheus(scrapeInterval: string, targetPort?: number): Promise<Prometheus>;
-  startWatcher(start?: WatcherStart): Child;
-  /** The watcher in the exporter's place, with the exporter's variables only. */
-  startInPlace(): Child;
-  startMaster(start?: MasterStart): Child;
-  startWorker(locustfile?: string): Child;
-  waitForPort(port: number): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+export type Pod = ReturnType<typeof podIn>;
 
 export function locustfile(name: 'steady' | 'failing' | 'broken'): string {
   return join(import.meta.dirname, '../pods/locustfiles', `${name}.py`);
@@ -70,7 +52,7 @@ function podIn(
   programs: Programs,
   exporterProgram: ExporterProgram,
   stack: AsyncDisposableStack,
-): Pod {
+) {
   const { ports } = network;
   const children: Child[] = [];
   const terminationLog = join(directory, 'termination-log');
@@ -89,8 +71,10 @@ function podIn(
     network,
     directory,
     exporterProgram,
+    /** Where the watcher writes its termination message, unless it was started bare. */
     terminationLog,
-    children,
+    /** Everything started so far, in that order. */
+    children: children as readonly Child[],
     startExporter: () =>
       start('the exporter', exporterProgram.command, {
         LOCUST_EXPORTER_URI: `http://127.0.0.1:${ports.web}`,
@@ -104,13 +88,13 @@ function podIn(
         '--collector.loadavg',
         `--web.listen-address=${listenAddress(network, ports.nodeExporter)}`,
       ]),
-    async startPrometheus(scrapeInterval, targetPort = ports.exporter) {
+    async startPrometheus(scrapeInterval: string, targetPort = ports.exporter): Promise<Prometheus> {
       const command = present(programs.prometheus);
       const prometheus = await startPrometheus({ network, command, directory, scrapeInterval, targetPort });
       keep(prometheus.child);
       return prometheus;
     },
-    startWatcher({ env = {}, isBare = false } = {}) {
+    startWatcher({ env = {}, isBare = false }: WatcherStart = {}): Child {
       if (network.kind === 'namespace' && isBare) return start('the watcher', programs.watcher, env);
       return start('the watcher', programs.watcher, {
         LASTSCRAPE_TERMINATION_LOG: terminationLog,
@@ -118,6 +102,7 @@ function podIn(
         ...env,
       });
     },
+    /** The watcher in the exporter's place, with the exporter's variables only. */
     startInPlace: () =>
       start('the watcher', programs.watcher, {
         LASTSCRAPE_TERMINATION_LOG: terminationLog,
@@ -125,15 +110,14 @@ function podIn(
         LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: listenAddress(network, ports.exporter),
         ...(network.kind === 'host' ? { LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${ports.master}` } : {}),
       }),
-    startMaster: (options = {}) => startLocust('the master', masterArgs(network, options)),
+    startMaster: (options: MasterStart = {}) => startLocust('the master', masterArgs(network, options)),
     startWorker: (file = locustfile('steady')) =>
       startLocust('the worker', [
         ...['--locustfile', file, '--worker', '--master-host=127.0.0.1', `--master-port=${ports.master}`],
       ]),
-    waitForPort: (port) =>
-      until(`port ${port} open`, START_MS, async () =>
-        (await network.probe(port)) === 'open' ? true : undefined,
-      ).then(() => undefined),
+    async waitForPort(port: number): Promise<void> {
+      await until(`port ${port} open`, START_MS, async () => (await network.probe(port)) === 'open' || undefined);
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

@@ -11,23 +11,15 @@ import { delimiter, join } from 'node:path';
 /** An exporter that a pod can have: its name for a person, and its command. */
 export type ExporterProgram = { readonly name: string; readonly isReal: boolean; readonly command: readonly string[] };
 
-/** The programs found; `undefined`: not found. */
-export type Programs = {
-  readonly locust: readonly string[] | undefined;
-  readonly prometheus: readonly string[] | undefined;
-  readonly promtool: readonly string[] | undefined;
-  readonly nodeExporter: readonly string[] | undefined;
-  /** Builds the kustomization of a folder, which comes last on its command line. */
-  readonly kustomize: readonly string[] | undefined;
-  readonly kubeconform: readonly string[] | undefined;
-  readonly helm: readonly string[] | undefined;
+/** The commands found; `undefined`: not found. Of kustomize the folder comes last, whose kustomization it builds. */
+export type Programs = Readonly<Record<Needed, readonly string[] | undefined>> & {
   /** The stand-in first, then the real one if it is installed. */
   readonly exporters: readonly ExporterProgram[];
   readonly watcher: readonly string[];
 };
 
 /** A program by the name of its field in Programs. */
-export type Needed = 'locust' | 'prometheus' | 'promtool' | 'nodeExporter' | 'kustomize' | 'kubeconform' | 'helm';
+type Needed = keyof typeof HOW_TO_INSTALL;
 
 /** The Locust that requirements.txt locks. */
 export const LOCKED_LOCUST_VERSION = '2.47.0';
@@ -35,7 +27,7 @@ export const LOCKED_LOCUST_VERSION = '2.47.0';
 /** The lock file: every wheel of Locust and of what it needs, by hash. */
 export const REQUIREMENTS_PATH = join(import.meta.dirname, 'requirements.txt');
 
-const HOW_TO_INSTALL: Readonly<Record<Needed, string>> = {
+const HOW_TO_INSTALL = {
   locust:
     'Locust: run "npm exec -- node test/tools/install-programs.ts" (needs Python 3.11 or later with venv, and PyPI)',
   prometheus: 'Prometheus: "apt-get install prometheus" on Debian, or put "prometheus" on the PATH',
@@ -85,25 +77,21 @@ export const COMPLETE_MARKER = 'lastscrape-complete';
 
 export function findPrograms(): Programs {
   const environment = locustEnvironmentPath();
-  const prometheus = findOnPath('prometheus');
-  const promtool = findOnPath('promtool');
-  const nodeExporter = findOnPath('prometheus-node-exporter');
-  const kubectl = findOnPath('kubectl');
-  const kustomize = findOnPath('kustomize');
-  const kubeconform = findOnPath('kubeconform');
-  const helm = findOnPath('helm');
+  const find = (name: string, ...args: readonly string[]) => {
+    const path = findOnPath(name);
+    return path === undefined ? undefined : [path, ...args];
+  };
   const binary = readTestVariable('LASTSCRAPE_TEST_BINARY');
   return {
     locust: existsSync(join(environment, COMPLETE_MARKER))
       ? [join(environment, 'bin', 'python'), '-m', 'locust']
       : undefined,
-    prometheus: prometheus === undefined ? undefined : [prometheus],
-    promtool: promtool === undefined ? undefined : [promtool],
-    nodeExporter: nodeExporter === undefined ? undefined : [nodeExporter],
-    kustomize:
-      kubectl !== undefined ? [kubectl, 'kustomize'] : kustomize !== undefined ? [kustomize, 'build'] : undefined,
-    kubeconform: kubeconform === undefined ? undefined : [kubeconform],
-    helm: helm === undefined ? undefined : [helm],
+    prometheus: find('prometheus'),
+    promtool: find('promtool'),
+    nodeExporter: find('prometheus-node-exporter'),
+    kustomize: find('kubectl', 'kustomize') ?? find('kustomize', 'build'),
+    kubeconform: find('kubeconform'),
+    helm: find('helm'),
     exporters: [standInExporter(), ...realExporters()],
     watcher: binary === undefined ? [process.execPath, join(ROOT, 'bin', 'lastscrape.ts')] : [binary],
   };
@@ -145,21 +133,15 @@ export function gateFull(what: string): string | false {
   return message;
 }
 
-/** One phrase for each program, with its version. */
+/** One phrase for each program; Prometheus's with its version. */
 export function describePrograms(programs: Programs, needed: readonly Needed[]): readonly string[] {
-  const phrases: string[] = [];
-  if (needed.includes('locust')) {
-    phrases.push(`Locust ${locustVersion()}`);
-    phrases.push(...programs.exporters.map((exporter) => exporter.name));
-  }
-  if (needed.includes('prometheus') && programs.prometheus) phrases.push(readVersion(programs.prometheus));
-  if (needed.includes('promtool') && programs.promtool) phrases.push(readVersion(programs.promtool));
-  if (needed.includes('nodeExporter') && programs.nodeExporter) phrases.push(readVersion(programs.nodeExporter));
-  if (needed.includes('kustomize') && programs.kustomize) phrases.push(programs.kustomize.join(' '));
-  if (needed.includes('kubeconform') && programs.kubeconform) phrases.push(programs.kubeconform.join(' '));
-  if (needed.includes('helm') && programs.helm) phrases.push(programs.helm.join(' '));
-  phrases.push(readTestVariable('LASTSCRAPE_TEST_BINARY') ? `the binary ${programs.watcher.join(' ')}` : 'the sources');
-  return phrases;
+  const phrases = needed.flatMap((name) => {
+    if (name === 'locust') return [`Locust ${locustVersion()}`, ...programs.exporters.map((exporter) => exporter.name)];
+    const command = programs[name] ?? [];
+    return ['prometheus', 'promtool', 'nodeExporter'].includes(name) ? readVersion(command) : command.join(' ');
+  });
+  const binary = readTestVariable('LASTSCRAPE_TEST_BINARY');
+  return [...phrases, binary === undefined ? 'the sources' : `the binary ${binary}`];
 }
 
 function standInExporter(): ExporterProgram {

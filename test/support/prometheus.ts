@@ -4,15 +4,7 @@ import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import { baseEnv, type Network } from './network.ts';
 
-export type Prometheus = {
-  readonly child: Child;
-  /** Every raw sample of the matching series, oldest first; the last hour, stale series included. */
-  readSeries(selector: string): Promise<readonly Series[]>;
-  /** What an instant query answers now: one value for each series; empty where they are stale or missing. */
-  query(expression: string): Promise<readonly number[]>;
-  /** The `data` that its API has at a path such as `query?query=up`. */
-  ask<Found>(path: string): Promise<Found>;
-};
+export type Prometheus = ReturnType<typeof prometheusAt>;
 
 export type Series = { readonly labels: Readonly<Record<string, string>>; readonly samples: readonly Sample[] };
 
@@ -20,7 +12,7 @@ export type Series = { readonly labels: Readonly<Record<string, string>>; readon
 export type Sample = { readonly atSeconds: number; readonly value: number };
 
 /** What to scrape and how often, as Prometheus writes durations. */
-export type PrometheusStart = {
+type PrometheusStart = {
   readonly network: Network;
   readonly command: readonly string[];
   readonly directory: string;
@@ -58,8 +50,9 @@ export async function startPrometheus(start: PrometheusStart): Promise<Prometheu
 }
 
 /** What a running Prometheus on that port answers. */
-export function prometheusAt(child: Child, network: Network, port: number): Prometheus {
-  const ask: Prometheus['ask'] = async (path) => {
+export function prometheusAt(child: Child, network: Network, port: number) {
+  /** The `data` that its API has at a path such as `query?query=up`. */
+  const ask = async <Found>(path: string): Promise<Found> => {
     const { status, body } = await network.get(port, `/api/v1/${path}`);
     if (status !== 200) throw new Error(`Cannot ask Prometheus for ${path}: it answered ${status} ${body}`);
     return JSON.parse(body).data;
@@ -69,12 +62,14 @@ export function prometheusAt(child: Child, network: Network, port: number): Prom
   return {
     child,
     ask,
-    readSeries: async (selector) =>
+    /** Every raw sample of the matching series, oldest first; the last hour, stale series included. */
+    readSeries: async (selector: string): Promise<readonly Series[]> =>
       (await query<ApiSeries>(`${selector}[1h]`)).map(({ metric, values }) => ({
         labels: metric,
         samples: values.map(([atSeconds, value]) => ({ atSeconds, value: Number(value) })),
       })),
-    query: async (expression) =>
+    /** What an instant query answers now: one value for each series; empty where they are stale or missing. */
+    query: async (expression: string): Promise<readonly number[]> =>
       (await query<{ readonly value: readonly [number, string] }>(expression)).map(({ value }) => Number(value[1])),
   };
 }

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { type Exporter, type ExporterFaults, openExporter } from '../stand-in/exporter.ts';
-import { type Locust, openLocust } from '../stand-in/locust.ts';
+import { type ExporterFaults, openExporter } from '../stand-in/exporter.ts';
+import { openLocust } from '../stand-in/locust.ts';
 import { makeFolder } from './folder.ts';
 import { listen } from './listen.ts';
 
@@ -25,12 +25,7 @@ export type Ended = {
   readonly report: Readonly<Record<string, unknown>> | undefined;
 };
 
-export type Watcher = {
-  readonly child: ChildProcess;
-  /** Resolves when a line with this message was printed; rejects when the process ends without. */
-  readonly said: (msg: string) => Promise<void>;
-  readonly ended: Promise<Ended>;
-};
+export type Watcher = ReturnType<typeof startWatcher>;
 
 /** A failed test leaves its watcher behind, which would keep the tests alive: it ends with the pod. */
 const living = new Set<ChildProcess>();
@@ -40,7 +35,7 @@ export function startWatcher(
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
   command: readonly string[] = COMMAND,
-): Watcher {
+) {
   const [program = '', ...rest] = command;
   const child = spawn(program, [...rest, ...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   living.add(child);
@@ -64,6 +59,7 @@ export function startWatcher(
       : [];
     return { code, stdout, stderr, log, report: log.at(-1) };
   });
+  /** Resolves when a line with this message was printed; rejects when the process ends without. */
   function said(msg: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const check = () => {
@@ -80,23 +76,16 @@ export function startWatcher(
 }
 
 /** A pod of stand-ins around one watcher. */
-export type Pod = AsyncDisposable & {
-  readonly locust: Locust;
-  readonly exporter: Exporter;
-  readonly messagePath: string;
-  readonly message: () => Readonly<Record<string, unknown>>;
-  /** Variables that fit this pod, with times short enough for a test. */
-  readonly env: Readonly<Record<string, string>>;
-};
+export type Pod = Awaited<ReturnType<typeof openPod>>;
 
-export type PodOptions = {
+type PodOptions = {
   readonly runMs?: number;
   readonly faults?: Partial<ExporterFaults>;
   readonly neverStarts?: boolean;
 };
 
 /** Opens a pod in which Locust runs for `runMs` and ends at once. */
-export async function openPod({ runMs = 600_000, faults = {}, neverStarts = false }: PodOptions = {}): Promise<Pod> {
+export async function openPod({ runMs = 600_000, faults = {}, neverStarts = false }: PodOptions = {}) {
   await using opened = new AsyncDisposableStack();
   const folder = makeFolder();
   const messagePath = join(folder, 'termination-log');
@@ -123,7 +112,8 @@ export async function openPod({ runMs = 600_000, faults = {}, neverStarts = fals
     locust,
     exporter,
     messagePath,
-    message: () => JSON.parse(readFileSync(messagePath, 'utf8')),
+    message: (): Readonly<Record<string, unknown>> => JSON.parse(readFileSync(messagePath, 'utf8')),
+    /** Variables that fit this pod, with times short enough for a test. */
     env: {
       LASTSCRAPE_METRICS_URL: `${exporter.url}/metrics`,
       LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${locust.masterPort}`,
